@@ -1,0 +1,47 @@
+# Two commands set everything up on a machine with Python 3.11+, Java 17+ and make:
+#   make run    the main job on a snapshot of a real cluster
+#   make test   format, lint, type checks and all tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help run test lint format check bench clean java python
+
+help: ## Show this help
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: java $(INSTALLED) ## Assign the example fleet, check and measure it, write the plan to build/plan
+	@$(BIN)/kassign-spark assign examples/fleet --output build/plan --overwrite
+
+test: java lint ## Format, lint and type checks, then every test
+	@$(BIN)/pytest
+
+lint: $(INSTALLED) ## Format, lint and type checks only
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: $(INSTALLED) ## Format and sort imports
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: java $(INSTALLED) ## Benchmarks beside Kafka's own assignors and Spark's floor (minutes)
+	@$(BIN)/python -m tests.benchmarks
+
+clean: ## Remove what make and the tests have built
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache
+
+java:
+	@java -version 2>&1 | awk -F '"' '/version/ {split($$2, v, "."); found = (v[1] >= 17)} END {exit !found}' \
+	  || { echo "Java 17 or later is needed and was not found: install it (Debian and Ubuntu: apt-get install openjdk-17-jre-headless)" >&2; exit 2; }
+
+python:
+	@$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || { echo "Python 3.11 or later with venv is needed: install it, or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
+
+$(INSTALLED): pyproject.toml constraints.txt | python
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) ..."
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Kafka consumer-group partition assignment for whole fleets, as Spark DataFrames."""

@@ -1,0 +1,25 @@
+"""Every error that kassign_spark raises on purpose, under one base class."""
+
+
+class KassignError(Exception):
+    """Base of all errors of this package; its text is one clear message for a person."""
+
+
+class SchemaError(KassignError):
+    """A table lacks columns or has columns of the wrong type."""
+
+
+class InputError(KassignError):
+    """A table's values, an assignor's name or a path cannot be used; the text says which."""
+
+
+class SettingsError(KassignError):
+    """A setting is unknown or its value is out of range."""
+
+
+class OutputError(KassignError):
+    """The output folder cannot be written or already exists."""
+
+
+class ClusterError(KassignError):
+    """The live Kafka cluster cannot be reached or read."""

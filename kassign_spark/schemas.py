@@ -1,0 +1,163 @@
+"""The tables that enter and leave the package: names, columns, types, and the check that they fit.
+
+Every input is made to conform here once, so that all other modules can rely on the columns, their
+order and their types: an absent optional column is there as null, every integer is a ``bigint``
+until its range has been checked, and ``cluster_id`` is always there (empty string: not given).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from kassign_spark.errors import SchemaError
+
+CLUSTER_ID = "cluster_id"
+GROUP_KEY = (CLUSTER_ID, "group_id")
+"""A group never sees another group's rows: every computation is keyed by these two columns."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One of the design's tables: its name in messages and snapshots, and its columns.
+
+    A column that is not nullable must be there; a nullable one may be absent or null.
+    """
+
+    name: str
+    columns: StructType
+
+    def integers(self) -> list[str]:
+        """Names of the whole-number columns."""
+        return [f.name for f in self.columns if isinstance(f.dataType, IntegerType)]
+
+
+def _table(name: str, ddl: str) -> Table:
+    return Table(name, StructType.fromDDL(ddl))
+
+
+MEMBERS = _table(
+    "members",
+    "cluster_id STRING, group_id STRING NOT NULL, member_id STRING NOT NULL, "
+    "group_instance_id STRING, rack_id STRING, topics ARRAY<STRING>, topics_pattern STRING, "
+    "generation INT, member_seq INT, assignor STRING",
+)
+TOPICS = _table(
+    "topics",
+    "cluster_id STRING, topic STRING NOT NULL, num_partitions INT NOT NULL, "
+    "replica_racks ARRAY<ARRAY<STRING>>",
+)
+TOPIC_PARTITIONS = _table(
+    "topics", "cluster_id STRING, topic STRING NOT NULL, partition INT NOT NULL"
+)
+"""The other form of ``topics``, one row a partition."""
+OWNED = _table(
+    "owned",
+    "cluster_id STRING, group_id STRING NOT NULL, member_id STRING NOT NULL, "
+    "topic STRING NOT NULL, partition INT NOT NULL",
+)
+ASSIGNMENT = Table("assignment", OWNED.columns)
+
+
+def has_cluster_id(frame: DataFrame) -> bool:
+    """Whether a frame names its cluster; outputs do when their inputs do."""
+    return CLUSTER_ID in frame.columns
+
+
+def conform(frame: DataFrame, table: Table) -> DataFrame:
+    """Give ``frame`` exactly the columns of ``table``, in order; runs no job.
+
+    Returns:
+        The table's columns. Integer columns are ``bigint``; ``cluster_id`` is an empty string
+        where it was absent or null (an empty string given by the caller is refused by the checks).
+
+    Raises:
+        SchemaError: one message with every missing column and every column of a wrong type.
+    """
+    problems = list(_discrepancies(frame.schema, table))
+    if problems:
+        raise SchemaError(f"table {table.name}: " + "; ".join(problems))
+    given = {field.name: field.dataType for field in frame.schema}
+    columns = []
+    for field in table.columns:
+        wanted: DataType = LongType() if isinstance(field.dataType, IntegerType) else field.dataType
+        column = F.col(f"`{field.name}`") if field.name in given else F.lit(None)
+        column = column.cast(wanted)
+        if field.name == CLUSTER_ID:
+            column = F.coalesce(column, F.lit(""))
+        columns.append(column.alias(field.name))
+    return frame.select(*columns)
+
+
+def restore_cluster_id(frame: DataFrame, given: bool) -> DataFrame:
+    """Undo what ``conform`` did to ``cluster_id``: null where it was null, gone where absent."""
+    if not given:
+        return frame.drop(CLUSTER_ID)
+    return frame.withColumn(CLUSTER_ID, F.nullif(CLUSTER_ID, F.lit("")))
+
+
+def check_same_clusters(frames: Sequence[tuple[Table, DataFrame | None]]) -> bool:
+    """Say whether the inputs name clusters; all of them do, or none.
+
+    Raises:
+        SchemaError: some of the tables have ``cluster_id`` and some have not.
+    """
+    given = [(table.name, has_cluster_id(frame)) for table, frame in frames if frame is not None]
+    having = [name for name, has in given if has]
+    lacking = [name for name, has in given if not has]
+    if having and lacking:
+        raise SchemaError(
+            f"column cluster_id: {', '.join(having)} has it, {', '.join(lacking)} has not; "
+            "give it in every table, or in none for a single cluster"
+        )
+    return bool(having)
+
+
+def _discrepancies(schema: StructType, table: Table) -> Iterable[str]:
+    given: dict[str, DataType] = {}
+    for field in schema:
+        if field.name in given:
+            yield f"column {field.name} is there twice"
+        given[field.name] = field.dataType
+    for field in table.columns:
+        if field.name in given:
+            if not _fits(given[field.name], field.dataType):
+                yield (
+                    f"column {field.name} must be {field.dataType.simpleString()}, "
+                    f"not {given[field.name].simpleString()}"
+                )
+        elif not field.nullable:
+            yield (
+                f"column {field.name} ({field.dataType.simpleString()}) is missing, "
+                f"the columns are {', '.join(given) or 'none'}"
+            )
+
+
+def _fits(given: DataType, wanted: DataType) -> bool:
+    """Whether values of ``given`` can stand for ``wanted`` without loss (void: all null)."""
+    if given.simpleString() == "void":
+        return True
+    if isinstance(wanted, IntegerType):
+        return isinstance(given, ByteType | ShortType | IntegerType | LongType)
+    if isinstance(wanted, ArrayType):
+        return isinstance(given, ArrayType) and _fits(given.elementType, wanted.elementType)
+    if isinstance(wanted, StringType):
+        return isinstance(given, StringType)
+    return given == wanted
+
+
+def group_columns(table: Table) -> list[StructField]:
+    """The table's fields but those of ``GROUP_KEY``."""
+    return [field for field in table.columns if field.name not in GROUP_KEY]
