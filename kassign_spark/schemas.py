@@ -18,7 +18,6 @@ from pyspark.sql.types import (
     LongType,
     ShortType,
     StringType,
-    StructField,
     StructType,
 )
 
@@ -45,7 +44,9 @@ class Table:
 
 
 def _table(name: str, ddl: str) -> Table:
-    return Table(name, StructType.fromDDL(ddl))
+    columns = StructType.fromDDL(ddl)
+    assert isinstance(columns, StructType)
+    return Table(name, columns)
 
 
 MEMBERS = _table(
@@ -156,8 +157,3 @@ def _fits(given: DataType, wanted: DataType) -> bool:
     if isinstance(wanted, StringType):
         return isinstance(given, StringType)
     return given == wanted
-
-
-def group_columns(table: Table) -> list[StructField]:
-    """The table's fields but those of ``GROUP_KEY``."""
-    return [field for field in table.columns if field.name not in GROUP_KEY]

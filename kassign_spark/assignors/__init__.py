@@ -1,0 +1,1 @@
+"""The assignment strategies, one file each."""

@@ -1,0 +1,1 @@
+"""How tables come in: snapshots, live clusters, and the checks that they pass."""

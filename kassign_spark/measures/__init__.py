@@ -1,0 +1,1 @@
+"""What is measured on an assignment: balance, differences, violations."""
