@@ -18,6 +18,7 @@ from pyspark.sql.types import (
     LongType,
     ShortType,
     StringType,
+    StructField,
     StructType,
 )
 
@@ -43,31 +44,62 @@ class Table:
         return [f.name for f in self.columns if isinstance(f.dataType, IntegerType)]
 
 
-def _table(name: str, ddl: str) -> Table:
-    columns = StructType.fromDDL(ddl)
-    assert isinstance(columns, StructType)
-    return Table(name, columns)
+def _required(name: str, data_type: DataType) -> StructField:
+    return StructField(name, data_type, nullable=False)
 
 
-MEMBERS = _table(
+_STRING, _INT = StringType(), IntegerType()
+
+MEMBERS = Table(
     "members",
-    "cluster_id STRING, group_id STRING NOT NULL, member_id STRING NOT NULL, "
-    "group_instance_id STRING, rack_id STRING, topics ARRAY<STRING>, topics_pattern STRING, "
-    "generation INT, member_seq INT, assignor STRING",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            _required("group_id", _STRING),
+            _required("member_id", _STRING),
+            StructField("group_instance_id", _STRING),
+            StructField("rack_id", _STRING),
+            StructField("topics", ArrayType(_STRING)),
+            StructField("topics_pattern", _STRING),
+            StructField("generation", _INT),
+            StructField("member_seq", _INT),
+            StructField("assignor", _STRING),
+        ]
+    ),
 )
-TOPICS = _table(
+TOPICS = Table(
     "topics",
-    "cluster_id STRING, topic STRING NOT NULL, num_partitions INT NOT NULL, "
-    "replica_racks ARRAY<ARRAY<STRING>>",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            _required("topic", _STRING),
+            _required("num_partitions", _INT),
+            StructField("replica_racks", ArrayType(ArrayType(_STRING))),
+        ]
+    ),
 )
-TOPIC_PARTITIONS = _table(
-    "topics", "cluster_id STRING, topic STRING NOT NULL, partition INT NOT NULL"
+TOPIC_PARTITIONS = Table(
+    "topics",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            _required("topic", _STRING),
+            _required("partition", _INT),
+        ]
+    ),
 )
 """The other form of ``topics``, one row a partition."""
-OWNED = _table(
+OWNED = Table(
     "owned",
-    "cluster_id STRING, group_id STRING NOT NULL, member_id STRING NOT NULL, "
-    "topic STRING NOT NULL, partition INT NOT NULL",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            _required("group_id", _STRING),
+            _required("member_id", _STRING),
+            _required("topic", _STRING),
+            _required("partition", _INT),
+        ]
+    ),
 )
 ASSIGNMENT = Table("assignment", OWNED.columns)
 

@@ -12,19 +12,21 @@ class Settings:
     """What a caller can choose about *how* an assignment is computed, never about its result.
 
     Attributes:
-        members_per_block: members of one group whose partitions one Spark task writes out
-            together; a group of more members is spread over several tasks.
+        partitions_per_task: a group of more partitions is cut, by topics, into pieces of about so
+            many, each expanded and written by a task of its own.
 
     Raises:
         SettingsError: a value is of the wrong type or out of range.
     """
 
-    members_per_block: int = 1024
+    partitions_per_task: int = 100_000
 
     def __post_init__(self) -> None:
-        value = self.members_per_block
+        value = self.partitions_per_task
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise SettingsError(f"setting members_per_block: {value!r} is not a whole number >= 1")
+            raise SettingsError(
+                f"setting partitions_per_task: {value!r} is not a whole number >= 1"
+            )
 
 
 def load_settings(path: str | Path) -> Settings:
