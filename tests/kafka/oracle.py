@@ -1,0 +1,179 @@
+"""Kafka's own assignors, of the pinned kafka-clients jar, called on the Spark session's JVM.
+
+A group is plain Python data; hundreds of them are answered in one call through py4j::
+
+    group = Group({"t0": 3}, [Member("C0", ["t0"]), Member("C1", ["t0"])], "range")
+    assert assign(spark, [group]) == [{"C0": [("t0", 0), ("t0", 1)], "C1": [("t0", 2)]}]
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from py4j.java_gateway import JavaObject
+from pyspark.sql import DataFrame, SparkSession
+
+from kassign_spark.schemas import MEMBERS, OWNED, TOPICS
+
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+
+Assigned = dict[str, list[tuple[str, int]]]
+"""What each member gets, in the assignor's own order; a member without partitions has ``[]``."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One row of a JoinGroup response.
+
+    ``owned`` and ``generation`` are what the member claims: in its subscription, or for `sticky`
+    in the user data that StickyAssignor reads (there is none when neither is given). ``user_data``
+    replaces those bytes.
+    """
+
+    member_id: str
+    topics: Sequence[str]
+    owned: Sequence[tuple[str, int]] = ()
+    generation: int | None = None
+    group_instance_id: str | None = None
+    rack_id: str | None = None
+    user_data: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Members in JoinGroup order, and the cluster's topics that matter to this group alone.
+
+    A topic's value is its number of partitions or, for each partition, its replicas' racks.
+    """
+
+    topics: Mapping[str, int | Sequence[Sequence[str | None]]]
+    members: Sequence[Member]
+    assignor: str = "range"
+
+
+def assign(
+    spark: SparkSession, groups: Iterable[Group], *, assignor: str | None = None, seconds: float = 5
+) -> list[Assigned | str]:
+    """What Kafka answers for each group, each with a fresh assignor.
+
+    Args:
+        spark: The tests' session, which has the kafka-clients jar.
+        groups: Any number.
+        assignor: Takes the place of each group's own.
+        seconds: After which a group counts as never ending.
+
+    Returns:
+        For each group its assignment, or the simple name of the class of the exception it ended
+        with, or ``TimeLimit``.
+    """
+    lines = [json.dumps(_group_as_json(group, assignor)) for group in groups]
+    if not lines:
+        return []
+    answers = _assignors(spark).assign("\n".join(lines), int(seconds * 1000))
+    return [_assigned(json.loads(line)) for line in answers.splitlines()]
+
+
+class Tables(NamedTuple):
+    members: DataFrame
+    topics: DataFrame
+    owned: DataFrame
+
+
+def group_id(index: int) -> str:
+    """The ``group_id`` of the group at ``index`` in the tables of ``to_tables``."""
+    return f"g{index}"
+
+
+def to_tables(spark: SparkSession, groups: Sequence[Group]) -> Tables:
+    """The groups as the three tables of the design, in one frame each.
+
+    Topics belong to a cluster and every random group has sizes of its own: so the group at
+    ``index`` is group ``g<index>``, alone in cluster ``c<index>``.
+    """
+    members, topics, owned = [], [], []
+    for index, group in enumerate(groups):
+        cluster, name = f"c{index}", group_id(index)
+        for topic, racks in group.topics.items():
+            if isinstance(racks, int):
+                topics.append((cluster, topic, racks, None))
+            else:
+                topics.append((cluster, topic, len(racks), [list(of) for of in racks]))
+        for seq, m in enumerate(group.members):
+            subscription = (list(m.topics), None, m.generation, seq, group.assignor)
+            members.append(
+                (cluster, name, m.member_id, m.group_instance_id, m.rack_id, *subscription)
+            )
+            owned += [(cluster, name, m.member_id, topic, p) for topic, p in m.owned]
+    return Tables(
+        spark.createDataFrame(members, MEMBERS.columns, verifySchema=False),
+        spark.createDataFrame(topics, TOPICS.columns, verifySchema=False),
+        spark.createDataFrame(owned, OWNED.columns, verifySchema=False),
+    )
+
+
+def from_table(assignment: DataFrame, groups: Sequence[Group]) -> list[Assigned]:
+    """An assignment of ``to_tables`` as the oracle's form, each member's list sorted."""
+    found: list[Assigned] = [{m.member_id: [] for m in group.members} for group in groups]
+    for row in assignment.collect():
+        member = found[int(row.group_id[1:])].setdefault(row.member_id, [])
+        member.append((row.topic, row.partition))
+    return [{member: sorted(tps) for member, tps in group.items()} for group in found]
+
+
+def as_sets(answer: Assigned | str) -> Assigned | str:
+    """An answer in ``from_table``'s form: the order within a member's list forgotten."""
+    if isinstance(answer, str):
+        return answer
+    return {member: sorted(tps) for member, tps in answer.items()}
+
+
+@cache
+def compiled(spark: SparkSession, name: str) -> JavaObject:
+    """A new object of the class in ``<name>.java`` beside this file, compiled in Spark's JVM."""
+    jvm = spark._jvm
+    assert jvm is not None
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.ClassLoader.getSystemClassLoader())
+    compiler.cook((Path(__file__).parent / f"{name}.java").read_text())
+    loaded = compiler.getClassLoader().loadClass(name)
+    return loaded.getDeclaredConstructors()[0].newInstance(
+        spark._sc._gateway.new_array(jvm.Object, 0)
+    )
+
+
+def _assignors(spark: SparkSession) -> Any:
+    return compiled(spark, "Assignors")
+
+
+def _group_as_json(group: Group, assignor: str | None) -> dict[str, Any]:
+    return {
+        "assignor": assignor or group.assignor,
+        "topics": {
+            topic: racks if isinstance(racks, int) else [list(of) for of in racks]
+            for topic, racks in group.topics.items()
+        },
+        "members": [
+            {
+                **vars(member),
+                "topics": list(member.topics),
+                "owned": [list(tp) for tp in member.owned],
+                "user_data": None
+                if member.user_data is None
+                else base64.b64encode(member.user_data).decode(),
+            }
+            for member in group.members
+        ],
+    }
+
+
+def _assigned(answer: dict[str, Any]) -> Assigned | str:
+    if "error" in answer:
+        return str(answer["error"])
+    return {
+        member: [(topic, partition) for topic, partition in tps]
+        for member, tps in answer["members"].items()
+    }
