@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.kafka import jars
+from tests.kafka.broker import Broker, running_broker
 
 _LOG4J2 = """
 rootLogger.level = error
@@ -53,3 +54,10 @@ def _no_cached_frames(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "spark" in request.fixturenames:
         request.getfixturevalue("spark").catalog.clearCache()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """The one real broker of the run; tests that ask for it have the marker ``broker``."""
+    with running_broker(tmp_path_factory.mktemp("broker")) as running:
+        yield running

@@ -10,6 +10,8 @@ import sys
 import urllib.parse
 from pathlib import Path
 
+import pyspark
+
 KAFKA_VERSION = "4.4.0"
 """The pinned Kafka: what the assignors of the tests' oracle and broker are."""
 
@@ -44,7 +46,9 @@ def clients_jar() -> Path:
 
 
 def broker_class_path() -> list[Path]:
-    return class_path(BROKER, BROKER_EXCLUDES)
+    """The broker's jars; Scala's library is Spark's, whose Ivy leaves out what Spark has itself."""
+    scala = sorted((Path(pyspark.__file__).parent / "jars").glob("scala-library-2.13.*.jar"))
+    return class_path(BROKER, BROKER_EXCLUDES) + scala
 
 
 def class_path(coordinates: tuple[str, ...], excludes: tuple[str, ...] = ()) -> list[Path]:

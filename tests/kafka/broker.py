@@ -1,0 +1,181 @@
+"""One real Kafka node (KRaft, broker and controller in one) on loopback, in its own process."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.kafka.jars import broker_class_path
+
+_HOST = "127.0.0.1"
+_START_SECONDS = 90
+
+# It starts in seconds and lives for minutes: the second compiler would cost more than it gives.
+_JAVA = ("java", "-Xmx512m", "-XX:TieredStopAtLevel=1")
+
+_LOG4J2 = """
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {file}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %p %c{{1}}: %m%n
+"""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A further address for clients: its security protocol and the settings it needs."""
+
+    protocol: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A running node."""
+
+    bootstrap_server: str
+    addresses: Mapping[str, str]
+    """Of the further listeners, by name."""
+    pid: int
+
+
+@contextlib.contextmanager
+def running_broker(
+    folder: Path,
+    *,
+    listeners: Mapping[str, Listener] | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Broker]:
+    """Format ``folder`` and serve from it until the block ends, however it ends.
+
+    Args:
+        folder: Fresh; takes the configuration, the log and the data.
+        listeners: Further listeners by name (upper case) beside the plain one.
+        settings: Broker settings that take the place of the ones here.
+
+    Raises:
+        RuntimeError: the node did not come up; the text has the end of its log.
+    """
+    listeners = listeners or {}
+    names = ["PLAIN_TEXT", "CONTROLLER", *listeners]
+    ports = dict(zip(names, _free_ports(len(names)), strict=True))
+    addresses = {name: f"{_HOST}:{port}" for name, port in ports.items()}
+    config = folder / "server.properties"
+    config.write_text(_properties(folder, addresses, listeners, settings or {}))
+    (folder / "log4j2.properties").write_text(_LOG4J2.format(file=folder / "server.log"))
+
+    java = [*_JAVA, f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"]
+    environment = {**os.environ, "CLASSPATH": ":".join(map(str, broker_class_path()))}
+    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    format_folder = ["format", "--cluster-id", cluster_id, "--config", str(config)]
+    with (folder / "console.log").open("w") as console:
+        formatted = subprocess.run(
+            [*java, "kafka.tools.StorageTool", *format_folder],
+            env=environment,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            timeout=_START_SECONDS,
+            check=False,
+        )
+        if formatted.returncode:
+            raise _failed("the broker's folder could not be formatted", folder)
+        process = subprocess.Popen(
+            [*java, "kafka.Kafka", str(config)],
+            env=environment,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_until_it_answers(process, ports["PLAIN_TEXT"], folder)
+        yield Broker(
+            addresses["PLAIN_TEXT"], {name: addresses[name] for name in listeners}, process.pid
+        )
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _properties(
+    folder: Path,
+    addresses: Mapping[str, str],
+    listeners: Mapping[str, Listener],
+    settings: Mapping[str, str],
+) -> str:
+    protocols = {name: listener.protocol for name, listener in listeners.items()}
+    protocols |= {"PLAIN_TEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
+    public = {name: address for name, address in addresses.items() if name != "CONTROLLER"}
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{addresses['CONTROLLER']}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAIN_TEXT",
+        "listeners": _joined(addresses, "://"),
+        "advertised.listeners": _joined(public, "://"),
+        "listener.security.protocol.map": _joined(protocols, ":"),
+        "log.dirs": str(folder / "data"),
+        "broker.rack": "rack-a",
+        # One node cannot hold three replicas; few partitions make it start fast.
+        "offsets.topic.num.partitions": "4",
+        "offsets.topic.replication.factor": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "auto.create.topics.enable": "false",
+        # The first rebalance waits for members of a whole group to arrive, but not for long.
+        "group.initial.rebalance.delay.ms": "500",
+        "group.min.session.timeout.ms": "1000",
+        "num.network.threads": "2",
+        "num.io.threads": "4",
+        "log.cleaner.dedupe.buffer.size": "4194304",
+    }
+    for name, listener in listeners.items():
+        prefix = f"listener.name.{name.lower()}."
+        properties |= {prefix + key: value for key, value in listener.settings.items()}
+    properties |= settings
+    return "".join(f"{key}={value}\n" for key, value in properties.items())
+
+
+def _joined(pairs: Mapping[str, str], between: str) -> str:
+    return ",".join(f"{name}{between}{value}" for name, value in pairs.items())
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((_HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _wait_until_it_answers(process: "subprocess.Popen[bytes]", port: int, folder: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection((_HOST, port), 1):
+            return
+        time.sleep(0.1)
+    raise _failed("the Kafka broker did not start", folder)
+
+
+def _failed(what: str, folder: Path) -> RuntimeError:
+    said = [
+        line
+        for name in ("console.log", "server.log")
+        if (folder / name).is_file()
+        for line in (folder / name).read_text().splitlines()[-15:]
+    ]
+    return RuntimeError(f"{what}:\n" + "\n".join(said))
