@@ -131,22 +131,21 @@ def as_sets(answer: Assigned | str) -> Assigned | str:
     return {member: sorted(tps) for member, tps in answer.items()}
 
 
-@cache
-def compiled(spark: SparkSession, name: str) -> JavaObject:
+def new_java_object(spark: SparkSession, name: str) -> JavaObject:
     """A new object of the class in ``<name>.java`` beside this file, compiled in Spark's JVM."""
     jvm = spark._jvm
     assert jvm is not None
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.ClassLoader.getSystemClassLoader())
     compiler.cook((Path(__file__).parent / f"{name}.java").read_text())
-    loaded = compiler.getClassLoader().loadClass(name)
-    return loaded.getDeclaredConstructors()[0].newInstance(
-        spark._sc._gateway.new_array(jvm.Object, 0)
-    )
+    constructor = compiler.getClassLoader().loadClass(name).getDeclaredConstructors()[0]
+    no_arguments = spark._sc._gateway.new_array(jvm.Object, 0)  # type: ignore[union-attr]
+    return constructor.newInstance(no_arguments)
 
 
+@cache
 def _assignors(spark: SparkSession) -> Any:
-    return compiled(spark, "Assignors")
+    return new_java_object(spark, "Assignors")
 
 
 def _group_as_json(group: Group, assignor: str | None) -> dict[str, Any]:
