@@ -7,6 +7,11 @@ maps iterate.
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+_MASK32 = 0xFFFF_FFFF
+_LARGEST_TABLE_EXPONENT = 30
+_FIRST_TREE_TABLE = 64
+"""The smallest table of a Java hash map in which a bucket can become a tree."""
+
 
 def java_string_order(text: Column) -> Column:
     """Give a sort key that orders strings as Java's ``String.compareTo`` does.
@@ -31,3 +36,211 @@ def java_string_order(text: Column) -> Column:
         True
     """
     return F.encode(text, "UTF-16BE")
+
+
+def java_hash_code(text: Column) -> Column:
+    """Give Java's ``String.hashCode``: ``h = 31 * h + u`` over the UTF-16 code units u.
+
+    The arithmetic is done in ``bigint`` modulo 2^32, so that ANSI mode has no overflow to refuse.
+    A loop over the characters costs about 0.1 microseconds each; unrolled forms (arithmetic on
+    ``ascii``, ``conv`` of hex digits) were slower or took a second to compile.
+
+    Args:
+        text: string; null gives null.
+
+    Returns:
+        int, the signed 32-bit hash.
+
+    Example:
+        >>> ids = spark.createDataFrame([("test",), ("my-group",), ("😀",), ("",)], "id STRING")
+        >>> ids.select(java_hash_code(F.col("id")).alias("hash")).show()
+        +-----------+
+        |       hash|
+        +-----------+
+        |    3556498|
+        |-1906497762|
+        |    1772899|
+        |          0|
+        +-----------+
+        <BLANKLINE>
+    """
+    characters = F.split(text, "")
+    is_ascii = F.octet_length(text) == F.char_length(text)
+    by_unit = F.aggregate(characters, _bigint(0), lambda h, c: _low32(h * 31 + F.ascii(c)))
+    by_code_point = F.aggregate(characters, _bigint(0), _hash_code_point)
+    return _signed32(F.when(is_ascii, by_unit).otherwise(by_code_point))
+
+
+def topic_partition_hash(topic: Column, partition: Column) -> Column:
+    """Give the hash of Kafka's ``TopicPartition``: ``31 * (31 + partition) + hash(topic)``.
+
+    Args:
+        topic: string.
+        partition: int or bigint in the range of int.
+
+    Returns:
+        int; null where either is null.
+
+    Example:
+        >>> rows = spark.createDataFrame([("t1", 2)], "topic STRING, partition INT")
+        >>> rows.select(topic_partition_hash(F.col("topic"), F.col("partition")).alias("h")).show()
+        +----+
+        |   h|
+        +----+
+        |4668|
+        +----+
+        <BLANKLINE>
+    """
+    partition_hash = (partition.cast("bigint") + 31) * 31
+    return _signed32(_low32(partition_hash + java_hash_code(topic)))
+
+
+def hash_map_capacity(count: Column) -> Column:
+    """Give the table size of a ``java.util.HashMap`` made without arguments and filled by ``put``.
+
+    That is the least power of two, at least 16, of which ``count`` is at most three quarters. (A
+    map copied from another one can be larger: 32, not 16, for 12 keys in Java 17.)
+
+    Args:
+        count: whole number >= 0, how many keys the map holds; it must never have held more.
+
+    Returns:
+        int: 16, 32, 64, ... up to 2^30.
+
+    Example:
+        >>> counts = spark.createDataFrame([(0,), (12,), (13,), (24,), (25,)], "count INT")
+        >>> counts.select("count", hash_map_capacity(F.col("count")).alias("capacity")).show()
+        +-----+--------+
+        |count|capacity|
+        +-----+--------+
+        |    0|      16|
+        |   12|      16|
+        |   13|      32|
+        |   24|      32|
+        |   25|      64|
+        +-----+--------+
+        <BLANKLINE>
+    """
+    # 2^digits(n) is the least power of two above n; four binary digits make the smallest table.
+    keys_needing_room = F.call_function("div", count.cast("bigint") * 4 + 2, F.lit(3))
+    digits = F.length(F.bin(F.greatest(keys_needing_room - 1, _bigint(15))))
+    return _power_of_two(F.least(digits, F.lit(_LARGEST_TABLE_EXPONENT)))
+
+
+def hash_bucket(hash_code: Column, capacity: Column) -> Column:
+    """Give the place of a key in the table of a ``java.util.HashMap``.
+
+    A map iterates by bucket, and inside a bucket in the order in which the keys were put: order
+    by ``hash_bucket`` and then by that order. ``is_order_lost`` says where this does not hold.
+
+    Args:
+        hash_code: int, as ``java_hash_code`` gives it.
+        capacity: int, as ``hash_map_capacity`` gives it.
+
+    Returns:
+        int in 0..capacity-1.
+
+    Example:
+        >>> hashes = spark.createDataFrame([(3556498,), (-1906497762,)], "hash INT")
+        >>> hashes.select(hash_bucket(F.col("hash"), F.lit(16)).alias("bucket")).show()
+        +------+
+        |bucket|
+        +------+
+        |     4|
+        |     3|
+        +------+
+        <BLANKLINE>
+    """
+    spread = hash_code.bitwiseXOR(F.shiftrightunsigned(hash_code, 16))
+    return spread.bitwiseAND(capacity - 1)
+
+
+def hash_map_tables(position: Column, count: Column) -> Column:
+    """List the table sizes, from 64 on, in which a key has been while its map was filled.
+
+    A ``java.util.HashMap`` doubles its table as it grows. A bucket that became a tree in one of
+    the smaller tables keeps the tree's order later; so ``is_order_lost`` must be asked for each of
+    them, about the keys that were there by then.
+
+    Args:
+        position: whole number, the key's place in the order of insertion, from 0.
+        count: whole number > ``position``, how many keys the map holds in the end.
+
+    Returns:
+        array<int>: ascending, the last one is ``hash_map_capacity(count)`` (which may be below 64).
+
+    Example:
+        >>> rows = spark.createDataFrame([(0, 97), (60, 97), (96, 97), (5, 13)], "at INT, n INT")
+        >>> rows.select("at", "n", hash_map_tables(F.col("at"), F.col("n")).alias("t")).show()
+        +---+---+--------------+
+        | at|  n|             t|
+        +---+---+--------------+
+        |  0| 97|[64, 128, 256]|
+        | 60| 97|    [128, 256]|
+        | 96| 97|         [256]|
+        |  5| 13|          [32]|
+        +---+---+--------------+
+        <BLANKLINE>
+    """
+    last = hash_map_capacity(count)
+    first = F.least(F.greatest(hash_map_capacity(position + 1), F.lit(_FIRST_TREE_TABLE)), last)
+    exponents = F.sequence(F.length(F.bin(first)) - 1, F.length(F.bin(last)) - 1)
+    return F.transform(exponents, _power_of_two)
+
+
+def is_order_lost(bucket_size: Column, capacity: Column) -> Column:
+    """Say whether a bucket may break the order "bucket, then insertion" of its map.
+
+    A bucket of nine keys becomes a tree in a table of at least 64, and makes a smaller table double
+    before its time. From eight keys on the project calls the first of the two unknown.
+
+    Args:
+        bucket_size: whole number, how many keys share the bucket.
+        capacity: int, the size of the table.
+
+    Returns:
+        boolean. Where it is true for a bucket in one of the ``hash_map_tables`` of its keys, the
+        iteration order of the whole map is not reproduced here.
+
+    Example:
+        >>> sizes = spark.createDataFrame([(7, 64), (8, 64), (8, 32), (9, 32)], "n INT, table INT")
+        >>> sizes.select("*", is_order_lost(F.col("n"), F.col("table")).alias("lost")).show()
+        +---+-----+-----+
+        |  n|table| lost|
+        +---+-----+-----+
+        |  7|   64|false|
+        |  8|   64| true|
+        |  8|   32|false|
+        |  9|   32| true|
+        +---+-----+-----+
+        <BLANKLINE>
+    """
+    return bucket_size >= F.when(capacity >= _FIRST_TREE_TABLE, 8).otherwise(9)
+
+
+def _hash_code_point(hash_code: Column, character: Column) -> Column:
+    """Take one character into a hash: one code unit, or two beyond U+FFFF."""
+    code = F.ascii(character)
+    beyond = code - 0x10000
+    high = F.shiftright(beyond, 10) + 0xD800
+    low = beyond.bitwiseAND(F.lit(0x3FF)) + 0xDC00
+    pair = hash_code * (31 * 31) + high * 31 + low
+    return _low32(F.when(beyond < 0, hash_code * 31 + code).otherwise(pair))
+
+
+def _bigint(value: int) -> Column:
+    return F.lit(value).cast("bigint")
+
+
+def _power_of_two(exponent: Column) -> Column:
+    return F.call_function("shiftleft", F.lit(1), exponent)
+
+
+def _low32(value: Column) -> Column:
+    """Keep the low 32 bits of a bigint, as a number in 0..2^32-1."""
+    return value.bitwiseAND(_bigint(_MASK32))
+
+
+def _signed32(value: Column) -> Column:
+    """Read a number in 0..2^32-1 as Java's int; shifts never overflow, a plain cast would."""
+    return F.shiftright(F.shiftleft(value, 32), 32).cast("int")
