@@ -23,3 +23,7 @@ class OutputError(KassignError):
 
 class ClusterError(KassignError):
     """The live Kafka cluster cannot be reached or read."""
+
+
+class NotConvergedError(KassignError):
+    """The limit of rounds was reached; the text says what is unfinished. There is no result."""

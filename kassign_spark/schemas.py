@@ -134,6 +134,23 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
     return frame.select(*columns)
 
 
+def topics_table(topics: DataFrame) -> Table:
+    """Say which of its two forms a topics table has."""
+    by_partition = "partition" in topics.columns and "num_partitions" not in topics.columns
+    return TOPIC_PARTITIONS if by_partition else TOPICS
+
+
+def declare(frame: DataFrame, table: Table) -> DataFrame:
+    """Give a result exactly the columns and types of its table, in order.
+
+    Raises:
+        SchemaError: a strategy of the caller's own left columns out or gave other types.
+    """
+    return conform(frame, table).select(
+        *(F.col(field.name).cast(field.dataType).alias(field.name) for field in table.columns)
+    )
+
+
 def restore_cluster_id(frame: DataFrame, given: bool) -> DataFrame:
     """Undo what ``conform`` did to ``cluster_id``: null where it was null, gone where absent."""
     if not given:

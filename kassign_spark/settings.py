@@ -12,21 +12,19 @@ class Settings:
     """What a caller can choose about *how* an assignment is computed, never about its result.
 
     Attributes:
-        partitions_per_task: a group of more partitions is cut, by topics, into pieces of about so
-            many, each expanded and written by a task of its own.
+        topics_per_task: a group of more topics is cut into pieces of so many, each expanded
+            into partitions and written by a task of its own.
 
     Raises:
         SettingsError: a value is of the wrong type or out of range.
     """
 
-    partitions_per_task: int = 100_000
+    topics_per_task: int = 32
 
     def __post_init__(self) -> None:
-        value = self.partitions_per_task
+        value = self.topics_per_task
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise SettingsError(
-                f"setting partitions_per_task: {value!r} is not a whole number >= 1"
-            )
+            raise SettingsError(f"setting topics_per_task: {value!r} is not a whole number >= 1")
 
 
 def load_settings(path: str | Path) -> Settings:

@@ -1,1 +1,18 @@
-"""The assignment strategies, one file each."""
+"""The assignment strategies: plain functions, registered under Kafka's own names."""
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame
+
+from kassign_spark.assignors.range import assign_range
+from kassign_spark.assignors.roundrobin import assign_roundrobin
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.settings import Settings
+
+Assignor = Callable[[Eligible, Settings], DataFrame]
+"""From what is eligible to the columns of ``schemas.ASSIGNMENT``; one of your own is as good."""
+
+ASSIGNORS: Mapping[str, Assignor] = {
+    "range": assign_range,
+    "roundrobin": assign_roundrobin,
+}

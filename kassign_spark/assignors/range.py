@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.dealing import deal
 from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.eligibility.subscribers import heterogeneous_topics, homogeneous_topics
 from kassign_spark.settings import Settings
 
 
@@ -17,22 +18,28 @@ def assign_range(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    return deal(eligible.groups, _block_of, settings)
+    topics = homogeneous_topics(eligible, settings)
+    if eligible.heterogeneous:
+        topics = topics.unionByName(heterogeneous_topics(eligible).drop("subscriber_ranks"))
+    return deal(topics, _block_of_partition())
 
 
-def _block_of(partition: Column, topic: Column, subscriber_count: Column) -> Column:
-    num_partitions = topic["num_partitions"]
-    length = F.call_function("div", num_partitions, subscriber_count)
-    longer_blocks = num_partitions % subscriber_count
+def _block_of_partition() -> Column:
+    """Number the block that a partition lies in, from partition, num_partitions, subscribers."""
+    partition, subscriber_count = F.col("partition"), F.size("subscribers")
+    length = _div(F.col("num_partitions"), subscriber_count)
+    longer_blocks = F.col("num_partitions") % subscriber_count
     in_longer_blocks = longer_blocks * (length + 1)
     return (
-        F.when(partition < in_longer_blocks, F.call_function("div", partition, length + 1))
+        F.when(partition < in_longer_blocks, _div(partition, length + 1))
         # Reached only where length >= 1; greatest() keeps the plan free of a division by zero.
         .otherwise(
             longer_blocks
-            + F.call_function(
-                "div", partition - in_longer_blocks, F.greatest(length, F.lit(1).cast("bigint"))
-            )
+            + _div(partition - in_longer_blocks, F.greatest(length, F.lit(1).cast("bigint")))
         )
         .cast("int")
     )
+
+
+def _div(dividend: Column, divisor: Column) -> Column:
+    return F.call_function("div", dividend, divisor)

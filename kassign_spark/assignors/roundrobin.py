@@ -1,10 +1,17 @@
 """Kafka's RoundRobinAssignor: one ring of members, one pointer, never reset between topics."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.dealing import deal
 from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.eligibility.subscribers import (
+    explode_topics,
+    heterogeneous_topics,
+    homogeneous_groups,
+)
+from kassign_spark.expressions import java_string_order
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
 
 
@@ -18,37 +25,90 @@ def assign_roundrobin(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    groups = eligible.groups.withColumn("topics", _with_first_taker())
-    return deal(groups, _turn_of, settings)
+    topics = _homogeneous_topics(eligible, settings)
+    if eligible.heterogeneous:
+        topics = topics.unionByName(_heterogeneous_topics(eligible))
+    return deal(topics, (F.col("first_taker") + F.col("partition")) % F.size("subscribers"))
 
 
-def _turn_of(partition: Column, topic: Column, subscriber_count: Column) -> Column:
-    return (topic["first_taker"] + partition) % subscriber_count
-
-
-def _with_first_taker() -> Column:
-    """Add to each topic who takes its partition 0, as an index into the topic's subscribers."""
-    start = F.struct(F.lit(0).alias("pointer"), F.array().cast("array<int>").alias("first_takers"))
-    scanned = F.aggregate("topics", start, _scan_topic)
-    return F.zip_with(
-        "topics",
-        scanned["first_takers"],
-        lambda topic, first_taker: topic.withField("first_taker", first_taker),
+def _homogeneous_topics(eligible: Eligible, settings: Settings) -> DataFrame:
+    """Find each topic's first taker where all take turns: by how many partitions come before."""
+    groups = homogeneous_groups(eligible)
+    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
+    partitions_before = F.sum("num_partitions").over(
+        in_order.rowsBetween(Window.unboundedPreceding, -1)
     )
+    turns = (
+        groups.select(
+            *GROUP_KEY, F.size("members").alias("member_count"), F.explode("topics").alias("topic")
+        )
+        .join(eligible.topics, on=["cluster_id", "topic"], how="inner")
+        .withColumn("partitions_before", F.coalesce(partitions_before, F.lit(0)))
+        .groupBy(*GROUP_KEY)
+        .agg(
+            F.sort_array(
+                F.collect_list(
+                    F.struct(
+                        "topic",
+                        "num_partitions",
+                        (F.col("partitions_before") % F.col("member_count"))
+                        .cast("int")
+                        .alias("first_taker"),
+                    )
+                )
+            ).alias("topics")
+        )
+    )
+    members = groups.select(*GROUP_KEY, F.col("members").alias("subscribers"))
+    dealt = members.join(turns, on=list(GROUP_KEY), how="inner")
+    return explode_topics(dealt, settings).select(*GROUP_KEY, "subscribers", "topic.*")
+
+
+def _heterogeneous_topics(eligible: Eligible) -> DataFrame:
+    """Find each topic's first taker by a scan over the group's topics in string order."""
+    topics = heterogeneous_topics(eligible)
+    member_counts = eligible.groups.select(*GROUP_KEY, F.size("members").alias("member_count"))
+    in_order = F.sort_array(
+        F.collect_list(
+            F.struct(
+                java_string_order(F.col("topic")).alias("topic_order"),
+                "topic",
+                "num_partitions",
+                "subscriber_ranks",
+            )
+        )
+    )
+    scanned = (
+        topics.groupBy(*GROUP_KEY)
+        .agg(in_order.alias("topics"))
+        .join(member_counts, on=list(GROUP_KEY), how="inner")
+        .select(*GROUP_KEY, F.explode(_first_takers()).alias("turn"))
+        .select(*GROUP_KEY, "turn.*")
+    )
+    return topics.drop("subscriber_ranks").join(scanned, on=[*GROUP_KEY, "topic"], how="inner")
+
+
+def _first_takers() -> Column:
+    """Scan ``topics`` with the pointer: array<struct<topic string, first_taker int>>.
+
+    ``first_taker``, who takes the topic's partition 0, is an index into its subscribers.
+    """
+    start = F.struct(
+        F.lit(0).alias("pointer"),
+        F.array().cast("array<struct<topic: string, first_taker: int>>").alias("turns"),
+    )
+    return F.aggregate("topics", start, _scan_topic, lambda state: state["turns"])
 
 
 def _scan_topic(state: Column, topic: Column) -> Column:
     """Move the pointer just past the member that takes the topic's last partition."""
-    ranks = F.col("subscriber_ranks")[topic["subscribers"]]
-    member_count = F.size("members")
+    ranks, pointer = topic["subscriber_ranks"], state["pointer"]
     subscriber_count = F.size(ranks)
-    pointer = state["pointer"]
-    passed = F.when(subscriber_count == member_count, pointer).otherwise(
-        F.size(F.filter(ranks, lambda rank: rank < pointer))
-    )
-    first_taker = passed % subscriber_count
+    passed_over = F.size(F.filter(ranks, lambda rank: rank < pointer))
+    first_taker = passed_over % subscriber_count
     last_taker = (first_taker + topic["num_partitions"] - 1) % subscriber_count
+    turn = F.struct(topic["topic"].alias("topic"), first_taker.alias("first_taker"))
     return F.struct(
-        ((ranks[last_taker] + 1) % member_count).alias("pointer"),
-        F.concat(state["first_takers"], F.array(first_taker)).alias("first_takers"),
+        ((ranks[last_taker] + 1) % F.col("member_count")).alias("pointer"),
+        F.concat(state["turns"], F.array(turn)).alias("turns"),
     )

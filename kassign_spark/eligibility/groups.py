@@ -1,14 +1,13 @@
-"""One row a group: its members in Kafka's order, its topics, and who subscribes to what.
+"""One row a group, one row a topic: the inputs folded once, and what the checks need to know.
 
-Partitions stay counts here. A topic read by five hundred groups is never expanded five hundred
-times, and a group whose members subscribe alike costs as much as its members plus its topics, not
-their product: members of one subscription are merged first, topics of the same subscribers share
-one list of them.
+Partitions stay counts. A topic read by five hundred groups is never expanded five hundred times,
+and a group whose members subscribe alike costs as much as its members plus its topics, not their
+product: its topics are kept once.
 """
 
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.expressions import java_string_order
@@ -16,109 +15,97 @@ from kassign_spark.schemas import GROUP_KEY
 
 
 class Eligible(NamedTuple):
-    """What a strategy is given; every frame has ``cluster_id`` and ``group_id``, never null.
+    """What a strategy is given: checked frames; all have ``cluster_id``, never null.
 
     Attributes:
-        members: ``schemas.MEMBERS``, checked, with ``member_rank`` int (0-based, MemberInfo order).
-        topics: ``schemas.TOPICS``, checked, one row a topic, without topics of no partition; it
-            belongs to clusters and has no ``group_id``.
-        owned: ``schemas.OWNED``, or None where nothing is known of it.
-        groups: the frame that ``fold_groups`` describes.
+        members: ``schemas.MEMBERS``.
+        topics: cluster_id string, topic string, num_partitions int >= 1; one row a topic.
+        owned: ``schemas.OWNED``, or None where the caller gave none.
+        groups: as ``fold_groups`` gives it.
+        heterogeneous: whether members of some group subscribe to different topics.
     """
 
     members: DataFrame
     topics: DataFrame
     owned: DataFrame | None
     groups: DataFrame
+    heterogeneous: bool
 
 
-def eligible(members: DataFrame, topics: DataFrame, owned: DataFrame | None) -> Eligible:
-    """Prepare checked, conforming tables for the strategies; runs no job."""
-    assignable = topics.where("num_partitions > 0")
-    ranked = members.withColumn("member_rank", member_rank())
-    return Eligible(ranked, assignable, owned, fold_groups(ranked, assignable))
-
-
-def member_rank() -> Column:
-    """Rank the members of a group as ``AbstractPartitionAssignor.MemberInfo`` compares them.
+def member_order() -> tuple[Column, Column, Column]:
+    """Order members as ``AbstractPartitionAssignor.MemberInfo.compareTo`` does.
 
     Static members come first, by ``group.instance.id``; the others follow, by ``member.id``.
 
     Returns:
-        int, 0-based, over the columns of ``schemas.MEMBERS``.
+        sort keys over the columns of ``schemas.MEMBERS``.
     """
-    order = Window.partitionBy(*GROUP_KEY).orderBy(
-        F.col("group_instance_id").isNull(),
-        java_string_order(F.col("group_instance_id")),
-        java_string_order(F.col("member_id")),
+    return (
+        F.col("group_instance_id").isNull().alias("is_dynamic"),
+        java_string_order(F.col("group_instance_id")).alias("instance_order"),
+        java_string_order(F.col("member_id")).alias("member_order"),
     )
-    return F.row_number().over(order) - 1
 
 
-def fold_groups(ranked: DataFrame, topics: DataFrame) -> DataFrame:
-    """Fold ranked members and topics into one row a group.
+def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
+    """Fold conforming members into one row a group.
 
-    A subscribed topic that ``topics`` lacks is left out, as Kafka does; a topic listed twice by a
-    member counts once (RangeAssignor since 3.5).
+    Args:
+        members: ``schemas.MEMBERS``.
+        bad_row: boolean over its columns: the row breaks a rule.
 
     Returns:
-        One row for each group that has a member subscribed to a topic with partitions:
-        cluster_id string, group_id string,
-        members array<string>: member ids; a member's index is its ``member_rank``,
-        topics array<struct<topic string, num_partitions int, subscribers int>>: in Java's string
-        order; ``subscribers`` is an index into
-        subscriber_ranks array<array<int>>: member ranks, ascending, of each class of topics.
+        One row a group: cluster_id string, group_id string,
+        members array<string>: member ids in MemberInfo order,
+        topics array<string>: what every member of a homogeneous group subscribes to,
+        is_homogeneous boolean: all members list the same topics in the same order, as clients
+        do, which send them sorted,
+        assignor string: the least that a member names, null where none names one,
+        bad_rows bigint, has_duplicates boolean: a member id is there twice,
+        is_mixed boolean: members name different assignors, or some of them none.
     """
-    subscriptions = ranked.groupBy(
-        *GROUP_KEY, F.sort_array(F.array_distinct("topics")).alias("topics")
-    ).agg(
-        F.sort_array(F.collect_list("member_rank")).alias("ranks"),
-        F.sort_array(F.collect_list(F.struct("member_rank", "member_id"))).alias("ranked_members"),
+    ordered = F.sort_array(F.collect_list(F.struct(*member_order(), "member_id")))
+    folded = members.groupBy(*GROUP_KEY).agg(
+        ordered["member_id"].alias("members"),
+        F.min("topics").alias("topics"),
+        (F.min("topics") == F.max("topics")).alias("is_homogeneous"),
+        F.min("assignor").alias("assignor"),
+        F.count_if(bad_row).alias("bad_rows"),
+        ((F.count("assignor") % F.count("*") > 0) | (F.max("assignor") > F.min("assignor"))).alias(
+            "is_mixed"
+        ),
     )
-    # The lowest rank among its members names a subscription within its group.
-    subscribed = subscriptions.select(
-        "*", F.col("ranks")[0].alias("subscription"), F.explode("topics").alias("topic")
-    )
-    classes = (
-        subscribed.join(topics, on=["cluster_id", "topic"], how="inner")
-        .groupBy(*GROUP_KEY, "topic", F.col("num_partitions").cast("int").alias("num_partitions"))
-        .agg(F.sort_array(F.collect_list("subscription")).alias("subscriptions"))
-        .groupBy(*GROUP_KEY)
-        .agg(
-            F.sort_array(
-                F.collect_list(
-                    F.struct(
-                        java_string_order(F.col("topic")).alias("topic_order"),
-                        "topic",
-                        "num_partitions",
-                        "subscriptions",
-                    )
-                )
-            ).alias("topics"),
-            F.sort_array(F.collect_set("subscriptions")).alias("classes"),
-        )
-    )
-    groups = subscriptions.groupBy(*GROUP_KEY).agg(
-        F.sort_array(F.flatten(F.collect_list("ranked_members"))).alias("ranked_members"),
-        F.map_from_entries(F.collect_list(F.struct(F.col("ranks")[0], "ranks"))).alias("ranks_of"),
-    )
-    return groups.join(classes, on=list(GROUP_KEY), how="inner").select(
+    return folded.select(
         *GROUP_KEY,
-        F.col("ranked_members.member_id").alias("members"),
-        F.transform(
-            "topics",
-            lambda t: F.struct(
-                t["topic"].alias("topic"),
-                t["num_partitions"].alias("num_partitions"),
-                (F.array_position("classes", t["subscriptions"]) - 1)
-                .cast("int")
-                .alias("subscribers"),
-            ),
-        ).alias("topics"),
-        F.transform(
-            "classes",
-            lambda class_: F.sort_array(
-                F.flatten(F.transform(class_, lambda s: F.element_at("ranks_of", s)))
-            ),
-        ).alias("subscriber_ranks"),
+        "members",
+        F.array_distinct("topics").alias("topics"),
+        F.coalesce("is_homogeneous", F.lit(False)).alias("is_homogeneous"),
+        "assignor",
+        "bad_rows",
+        (F.size(F.array_distinct("members")) < F.size("members")).alias("has_duplicates"),
+        F.coalesce("is_mixed", F.lit(False)).alias("is_mixed"),
+    )
+
+
+def fold_topics(topics: DataFrame, *, bad_row: Column) -> DataFrame:
+    """Fold conforming topics, of either form, into one row a topic.
+
+    Args:
+        topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
+        bad_row: boolean over its columns: the row breaks a rule.
+
+    Returns:
+        cluster_id string, topic string, num_partitions bigint, bad_rows bigint,
+        is_inconsistent boolean: given twice with different counts, or partitions missing between.
+    """
+    if "num_partitions" in topics.columns:
+        count = F.max("num_partitions")
+        inconsistent = F.min("num_partitions") != count
+    else:
+        count = F.max("partition") + 1
+        inconsistent = F.count_distinct("partition") != count
+    return topics.groupBy("cluster_id", "topic").agg(
+        count.alias("num_partitions"),
+        F.count_if(bad_row).alias("bad_rows"),
+        F.coalesce(inconsistent, F.lit(False)).alias("is_inconsistent"),
     )

@@ -1,0 +1,75 @@
+"""From conforming tables to what the strategies work on: read once, folded, checked, held."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.eligibility.groups import Eligible, fold_groups, fold_topics
+from kassign_spark.inputs.checks import Inputs, refuse
+from kassign_spark.inputs.rules import any_broken, member_rules, owned_rules, rules_of_topics
+from kassign_spark.rounds import settle
+
+
+class Prepared(NamedTuple):
+    """The eligible frames of all groups, and the names of the assignors that the groups use."""
+
+    eligible: Eligible
+    assignors: list[str]
+
+
+def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared:
+    """Fold, check and hold the inputs; runs a job over each table.
+
+    What was checked is what is assigned: the folded frames are held, not read again.
+
+    Args:
+        inputs: conforming tables.
+        known_assignors: against which ``members.assignor`` is checked; None where the caller's
+            own choice overrides that column.
+
+    Raises:
+        InputError: values that have no meaning; lists every one.
+    """
+    ignore_assignor = F.lit(known_assignors is None)
+    groups, of_groups = settle(
+        fold_groups(inputs.members, bad_row=any_broken(member_rules())),
+        {
+            "bad": F.count_if(
+                (F.col("bad_rows") > 0)
+                | F.col("has_duplicates")
+                | (~ignore_assignor & (F.col("is_mixed") | F.col("assignor").isNull()))
+            ),
+            "assignors": F.collect_set("assignor"),
+            "heterogeneous": F.count_if(~F.col("is_homogeneous")),
+        },
+    )
+    topics, of_topics = settle(
+        fold_topics(inputs.topics, bad_row=any_broken(rules_of_topics(inputs.topics))),
+        {"bad": F.count_if((F.col("bad_rows") > 0) | F.col("is_inconsistent"))},
+    )
+    assignors = sorted(of_groups["assignors"] or [])
+    unknown = known_assignors is not None and not set(assignors) <= set(known_assignors)
+    if of_groups["bad"] or of_topics["bad"] or unknown or _has_bad_rows(inputs.owned):
+        refuse(inputs, known_assignors)
+    assignable = topics.where("num_partitions > 0").select(
+        "cluster_id", "topic", F.col("num_partitions").cast("int").alias("num_partitions")
+    )
+    heterogeneous = bool(of_groups["heterogeneous"])
+    eligible = Eligible(inputs.members, assignable, inputs.owned, groups, heterogeneous)
+    return Prepared(eligible, assignors)
+
+
+def restrict(eligible: Eligible, assignor: str) -> Eligible:
+    """Keep the groups that use ``assignor``."""
+    uses_it = F.col("assignor") == assignor
+    return eligible._replace(
+        members=eligible.members.where(uses_it), groups=eligible.groups.where(uses_it)
+    )
+
+
+def _has_bad_rows(owned: DataFrame | None) -> bool:
+    if owned is None:
+        return False
+    return bool(owned.where(any_broken(owned_rules())).limit(1).count())

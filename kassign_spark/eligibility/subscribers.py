@@ -1,0 +1,89 @@
+"""One row a group and topic with its subscribers: what Range and RoundRobin deal from."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.eligibility.groups import Eligible, member_order
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.settings import Settings
+
+
+def homogeneous_topics(eligible: Eligible, settings: Settings) -> DataFrame:
+    """Give the topics of the groups whose members all subscribe alike.
+
+    A subscribed topic that the cluster lacks is left out, as Kafka does.
+
+    Returns:
+        cluster_id string, group_id string, topic string, num_partitions int,
+        subscribers array<string>: all member ids of the group, in MemberInfo order.
+    """
+    groups = homogeneous_groups(eligible).withColumnRenamed("members", "subscribers")
+    return explode_topics(groups, settings).join(
+        eligible.topics, on=["cluster_id", "topic"], how="inner"
+    )
+
+
+def homogeneous_groups(eligible: Eligible) -> DataFrame:
+    """Give the rows of ``eligible.groups`` whose members all subscribe alike, and to something."""
+    return eligible.groups.where(F.col("is_homogeneous") & (F.size("topics") > 0))
+
+
+def explode_topics(groups: DataFrame, settings: Settings) -> DataFrame:
+    """Explode ``topics`` of one row a group into ``topic``, a large group over several tasks.
+
+    Args:
+        groups: cluster_id string, group_id string, subscribers array<string>, topics array.
+        settings: ``topics_per_task``.
+    """
+    length = settings.topics_per_task
+    starts = F.sequence(F.lit(1), F.size("topics"), F.lit(length))
+    slices = F.transform(starts, lambda start: F.slice("topics", start, length))
+    sliced = groups.select(*GROUP_KEY, "subscribers", F.explode(slices).alias("topics"))
+    return spread(sliced).select(*GROUP_KEY, "subscribers", F.explode("topics").alias("topic"))
+
+
+def heterogeneous_topics(eligible: Eligible) -> DataFrame:
+    """Give the topics of the groups whose members' subscriptions differ.
+
+    A topic listed twice by a member counts once (RangeAssignor since 3.5).
+
+    Returns:
+        The columns of ``homogeneous_topics``, where ``subscribers`` are the topic's own, and
+        subscriber_ranks array<int>: the subscribers' ranks among all members of their group.
+    """
+    differing = eligible.groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)
+    rank = F.row_number().over(Window.partitionBy(*GROUP_KEY).orderBy(*member_order())) - 1
+    subscriptions = (
+        eligible.members.join(differing, on=list(GROUP_KEY), how="left_semi")
+        .withColumn("member_rank", rank)
+        .select(*GROUP_KEY, "member_rank", "member_id", _each_topic())
+        .join(eligible.topics, on=["cluster_id", "topic"], how="inner")
+    )
+    # By topic: one giant group is many tasks here.
+    ranked = F.sort_array(F.collect_list(F.struct("member_rank", "member_id")))
+    return (
+        spread(subscriptions, *GROUP_KEY, "topic")
+        .groupBy(*GROUP_KEY, "topic", "num_partitions")
+        .agg(ranked.alias("ranked"))
+        .select(
+            *GROUP_KEY,
+            "topic",
+            "num_partitions",
+            F.col("ranked.member_id").alias("subscribers"),
+            F.col("ranked.member_rank").alias("subscriber_ranks"),
+        )
+    )
+
+
+def spread(frame: DataFrame, *keys: str) -> DataFrame:
+    """Spread a few rows that are about to become many over all tasks.
+
+    Adaptive execution sees only the few and would put them into one task; it leaves alone a
+    number of partitions that is given. The number is the session's own for shuffles.
+    """
+    tasks = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    return frame.repartition(tasks, *keys)
+
+
+def _each_topic() -> Column:
+    return F.explode(F.array_distinct("topics")).alias("topic")

@@ -1,0 +1,208 @@
+"""Refuse what has no meaning: one pass over the inputs, and one error that lists every problem."""
+
+from collections.abc import Collection, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.rules import (
+    Rule,
+    member_rules,
+    owned_rules,
+    quoted,
+    rules_of_topics,
+)
+from kassign_spark.schemas import (
+    GROUP_KEY,
+    MEMBERS,
+    OWNED,
+    check_same_clusters,
+    conform,
+    topics_table,
+)
+
+MAX_LISTED = 20
+"""Problems that an error spells out; it counts the others."""
+
+PROBLEM = ["cluster_id", "group_id", "member_id", "topic", "partition", "problem", "detail"]
+
+
+class Inputs(NamedTuple):
+    """The input tables, conforming to their schemas."""
+
+    members: DataFrame
+    topics: DataFrame
+    owned: DataFrame | None
+
+
+def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | None = None) -> Inputs:
+    """Make the callers' tables conform to their schemas; runs no job.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type; lists every one of a table.
+    """
+    topics_form = topics_table(topics)
+    check_same_clusters([(MEMBERS, members), (topics_form, topics), (OWNED, owned)])
+    return Inputs(
+        conform(members, MEMBERS),
+        conform(topics, topics_form),
+        None if owned is None else conform(owned, OWNED),
+    )
+
+
+def refuse(inputs: Inputs, assignors: Collection[str] | None) -> None:
+    """Raise the error that lists what is wrong; called when a count said that something is.
+
+    Raises:
+        InputError: every problem with its table, column and value, the first ``MAX_LISTED`` spelled
+            out.
+    """
+    problems = refusals(inputs, assignors)
+    listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED).collect()
+    count = len(listed) if len(listed) < MAX_LISTED else problems.count()
+    raise InputError(describe(listed, count))
+
+
+def describe(listed: Sequence[Row], count: int) -> str:
+    """Put problems into one line."""
+    more = f"; and {count - len(listed)} more problems" if count > len(listed) else ""
+    return "; ".join(row.detail for row in listed) + more
+
+
+def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
+    """List what an assignment is refused for.
+
+    Args:
+        inputs: conforming tables.
+        assignors: the known names, against which ``members.assignor`` is checked; None where the
+            caller's own choice overrides that column.
+
+    Returns:
+        cluster_id string, group_id string, member_id string, topic string, partition bigint,
+        problem string, detail string; empty where the inputs are fit for use.
+    """
+    found = [
+        _broken_rows("members", inputs.members, member_rules()),
+        _duplicate_members(inputs.members),
+    ]
+    found.append(_broken_rows("topics", inputs.topics, rules_of_topics(inputs.topics)))
+    if "num_partitions" in inputs.topics.columns:
+        found.append(_differing_counts(inputs.topics))
+    else:
+        found.append(_partition_gaps(inputs.topics))
+    if inputs.owned is not None:
+        found.append(_broken_rows("owned", inputs.owned, owned_rules()))
+    if assignors is not None:
+        found.append(_assignor_problems(inputs.members, assignors))
+    return reduce(DataFrame.unionByName, found)
+
+
+def as_problems(frame: DataFrame, problem: str, detail: Column) -> DataFrame:
+    """Give ``frame`` the columns of a problem; those of them that it lacks are null."""
+    types = {"partition": "bigint"}
+    return frame.select(
+        *(
+            (F.col(name) if name in frame.columns else F.lit(None))
+            .cast(types.get(name, "string"))
+            .alias(name)
+            for name in PROBLEM[:5]
+        ),
+        F.lit(problem).alias("problem"),
+        detail.alias("detail"),
+    )
+
+
+def _broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
+    where = F.lit("")
+    for column in ("group_id", "member_id", "topic"):
+        if column in frame.columns:
+            shown = F.concat(F.lit(f" {column}="), quoted(column))
+            where = F.concat(where, F.when(F.col(column).isNotNull(), shown).otherwise(""))
+    found = []
+    for rule in rules:
+        says = F.concat(
+            F.lit(f"table {table}, column {rule.column}: "),
+            rule.value,
+            F.when(where != "", F.concat(F.lit(" (at"), where, F.lit(")"))).otherwise(""),
+            F.lit(f": {rule.advice}"),
+        )
+        found.append(as_problems(frame.where(rule.broken), rule.problem, says))
+    return reduce(DataFrame.unionByName, found)
+
+
+def _duplicate_members(members: DataFrame) -> DataFrame:
+    duplicates = members.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("rows"))
+    says = F.concat(
+        F.lit("table members, column member_id: "),
+        quoted("member_id"),
+        F.lit(" is there "),
+        F.col("rows").cast("string"),
+        F.lit(" times in group "),
+        quoted("group_id"),
+        F.lit(": give each member once"),
+    )
+    named = (F.col("rows") > 1) & (F.col("member_id") != "") & (F.col("group_id") != "")
+    return as_problems(duplicates.where(named), "duplicate_member", says)
+
+
+def _assignor_problems(members: DataFrame, known: Collection[str]) -> DataFrame:
+    groups = members.groupBy(*GROUP_KEY).agg(
+        F.array_sort(F.collect_set(F.coalesce("assignor", F.lit("")))).alias("named")
+    )
+    unknown = F.array_except("named", F.array(*(F.lit(name) for name in ["", *sorted(known)])))
+    names = F.concat(
+        F.lit('"'),
+        F.array_join(F.transform("named", lambda n: F.when(n == "", "null").otherwise(n)), '", "'),
+        F.lit('"'),
+    )
+    where = F.concat(F.lit(" of group "), quoted("group_id"), F.lit(": "))
+    advice = (
+        F.when(
+            F.size(unknown) > 0, F.lit(f"unknown assignor; known are {', '.join(sorted(known))}")
+        )
+        .when(
+            F.size("named") > 1,
+            F.lit("the members of a group use one assignor; name one for all of them"),
+        )
+        .when(
+            F.col("named")[0] == "",
+            F.lit("no assignor is named; fill in the column or choose one for all groups"),
+        )
+    )
+    says = F.concat(F.lit("table members, column assignor: "), names, where, advice)
+    return as_problems(groups.where(advice.isNotNull()), "assignor_unusable", says)
+
+
+def _differing_counts(topics: DataFrame) -> DataFrame:
+    counts = topics.groupBy("cluster_id", "topic").agg(
+        F.min("num_partitions").alias("least"), F.max("num_partitions").alias("most")
+    )
+    says = F.concat(
+        F.lit("table topics, column num_partitions: topic "),
+        quoted("topic"),
+        F.lit(" is given with "),
+        F.col("least").cast("string"),
+        F.lit(" and with "),
+        F.col("most").cast("string"),
+        F.lit(" partitions: give each topic once"),
+    )
+    return as_problems(counts.where("least < most"), "differing_counts", says)
+
+
+def _partition_gaps(topics: DataFrame) -> DataFrame:
+    counts = topics.groupBy("cluster_id", "topic").agg(
+        F.count_distinct("partition").alias("given"), F.max("partition").alias("last")
+    )
+    says = F.concat(
+        F.lit("table topics, column partition: topic "),
+        quoted("topic"),
+        F.lit(" has "),
+        F.col("given").cast("string"),
+        F.lit(" of the partitions 0.."),
+        F.col("last").cast("string"),
+        F.lit(": give all of them, or their count as num_partitions"),
+    )
+    return as_problems(counts.where("given <= last"), "partition_gap", says)

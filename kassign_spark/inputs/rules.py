@@ -1,0 +1,114 @@
+"""What a row of each table must hold: one list of rules a table, used to count and to report.
+
+A rule is broken by a single row. The counting runs over every row of every call, so a rule is one
+native expression; only when a count is not zero are the rows looked for.
+"""
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+INT_MAX = 2**31 - 1
+
+
+class Rule(NamedTuple):
+    """One rule about one column; the expressions are over the columns of its table."""
+
+    problem: str
+    column: str
+    broken: Column
+    value: Column
+    advice: str
+
+
+def member_rules() -> list[Rule]:
+    """Rules over ``schemas.MEMBERS``."""
+    topics, pattern = F.col("topics"), F.col("topics_pattern")
+    unnamed_topic = F.array_contains(topics, "") | (
+        F.size(F.array_compact(topics)) < F.size(topics)
+    )
+    return [
+        *(_named("member", column) for column in ("group_id", "member_id")),
+        Rule(
+            "topics_missing",
+            "topics",
+            topics.isNull() & pattern.isNull(),
+            F.lit("null"),
+            "give an empty array for a member that subscribes to nothing",
+        ),
+        Rule(
+            "topics_unnamed",
+            "topics",
+            unnamed_topic,
+            topics.cast("string"),
+            "null and empty names are no topics: leave them out",
+        ),
+        Rule(
+            "topics_pattern_unsupported",
+            "topics_pattern",
+            pattern.isNotNull(),
+            quoted("topics_pattern"),
+            "patterns are not resolved by this version: list the topics instead",
+        ),
+        _integer("member", "generation", least=-1),
+        _integer("member", "member_seq", least=0),
+    ]
+
+
+def rules_of_topics(topics: DataFrame) -> list[Rule]:
+    """Rules over ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``, whichever ``topics`` is."""
+    count = "num_partitions" if "num_partitions" in topics.columns else "partition"
+    return [_named("topic", "topic"), *_count_rules("topic", count)]
+
+
+def owned_rules() -> list[Rule]:
+    """Rules over ``schemas.OWNED``."""
+    return [
+        *(_named("owned", column) for column in ("group_id", "member_id", "topic")),
+        *_count_rules("owned", "partition"),
+    ]
+
+
+def any_broken(rules: list[Rule]) -> Column:
+    """Whether a row breaks a rule: boolean, never null."""
+    broken = F.lit(False)
+    for rule in rules:
+        broken = broken | F.coalesce(rule.broken, F.lit(False))
+    return broken
+
+
+def _named(what: str, column: str) -> Rule:
+    return Rule(
+        f"{column}_missing",
+        column,
+        F.col(column).isNull() | (F.col(column) == ""),
+        quoted(column),
+        f"every row of a {what} needs a {column} that is not null or empty",
+    )
+
+
+def _count_rules(what: str, column: str) -> list[Rule]:
+    missing = Rule(
+        f"{column}_missing",
+        column,
+        F.col(column).isNull(),
+        F.lit("null"),
+        f"every row of a {what} needs a {column}",
+    )
+    return [missing, _integer(what, column, least=0)]
+
+
+def _integer(what: str, column: str, *, least: int) -> Rule:
+    return Rule(
+        f"{column}_out_of_range",
+        column,
+        ~F.col(column).between(least, INT_MAX),
+        F.col(column).cast("string"),
+        f"the {column} of a {what} is a whole number from {least} to {INT_MAX}",
+    )
+
+
+def quoted(column: str) -> Column:
+    """Show a string as messages do: in quotes, or null."""
+    return F.coalesce(F.concat(F.lit('"'), F.col(column), F.lit('"')), F.lit("null"))

@@ -1,0 +1,57 @@
+"""How an assignment comes about, top to bottom: input, checks, eligibility, strategy, result."""
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+
+from kassign_spark.assignors import ASSIGNORS, Assignor
+from kassign_spark.eligibility.prepare import prepare, restrict
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.schemas import ASSIGNMENT, declare, has_cluster_id, restore_cluster_id
+from kassign_spark.settings import Settings
+
+
+def assign(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    assignor: str | Assignor | None = None,
+    settings: Settings = Settings(),
+) -> DataFrame:
+    """Assign the partitions of every group, as each group's assignor does in one rebalance.
+
+    The inputs are read once, checked and folded to one row a group, which runs a job for each; the
+    assignment itself is lazy.
+
+    Args:
+        members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
+        topics: ``schemas.TOPICS``, or one row a partition (topic, partition). A topic that members
+            subscribe to and that is missing here is left out, as Kafka does.
+        owned: ``schemas.OWNED``, what members own before; the assignors `range` and `roundrobin`
+            do not look at it.
+        assignor: None for each group's own (``members.assignor``), a name in ``ASSIGNORS``, or a
+            function of your own from ``Eligible`` and ``Settings`` to the columns of
+            ``schemas.ASSIGNMENT``.
+        settings: how to compute it.
+
+    Returns:
+        cluster_id string (where the inputs have it), group_id string, member_id string,
+        topic string, partition int: one row for each partition of a subscribed topic.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, or an unknown assignor; lists every one.
+    """
+    chosen = ASSIGNORS.get(assignor) if isinstance(assignor, str) else assignor
+    if assignor is not None and chosen is None:
+        raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(ASSIGNORS))}")
+    inputs = conform_inputs(members, topics, owned)
+    if chosen is not None:
+        assignment = chosen(prepare(inputs, known_assignors=None).eligible, settings)
+    else:
+        eligible, names = prepare(inputs, known_assignors=ASSIGNORS)
+        by_name = [ASSIGNORS[name](restrict(eligible, name), settings) for name in names]
+        assignment = reduce(DataFrame.unionByName, by_name)
+    return restore_cluster_id(declare(assignment, ASSIGNMENT), has_cluster_id(members))

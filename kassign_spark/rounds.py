@@ -1,0 +1,109 @@
+"""The only module that iterates: it materialises a frame, cuts its lineage, counts, stops, frees.
+
+A frame that is built from the one before it, round after round, has a plan that grows without end,
+and a checkpoint alone does not help: the checkpointed frame keeps the size estimate of the plan it
+came from (SPARK-39834), and estimates multiply at every join until they have thousands of digits.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame, Observation
+
+from kassign_spark.errors import NotConvergedError
+
+
+class Settled(NamedTuple):
+    """A materialised frame, and what was measured while it was made."""
+
+    frame: DataFrame
+    measured: dict[str, Any]
+
+
+class Round(NamedTuple):
+    """What ``converge`` tells of a round that has just ended."""
+
+    number: int
+    what: str
+    measured: dict[str, Any]
+
+
+OnRound = Callable[[Round], None]
+
+
+def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Settled:
+    """Compute ``frame`` once and hold it, with a plan of one line and its real size.
+
+    The data goes into the cache, so that the checkpoint takes over the cache's true size, and
+    the cache is freed; the checkpoint itself goes when the last reference to the frame does.
+
+    Args:
+        frame: any frame.
+        measures: aggregates over it, by name; they ride on the same job.
+    """
+    observed = Observation()
+    if measures:
+        frame = frame.observe(observed, *(column.alias(name) for name, column in measures.items()))
+    kept = frame.persist()
+    try:
+        kept.count()
+        settled = kept.localCheckpoint()
+    finally:
+        kept.unpersist()
+    return Settled(settled, dict(observed.get) if measures else {})
+
+
+class Budget:
+    """How many rounds are left, shared by loops that follow each other."""
+
+    def __init__(self, limit: int, on_round: OnRound | None = None) -> None:
+        self.limit = limit
+        self.used = 0
+        self._on_round = on_round
+
+    def spend(self, what: str, measured: dict[str, Any], unfinished: str) -> None:
+        """Count a round that ended with work left or not.
+
+        Raises:
+            NotConvergedError: it was one more than the limit.
+        """
+        self.used += 1
+        if self._on_round:
+            self._on_round(Round(self.used, what, measured))
+        if self.used > self.limit:
+            raise NotConvergedError(
+                f"not finished after {self.limit} rounds: {what} still has {unfinished}; "
+                "raise the setting max_rounds, or max_edges_per_task so that fewer groups "
+                "need rounds"
+            )
+
+
+def converge(
+    frame: DataFrame,
+    step: Callable[[DataFrame], DataFrame],
+    unfinished: Column,
+    *,
+    what: str,
+    budget: Budget,
+    measures: Mapping[str, Column] | None = None,
+) -> DataFrame:
+    """Repeat ``step`` until ``unfinished`` sums up to nothing.
+
+    Args:
+        frame: where to start.
+        step: one round, from frame to frame of the same columns.
+        unfinished: a count of what is left to do, as an aggregate over the columns of the frame.
+        what: the loop's name, for progress and errors.
+        budget: counts the rounds.
+        measures: further aggregates to report with each round.
+
+    Raises:
+        NotConvergedError: the budget ended first.
+    """
+    wanted = {"unfinished": unfinished, **(measures or {})}
+    while True:
+        frame, measured = settle(step(frame), wanted)
+        left = measured["unfinished"] or 0
+        budget.spend(what, measured, f"{left} rows to do")
+        if not left:
+            return frame
