@@ -53,6 +53,22 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
     return Settled(settled, dict(observed.get) if measures else {})
 
 
+def hold(frame: DataFrame, measures: Mapping[str, Column]) -> Settled:
+    """Compute ``frame`` once and hold it, for frames that no loop builds upon.
+
+    Cheaper than ``settle``, but the frame keeps the size estimate of the plan that it came from.
+
+    Args:
+        frame: any frame.
+        measures: aggregates over it, by name; they ride on the same job.
+    """
+    observed = Observation()
+    measured = frame.observe(
+        observed, *(column.alias(name) for name, column in measures.items())
+    ).localCheckpoint()
+    return Settled(measured, dict(observed.get))
+
+
 class Budget:
     """How many rounds are left, shared by loops that follow each other."""
 

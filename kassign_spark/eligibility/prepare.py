@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.eligibility.groups import Eligible, fold_groups, fold_topics
 from kassign_spark.inputs.checks import Inputs, refuse
 from kassign_spark.inputs.rules import any_broken, member_rules, owned_rules, rules_of_topics
-from kassign_spark.rounds import settle
+from kassign_spark.rounds import hold
 
 
 class Prepared(NamedTuple):
@@ -33,7 +33,7 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
         InputError: values that have no meaning; lists every one.
     """
     ignore_assignor = F.lit(known_assignors is None)
-    groups, of_groups = settle(
+    groups, of_groups = hold(
         fold_groups(inputs.members, bad_row=any_broken(member_rules())),
         {
             "bad": F.count_if(
@@ -45,7 +45,7 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
             "heterogeneous": F.count_if(~F.col("is_homogeneous")),
         },
     )
-    topics, of_topics = settle(
+    topics, of_topics = hold(
         fold_topics(inputs.topics, bad_row=any_broken(rules_of_topics(inputs.topics))),
         {"bad": F.count_if((F.col("bad_rows") > 0) | F.col("is_inconsistent"))},
     )

@@ -25,9 +25,8 @@ class Rule(NamedTuple):
 def member_rules() -> list[Rule]:
     """Rules over ``schemas.MEMBERS``."""
     topics, pattern = F.col("topics"), F.col("topics_pattern")
-    unnamed_topic = F.array_contains(topics, "") | (
-        F.size(F.array_compact(topics)) < F.size(topics)
-    )
+    # array_contains answers null where it finds nothing but meets a null.
+    unnamed_topic = topics.isNotNull() & F.coalesce(F.array_contains(topics, ""), F.lit(True))
     return [
         *(_named("member", column) for column in ("group_id", "member_id")),
         Rule(
