@@ -7,7 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.kafka import jars
-from tests.kafka.broker import Broker, running_broker
+from tests.kafka.broker import running_broker
+from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
 
 _LOG4J2 = """
 rootLogger.level = error
@@ -57,7 +58,12 @@ def _no_cached_frames(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """The one real broker of the run; tests that ask for it have the marker ``broker``."""
-    with running_broker(tmp_path_factory.mktemp("broker")) as running:
-        yield running
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    """The one real broker of the run; tests that ask for it have the marker ``broker``.
+
+    It has a plain address, and further ones by name: SASL and TLS.
+    """
+    folder = tmp_path_factory.mktemp("broker")
+    credentials, listeners = secured_listeners(folder)
+    with running_broker(folder, listeners=listeners, settings=SETTINGS) as running:
+        yield SecuredBroker(running.bootstrap_server, running.addresses, running.pid, credentials)

@@ -133,14 +133,20 @@ def as_sets(answer: Assigned | str) -> Assigned | str:
 
 def new_java_object(spark: SparkSession, name: str) -> JavaObject:
     """A new object of the class in ``<name>.java`` beside this file, compiled in Spark's JVM."""
+    constructor = _java_class(spark, name).getDeclaredConstructors()[0]
+    no_arguments = spark._sc._gateway.new_array(spark._jvm.Object, 0)  # type: ignore[union-attr]
+    return constructor.newInstance(no_arguments)
+
+
+@cache
+def _java_class(spark: SparkSession, name: str) -> JavaObject:
+    """Compiled once: py4j looks methods up by class name, whichever loader it is from."""
     jvm = spark._jvm
     assert jvm is not None
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.ClassLoader.getSystemClassLoader())
     compiler.cook((Path(__file__).parent / f"{name}.java").read_text())
-    constructor = compiler.getClassLoader().loadClass(name).getDeclaredConstructors()[0]
-    no_arguments = spark._sc._gateway.new_array(jvm.Object, 0)  # type: ignore[union-attr]
-    return constructor.newInstance(no_arguments)
+    return compiler.getClassLoader().loadClass(name)
 
 
 @cache
