@@ -186,10 +186,10 @@ def key_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pem")
     if shutil.which("openssl") is None:
         pytest.skip("only the openssl command makes an encrypted PEM key; it is not installed")
-    request = "openssl req -x509 -newkey rsa:2048 -subj /CN=client -days 2".split()
+    request = ["req", "-x509", "-newkey", "rsa:2048", "-subj", "/CN=client", "-days", "2"]
     made = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
     subprocess.run(
-        [*request, "-passout", f"pass:{_SECRET}", *made],
+        ["openssl", *request, "-passout", f"pass:{_SECRET}", *made],
         check=True,
         capture_output=True,
         timeout=60,
