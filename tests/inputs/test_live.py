@@ -17,7 +17,9 @@ from kafka.admin import (
     ResourceType,
 )
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
+import kassign_spark
 from kassign_spark.errors import ClusterError, SettingsError
 from kassign_spark.inputs.live import ClusterTables, Omission, read_cluster, to_snapshot
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
@@ -29,6 +31,7 @@ from tests.kafka.topics import create_topics
 pytestmark = pytest.mark.broker
 
 _TOPICS = {"live-orders": 5, "live-payments": 3, "live-big": 300}
+_PLANNED = ("live-range", "live-roundrobin")
 _NO_USER_DATA = b"\xff\xff\xff\xff"
 
 
@@ -146,6 +149,19 @@ def test_kafka_would_assign_the_snapshot_as_it_is(
     assignor = str(_of(snapshot, group_id)[0][9])
     (answer,) = assign(spark, [Group(sizes, members, assignor)])
     assert as_sets(answer) == {m.member_id: owned.get(m.member_id, []) for m in members}
+
+
+def test_assign_predicts_what_consumers_were_given(
+    spark: SparkSession, snapshot: ClusterTables, states: dict[str, State]
+) -> None:
+    members, topics, owned = to_snapshot(snapshot, spark)
+    planned = F.col("assignor").isin("range", "roundrobin")
+    assignment = kassign_spark.assign(members.filter(planned), topics, owned)
+    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for row in assignment.collect():
+        found[row.member_id].append((row.topic, row.partition))
+    given = {s.member_id: s.assignment for s in states.values() if s.group_id in _PLANNED}
+    assert {member_id: sorted(tps) for member_id, tps in found.items()} == given
 
 
 def test_topics_have_sizes_and_racks(snapshot: ClusterTables) -> None:
