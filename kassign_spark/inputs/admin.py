@@ -37,35 +37,44 @@ def admin_client(bootstrap_server: str, settings: Mapping[str, Any]) -> Iterator
         except KassignError:
             raise
         except (errors.KafkaError, OSError, ValueError, AssertionError) as error:
-            raise ClusterError(
-                _explained(bootstrap_server, error, errors, with_login="sasl_mechanism" in settings)
-            ) from None
+            message = _explained(
+                error, connected=admin is not None, login="sasl_mechanism" in settings
+            )
+            raise ClusterError(message.format(address=bootstrap_server)) from None
         finally:
             if admin is not None:
                 admin.close()
 
 
-def _explained(bootstrap_server: str, error: Exception, errors: Any, *, with_login: bool) -> str:
+def _explained(error: Exception, *, connected: bool, login: bool) -> str:
+    """What went wrong and what to check, by the error's class: its text may hold settings."""
+    from kafka import errors
+
     name = type(error).__name__
     if "Authentication" in name or "Sasl" in name:
         return (
-            f"Kafka at {bootstrap_server} refused the login ({name}); check security.protocol, "
+            f"Kafka at {{address}} refused the login ({name}); check security.protocol, "
             "sasl.mechanism and sasl.jaas.config in the client properties file"
         )
     if "Authorization" in name:
         return (
-            f"Kafka at {bootstrap_server} does not let this user read it ({name}); "
+            f"Kafka at {{address}} does not let this user read it ({name}); "
             "it needs DESCRIBE on the cluster, its topics and its groups"
         )
-    if isinstance(error, errors.KafkaTimeoutError | errors.KafkaConnectionError | OSError):
-        # A refused login ends here too: kafka-python tries again until its time is over.
-        login = ", sasl.mechanism and sasl.jaas.config" if with_login else ""
+    if not isinstance(error, errors.KafkaTimeoutError | errors.KafkaConnectionError | OSError):
+        return f"reading Kafka at {{address}} failed ({name})"
+    if connected:
         return (
-            f"no answer from Kafka at {bootstrap_server} ({name}); check the address, that a "
-            "broker listens there, and that the client properties file fits that listener: "
-            f"security.protocol (PLAINTEXT where no file is given){login}"
+            f"Kafka at {{address}} answers, but a broker of its cluster does not ({name}); check "
+            "that the addresses that the brokers advertise can be reached from here"
         )
-    return f"reading Kafka at {bootstrap_server} failed ({name})"
+    # A refused login ends here too: kafka-python tries again until its time is over.
+    sasl = ", sasl.mechanism and sasl.jaas.config" if login else ""
+    return (
+        f"no answer from Kafka at {{address}} ({name}); check the address, that a "
+        "broker listens there, and that the client properties file fits that listener: "
+        f"security.protocol (PLAINTEXT where no file is given){sasl}"
+    )
 
 
 @contextlib.contextmanager

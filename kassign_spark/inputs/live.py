@@ -104,6 +104,9 @@ def read_cluster(
         racks = {
             broker["broker_id"]: broker["rack"] or None
             for broker in admin.describe_cluster()["brokers"]
+            if not broker.get(
+                "is_fenced"
+            )  # down: it coordinates nothing, and clients do not see it
         }
         progress(f"connected to {bootstrap_server}: {len(racks)} brokers")
         topics, omitted = _topic_rows(admin.describe_topics(), racks, cluster_id)

@@ -2,9 +2,11 @@
 
 import logging
 import socket
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer
@@ -22,6 +24,7 @@ from pyspark.sql import functions as F
 import kassign_spark
 from kassign_spark.errors import ClusterError, SettingsError
 from kassign_spark.inputs.live import ClusterTables, Omission, read_cluster, to_snapshot
+from tests.kafka.broker import running_broker
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.oracle import Group, Member, as_sets, assign
 from tests.kafka.raw_members import raw_member
@@ -370,9 +373,16 @@ def test_a_plain_client_at_a_tls_listener(broker: SecuredBroker) -> None:
         read_cluster(broker.addresses["TLS"])
 
 
-def test_without_kafka_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
+def test_a_broker_that_advertises_an_address_out_of_reach(tmp_path: Path) -> None:
+    advertised = {"advertised.listeners": "PLAIN_TEXT://127.0.0.1:1"}
+    with (
+        running_broker(tmp_path, settings=advertised) as broker,
+        pytest.raises(ClusterError, match="addresses that the brokers advertise"),
+    ):
+        read_cluster(broker.bootstrap_server)
 
+
+def test_without_kafka_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kafka", None)
     with pytest.raises(ClusterError, match=r"pip install 'kassign-spark\[live\]'"):
         read_cluster("127.0.0.1:9092")
