@@ -1,12 +1,8 @@
 """Snapshots of the real broker, beside what its real consumers know of themselves."""
 
-import logging
-import socket
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer
@@ -22,9 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import kassign_spark
-from kassign_spark.errors import ClusterError, SettingsError
-from kassign_spark.inputs.live import ClusterTables, Omission, read_cluster, to_snapshot
-from tests.kafka.broker import running_broker
+from kassign_spark.inputs.live import ClusterTables, read_cluster, to_snapshot
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.oracle import Group, Member, as_sets, assign
 from tests.kafka.raw_members import raw_member
@@ -40,7 +34,6 @@ _NO_USER_DATA = b"\xff\xff\xff\xff"
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kassign_spark.inputs.admin._BOOTSTRAP_MS", 2_000)
     monkeypatch.setattr("kassign_spark.inputs.live._PAUSE_SECONDS", 0.1)
 
 
@@ -327,66 +320,3 @@ def test_a_group_that_may_not_be_described(broker: SecuredBroker, states: dict[s
     assert "GroupAuthorizationFailed" in omission.reason
     assert _of(found, "live-range") == []
     assert len(_of(found, "live-sticky")) == 3
-
-
-def test_tls(broker: SecuredBroker, snapshot: ClusterTables) -> None:
-    found = read_cluster(broker.addresses["TLS"], broker.credentials.tls_properties())
-    assert found.topics == snapshot.topics
-
-
-def test_secrets_are_in_no_error_and_no_log(
-    broker: SecuredBroker, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
-    wrong = "correct-horse-battery"
-    properties = broker.credentials.sasl_properties(wrong)
-    with caplog.at_level(logging.DEBUG), pytest.raises(ClusterError) as refused:
-        read_cluster(broker.addresses["SASL"], properties)
-    with pytest.raises(SettingsError) as unknown:
-        read_cluster(broker.addresses["SASL"], {**properties, "sasl.login.class": wrong})
-    assert "sasl.jaas.config" in str(refused.value)
-    assert str(unknown.value) == "client properties: sasl.login.class is not supported"
-    printed = "".join(capfd.readouterr())
-    for text in (repr(refused.value), repr(unknown.value), caplog.text, printed):
-        assert wrong not in text
-    assert refused.value.__cause__ is None
-
-
-@pytest.mark.parametrize("address", ["localhost", "", "host:9092,", "a b:1", "host:port"])
-def test_an_address_that_is_none(address: str) -> None:
-    with pytest.raises(ClusterError, match=r"is not host:port"):
-        read_cluster(address)
-
-
-def test_nobody_listens() -> None:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{bound.getsockname()[1]}"
-        started = time.monotonic()
-        with pytest.raises(ClusterError, match=f"no answer from Kafka at {address}") as error:
-            read_cluster(address)
-    assert time.monotonic() - started < 6
-    assert "\n" not in str(error.value)
-
-
-def test_a_plain_client_at_a_tls_listener(broker: SecuredBroker) -> None:
-    with pytest.raises(ClusterError, match=r"security\.protocol"):
-        read_cluster(broker.addresses["TLS"])
-
-
-def test_a_broker_that_advertises_an_address_out_of_reach(tmp_path: Path) -> None:
-    advertised = {"advertised.listeners": "PLAIN_TEXT://127.0.0.1:1"}
-    with (
-        running_broker(tmp_path, settings=advertised) as broker,
-        pytest.raises(ClusterError, match="addresses that the brokers advertise"),
-    ):
-        read_cluster(broker.bootstrap_server)
-
-
-def test_without_kafka_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "kafka", None)
-    with pytest.raises(ClusterError, match=r"pip install 'kassign-spark\[live\]'"):
-        read_cluster("127.0.0.1:9092")
-
-
-def test_omissions_are_plain_rows() -> None:
-    assert Omission("group", "g", "no members") == ("group", "g", "no members")
