@@ -49,6 +49,30 @@ public class Assignors {
         return out.toString();
     }
 
+    /** Nanoseconds that the assignors alone took for all groups, one after the other, each time. */
+    public List time(String groups, int times) throws Exception {
+        String[] lines = groups.split("\n");
+        List taken = new ArrayList();
+        for (int i = 0; i < times; i++) {
+            ConsumerPartitionAssignor[] assignors = new ConsumerPartitionAssignor[lines.length];
+            Cluster[] clusters = new Cluster[lines.length];
+            ConsumerPartitionAssignor.GroupSubscription[] members =
+                new ConsumerPartitionAssignor.GroupSubscription[lines.length];
+            for (int g = 0; g < lines.length; g++) {  // anew: reading user data uses it up
+                JsonNode group = JSON.readTree(lines[g]);
+                String name = at(group, "assignor").asText();
+                assignors[g] = assignor(name);
+                clusters[g] = cluster(at(group, "topics"));
+                members[g] = new ConsumerPartitionAssignor.GroupSubscription(
+                    subscriptions(at(group, "members"), name.equals("sticky")));
+            }
+            long start = System.nanoTime();
+            for (int g = 0; g < lines.length; g++) assignors[g].assign(clusters[g], members[g]);
+            taken.add(Long.valueOf(System.nanoTime() - start));
+        }
+        return taken;
+    }
+
     private static ObjectNode limited(final JsonNode group, long millis) throws Exception {
         FutureTask task = new FutureTask(new Callable() {
             public Object call() throws Exception {

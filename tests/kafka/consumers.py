@@ -45,7 +45,7 @@ class JavaConsumers:
         name: str,
         group_id: str,
         topics: Sequence[str] | str,
-        assignors: str | Sequence[str] = "range",
+        assignors: str | Sequence[str] | None = "range",
         **settings: str,
     ) -> None:
         """Start one and return before it has joined.
@@ -54,22 +54,25 @@ class JavaConsumers:
             name: Of the consumer here; also its ``client.id``, with which its member id begins.
             group_id: Its group.
             topics: Names, or one string: a pattern.
-            assignors: One name of an assignor or several, the preferred first.
+            assignors: One name of an assignor or several, the preferred first; None: the client's
+                own default, and the only choice with ``group_protocol="consumer"``.
             settings: Of the consumer, with ``_`` for the dots: ``group_instance_id="i1"``.
         """
-        names = [assignors] if isinstance(assignors, str) else assignors
-        package = "org.apache.kafka.clients.consumer."
         config = {
             "bootstrap.servers": self._bootstrap_server,
             "group.id": group_id,
             "client.id": name,
-            "partition.assignment.strategy": ",".join(package + _CLASSES[a] for a in names),
             "enable.auto.commit": "false",
             "enable.metrics.push": "false",
             "auto.offset.reset": "earliest",
-            "heartbeat.interval.ms": "300",
             "retry.backoff.ms": "50",
-        } | {key.replace("_", "."): value for key, value in settings.items()}
+        }
+        if assignors is not None:
+            names = [assignors] if isinstance(assignors, str) else assignors
+            package = "org.apache.kafka.clients.consumer."
+            config["partition.assignment.strategy"] = ",".join(package + _CLASSES[a] for a in names)
+            config["heartbeat.interval.ms"] = "300"
+        config |= {key.replace("_", "."): value for key, value in settings.items()}
         wanted = topics if isinstance(topics, str) else list(topics)
         self._java.start(name, json.dumps(config), json.dumps(wanted))
 

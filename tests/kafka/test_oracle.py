@@ -15,6 +15,7 @@ from tests.kafka.oracle import (
     assign,
     from_table,
     group_id,
+    seconds_taken,
     to_tables,
 )
 from tests.kafka.worked_examples import EXAMPLES
@@ -122,6 +123,15 @@ def test_order_of_members_in_buckets_of_their_own(spark: SparkSession, assignor:
         spark, [Group({"t": 40}, members, assignor), Group({"t": 40}, members[::-1], assignor)]
     )
     assert there == back
+
+
+def test_time_taken_is_of_every_repetition(spark: SparkSession) -> None:
+    topics = {f"t{i}": 20 for i in range(20)}
+    members = [Member(f"m{i}", list(topics), generation=1) for i in range(20)]
+    group = Group(topics, members, "sticky")
+    one, many = (seconds_taken(spark, [group] * n, times=3) for n in (1, 50))
+    assert len(one) == len(many) == 3
+    assert 0 < min(one) < min(many) < 60
 
 
 def test_tables_of_groups(spark: SparkSession) -> None:

@@ -1,0 +1,91 @@
+"""A connection of kafka-python's admin client whose every failure is one clear line."""
+
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kassign_spark.errors import ClusterError, KassignError
+
+_BOOTSTRAP_MS = 10_000
+_REQUEST_MS = 30_000
+
+
+@contextlib.contextmanager
+def admin_client(bootstrap_server: str, settings: Mapping[str, Any]) -> Iterator[Any]:
+    """A connected client; what goes wrong with it is one ClusterError without the cause's text."""
+    try:
+        import kafka
+        from kafka import errors
+    except ImportError:
+        raise ClusterError(
+            "reading a live cluster needs kafka-python: pip install 'kassign-spark[live]'"
+        ) from None
+    admin = None
+    with _silenced("kafka"):
+        try:
+            admin = kafka.KafkaAdminClient(
+                bootstrap_servers=bootstrap_server.split(","),
+                **{
+                    "client_id": "kassign-spark",
+                    "bootstrap_timeout_ms": _BOOTSTRAP_MS,
+                    "request_timeout_ms": _REQUEST_MS,
+                    **settings,
+                },
+            )
+            yield admin
+        except KassignError:
+            raise
+        except (errors.KafkaError, OSError, ValueError, AssertionError) as error:
+            message = _explained(
+                error, connected=admin is not None, login="sasl_mechanism" in settings
+            )
+            raise ClusterError(message.format(address=bootstrap_server)) from None
+        finally:
+            if admin is not None:
+                admin.close()
+
+
+def _explained(error: Exception, *, connected: bool, login: bool) -> str:
+    """What went wrong and what to check, by the error's class: its text may hold settings."""
+    from kafka import errors
+
+    name = type(error).__name__
+    if "Authentication" in name or "Sasl" in name:
+        return (
+            f"Kafka at {{address}} refused the login ({name}); check security.protocol, "
+            "sasl.mechanism and sasl.jaas.config in the client properties file"
+        )
+    if "Authorization" in name:
+        return (
+            f"Kafka at {{address}} does not let this user read it ({name}); "
+            "it needs DESCRIBE on the cluster, its topics and its groups"
+        )
+    if not isinstance(error, errors.KafkaTimeoutError | errors.KafkaConnectionError | OSError):
+        return f"reading Kafka at {{address}} failed ({name})"
+    if connected:
+        return (
+            f"Kafka at {{address}} answers, but a broker of its cluster does not ({name}); check "
+            "that the addresses that the brokers advertise can be reached from here"
+        )
+    # A refused login ends here too: kafka-python tries again until its time is over.
+    sasl = ", sasl.mechanism and sasl.jaas.config" if login else ""
+    return (
+        f"no answer from Kafka at {{address}} ({name}); check the address, that a "
+        "broker listens there, and that the client properties file fits that listener: "
+        f"security.protocol (PLAINTEXT where no file is given){sasl}"
+    )
+
+
+@contextlib.contextmanager
+def _silenced(name: str) -> Iterator[None]:
+    """No record of a library's loggers: ours is the one message, and theirs show settings."""
+    existing = [name, *(n for n in logging.root.manager.loggerDict if n.startswith(f"{name}."))]
+    levels = {logger: logging.getLogger(logger).level for logger in existing}
+    for logger in levels:
+        logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in levels.items():
+            logging.getLogger(logger).setLevel(level)

@@ -1,0 +1,219 @@
+"""A Java client's properties file, as settings of kafka-python's admin client.
+
+The file is the one that Kafka's own tools take as ``--command-config``. It holds secrets: no value
+of it is in an error, a ``repr`` or a log of ours, only names of keys.
+"""
+
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kassign_spark.errors import SettingsError
+
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_JAAS_ENTRY = re.compile(
+    r'\s*([\w.$]+)\s+required((?:\s+\w+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s";]+))*)\s*;\s*'
+)
+_JAAS_OPTION = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))')
+_MILLISECONDS = {
+    "request.timeout.ms": "request_timeout_ms",
+    "connections.max.idle.ms": "connections_max_idle_ms",
+    "metadata.max.age.ms": "metadata_max_age_ms",
+    "retry.backoff.ms": "retry_backoff_ms",
+    "reconnect.backoff.ms": "reconnect_backoff_ms",
+    "reconnect.backoff.max.ms": "reconnect_backoff_max_ms",
+}
+
+
+class _Secret(str):
+    """A string that a ``repr``, and so a traceback or a log of a dict, does not show."""
+
+    def __repr__(self) -> str:
+        return "'…'"
+
+
+def read_properties(path: str | Path) -> dict[str, str]:
+    """Read a file as ``java.util.Properties`` does: ISO-8859-1, comments, continuations, escapes.
+
+    Raises:
+        SettingsError: the file cannot be read, or has a broken ``\\u`` escape.
+    """
+    try:
+        text = Path(path).read_text(encoding="iso-8859-1")
+    except OSError as error:
+        raise SettingsError(
+            f"client properties file {path} cannot be read: {error.strerror}"
+        ) from None
+    properties: dict[str, str] = {}
+    for line in _logical_lines(text):
+        match = re.match(r"((?:[^\\=:\s]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
+        assert match is not None, "both parts may be empty"
+        key = _unescape(match[1], "a key")
+        properties[key] = _Secret(_unescape(match[2], key))
+    return properties
+
+
+def admin_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Translate a client's properties into arguments of ``kafka.KafkaAdminClient``.
+
+    Understood are the security protocol, SASL with PLAIN or SCRAM, TLS with PEM files, the client
+    id and timeouts.
+
+    Raises:
+        SettingsError: one message with every key that is not understood or cannot be used.
+    """
+    left = {key: value.strip() for key, value in properties.items()}
+    problems: list[str] = []
+    settings: dict[str, Any] = {}
+    if client_id := left.pop("client.id", ""):
+        settings["client_id"] = client_id
+    for key, name in _MILLISECONDS.items():
+        value = left.pop(key, None)
+        if value is None:
+            continue
+        if re.fullmatch("[0-9]{1,9}", value):
+            settings[name] = int(value)
+        else:
+            problems.append(f"{key} must be a number of milliseconds")
+
+    protocol = left.pop("security.protocol", "PLAINTEXT").upper()
+    if protocol not in _PROTOCOLS:
+        problems.append(f"security.protocol must be one of {', '.join(_PROTOCOLS)}")
+    settings["security_protocol"] = protocol
+    sasl = {key: left.pop(key) for key in list(left) if key.startswith("sasl.")}
+    tls = {key: left.pop(key) for key in list(left) if key.startswith("ssl.")}
+    for needed, wanted, read in (("SASL", sasl, _sasl_settings), ("SSL", tls, _tls_settings)):
+        if needed in protocol:
+            found, reasons = read(wanted)
+            settings |= found
+            problems += reasons
+        elif wanted and protocol in _PROTOCOLS:
+            keys = ", ".join(sorted(wanted))
+            problems.append(f"{keys}: security.protocol is not one that uses {needed}")
+    if left.pop("bootstrap.servers", None) is not None:
+        problems.append("bootstrap.servers: give the address as --bootstrap-server instead")
+    problems += [f"{key} is not supported" for key in sorted(left)]
+    if problems:
+        raise SettingsError("client properties: " + "; ".join(problems))
+    return settings
+
+
+def _logical_lines(text: str) -> list[str]:
+    """Lines without comments and blank ones, continuations joined."""
+    lines: list[str] = []
+    continued = False
+    for natural in re.split(r"\r\n|\r|\n", text):
+        line = natural.lstrip(" \t\f")
+        if not continued and (not line or line[0] in "#!"):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        part = line[:-1] if backslashes % 2 else line
+        if continued:
+            lines[-1] += part
+        else:
+            lines.append(part)
+        continued = backslashes % 2 == 1
+    return lines
+
+
+def _unescape(text: str, key: str) -> str:
+    def plain(match: re.Match[str]) -> str:
+        escaped = match[1]
+        if not escaped.startswith("u"):
+            return _ESCAPES.get(escaped, escaped)
+        if len(escaped) != 5:
+            raise SettingsError(f"client properties: {key} has a \\u without four hex digits")
+        return chr(int(escaped[1:], 16))
+
+    return re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", plain, text, flags=re.DOTALL)
+
+
+def _sasl_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
+    mechanism = properties.pop("sasl.mechanism", "GSSAPI")  # Kafka's default
+    jaas = properties.pop("sasl.jaas.config", None)
+    problems = [f"{key} is not supported" for key in sorted(properties)]
+    module = _LOGIN_MODULES.get(mechanism)
+    if module is None:
+        return {}, [*problems, f"sasl.mechanism must be one of {', '.join(_LOGIN_MODULES)}"]
+    entry = _JAAS_ENTRY.fullmatch(jaas or "")
+    if entry is None or entry[1] != module:
+        wanted = f'{module} required username="…" password="…";'
+        return {}, [*problems, f"sasl.jaas.config must read: {wanted}"]
+    options = {
+        name: re.sub(r"\\(.)", r"\1", quoted) if quoted else bare
+        for name, quoted, bare in _JAAS_OPTION.findall(entry[2])
+    }
+    username, password = options.pop("username", ""), options.pop("password", "")
+    if not username or not password:
+        problems.append("sasl.jaas.config needs a username and a password")
+    if options:
+        problems.append(f"sasl.jaas.config has unsupported options: {', '.join(sorted(options))}")
+    return {
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": _Secret(username),
+        "sasl_plain_password": _Secret(password),
+    }, problems
+
+
+def _tls_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """An SSL context: it takes inline certificates too, and does not show the key's password."""
+    context = ssl.create_default_context()
+    problems = []
+    check = properties.pop("ssl.endpoint.identification.algorithm", "https").lower()
+    if check not in ("", "https"):
+        problems.append("ssl.endpoint.identification.algorithm must be https or empty")
+    context.check_hostname = check == "https"
+
+    # Java's default type is JKS, which Python cannot read: only an explicit PEM will do.
+    for store in ("truststore", "keystore"):
+        given = [key for key in properties if key.startswith(f"ssl.{store}.")]
+        if given and properties.pop(f"ssl.{store}.type", "JKS").upper() != "PEM":
+            problems.append(f"ssl.{store}.type must be PEM")
+            for key in given:
+                properties.pop(key, None)
+            properties.pop("ssl.key.password", None)
+
+    trusted = properties.pop("ssl.truststore.location", None)
+    inline = properties.pop("ssl.truststore.certificates", None)
+    if trusted is not None or inline is not None:
+        context = _empty_context(check_hostname=context.check_hostname)
+    if trusted is not None:
+        load = lambda: context.load_verify_locations(cafile=trusted)  # noqa: E731
+        problems += _problem(load, "ssl.truststore.location")
+    if inline is not None:
+        load = lambda: context.load_verify_locations(cadata=inline)  # noqa: E731
+        problems += _problem(load, "ssl.truststore.certificates")
+    password = properties.pop("ssl.key.password", "")  # None would make OpenSSL ask at the terminal
+    if (own := properties.pop("ssl.keystore.location", None)) is not None:
+        load = lambda: context.load_cert_chain(own, password=password)  # noqa: E731
+        problems += _problem(load, "ssl.keystore.location or ssl.key.password")
+    problems += [f"{key} is not supported" for key in sorted(properties)]
+    return {"ssl_context": context}, problems
+
+
+def _empty_context(*, check_hostname: bool) -> ssl.SSLContext:
+    """As the default context, but without the system's certificate authorities."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = check_hostname
+    return context
+
+
+def _problem(load: Callable[[], None], key: str) -> list[str]:
+    try:
+        load()
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = "the file cannot be read" if _is_missing(error) else "no PEM that can be used"
+        return [f"{key}: {reason}"]
+    return []
+
+
+def _is_missing(error: Exception) -> bool:
+    return isinstance(error, OSError) and not isinstance(error, ssl.SSLError)

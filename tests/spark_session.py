@@ -1,0 +1,42 @@
+"""The Spark session of the tests, whose JVM also holds the real Kafka client."""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tests.kafka import jars
+
+_LOG4J2 = """
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+def start_session(scratch: Path) -> SparkSession:
+    """A small quiet session on loopback that leaves nothing outside ``scratch``."""
+    log4j2 = scratch / "log4j2.properties"
+    log4j2.write_text(_LOG4J2)
+    return (
+        SparkSession.builder.master("local[2]")
+        .appName("kassign-spark tests")
+        # Small frames: more partitions than cores would only cost time.
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.default.parallelism", "2")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.memory", "2g")
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .config("spark.local.dir", str(scratch / "local"))
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j2.as_uri()}")
+        # On the JVM's own class path, not in spark.jars: py4j finds classes of that one only.
+        # Alone, without what it depends on: Spark has its own SLF4J, LZ4 and so on.
+        .config("spark.driver.extraClassPath", str(jars.clients_jar()))
+        .getOrCreate()
+    )
