@@ -1,5 +1,7 @@
 """One Spark session for the whole run; its JVM also holds the real Kafka client (the oracle)."""
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +24,8 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    # Workers are of this environment, not of the first python3 on the path.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     scratch: Path = tmp_path_factory.mktemp("spark")
     log4j2 = scratch / "log4j2.properties"
     log4j2.write_text(_LOG4J2)

@@ -148,7 +148,8 @@ def encode_sticky_user_data(claims: Claims) -> bytes:
         if 4 * len(by_topic) > 3 * table:
             table *= 2
         by_topic.setdefault(topic, []).append(partition)
-    in_hash_order = sorted(reversed(by_topic), key=lambda topic: _bucket(topic, table))
+    newest_first = list(by_topic)[::-1]
+    in_hash_order = sorted(newest_first, key=lambda topic: _bucket(topic, table))
     owned = [(topic, partition) for topic in in_hash_order for partition in by_topic[topic]]
     generation = b"" if claims.generation is None else wire.int32(claims.generation, "generation")
     return wire.partitions_by_topic(owned) + generation
