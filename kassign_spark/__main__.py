@@ -7,7 +7,7 @@ from pathlib import Path
 if sys.path and sys.path[0] and Path(sys.path[0]).resolve() == Path(__file__).resolve().parent:
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from kassign_spark.cli import main  # noqa: E402 (after the path is mended)
+from kassign_spark.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

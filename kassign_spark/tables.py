@@ -279,5 +279,5 @@ def _parse(cell: Column, field: StructField) -> Column:
 
 
 def _first_line(error: object) -> str:
-    text = error.getMessage() if hasattr(error, "getMessage") else str(error)  # type: ignore[union-attr]
+    text = error.getMessage() if hasattr(error, "getMessage") else str(error)
     return str(text or error).strip().splitlines()[0]

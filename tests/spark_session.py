@@ -1,5 +1,7 @@
 """The Spark session of the tests, whose JVM also holds the real Kafka client."""
 
+import os
+import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -19,6 +21,8 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 def start_session(scratch: Path) -> SparkSession:
     """A small quiet session on loopback that leaves nothing outside ``scratch``."""
+    # Workers are of this environment, not of the first python3 on the path.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     log4j2 = scratch / "log4j2.properties"
     log4j2.write_text(_LOG4J2)
     return (
