@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.assignors.range import assign_range
 from kassign_spark.assignors.roundrobin import assign_roundrobin
+from kassign_spark.assignors.sticky import assign_cooperative_sticky, assign_sticky
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.settings import Settings
 
@@ -15,4 +16,6 @@ Assignor = Callable[[Eligible, Settings], DataFrame]
 ASSIGNORS: Mapping[str, Assignor] = {
     "range": assign_range,
     "roundrobin": assign_roundrobin,
+    "sticky": assign_sticky,
+    "cooperative-sticky": assign_cooperative_sticky,
 }

@@ -58,8 +58,8 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         One row a group: cluster_id string, group_id string,
         members array<string>: member ids in MemberInfo order,
         topics array<string>: what every member of a homogeneous group subscribes to,
-        is_homogeneous boolean: all members list the same topics in the same order, as clients
-        do, which send them sorted,
+        is_homogeneous boolean: all members list the same topics in the same order (clients send
+        them sorted; ``prepare`` looks at the others again),
         assignor string: the least that a member names, null where none names one,
         bad_rows bigint, has_duplicates boolean: a member id is there twice,
         is_mixed boolean: members name different assignors, or some of them none.

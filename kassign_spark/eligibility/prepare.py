@@ -10,6 +10,7 @@ from kassign_spark.eligibility.groups import Eligible, fold_groups, fold_topics
 from kassign_spark.inputs.checks import Inputs, refuse
 from kassign_spark.inputs.rules import any_broken, member_rules, owned_rules, rules_of_topics
 from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY
 
 
 class Prepared(NamedTuple):
@@ -53,6 +54,11 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
     unknown = known_assignors is not None and not set(assignors) <= set(known_assignors)
     if of_groups["bad"] or of_topics["bad"] or unknown or _has_bad_rows(inputs.owned):
         refuse(inputs, known_assignors)
+    if of_groups["heterogeneous"]:
+        groups, of_groups = hold(
+            _compare_as_sets(groups, inputs.members),
+            {"heterogeneous": F.count_if(~F.col("is_homogeneous"))},
+        )
     assignable = topics.where("num_partitions > 0").select(
         "cluster_id", "topic", F.col("num_partitions").cast("int").alias("num_partitions")
     )
@@ -66,6 +72,26 @@ def restrict(eligible: Eligible, assignor: str) -> Eligible:
     uses_it = F.col("assignor") == assignor
     return eligible._replace(
         members=eligible.members.where(uses_it), groups=eligible.groups.where(uses_it)
+    )
+
+
+def _compare_as_sets(groups: DataFrame, members: DataFrame) -> DataFrame:
+    """Find the groups whose members list the same topics, only in another order or repeatedly."""
+    differing = groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)
+    subscription = F.sort_array(F.array_distinct("topics"))
+    compared = (
+        members.join(differing, on=list(GROUP_KEY), how="left_semi")
+        .groupBy(*GROUP_KEY)
+        .agg(
+            F.min(subscription).alias("subscription"),
+            (F.min(subscription) == F.max(subscription)).alias("equal"),
+        )
+    )
+    return groups.join(compared, on=list(GROUP_KEY), how="left").withColumns(
+        {
+            "topics": F.coalesce("subscription", "topics"),
+            "is_homogeneous": F.coalesce("equal", "is_homogeneous"),
+        }
     )
 
 
