@@ -1,30 +1,6 @@
 """The general pass on counts, in numpy: many groups in one process, settled side by side.
 
-The problem is a flow from topic classes over members to places. An edge (class, member) holds
-``assigned`` of the class's partitions, of which ``owned`` cost nothing and each further one is a
-move. Every member of a *part* (at first a connected component) with supply S and n members has
-``quota`` = S div n places that must be filled, and one more that may be.
-
-Distances. A partition without a place is *open*; it waits at its class. It may go to any
-subscriber (one move, or none while that one holds less of the class than it owns), and there take
-a place or push out a partition of another class, which is then open in its turn (a move is saved
-if that one was a move). ``distances`` gives every class and member the cheapest such path to a
-place: one that must be filled before all others, then the fewest moves, then the fewest hops.
-
-Pushing. ``push`` lets open partitions step only along edges on a cheapest path. Wherever such a
-step stops, there is no cheaper way to do what has been done (all reduced costs stay >= 0). So the
-open partitions of all classes step at once, and those that find no room wait for new distances.
-
-Splitting. When no open partition has a path left, a part falls in three: members that still reach
-a place that must be filled (their share is below quota), members that reach only a further
-place, and members that reach none (their share is above quota + 1, if anything stays open). No
-best assignment moves partitions between these (Frank and Murota's canonical partition of
-decreasingly minimal allocations; Harvey et al., "Semi-matchings for bipartite graphs"). The second
-are settled: their loads are quota or quota + 1 in every best assignment, and their moves are the
-fewest. The others start again, as parts with quotas of their own. A class goes with its lowest
-subscribers; nobody else holds any of it.
-
-``general_rounds`` takes the same steps, and breaks ties alike, in rounds over DataFrames.
+``general_flow`` says what the steps mean and why they are exact.
 """
 
 from dataclasses import dataclass
@@ -34,19 +10,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kassign_spark.assignors.general_flow import (
+    ANY_NUMBER,
+    HIGH,
+    LOW,
+    MIDDLE,
+    MOVE,
+    MUST_FILL,
+    UNREACHABLE,
+)
+
 Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-MOVE = 1 << 32
-"""What one move adds to a distance; more than any path has hops."""
-MUST_FILL = 1 << 56
-"""What a place that must be filled takes off a distance; more than any path has moves."""
-UNREACHABLE = 1 << 60
-ANY_NUMBER = 1 << 40
-"""More partitions than a group has."""
-
-LOW, MIDDLE, HIGH = 0, 1, 2
-
 
 class Segments:
     """Rows gathered by a dense key: sums, minima and running sums in row order for each key."""
