@@ -11,6 +11,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.general_arrays import settle_arrow
+from kassign_spark.assignors.general_rounds import settle_in_rounds
+from kassign_spark.eligibility.graph import (
+    class_vertex,
+    connected_components,
+    member_vertex,
+    number_groups,
+)
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.rounds import Budget, OnRound, settle
 from kassign_spark.schemas import GROUP_KEY
@@ -47,10 +54,16 @@ def assign_general(
     topics = _topics(eligible.groups)
     members = _members(eligible.groups)
     claims = _claims(eligible.owned, topics, members)
-    edges = settle(_edges(eligible.groups, topics, claims)).frame
+    edges, found = settle(
+        _edges(eligible.groups, topics, claims),
+        {"largest": F.max("group_edges"), "owned": F.sum("owned")},
+    )
+    fits = F.col("group_edges") <= settings.general_max_edges_per_task
+    solved = _in_tasks(edges.where(fits), settings)
     budget = Budget(settings.general_max_rounds, on_round)
-    solved = settle(_in_tasks(edges, settings)).frame
-    return General(_named(solved, topics, members, claims), budget.used)
+    if (found["largest"] or 0) > settings.general_max_edges_per_task:
+        solved = solved.unionByName(_by_components(edges.where(~fits), settings, budget))
+    return General(_named(settle(solved).frame, topics, members, claims), budget.used)
 
 
 def _topics(groups: DataFrame) -> DataFrame:
@@ -76,30 +89,89 @@ def _claims(owned: DataFrame | None, topics: DataFrame, members: DataFrame) -> D
 
 
 def _edges(groups: DataFrame, topics: DataFrame, claims: DataFrame | None) -> DataFrame:
-    """One row a topic class and subscriber: supply bigint (of the class), owned bigint."""
+    """Make one row a topic class and subscriber: supply bigint (of the class), owned bigint,
+
+    group_edges bigint (how many rows the group has).
+    """
     supply = topics.groupBy(*CLASS_KEY).agg(F.sum("num_partitions").alias("supply"))
-    edges = (
-        groups.select(*GROUP_KEY, F.posexplode("subscriber_ranks").alias("class", "members"))
-        .join(supply, on=list(CLASS_KEY), how="inner")
-        .select(*CLASS_KEY, "supply", F.explode("members").alias("member"))
+    group_edges = F.aggregate(
+        "subscriber_ranks", F.lit(0).cast("bigint"), lambda total, ranks: total + F.size(ranks)
     )
+    edges = (
+        groups.select(
+            *GROUP_KEY,
+            group_edges.alias("group_edges"),
+            F.posexplode("subscriber_ranks").alias("class", "members"),
+        )
+        .join(supply, on=list(CLASS_KEY), how="inner")
+        .select(*CLASS_KEY, "group_edges", "supply", F.explode("members").alias("member"))
+    )
+    columns = (*EDGE_KEY, "group_edges", "supply")
     if claims is None:
-        return edges.select(*EDGE_KEY, "supply", F.lit(0).cast("bigint").alias("owned"))
+        return edges.select(*columns, F.lit(0).cast("bigint").alias("owned"))
     owned = claims.groupBy(*EDGE_KEY).agg(F.count("*").alias("owned"))
     return edges.join(owned, on=list(EDGE_KEY), how="left").select(
-        *EDGE_KEY, "supply", F.coalesce("owned", F.lit(0).cast("bigint")).alias("owned")
+        *columns, F.coalesce("owned", F.lit(0).cast("bigint")).alias("owned")
     )
 
 
 def _in_tasks(edges: DataFrame, settings: Settings) -> DataFrame:
-    """Settle whole groups inside single tasks, many groups in each."""
-    batch = F.pmod(F.hash(*GROUP_KEY), F.lit(settings.general_batches)).alias("batch")
-    solved = edges.select(*edges.columns, batch).groupBy("batch").applyInArrow(
-        settle_arrow,
-        "cluster_id string, group_id string, class int, member int, "
-        "owned bigint, assigned bigint",
+    """Settle whole groups or components inside single tasks, many of them in each.
+
+    Returns:
+        EDGE_KEY, owned bigint, assigned bigint.
+    """
+    batch = F.pmod(F.xxhash64(*GROUP_KEY), F.lit(settings.general_batches))
+    columns = (*EDGE_KEY, "supply", "owned")
+    return (
+        edges.select(*columns, batch.alias("batch"))
+        .groupBy("batch")
+        .applyInArrow(
+            settle_arrow,
+            "cluster_id string, group_id string, class int, member int, "
+            "owned bigint, assigned bigint",
+        )
     )
-    return solved
+
+
+def _by_components(edges: DataFrame, settings: Settings, budget: Budget) -> DataFrame:
+    """Settle large groups: components that fit a task inside tasks, the others in rounds."""
+    number = F.col("group_number")
+    numbers = number_groups(edges.select(*GROUP_KEY).distinct())
+    numbered = settle(
+        edges.join(numbers, on=list(GROUP_KEY), how="inner").withColumns(
+            {
+                "class_id": class_vertex(number, F.col("class")),
+                "member_id": member_vertex(number, F.col("member")),
+            }
+        )
+    ).frame
+    links = numbered.select(F.col("member_id").alias("src"), F.col("class_id").alias("dst"))
+    components = connected_components(links, settings, budget).select(
+        F.col("id").alias("class_id"), F.col("component").alias("part")
+    )
+    placed = numbered.join(components, on="class_id", how="inner")
+    sizes = placed.groupBy("part").agg(F.count("*").alias("part_edges"))
+    placed, found = settle(
+        placed.join(sizes, on="part", how="inner"), {"largest": F.max("part_edges")}
+    )
+    fits = F.col("part_edges") <= settings.general_max_edges_per_task
+    solved = _in_tasks(placed.where(fits), settings)
+    if found["largest"] <= settings.general_max_edges_per_task:
+        return solved
+    assigned = settle_in_rounds(
+        placed.where(~fits).select(
+            "part",
+            F.col("class_id").alias("class"),
+            F.col("member_id").alias("member"),
+            F.col("class").alias("turn"),
+            "supply",
+            "owned",
+        ),
+        budget,
+    ).select(F.col("class").alias("class_id"), F.col("member").alias("member_id"), "assigned")
+    named = placed.join(assigned, on=["class_id", "member_id"], how="inner")
+    return solved.unionByName(named.select(*EDGE_KEY, "owned", "assigned"))
 
 
 def _named(
