@@ -1,6 +1,6 @@
 """From counts to partitions: who keeps which, and who gets which of the others."""
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.classes import CLASS_KEY, EDGE_KEY, Classes
@@ -89,7 +89,7 @@ def _dealt(solved: DataFrame, free: DataFrame, classes: Classes) -> DataFrame:
     return partitions.join(places, on=[*CLASS_KEY, "place"], how="inner").select(*_ASSIGNED)
 
 
-def _sum_before(count: Column, window: Window) -> Column:
+def _sum_before(count: Column, window: WindowSpec) -> Column:
     before = F.sum(count).over(window.rowsBetween(Window.unboundedPreceding, -1))
     return F.coalesce(before, F.lit(0).cast("bigint"))
 

@@ -8,7 +8,7 @@ whose size estimates multiply, but the one with a part's totals.
 
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.general_flow import (
@@ -26,14 +26,7 @@ _EDGE = ("part", "class", "member", "turn", "supply", "owned")
 _STATE = (*_EDGE, "assigned", "quota", "open", "load")
 _SWEPT = (*_STATE, "of_class", "of_member")
 
-_CLASS = Window.partitionBy("class")
-_MEMBER = Window.partitionBy("member")
-_CLASS_IN_ORDER = _CLASS.orderBy("member")
-_MEMBER_IN_ORDER = _MEMBER.orderBy("class")
-_EARLIER = (Window.unboundedPreceding, -1)
-
 _SWEEPS_PER_ROUND = 2
-_MOVES = F.sum(F.greatest(F.col("assigned") - F.col("owned"), F.lit(0)))
 
 
 def settle_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:
@@ -69,9 +62,27 @@ def settle_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:
         state = reduce(DataFrame.unionByName, (f for f in (pushed, restarted) if f is not None))
 
 
-def _over(values: Column, window: Window) -> Column:
+def _of(key: str) -> WindowSpec:
+    """All edges of the same class, or of the same member."""
+    return Window.partitionBy(key)
+
+
+def _in_order(key: str) -> WindowSpec:
+    return _of(key).orderBy("member" if key == "class" else "class")
+
+
+def _earlier(key: str) -> WindowSpec:
+    """Edges of the same class and a lower member, or of the same member and a lower class."""
+    return _in_order(key).rowsBetween(Window.unboundedPreceding, -1)
+
+
+def _sum(values: Column, window: WindowSpec) -> Column:
     """Sum; nothing adds up to 0."""
     return F.coalesce(F.sum(values).over(window), F.lit(0).cast("bigint"))
+
+
+def _moves() -> Column:
+    return F.sum(F.greatest(F.col("assigned") - F.col("owned"), F.lit(0)))
 
 
 def _within(value: Column, upper: Column) -> Column:
@@ -80,8 +91,8 @@ def _within(value: Column, upper: Column) -> Column:
 
 def _start(edges: DataFrame) -> DataFrame:
     """Make each (part, level) a part with a quota; members keep what they own up to it."""
-    is_first_of_class = F.row_number().over(_CLASS_IN_ORDER) == 1
-    is_first_of_member = F.row_number().over(_MEMBER_IN_ORDER) == 1
+    is_first_of_class = F.row_number().over(_in_order("class")) == 1
+    is_first_of_member = F.row_number().over(_in_order("member")) == 1
     counted = edges.select(
         *_EDGE,
         "level",
@@ -92,13 +103,13 @@ def _start(edges: DataFrame) -> DataFrame:
         F.min("member").alias("new_part"),
         F.call_function("div", F.sum("counted_supply"), F.sum("counted_member")).alias("quota"),
     )
-    owned_earlier = _over(F.col("owned"), _MEMBER_IN_ORDER.rowsBetween(*_EARLIER))
+    owned_earlier = _sum(F.col("owned"), _earlier("member"))
     return (
         edges.join(parts, on=["part", "level"], how="inner")
         .withColumn("part", F.col("new_part"))
         .withColumn("assigned", _within(F.col("quota") - owned_earlier, F.col("owned")))
-        .withColumn("load", _over(F.col("assigned"), _MEMBER))
-        .withColumn("open", F.col("supply") - _over(F.col("assigned"), _CLASS))
+        .withColumn("load", _sum(F.col("assigned"), _of("member")))
+        .withColumn("open", F.col("supply") - _sum(F.col("assigned"), _of("class")))
         .select(*_STATE)
     )
 
@@ -135,7 +146,7 @@ def _run_distances(state: DataFrame, budget: Budget) -> tuple[DataFrame, dict[st
         F.count_if("is_nearer"),
         what="distances",
         budget=budget,
-        measures={"moves": _MOVES},
+        measures={"moves": _moves()},
     )
     parts = swept.groupBy("part").agg(
         F.max((F.col("open") > 0) & (F.col("of_class") < UNREACHABLE)).alias("is_moving"),
@@ -157,9 +168,9 @@ def _run_distances(state: DataFrame, budget: Budget) -> tuple[DataFrame, dict[st
 def _sweep_twice(state: DataFrame) -> DataFrame:
     """Carry distances from members to classes to members, twice; ``is_nearer`` by the second."""
     for _ in range(_SWEEPS_PER_ROUND):
-        of_class = F.min(F.col("of_member") + _take()).over(_CLASS)
+        of_class = F.min(F.col("of_member") + _take()).over(_of("class"))
         through = F.when(F.col("assigned") > 0, F.col("of_class") + _give())
-        of_member = F.min(F.coalesce(through, F.lit(UNREACHABLE))).over(_MEMBER)
+        of_member = F.min(F.coalesce(through, F.lit(UNREACHABLE))).over(_of("member"))
         state = (
             state.select(*_STATE, _reachable(of_class).alias("of_class"), "of_member")
             .withColumn("nearest", F.least(_place(), _reachable(of_member)))
@@ -181,7 +192,7 @@ def _run_pushes(swept: DataFrame, budget: Budget) -> DataFrame:
         F.count_if(F.col("offer") > 0),
         what="transfers",
         budget=budget,
-        measures={"moves": _MOVES},
+        measures={"moves": _moves()},
     )
     return pushed.select(*_STATE)
 
@@ -208,7 +219,7 @@ def _with_capacities(swept: DataFrame) -> DataFrame:
                 "given": none,
             }
         )
-        .withColumn("accepts", F.col("room") + _over(F.col("can_give"), _MEMBER))
+        .withColumn("accepts", F.col("room") + _sum(F.col("can_give"), _of("member")))
         .select(*_STATE, "can_take", "can_give", "room", "taken", "given", "accepts")
     )
 
@@ -216,28 +227,29 @@ def _with_capacities(swept: DataFrame) -> DataFrame:
 def _push(state: DataFrame) -> DataFrame:
     """One step: classes offer what they have open, members accept and push out."""
     taken, given = F.col("taken"), F.col("given")
-    takers = F.greatest(F.count_if("is_offered").over(_CLASS), F.lit(1))
-    earlier = _over(F.col("is_offered").cast("int"), _CLASS_IN_ORDER.rowsBetween(*_EARLIER))
+    takers = F.greatest(F.count_if("is_offered").over(_of("class")), F.lit(1))
+    earlier = _sum(F.col("is_offered").cast("int"), _earlier("class"))
     place = (earlier + F.col("turn")) % F.col("takers")
     left = F.col("open")
     share = F.call_function("div", left, F.col("takers")) + (
         place < left % F.col("takers")
     ).cast("int")
     offered = (
-        state.withColumn("open", F.col("open") + _over(given - taken, _CLASS))
+        state.withColumn("open", F.col("open") + _sum(given - taken, _of("class")))
         .withColumn("at_most", F.least("can_take", "accepts"))
         .withColumn("is_offered", (F.col("at_most") > 0) & (F.col("open") > 0))
         .withColumn("takers", takers)
         .withColumn("offer", F.when(F.col("is_offered"), F.least(share, F.col("at_most"))))
         .fillna(0, ["offer"])
     )
-    in_order = _MEMBER_IN_ORDER.rowsBetween(*_EARLIER)
-    offered_earlier, given_earlier = _over(F.col("offer"), in_order), _over(F.col("can_give"), in_order)
     pushed_out = F.col("arrived") - F.col("placed") - F.col("give_earlier")
     return (
-        offered.withColumns({"offered_earlier": offered_earlier, "give_earlier": given_earlier})
+        offered.withColumns({
+                "offered_earlier": _sum(F.col("offer"), _earlier("member")),
+                "give_earlier": _sum(F.col("can_give"), _earlier("member")),
+            })
         .withColumn("taken", _within(F.col("accepts") - F.col("offered_earlier"), F.col("offer")))
-        .withColumn("arrived", _over(taken, _MEMBER))
+        .withColumn("arrived", _sum(taken, _of("member")))
         .withColumn("placed", F.least("arrived", "room"))
         .withColumn("given", _within(pushed_out, F.col("can_give")))
         .select(
@@ -268,7 +280,7 @@ def _split(finished: DataFrame) -> DataFrame:
     is_settled = (F.col("level") == MIDDLE) | ((F.col("level") == HIGH) & ~F.col("is_stuck"))
     return (
         finished.withColumn("level", level)
-        .withColumn("class_level", F.min("level").over(_CLASS))
+        .withColumn("class_level", F.min("level").over(_of("class")))
         .where("level = class_level")
         .select(*_EDGE, "assigned", "level", is_settled.alias("is_settled"))
     )

@@ -1,7 +1,12 @@
 """Seeded random groups whose members' subscriptions differ, in the shapes that can go wrong."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kassign_spark.schemas import OWNED
 
 
 @dataclass(frozen=True)
@@ -118,3 +123,34 @@ def _changed(change: str, group: MixedGroup, rng: random.Random) -> MixedGroup:
             group = _changed(step, group, rng)
         return group
     return replace(group, subscriptions=subscriptions)
+
+
+def to_tables(
+    spark: SparkSession, groups: Sequence[MixedGroup]
+) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """Members, topics and owned of all groups; each is alone in a cluster of its own name.
+
+    Topics belong to a cluster, and every group has sizes of its own.
+    """
+    members = [
+        (group.name, group.name, member, list(topics))
+        for group in groups
+        for member, topics in group.subscriptions.items()
+    ]
+    topics = [
+        (group.name, topic, count)
+        for group in groups
+        for topic, count in group.partitions.items()
+    ]
+    owned = [
+        (group.name, group.name, member, topic, partition)
+        for group in groups
+        for (topic, partition), member in group.owned.items()
+    ]
+    return (
+        spark.createDataFrame(
+            members, "cluster_id string, group_id string, member_id string, topics array<string>"
+        ),
+        spark.createDataFrame(topics, "cluster_id string, topic string, num_partitions int"),
+        spark.createDataFrame(owned, OWNED.columns),
+    )
