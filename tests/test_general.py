@@ -116,7 +116,8 @@ def test_order_and_partitioning_of_the_input_do_not_matter(
     spark: SparkSession, assigned: list[Row]
 ) -> None:
     shuffled = [
-        frame.orderBy(F.xxhash64(*frame.columns)).repartition(7) for frame in to_tables(spark, GROUPS)
+        frame.orderBy(F.xxhash64(*frame.columns)).repartition(7)
+        for frame in to_tables(spark, GROUPS)
     ]
     assert _rows(assign_general(_eligible(*shuffled), Settings(batches=3))) == assigned
 
@@ -156,7 +157,7 @@ def test_claims_that_cannot_be_kept_are_left_aside(spark: SparkSession) -> None:
 
 
 def test_the_round_limit_is_an_error_that_says_what_is_unfinished(eligible: Eligible) -> None:
-    with pytest.raises(NotConvergedError, match="rows of the distances are .* max_rounds"):
+    with pytest.raises(NotConvergedError, match=r"rows of the distances are .* max_rounds"):
         assign_general(eligible, replace(IN_ROUNDS, max_rounds=6))
 
 

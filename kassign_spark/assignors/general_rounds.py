@@ -231,9 +231,9 @@ def _push(state: DataFrame) -> DataFrame:
     earlier = _sum(F.col("is_offered").cast("int"), _earlier("class"))
     place = (earlier + F.col("turn")) % F.col("takers")
     left = F.col("open")
-    share = F.call_function("div", left, F.col("takers")) + (
-        place < left % F.col("takers")
-    ).cast("int")
+    share = F.call_function("div", left, F.col("takers")) + (place < left % F.col("takers")).cast(
+        "int"
+    )
     offered = (
         state.withColumn("open", F.col("open") + _sum(given - taken, _of("class")))
         .withColumn("at_most", F.least("can_take", "accepts"))
@@ -244,10 +244,12 @@ def _push(state: DataFrame) -> DataFrame:
     )
     pushed_out = F.col("arrived") - F.col("placed") - F.col("give_earlier")
     return (
-        offered.withColumns({
+        offered.withColumns(
+            {
                 "offered_earlier": _sum(F.col("offer"), _earlier("member")),
                 "give_earlier": _sum(F.col("can_give"), _earlier("member")),
-            })
+            }
+        )
         .withColumn("taken", _within(F.col("accepts") - F.col("offered_earlier"), F.col("offer")))
         .withColumn("arrived", _sum(taken, _of("member")))
         .withColumn("placed", F.least("arrived", "room"))

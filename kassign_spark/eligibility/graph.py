@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.eligibility.classes import Classes
 from kassign_spark.errors import SettingsError
 from kassign_spark.rounds import Budget, converge, settle
 from kassign_spark.schemas import GROUP_KEY
@@ -29,33 +29,12 @@ class Graph(NamedTuple):
 
     Attributes:
         vertices: cluster_id string, group_id string, id bigint, is_member boolean, number int
-            (``member_rank``, or the class: an index into ``subscriber_ranks``).
+            (``member`` or ``class`` of ``eligibility.classes``).
         edges: src bigint (a member), dst bigint (a class it subscribes to).
     """
 
     vertices: DataFrame
     edges: DataFrame
-
-
-class Eligibility(NamedTuple):
-    """What ``describe_eligibility`` gives; ``component`` counts from 0 within each group.
-
-    Attributes:
-        takers: who can take which partition, a topic in one row: cluster_id string, group_id
-            string, topic string, num_partitions int, component int, taker_count int,
-            takers array<string> (member ids in ``member_rank`` order), is_sole_taker boolean
-            (its partitions have a single possible owner).
-        members: cluster_id string, group_id string, member_id string, component int (null: it
-            can take nothing), eligible_count bigint (partitions it can take), sole_count bigint
-            (partitions that only it can take), has_alternative boolean (some other member can
-            take a partition that it can take; false: what it gets is the same by any assignor).
-        components: cluster_id string, group_id string, component int, member_count bigint,
-            topic_count bigint, partition_count bigint.
-    """
-
-    takers: DataFrame
-    members: DataFrame
-    components: DataFrame
 
 
 def number_groups(groups: DataFrame) -> DataFrame:
@@ -73,9 +52,9 @@ def number_groups(groups: DataFrame) -> DataFrame:
     )
 
 
-def member_vertex(group_number: Column, member_rank: Column) -> Column:
-    """Id of a member; ascending with its rank."""
-    return F.shiftleft(group_number, 32) + F.shiftleft(member_rank.cast("bigint"), 1)
+def member_vertex(group_number: Column, member: Column) -> Column:
+    """Id of a member; ascending with its number."""
+    return F.shiftleft(group_number, 32) + F.shiftleft(member.cast("bigint"), 1)
 
 
 def class_vertex(group_number: Column, class_: Column) -> Column:
@@ -83,36 +62,28 @@ def class_vertex(group_number: Column, class_: Column) -> Column:
     return member_vertex(group_number, class_) + 1
 
 
-def eligibility_graph(groups: DataFrame) -> Graph:
-    """Make the graph of all groups; runs no job.
-
-    Args:
-        groups: as ``eligibility.groups.fold_groups`` gives them.
-    """
-    numbered = groups.join(number_groups(groups), on=list(GROUP_KEY), how="inner")
+def eligibility_graph(classes: Classes) -> Graph:
+    """Make the graph of all groups; runs no job."""
+    numbers = number_groups(classes.members.select(*GROUP_KEY).distinct())
     number = F.col("group_number")
-    members = numbered.select(
-        *GROUP_KEY, "group_number", F.posexplode("members").alias("number", "member_id")
-    ).select(
+    members = classes.members.join(numbers, on=list(GROUP_KEY), how="inner").select(
         *GROUP_KEY,
-        member_vertex(number, F.col("number")).alias("id"),
+        member_vertex(number, F.col("member")).alias("id"),
         F.lit(True).alias("is_member"),
-        "number",
+        F.col("member").alias("number"),
     )
-    ranks = numbered.select(
-        *GROUP_KEY, "group_number", F.posexplode("subscriber_ranks").alias("number", "ranks")
-    )
-    classes = ranks.select(
+    distinct_classes = classes.topics.select(*GROUP_KEY, "class").distinct()
+    topics = distinct_classes.join(numbers, on=list(GROUP_KEY), how="inner").select(
         *GROUP_KEY,
-        class_vertex(number, F.col("number")).alias("id"),
+        class_vertex(number, F.col("class")).alias("id"),
         F.lit(False).alias("is_member"),
-        "number",
+        F.col("class").alias("number"),
     )
-    edges = ranks.select("group_number", "number", F.explode("ranks").alias("rank")).select(
-        member_vertex(number, F.col("rank")).alias("src"),
-        class_vertex(number, F.col("number")).alias("dst"),
+    edges = classes.edges.join(numbers, on=list(GROUP_KEY), how="inner").select(
+        member_vertex(number, F.col("member")).alias("src"),
+        class_vertex(number, F.col("class")).alias("dst"),
     )
-    return Graph(members.unionByName(classes), edges)
+    return Graph(members.unionByName(topics), edges)
 
 
 def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -> DataFrame:
@@ -141,95 +112,6 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
                 "io.graphframes:graphframes-spark4_2.13"
             )
     return _components_in_rounds(edges, budget)
-
-
-def describe_eligibility(
-    eligible: Eligible, settings: Settings | None = None
-) -> Eligibility:
-    """Say who can take what in every group; runs the jobs that find the components.
-
-    Args:
-        eligible: prepared tables, as ``eligibility.groups.eligible`` gives them.
-        settings: ``use_graphframes``, ``general_max_rounds``.
-
-    Raises:
-        NotConvergedError: the components took more rounds than ``general_max_rounds``.
-    """
-    settings = settings or Settings()
-    graph = eligibility_graph(eligible.groups)
-    edges = settle(graph.edges).frame
-    found = connected_components(edges, settings, Budget(settings.general_max_rounds))
-    in_group = Window.partitionBy(*GROUP_KEY).orderBy("component")
-    placed = settle(
-        graph.vertices.join(found, on="id", how="inner").select(
-            *GROUP_KEY,
-            "is_member",
-            "number",
-            (F.dense_rank().over(in_group) - 1).alias("component"),
-        )
-    ).frame
-    takers = _takers(eligible.groups, placed)
-    members = _members(eligible.groups, placed, takers)
-    counted_members = members.groupBy(*GROUP_KEY, "component").agg(F.count("*").alias("member_count"))
-    components = (
-        takers.groupBy(*GROUP_KEY, "component")
-        .agg(F.count("*").alias("topic_count"), F.sum("num_partitions").alias("partition_count"))
-        .join(counted_members, on=[*GROUP_KEY, "component"], how="inner")
-        .select(*GROUP_KEY, "component", "member_count", "topic_count", "partition_count")
-    )
-    return Eligibility(takers, members, components)
-
-
-def _takers(groups: DataFrame, placed: DataFrame) -> DataFrame:
-    """Topics with their takers."""
-    classes = placed.where("not is_member").select(
-        *GROUP_KEY, F.col("number").alias("subscribers"), "component"
-    )
-    ranks = F.col("subscriber_ranks")[F.col("subscribers")]
-    return (
-        groups.select(*GROUP_KEY, "members", "subscriber_ranks", F.inline("topics"))
-        .join(classes, on=[*GROUP_KEY, "subscribers"], how="inner")
-        .select(
-            *GROUP_KEY,
-            "topic",
-            "num_partitions",
-            "component",
-            F.size(ranks).alias("taker_count"),
-            F.transform(ranks, lambda rank: F.col("members")[rank]).alias("takers"),
-            (F.size(ranks) == 1).alias("is_sole_taker"),
-        )
-    )
-
-
-def _members(groups: DataFrame, placed: DataFrame, takers: DataFrame) -> DataFrame:
-    """Members with what they can take."""
-    everyone = groups.select(*GROUP_KEY, F.posexplode("members").alias("number", "member_id"))
-    in_component = placed.where("is_member").select(*GROUP_KEY, "number", "component")
-    counts = (
-        takers.select(*GROUP_KEY, "num_partitions", "is_sole_taker", F.explode("takers").alias("member_id"))
-        .groupBy(*GROUP_KEY, "member_id")
-        .agg(
-            F.sum("num_partitions").alias("eligible_count"),
-            F.sum(F.when(F.col("is_sole_taker"), F.col("num_partitions")).otherwise(0)).alias(
-                "sole_count"
-            ),
-        )
-    )
-    none = F.lit(0).cast("bigint")
-    return (
-        everyone.join(in_component, on=[*GROUP_KEY, "number"], how="left")
-        .join(counts, on=[*GROUP_KEY, "member_id"], how="left")
-        .select(
-            *GROUP_KEY,
-            "member_id",
-            "component",
-            F.coalesce("eligible_count", none).alias("eligible_count"),
-            F.coalesce("sole_count", none).alias("sole_count"),
-            F.coalesce(F.col("eligible_count") > F.col("sole_count"), F.lit(False)).alias(
-                "has_alternative"
-            ),
-        )
-    )
 
 
 def _components_by_graphframes(edges: DataFrame) -> DataFrame | None:

@@ -139,9 +139,11 @@ def judge_arrow(table: pa.Table) -> pa.Table:
     eligible, most_kept = np.zeros((2, group.max() + 1), np.int64)
     np.add.at(eligible, group, assigned)
     np.add.at(most_kept, group, np.minimum(best, owned))
-    return groups.append_column("eligible_count", pa.array(eligible)).append_column(
-        "is_balanced", pa.array(~np.isin(np.arange(len(eligible)), unbalanced))
-    ).append_column("most_kept_count", pa.array(most_kept))
+    return (
+        groups.append_column("eligible_count", pa.array(eligible))
+        .append_column("is_balanced", pa.array(~np.isin(np.arange(len(eligible)), unbalanced)))
+        .append_column("most_kept_count", pa.array(most_kept))
+    )
 
 
 def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
@@ -169,9 +171,7 @@ def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
         upstream = higher
 
 
-def keeps_most(
-    group: Longs, topic: Longs, member: Longs, owned: Longs, assigned: Longs
-) -> Flags:
+def keeps_most(group: Longs, topic: Longs, member: Longs, owned: Longs, assigned: Longs) -> Flags:
     """Whether a group's assignment, of the best balance, keeps the most that it can.
 
     Args:

@@ -74,7 +74,9 @@ def _shaped(shape: str, rng: random.Random, largest: int) -> MixedGroup:
         elif shape == "lonely topics":
             wanted = {t for t in range(len(topics)) if t == place or (t % 2 and rng.random() < 0.4)}
         elif shape == "empty subscriptions":
-            wanted = set() if place % 3 == 0 else {t for t in range(len(topics)) if rng.random() < 0.5}
+            wanted = (
+                set() if place % 3 == 0 else {t for t in range(len(topics)) if rng.random() < 0.5}
+            )
         else:
             wanted = {t for t in range(len(topics)) if rng.random() < density}
         subscriptions[member] = tuple(topics[t] for t in sorted(wanted) if t < len(topics))
@@ -138,9 +140,7 @@ def to_tables(
         for member, topics in group.subscriptions.items()
     ]
     topics = [
-        (group.name, topic, count)
-        for group in groups
-        for topic, count in group.partitions.items()
+        (group.name, topic, count) for group in groups for topic, count in group.partitions.items()
     ]
     owned = [
         (group.name, group.name, member, topic, partition)

@@ -69,7 +69,9 @@ def enumerated(supply: Mapping[str, int], owned: Mapping[tuple[str, str], int]) 
     for name, count in sorted(supply.items()):
         subscribers = [member for member in members if (name, member) in owned]
         if subscribers:
-            options.append([(name, subscribers, share) for share in _shares(count, len(subscribers))])
+            options.append(
+                [(name, subscribers, share) for share in _shares(count, len(subscribers))]
+            )
     best = None
     for choice in product(*options):
         loads = dict.fromkeys(members, 0)
