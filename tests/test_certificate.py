@@ -32,15 +32,25 @@ def _greedy(group: MixedGroup, rng: random.Random) -> Placed:
             stays = owner is not None and loads[owner] <= loads[least] + 1
             placed[topic, partition] = owner if owner is not None and stays else least
             loads[placed[topic, partition]] += 1
+    for _ in range(rng.choice((0, 0, 8)) if placed else 0):
+        one, other = rng.choice(sorted(placed)), rng.choice(sorted(placed))
+        a, b = placed[one], placed[other]
+        if one[0] in group.subscriptions[b] and other[0] in group.subscriptions[a]:
+            placed[one], placed[other] = b, a  # leaves the balance as it is
     return placed
 
 
 def _is_best(group: MixedGroup, placed: Placed) -> tuple[bool, bool]:
     owned, loads = group.valid_owned(), Counter(placed.values())
     best = least_cost(*group.counts())
-    balanced = sum(n * n for n in loads.values()) == best.sum_of_squares
+    valid = all(topic in group.subscriptions[member] for (topic, _), member in placed.items())
+    balanced = valid and sum(n * n for n in loads.values()) == best.sum_of_squares
     moves = sum(owned.get(tp) != member for tp, member in placed.items())
     return balanced, balanced and moves == best.moves
+
+
+def _is_complete(group: MixedGroup, placed: Placed) -> bool:
+    return len(placed) == sum(group.counts()[0].values())
 
 
 def _certify(spark: SparkSession, answers: list[tuple[MixedGroup, Placed]]) -> dict[str, Row]:
@@ -67,6 +77,8 @@ def _check(spark: SparkSession, answers: list[tuple[MixedGroup, Placed]]) -> Cou
         row = verdicts[group.name]
         balanced, best = _is_best(group, placed)
         assert (row.is_balance_optimal, row.is_optimal) == (balanced, best), (group, row)
+        if not _is_complete(group, placed):
+            continue
         owned = group.valid_owned()
         assert row.kept_count == sum(owned.get(tp) == m for tp, m in placed.items())
         fewest = least_cost(*group.counts()).moves
@@ -80,7 +92,7 @@ def test_verdicts_on_random_assignments_are_the_oracles(spark: SparkSession) -> 
     rng = random.Random(SEED)
     groups = mixed_groups(490, SEED)
     seen = _check(spark, [(group, _greedy(group, rng)) for group in groups])
-    assert min(seen.values()) > 10, seen
+    assert min(seen.values()) > 20, seen
     assert len(seen) == 3, seen
 
 
@@ -150,7 +162,7 @@ def test_each_condition_by_itself_tells_the_best_from_the_rest() -> None:
     """``keeps_most`` on assignments that the pass would never make."""
     rng = random.Random(SEED)
     seen: Counter[tuple[bool, bool]] = Counter()
-    for group in mixed_groups(600, SEED + 3, largest=6):
+    for group in mixed_groups(2_400, SEED + 3, largest=6):
         supply, owned = group.counts()
         if not owned:
             continue

@@ -2,6 +2,7 @@
 
 import random
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -25,9 +26,9 @@ def _links() -> list[tuple[int, int]]:
     names = rng.sample(range(1, 1 << 48), 900)
     links = [(rng.choice(names[:400]), rng.choice(names[:400])) for _ in range(260)]
     links = [(a, b) for a, b in links if a != b]
-    links += list(zip(names[400:599], names[401:600], strict=True))
+    links += list(pairwise(names[400:600]))
     links += [(names[600], leaf) for leaf in names[601:700]]
-    links += list(zip(names[700:750], [*names[701:750], names[700]], strict=True))
+    links += [*pairwise(names[700:750]), (names[749], names[700])]
     return [*links, (names[800], names[801])]
 
 
