@@ -77,20 +77,20 @@ class Budget:
         self.used = 0
         self._on_round = on_round
 
-    def spend(self, what: str, measured: dict[str, Any], unfinished: str) -> None:
-        """Count a round that ended with work left or not.
+    def spend(self, what: str, measured: dict[str, Any], left: int) -> None:
+        """Count a round of the loop ``what``, which has ``left`` rows to do.
 
         Raises:
-            NotConvergedError: it was one more than the limit.
+            NotConvergedError: it was the last, and there is something left.
         """
         self.used += 1
         if self._on_round:
             self._on_round(Round(self.used, what, measured))
-        if self.used > self.limit:
+        if left and self.used >= self.limit:
             raise NotConvergedError(
-                f"not finished after {self.limit} rounds: {what} still has {unfinished}; "
-                "raise the setting max_rounds, or max_edges_per_task so that fewer groups "
-                "need rounds"
+                f"not finished after {self.limit} rounds: {left} rows of the {what} are still "
+                "changing; raise the setting max_rounds, or max_edges_per_task so that fewer "
+                "groups need rounds"
             )
 
 
@@ -120,6 +120,6 @@ def converge(
     while True:
         frame, measured = settle(step(frame), wanted)
         left = measured["unfinished"] or 0
-        budget.spend(what, measured, f"{left} rows to do")
+        budget.spend(what, measured, left)
         if not left:
             return frame

@@ -14,17 +14,37 @@ class Settings:
     Attributes:
         topics_per_task: a group of more topics is cut into pieces of so many, each expanded
             into partitions and written by a task of its own.
+        batches: small groups of the general pass are settled together, in so many batches, each
+            inside one task.
+        max_edges_per_task: a group with more pairs of a topic class and a subscriber is not
+            settled inside one task: its connected components are, and those that are themselves
+            larger are settled in rounds over DataFrames. 0 forces rounds for all.
+        max_rounds: rounds after which the general pass gives up, with an error.
+        use_graphframes: whether connected components come from GraphFrames; left out, they do
+            where it is there.
 
     Raises:
         SettingsError: a value is of the wrong type or out of range.
     """
 
     topics_per_task: int = 32
+    batches: int = 32
+    max_edges_per_task: int = 5_000_000
+    max_rounds: int = 1_000
+    use_graphframes: bool | None = None
 
     def __post_init__(self) -> None:
-        value = self.topics_per_task
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise SettingsError(f"setting topics_per_task: {value!r} is not a whole number >= 1")
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise SettingsError(f"setting {name}: {value!r} is not a whole number >= {least}")
+        if not isinstance(self.use_graphframes, bool | None):
+            raise SettingsError(
+                f"setting use_graphframes: {self.use_graphframes!r} is neither true nor false"
+            )
+
+
+_LEAST = {"topics_per_task": 1, "batches": 1, "max_edges_per_task": 0, "max_rounds": 1}
 
 
 def load_settings(path: str | Path) -> Settings:

@@ -1,0 +1,142 @@
+"""The general pass of sticky and cooperative-sticky: best balance, then fewest moves.
+
+Where the subscriptions of a group's members differ, Kafka searches greedily; this finds the optimum
+(``general_flow`` says how, and why it is one). It works on counts, one row a topic class and
+subscriber, and names partitions once, at the end.
+"""
+
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors.general_arrays import settle_arrow
+from kassign_spark.assignors.general_naming import name_partitions
+from kassign_spark.assignors.general_rounds import settle_in_rounds
+from kassign_spark.eligibility.classes import EDGE_KEY, Classes, topic_classes
+from kassign_spark.eligibility.graph import (
+    class_vertex,
+    connected_components,
+    member_vertex,
+    number_groups,
+)
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.rounds import Budget, OnRound, settle
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.settings import Settings
+
+_SOLVED = (*EDGE_KEY, "owned", "assigned")
+
+
+class General(NamedTuple):
+    """The assignment (columns of ``schemas.ASSIGNMENT``), and the rounds that it took."""
+
+    assignment: DataFrame
+    rounds: int
+
+
+def assign_general(
+    eligible: Eligible, settings: Settings, on_round: OnRound | None = None
+) -> General:
+    """Assign every partition: balance best, then moves fewest, then by names.
+
+    Runs jobs: all is settled but the names of partitions, which are left to the caller's action.
+    Rounds are needed only for groups beyond ``max_edges_per_task``.
+
+    Args:
+        eligible: groups of any subscriptions; ``owned`` has at most one owner a partition. What
+            is owned but does not exist, or is not subscribed to, is left aside.
+        settings: ``batches``, ``max_edges_per_task``, ``max_rounds``, ``use_graphframes``.
+        on_round: called after every round over DataFrames, with what is unfinished.
+
+    Raises:
+        NotConvergedError: more rounds than ``max_rounds``.
+    """
+    classes = topic_classes(eligible)
+    claims = _claims(eligible.owned, classes)
+    edges, found = settle(_edges(classes, claims), {"largest": F.max("group_edges")})
+    fits = F.col("group_edges") <= settings.max_edges_per_task
+    solved = _in_tasks(edges.where(fits), settings)
+    budget = Budget(settings.max_rounds, on_round)
+    if (found["largest"] or 0) > settings.max_edges_per_task:
+        solved = solved.unionByName(_by_components(edges.where(~fits), settings, budget))
+    return General(name_partitions(settle(solved).frame, classes, claims), budget.used)
+
+
+def _claims(owned: DataFrame | None, classes: Classes) -> DataFrame | None:
+    """Owned partitions that exist, in numbers and names; subscriptions are not looked at yet."""
+    if owned is None:
+        return None
+    return (
+        owned.join(classes.topics, on=[*GROUP_KEY, "topic"], how="inner")
+        .where("partition >= 0 and partition < num_partitions")
+        .join(classes.members, on=[*GROUP_KEY, "member_id"], how="inner")
+        .select(*EDGE_KEY, "member_id", "topic", F.col("partition").cast("int"))
+    )
+
+
+def _edges(classes: Classes, claims: DataFrame | None) -> DataFrame:
+    """Add to each edge how many partitions of the class the member owns: owned bigint."""
+    none = F.lit(0).cast("bigint")
+    if claims is None:
+        return classes.edges.withColumn("owned", none)
+    owned = claims.groupBy(*EDGE_KEY).agg(F.count("*").alias("owned"))
+    return classes.edges.join(owned, on=list(EDGE_KEY), how="left").withColumn(
+        "owned", F.coalesce("owned", none)
+    )
+
+
+def _in_tasks(edges: DataFrame, settings: Settings) -> DataFrame:
+    """Settle whole groups or components inside single tasks, many of them in each."""
+    batch = F.pmod(F.xxhash64(*GROUP_KEY), F.lit(settings.batches))
+    return (
+        edges.select(*EDGE_KEY, "supply", "owned", batch.alias("batch"))
+        .groupBy("batch")
+        .applyInArrow(
+            settle_arrow,
+            "cluster_id string, group_id string, class int, member int, "
+            "owned bigint, assigned bigint",
+        )
+    )
+
+
+def _by_components(edges: DataFrame, settings: Settings, budget: Budget) -> DataFrame:
+    """Settle large groups: components that fit a task inside tasks, the others in rounds."""
+    number = F.col("group_number")
+    numbered = settle(
+        edges.join(
+            number_groups(edges.select(*GROUP_KEY).distinct()), on=list(GROUP_KEY), how="inner"
+        ).withColumns(
+            {
+                "class_id": class_vertex(number, F.col("class")),
+                "member_id": member_vertex(number, F.col("member")),
+            }
+        )
+    ).frame
+    links = numbered.select(F.col("member_id").alias("src"), F.col("class_id").alias("dst"))
+    components = connected_components(links, settings, budget).select(
+        F.col("id").alias("class_id"), F.col("component").alias("part")
+    )
+    placed = numbered.join(components, on="class_id", how="inner")
+    sizes = placed.groupBy("part").agg(F.count("*").alias("part_edges"))
+    placed, found = settle(
+        placed.join(sizes, on="part", how="inner"), {"largest": F.max("part_edges")}
+    )
+    fits = F.col("part_edges") <= settings.max_edges_per_task
+    solved = _in_tasks(placed.where(fits), settings)
+    if found["largest"] <= settings.max_edges_per_task:
+        return solved
+    large = placed.where(~fits)
+    in_rounds = settle_in_rounds(
+        large.select(
+            "part",
+            F.col("class_id").alias("class"),
+            F.col("member_id").alias("member"),
+            F.col("class").alias("turn"),
+            "supply",
+            "owned",
+        ),
+        budget,
+    ).select(F.col("class").alias("class_id"), F.col("member").alias("member_id"), "assigned")
+    named = large.join(in_rounds, on=["class_id", "member_id"], how="inner")
+    return solved.unionByName(named.select(*_SOLVED))

@@ -1,0 +1,41 @@
+"""How the general pass finds the optimum: on counts, as a flow from topic classes to places.
+
+An edge (class, member) holds ``assigned`` of the class's partitions, of which ``owned`` cost
+nothing and each further one is a move. Every member of a *part* (at first a connected component)
+with supply S and n members has ``quota`` = S div n places that must be filled, and one more that
+may be. At the start of a part its members hold what they own, up to their quota.
+
+Distances. A partition without a place is *open*; it waits at its class. It may go to any
+subscriber (one move, or none while that one holds less of the class than it owns), and there take
+a place or push out a partition of another class, which is then open in its turn (a move is saved
+if that one was a move). The distance of a class or a member is its cheapest such path to a place:
+one that must be filled before all others, then the fewest moves, then the fewest hops.
+
+Pushing. Open partitions step only along edges on a cheapest path. Wherever such a step stops,
+there is no cheaper way to do what has been done (all reduced costs stay >= 0). So the open
+partitions of all classes step at once, and those that find no room wait for new distances. When
+none is left, the flow has the least cost, as in any shortest-path method for minimum-cost flow.
+
+Splitting. When no open partition has a path left, a part falls in three: members that still reach
+a place that must be filled (``LOW``: their share is below quota), members that reach only a
+further place (``MIDDLE``), and members that reach none (``HIGH``: their share is above quota + 1,
+if anything stays open). No best assignment moves partitions between these (the canonical partition
+of decreasingly minimal allocations of Frank and Murota; "Semi-matchings for bipartite graphs" of
+Harvey and others). The second are settled: their loads are quota or quota + 1 in every best
+assignment, and their moves are the fewest. The others start again, as parts with quotas of their
+own. A class goes with its lowest subscribers; nobody else holds any of it.
+
+Two modules take these steps, and break ties alike: ``general_arrays`` inside one task,
+``general_rounds`` in rounds over DataFrames. Nothing in them depends on other components, so the
+result is the same however components are gathered into tasks.
+"""
+
+MOVE = 1 << 32
+"""What one move adds to a distance; more than any path has hops."""
+MUST_FILL = 1 << 56
+"""What a place that must be filled takes off a distance; more than any path has moves."""
+UNREACHABLE = 1 << 60
+ANY_NUMBER = 1 << 40
+"""More partitions than a group has."""
+
+LOW, MIDDLE, HIGH = 0, 1, 2
