@@ -29,8 +29,8 @@ def assign(
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
         topics: ``schemas.TOPICS``, or one row a partition (topic, partition). A topic that members
             subscribe to and that is missing here is left out, as Kafka does.
-        owned: ``schemas.OWNED``, what members own before; the assignors `range` and `roundrobin`
-            do not look at it.
+        owned: ``schemas.OWNED``, what members own before; `range` and `roundrobin` do not look
+            at it.
         assignor: None for each group's own (``members.assignor``), a name in ``ASSIGNORS``, or a
             function of your own from ``Eligible`` and ``Settings`` to the columns of
             ``schemas.ASSIGNMENT``.
@@ -38,15 +38,14 @@ def assign(
 
     Returns:
         cluster_id string (where the inputs have it), group_id string, member_id string,
-        topic string, partition int: one row for each partition of a subscribed topic.
+        topic string, partition int: one row for each partition of a subscribed topic, but for
+        those that `cooperative-sticky` withholds for one rebalance.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning, or an unknown assignor; lists every one.
     """
-    chosen = ASSIGNORS.get(assignor) if isinstance(assignor, str) else assignor
-    if assignor is not None and chosen is None:
-        raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(ASSIGNORS))}")
+    chosen = strategy_of(assignor)
     inputs = conform_inputs(members, topics, owned)
     if chosen is not None:
         assignment = chosen(prepare(inputs, known_assignors=None).eligible, settings)
@@ -55,3 +54,16 @@ def assign(
         by_name = [ASSIGNORS[name](restrict(eligible, name), settings) for name in names]
         assignment = reduce(DataFrame.unionByName, by_name)
     return restore_cluster_id(declare(assignment, ASSIGNMENT), has_cluster_id(members))
+
+
+def strategy_of(assignor: str | Assignor | None) -> Assignor | None:
+    """Look up an assignor by name; a function is its own, None is each group's own.
+
+    Raises:
+        InputError: no assignor has that name.
+    """
+    if not isinstance(assignor, str):
+        return assignor
+    if assignor not in ASSIGNORS:
+        raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(ASSIGNORS))}")
+    return ASSIGNORS[assignor]

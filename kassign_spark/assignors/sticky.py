@@ -1,21 +1,33 @@
 """Kafka's sticky assignors: equal subscriptions exactly as the client, others at the optimum."""
 
+import logging
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.constrained import assign_constrained
-from kassign_spark.eligibility.claims import read_claims
+from kassign_spark.assignors.general import assign_general
+from kassign_spark.eligibility.claims import Claims, read_claims
 from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.rounds import Round
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
+
+_PARTITION_KEY = (*GROUP_KEY, "topic", "partition")
+
+_log = logging.getLogger(__name__)
 
 
 def assign_sticky(eligible: Eligible, settings: Settings) -> DataFrame:
     """Assign as ``StickyAssignor`` does where all members of a group subscribe alike.
 
+    Where they do not, the result is the best balance there is and, at that balance, the fewest
+    moves; Kafka's own search may miss both.
+
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    return _target(eligible, settings).drop("is_moving")
+    return sticky_target(eligible, settings).drop("is_moving")
 
 
 def assign_cooperative_sticky(eligible: Eligible, settings: Settings) -> DataFrame:
@@ -27,10 +39,51 @@ def assign_cooperative_sticky(eligible: Eligible, settings: Settings) -> DataFra
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    return _target(eligible, settings).where(~F.col("is_moving")).drop("is_moving")
+    return sticky_target(eligible, settings).where(~F.col("is_moving")).drop("is_moving")
 
 
-def _target(eligible: Eligible, settings: Settings) -> DataFrame:
-    """The assignment that is aimed at, with is_moving boolean."""
+def sticky_target(eligible: Eligible, settings: Settings) -> DataFrame:
+    """Give the assignment that both sticky assignors aim at; runs jobs.
+
+    Returns:
+        The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: a cooperative rebalance
+        withholds the partition for one round.
+    """
     claims = None if eligible.owned is None else read_claims(eligible, eligible.owned)
-    return assign_constrained(eligible, claims)
+    target = assign_constrained(eligible, claims)
+    if eligible.heterogeneous:
+        target = target.unionByName(_differing(eligible, claims, settings))
+    return target
+
+
+def _differing(eligible: Eligible, claims: Claims | None, settings: Settings) -> DataFrame:
+    """The general pass, for the groups whose members' subscriptions differ."""
+    groups = eligible.groups.where(~F.col("is_homogeneous"))
+    members = eligible.members.join(groups.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
+    owned = None
+    if claims is not None:
+        owned = claims.members.select(
+            *GROUP_KEY, "member_id", F.explode("claims").alias("claim")
+        ).select(*GROUP_KEY, "member_id", "claim.topic", "claim.partition")
+    differing = eligible._replace(members=members, groups=groups, owned=owned)
+    target = assign_general(differing, settings, _log_round).assignment
+    if eligible.owned is None:
+        return target.withColumn("is_moving", F.lit(False))
+    # What a member sent as owned counts here, also where its claim did not prevail.
+    owners = (
+        eligible.owned.join(
+            members.select(*GROUP_KEY, "member_id"), on=[*GROUP_KEY, "member_id"], how="left_semi"
+        )
+        .groupBy(*_PARTITION_KEY)
+        .agg(F.collect_set("member_id").alias("owners"))
+    )
+    is_moving = ~F.coalesce(F.array_contains("owners", F.col("member_id")), F.lit(True))
+    return (
+        target.join(owners, on=list(_PARTITION_KEY), how="left")
+        .withColumn("is_moving", is_moving)
+        .drop("owners")
+    )
+
+
+def _log_round(done: Round) -> None:
+    _log.info("general pass, round %d: %s, %s", done.number, done.what, done.measured)

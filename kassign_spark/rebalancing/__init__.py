@@ -1,0 +1,1 @@
+"""What a rebalance is made of, round by round and call by call."""

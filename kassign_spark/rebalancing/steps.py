@@ -1,0 +1,212 @@
+"""A rebalance round by round: what each member keeps, gives up and receives.
+
+EAGER: all members give up everything, then receive everything, in one round. COOPERATIVE: a
+partition that changes hands is given up in one round and received in the next (KIP-429).
+"""
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors import ASSIGNORS, Assignor
+from kassign_spark.assignors.sticky import sticky_target
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.eligibility.prepare import prepare, restrict
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.pipeline import strategy_of
+from kassign_spark.rounds import Budget, converge
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, declare, has_cluster_id, restore_cluster_id
+from kassign_spark.settings import Settings
+
+EAGER, COOPERATIVE = "eager", "cooperative"
+
+_OWNED_KEY = [*GROUP_KEY, "member_id", "topic", "partition"]
+_STEP = [*GROUP_KEY, "round", "member_id", "topic", "partition", "action"]
+
+
+def rebalance(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    assignor: str | Assignor | None = None,
+    protocol: str | None = None,
+    settings: Settings = Settings(),
+) -> DataFrame:
+    """Follow the rebalance of every group until nothing is withheld any more; runs jobs.
+
+    Args:
+        members: ``schemas.MEMBERS``; all of them take part in every round.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        owned: ``schemas.OWNED``, what members own before; rows of members that are not in
+            ``members`` are those of members that left.
+        assignor: as for ``assign``.
+        protocol: `eager` or `cooperative`; None for the assignor's own: `cooperative-sticky` is
+            cooperative, the others are eager. `cooperative-sticky` under `eager` knows nothing of
+            what members owned (its user data has a generation only) and assigns afresh.
+        settings: how to compute it.
+
+    Returns:
+        cluster_id string (where the inputs have it), group_id string, round int (from 1),
+        member_id string, topic string, partition int, action string:
+        `retained` the member has it before and after the round, `revoked` it gives it up,
+        `assigned` it receives it, `withheld` it is to receive it in a later round, when the owner
+        has given it up. Under `eager` nothing is retained: all that members own is revoked.
+        A group whose last round withholds something never settles: its state repeated.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, an unknown assignor or protocol, or an assignor
+            that does not know the cooperative protocol.
+    """
+    chosen = strategy_of(assignor)
+    _check_protocol(protocol, assignor)
+    inputs = conform_inputs(members, topics, owned)
+    known = None if chosen is not None else ASSIGNORS
+    eligible, names = prepare(inputs, known_assignors=known)
+    parts = {name: restrict(eligible, name) for name in names} if chosen is None else {"": eligible}
+    steps = []
+    for name, part in parts.items():
+        strategy = chosen or ASSIGNORS[name]
+        if (protocol or _own_protocol(strategy)) == COOPERATIVE:
+            if _own_protocol(strategy) == EAGER:
+                raise InputError(
+                    f"assignor {name or assignor!r} does not know the cooperative protocol; "
+                    "only cooperative-sticky does"
+                )
+            steps.append(_cooperative(part, settings))
+        else:
+            steps.append(_eager(part, strategy, settings))
+    found = reduce(DataFrame.unionByName, steps)
+    return restore_cluster_id(found, has_cluster_id(members))
+
+
+def _check_protocol(protocol: str | None, assignor: str | Assignor | None) -> None:
+    if protocol not in (None, EAGER, COOPERATIVE):
+        raise InputError(f"unknown protocol {protocol!r}; known are {EAGER}, {COOPERATIVE}")
+
+
+def _own_protocol(strategy: Assignor) -> str:
+    return COOPERATIVE if strategy is ASSIGNORS["cooperative-sticky"] else EAGER
+
+
+def _eager(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFrame:
+    forgetful = strategy is ASSIGNORS["cooperative-sticky"]
+    seen = eligible._replace(owned=None) if forgetful else eligible
+    received = declare(strategy(seen, settings), ASSIGNMENT)
+    given_up = _owned_by_members(eligible)
+    return given_up.select(*_in_round(F.lit(1), F.lit("revoked"))).unionByName(
+        received.select(*_in_round(F.lit(1), F.lit("assigned")))
+    )
+
+
+def _cooperative(eligible: Eligible, settings: Settings) -> DataFrame:
+    """Follow the rounds; the frame that converges holds all rounds so far, from 0: the start."""
+    budget = Budget(settings.max_rounds)
+    start = _owned_by_members(eligible).select(
+        *_in_round(F.lit(0), F.lit("retained")), F.lit(True).alias("is_open")
+    )
+    rounds = converge(
+        start,
+        lambda rounds: _add_round(eligible, rounds, budget.used, settings),
+        F.count_if("is_open"),
+        what="cooperative rebalance",
+        budget=budget,
+    )
+    return rounds.where("round > 0").drop("is_open")
+
+
+def _add_round(eligible: Eligible, rounds: DataFrame, last: int, settings: Settings) -> DataFrame:
+    """Add the round after round ``last`` for the groups that are open."""
+    before = rounds.where(F.col("is_open") & (F.col("round") == last) & _holds()).select(
+        *_OWNED_KEY
+    )
+    if last:
+        eligible = _reopen(eligible, rounds.where("is_open").select(*GROUP_KEY).distinct(), last)
+    added = _round(eligible, before, settings).select(*_in_round(F.lit(last + 1)))
+    states = rounds.where(_holds()).groupBy(*GROUP_KEY, "round").agg(_fingerprint())
+    earlier = states.groupBy(*GROUP_KEY).agg(F.collect_set("state").alias("earlier"))
+    outcome = (
+        added.groupBy(*GROUP_KEY)
+        .agg(
+            F.bool_or(F.col("action").isin("revoked", "withheld")).alias("goes_on"),
+            _fingerprint(_holds()),
+        )
+        .join(earlier, on=list(GROUP_KEY), how="left")
+        .select(
+            *GROUP_KEY,
+            (
+                F.col("goes_on")
+                & ~F.coalesce(F.array_contains("earlier", F.col("state")), F.lit(False))
+            ).alias("is_open"),
+        )
+    )
+    closed = rounds.withColumn("is_open", F.lit(False))
+    return closed.unionByName(added.join(outcome, on=list(GROUP_KEY), how="inner"))
+
+
+def _reopen(eligible: Eligible, open_groups: DataFrame, generation: int) -> Eligible:
+    """Keep the open groups, whose members have all come through the round before this one."""
+    members = eligible.members.join(open_groups, on=list(GROUP_KEY), how="left_semi")
+    return eligible._replace(
+        members=members.withColumn("generation", F.lit(generation).cast("bigint")),
+        groups=eligible.groups.join(open_groups, on=list(GROUP_KEY), how="left_semi"),
+    )
+
+
+def _round(eligible: Eligible, before: DataFrame, settings: Settings) -> DataFrame:
+    """Compare what members own before a round with what it gives them: ``_OWNED_KEY``, action."""
+    # Partitions of topics that a member does not subscribe to any more are given up before it
+    # joins; nobody has to wait for them.
+    topics = eligible.members.select(*GROUP_KEY, "member_id", F.col("topics").alias("subscribed"))
+    claims = (
+        before.join(topics, on=[*GROUP_KEY, "member_id"], how="inner")
+        .where(F.array_contains("subscribed", F.col("topic")))
+        .drop("subscribed")
+    )
+    target = sticky_target(eligible._replace(owned=claims), settings).withColumn(
+        "partition", F.col("partition").cast("int")
+    )
+    compared = before.withColumn("owns", F.lit(True)).join(target, on=_OWNED_KEY, how="full")
+    action = (
+        F.when(F.col("owns") & F.col("is_moving").isNull(), "revoked")
+        .when(F.col("is_moving"), "withheld")
+        .when(F.col("owns"), "retained")
+        .otherwise("assigned")
+    )
+    return compared.select(*_OWNED_KEY, action.alias("action"))
+
+
+def _owned_by_members(eligible: Eligible) -> DataFrame:
+    """What members own that are still there; partitions as int, each member's once."""
+    if eligible.owned is None:
+        return eligible.members.where(F.lit(False)).select(
+            *GROUP_KEY,
+            "member_id",
+            F.lit("").alias("topic"),
+            F.lit(0).alias("partition"),
+        )
+    present = eligible.members.select(*GROUP_KEY, "member_id")
+    owned = eligible.owned.join(present, on=[*GROUP_KEY, "member_id"], how="left_semi")
+    return owned.withColumn("partition", F.col("partition").cast("int")).distinct()
+
+
+def _holds() -> Column:
+    """Whether the member has the partition after the round."""
+    return F.col("action").isin("retained", "assigned")
+
+
+def _fingerprint(counts: Column | None = None) -> Column:
+    """Tell a group's states apart, whatever the order of their rows."""
+    row = F.xxhash64("member_id", "topic", "partition")
+    row = row if counts is None else F.when(counts, row)
+    return F.struct(F.count(row), F.coalesce(F.bit_xor(row), F.lit(0).cast("bigint"))).alias(
+        "state"
+    )
+
+
+def _in_round(number: Column, action: Column | None = None) -> list[Column | str]:
+    values = {"round": number, "action": action}
+    return [name if (value := values.get(name)) is None else value.alias(name) for name in _STEP]
