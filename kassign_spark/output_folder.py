@@ -13,10 +13,8 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
 
-TABLE_NAMES = frozenset(
-    "members topics owned assignment balance violations problems diff steps listener summary"
-    " verdicts comparison".split()
-)
+TABLE_NAMES = frozenset({"members", "topics", "owned", "assignment", "balance", "violations"})
+TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
 """Tables that a folder of ours may hold."""
 
 MARK = "_kassign_spark"

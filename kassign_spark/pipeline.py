@@ -53,5 +53,10 @@ def assign(
     else:
         eligible, names = prepare(inputs, known_assignors=ASSIGNORS)
         by_name = [ASSIGNORS[name](restrict(eligible, name), settings) for name in names]
-        assignment = reduce(DataFrame.unionByName, by_name)
+        assignment = reduce(DataFrame.unionByName, by_name) if by_name else _no_assignment(members)
     return restore_cluster_id(declare(assignment, ASSIGNMENT), has_cluster_id(members))
+
+
+def _no_assignment(inputs: DataFrame) -> DataFrame:
+    """What an assignment is where there is no member at all."""
+    return inputs.sparkSession.createDataFrame([], ASSIGNMENT.columns)

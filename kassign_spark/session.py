@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -34,6 +35,7 @@ _INSTALL_JAVA = (
     f"install Java {_JAVA_NEEDED} or later "
     f"(Debian and Ubuntu: apt-get install openjdk-{_JAVA_NEEDED}-jre-headless) or set JAVA_HOME"
 )
+
 
 @contextmanager
 def open_session(*, verbose: bool = False) -> Iterator[SparkSession]:
@@ -75,7 +77,7 @@ def _start_java(conf: SparkConf, verbose: bool) -> None:
     """Start Spark's JVM with its error stream under control, and Spark in it."""
     _check_java()
     if verbose:
-        SparkContext(conf=conf, gateway=launch_gateway(conf))
+        SparkContext(conf=conf, gateway=_launch(conf))
         return
     reading, writing = os.pipe()
     starting: list[bytes] = []
@@ -83,7 +85,7 @@ def _start_java(conf: SparkConf, verbose: bool) -> None:
     relay = threading.Thread(target=_relay, args=(reading, starting, started), daemon=True)
     relay.start()
     try:
-        gateway = launch_gateway(conf, popen_kwargs={"stderr": writing})
+        gateway = _launch(conf, popen_kwargs={"stderr": writing})
     except PySparkRuntimeError:
         os.close(writing)
         relay.join(timeout=5)
@@ -93,6 +95,10 @@ def _start_java(conf: SparkConf, verbose: bool) -> None:
     os.close(writing)
     started.set()
     SparkContext(conf=conf, gateway=gateway)
+
+
+def _launch(conf: SparkConf, **options: Any) -> Any:
+    return launch_gateway(conf, **options)  # type: ignore[no-untyped-call]
 
 
 def _relay(reading: int, starting: list[bytes], started: threading.Event) -> None:

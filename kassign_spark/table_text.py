@@ -15,7 +15,7 @@ _CORRUPT = "_corrupt_record"
 _SHOWN = 200
 """Characters of an unreadable record that an error repeats."""
 
-_RFC_4180 = {"header": True, "escape": '"'}
+_RFC_4180: dict[str, bool | str] = {"header": True, "escape": '"'}
 
 
 def write_csv(frame: DataFrame, path: str) -> None:
@@ -58,9 +58,7 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
     (found,) = text.select(F.min(problem).alias("problem")).collect()
     _refuse(found.problem, where)
     parsed = {field.name: _parse(F.col(f"`{field.name}`"), field) for field in given}
-    return text.select(
-        *(parsed.get(name, F.col(f"`{name}`")).alias(name) for name in header)
-    )
+    return text.select(*(parsed.get(name, F.col(f"`{name}`")).alias(name) for name in header))
 
 
 def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataFrame:

@@ -3,11 +3,11 @@
 import argparse
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from kassign_spark.errors import OutputError
 from kassign_spark.output_folder import same_or_inside
@@ -17,6 +17,7 @@ _LONG_SECONDS = 10
 """Work that takes longer is announced."""
 
 Facts = dict[str, Any]
+Rows = list[dict[str, Any]]
 
 
 class Outcome(NamedTuple):
@@ -87,22 +88,10 @@ def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: s
             raise OutputError(f"output {output}: would replace the input {path}; name a new folder")
 
 
-class Top(NamedTuple):
-    """The first rows of a frame, and measures of all of it."""
-
-    rows: list[dict[str, Any]]
-    measured: dict[str, Any]
-
-
-def top(
-    frame: DataFrame, order: Sequence[str | Column], count: int, measures: Mapping[str, Column]
-) -> Top:
-    """Take the first rows by ``order``, and measure the whole frame, in one job."""
-    observed = Observation()
-    measured = frame.observe(observed, *(column.alias(name) for name, column in measures.items()))
-    # A limit of zero would be answered without a job, and the measures never come.
-    rows = measured.orderBy(*order).limit(max(count, 1)).collect()[:count]
-    return Top([row.asDict(recursive=True) for row in rows], dict(observed.get))
+def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> Rows:
+    """Collect the first rows by ``order``; names that the frame does not have are passed over."""
+    known = [by for by in order if not isinstance(by, str) or by in frame.columns]
+    return [row.asDict(recursive=True) for row in frame.orderBy(*known).limit(count).collect()]
 
 
 @contextmanager
