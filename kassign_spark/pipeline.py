@@ -52,7 +52,7 @@ def assign(
     else:
         eligible, names = prepare(inputs, known_assignors=ASSIGNORS)
         by_name = [ASSIGNORS[name](restrict(eligible, name), settings) for name in names]
-        assignment = reduce(DataFrame.unionByName, by_name)
+        assignment = reduce(DataFrame.unionByName, by_name) if by_name else _no_assignment(members)
     return restore_cluster_id(declare(assignment, ASSIGNMENT), has_cluster_id(members))
 
 
@@ -67,3 +67,8 @@ def strategy_of(assignor: str | Assignor | None) -> Assignor | None:
     if assignor not in ASSIGNORS:
         raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(ASSIGNORS))}")
     return ASSIGNORS[assignor]
+
+
+def _no_assignment(inputs: DataFrame) -> DataFrame:
+    """What an assignment is where there is no member at all."""
+    return inputs.sparkSession.createDataFrame([], ASSIGNMENT.columns)

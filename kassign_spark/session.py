@@ -1,10 +1,22 @@
 """The Spark session of the console command; under ``spark-submit`` it is spark-submit's own."""
 
 import os
+import re
+import shutil
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+
+from kassign_spark.errors import KassignError
 
 LOCAL_DEFAULTS = {
     "spark.master": "local[*]",
@@ -18,23 +30,100 @@ LOCAL_DEFAULTS = {
 }
 """What conf/spark-local.conf explains, setting by setting."""
 
+_JAVA_NEEDED = 17
+_INSTALL_JAVA = (
+    f"install Java {_JAVA_NEEDED} or later "
+    f"(Debian and Ubuntu: apt-get install openjdk-{_JAVA_NEEDED}-jre-headless) or set JAVA_HOME"
+)
 
-def open_session(*, verbose: bool = False) -> SparkSession:
-    """Open the session that a command works with.
 
-    Under ``spark-submit`` master, memory and all else come from its own options; otherwise the
-    session is local, with ``LOCAL_DEFAULTS``, quiet unless ``verbose``, and with Spark's progress
-    bar when a person is watching.
+@contextmanager
+def open_session(*, verbose: bool = False) -> Iterator[SparkSession]:
+    """Open the session that a command works with, and stop it at the end.
+
+    A session that is already there is used and left as it is. Under ``spark-submit`` master, memory
+    and all else come from its own options; otherwise the session is local, with
+    ``LOCAL_DEFAULTS``, quiet unless ``verbose``, and with Spark's progress bar when a person is
+    watching.
+
+    Raises:
+        KassignError: Java is missing or does not start.
     """
-    builder = SparkSession.Builder().appName("kassign-spark")
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
-        return builder.getOrCreate()
-    for name, value in LOCAL_DEFAULTS.items():
-        builder = builder.config(name, value)
-    builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted:
+        _start_java(_local_conf(verbose), verbose)
+    session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _local_conf(verbose: bool) -> SparkConf:
+    conf = SparkConf(loadDefaults=False).setAppName("kassign-spark")
+    conf.setAll(list(LOCAL_DEFAULTS.items()))
+    conf.set("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     if not verbose:
-        log4j2 = files("kassign_spark").joinpath("log4j2.properties")
-        builder = builder.config(
-            "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j2}"
-        )
-    return builder.getOrCreate()
+        log4j2 = Path(str(files("kassign_spark").joinpath("log4j2.properties")))
+        conf.set("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j2.as_uri()}")
+    return conf
+
+
+def _start_java(conf: SparkConf, verbose: bool) -> None:
+    """Start Spark's JVM with its error stream under control, and Spark in it."""
+    _check_java()
+    if verbose:
+        SparkContext(conf=conf, gateway=_launch(conf))
+        return
+    reading, writing = os.pipe()
+    starting: list[bytes] = []
+    started = threading.Event()
+    relay = threading.Thread(target=_relay, args=(reading, starting, started), daemon=True)
+    relay.start()
+    try:
+        gateway = _launch(conf, popen_kwargs={"stderr": writing})
+    except PySparkRuntimeError:
+        os.close(writing)
+        relay.join(timeout=5)
+        said = b"".join(starting).decode(errors="replace").splitlines()
+        reason = next((line for line in said if "incubator" not in line), "it gave no reason")
+        raise KassignError(f"Java did not start: {reason}; {_INSTALL_JAVA}") from None
+    os.close(writing)
+    started.set()
+    SparkContext(conf=conf, gateway=gateway)
+
+
+def _launch(conf: SparkConf, **options: Any) -> Any:
+    return launch_gateway(conf, **options)  # type: ignore[no-untyped-call]
+
+
+def _relay(reading: int, starting: list[bytes], started: threading.Event) -> None:
+    """Keep what the JVM says while it starts, for an error; then pass on its progress bar."""
+    with suppress(OSError):
+        while chunk := os.read(reading, 65536):
+            if started.is_set():
+                os.write(sys.stderr.fileno(), chunk)
+            else:
+                starting.append(chunk)
+
+
+def _check_java() -> None:
+    """Refuse a missing or old Java by what lies on the disk, before a shell script complains.
+
+    Raises:
+        KassignError: it says what to install.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if java is None:
+        where = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        raise KassignError(f"Java was not found {where}: {_INSTALL_JAVA}")
+    release = Path(java).resolve().parent.parent / "release"
+    if release.is_file():
+        version = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', release.read_text(), re.MULTILINE)
+        if version and int(version[1]) < _JAVA_NEEDED:
+            raise KassignError(f"Java {version[1]} ({java}) is too old: {_INSTALL_JAVA}")

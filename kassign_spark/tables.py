@@ -1,28 +1,31 @@
-"""The only module that reads and writes tables: snapshots in, plans out.
+"""The only module that reads and writes tables: snapshots in, plans out."""
 
-A folder appears whole or not at all: everything is written beside its place under a hidden name,
-which is then renamed.
-"""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import re
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from kassign_spark.errors import InputError, OutputError
-from kassign_spark.schemas import MEMBERS, OWNED, TOPIC_PARTITIONS, TOPICS, Table
+from kassign_spark.errors import InputError
+from kassign_spark.output_folder import java_message, new_folder
+from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TOPICS, Table, has_cluster_id
+from kassign_spark.table_text import read_csv, read_json, write_csv
+
+__all__ = [
+    "Snapshot",
+    "has_table",
+    "new_folder",
+    "read_snapshot",
+    "read_table",
+    "write_snapshot",
+    "write_table",
+]
 
 FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
-"""File name endings and the format that Spark reads them with."""
-
-TABLE_NAMES = {"members", "topics", "owned", "assignment", "balance", "violations", "problems"}
-TABLE_NAMES |= {"diff", "steps", "listener", "summary"}
+"""File name endings and the format that they stand for."""
 
 
 class Snapshot(NamedTuple):
@@ -33,7 +36,7 @@ class Snapshot(NamedTuple):
     owned: DataFrame | None
 
 
-def read_snapshot(path: str, spark: SparkSession) -> Snapshot:
+def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot:
     """Read a snapshot folder; the values are checked where they are used.
 
     Args:
@@ -46,15 +49,24 @@ def read_snapshot(path: str, spark: SparkSession) -> Snapshot:
     Raises:
         InputError: a table is not there, or a file is not what its name says.
     """
-    return Snapshot(
-        read_table(spark, path, MEMBERS),
-        read_table(spark, path, TOPICS),
-        read_table(spark, path, OWNED) if has_table(spark, path, OWNED.name) else None,
-    )
+    folder = os.fspath(path)
+    found = {table.name: read_table(spark, folder, table) for table in (MEMBERS, TOPICS)}
+    if has_table(spark, folder, OWNED.name):
+        found[OWNED.name] = read_table(spark, folder, OWNED)
+    # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
+    named = any(has_cluster_id(frame) for frame in found.values())
+    for table in (MEMBERS, TOPICS, OWNED):
+        if table.name in found and not found[table.name].columns:
+            found[table.name] = empty_table(spark, table, cluster_id=named)
+    return Snapshot(found[MEMBERS.name], found[TOPICS.name], found.get(OWNED.name))
 
 
 def write_snapshot(
-    snapshot: Snapshot, path: str, *, table_format: str = "parquet", overwrite: bool = False
+    snapshot: Snapshot,
+    path: str | os.PathLike[str],
+    *,
+    table_format: str = "parquet",
+    overwrite: bool = False,
 ) -> None:
     """Write a snapshot folder, whole or not at all.
 
@@ -68,126 +80,81 @@ def write_snapshot(
         OutputError: the folder exists, or cannot be written.
     """
     spark = snapshot.members.sparkSession
-    with new_folder(spark, path, overwrite=overwrite) as folder:
+    with new_folder(spark, os.fspath(path), overwrite=overwrite) as folder:
         for table, frame in zip((MEMBERS, TOPICS, OWNED), snapshot, strict=True):
             if frame is not None:
                 write_table(frame, folder, table.name, table_format)
 
 
 def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
-    """Read one table of a folder, with its declared columns as far as they are there.
+    """Read one table of a folder, with the columns that are there.
+
+    Returns:
+        The columns of the files; of JSON lines without a single line none.
 
     Raises:
         InputError: it is not there, cannot be read, or holds text that is no value of its column.
     """
-    location, table_format = _locate(spark, folder, table.name)
     where = f"table {table.name} in {folder}"
     try:
+        location, table_format = _locate(spark, folder, table.name)
+        plain = re.sub(r"([][{}*?\\])", r"\\\1", location)  # a folder's name is no pattern
         if table_format == "parquet":
-            return spark.read.parquet(location)
-        if table_format == "csv":
-            return _parsed(spark.read.csv(location, header=True), table, where)
-        return _read_json(spark, location, table, where)
-    except AnalysisException as error:
-        raise InputError(f"{where}: cannot be read: {_first_line(error)}") from None
-
-
-def has_table(spark: SparkSession, folder: str, name: str) -> bool:
-    """Whether the folder has such a table."""
-    return bool(_candidates(spark, folder, name))
+            return spark.read.parquet(plain)
+        read = read_csv if table_format == "csv" else read_json
+        return read(spark, plain, table, where)
+    except PySparkException as error:
+        raise InputError(f"{where}: cannot be read: {first_line(error)}") from None
+    except Py4JJavaError as error:
+        raise InputError(f"{where}: cannot be read: {java_message(error)}") from None
 
 
 def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "parquet") -> None:
     """Write one table into a folder of ``new_folder``."""
+    path = f"{folder}/{name}"
     if table_format == "csv":
-        lists = [f.name for f in frame.schema if isinstance(f.dataType, ArrayType)]
-        frame = frame.withColumns({column: F.to_json(column) for column in lists})
-        frame.write.csv(f"{folder}/{name}", header=True)
+        write_csv(frame, path)
     elif table_format == "json":
-        frame.write.json(f"{folder}/{name}")
+        frame.write.json(path)
     else:
-        frame.write.parquet(f"{folder}/{name}")
+        frame.write.parquet(path)
 
 
-@contextmanager
-def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> Iterator[str]:
-    """Give a folder to write into, which becomes ``path`` when all went well.
+def has_table(spark: SparkSession, folder: str, name: str) -> bool:
+    """Whether the folder has such a table.
 
     Raises:
-        OutputError: ``path`` exists (or, with ``overwrite``, is not a folder that this package
-            wrote), or another run took it in the meantime.
+        InputError: the folder is not there.
     """
-    jvm: Any = spark._jvm
-    target = jvm.org.apache.hadoop.fs.Path(path)
-    files = _file_system(spark, target)
-    _check_target(files, target, path, overwrite)
-    name = target.getName()
-    writing = jvm.org.apache.hadoop.fs.Path(target.getParent(), f".{name}.{uuid4().hex}.writing")
-    try:
-        yield writing.toString()
-        _replace(spark, files, writing, target, path, overwrite)
-    except Py4JJavaError as error:
-        raise OutputError(f"output {path}: {_first_line(error.java_exception)}") from None
-    finally:
-        files.delete(writing, True)
+    return bool(_candidates(spark, folder, name))
 
 
-def _check_target(files: Any, target: Any, path: str, overwrite: bool) -> None:
-    if not files.exists(target):
-        return
-    if not overwrite:
-        raise OutputError(f"output {path}: exists; name a new folder, or say --overwrite")
-    names = [status.getPath().getName() for status in files.listStatus(target)]
-    strange = sorted({name.split(".")[0] for name in names} - TABLE_NAMES - {"_SUCCESS", ""})
-    if strange or files.getFileStatus(target).isFile():
-        raise OutputError(
-            f"output {path}: holds more than tables of ours ({', '.join(strange) or 'a file'}), "
-            "so it is not overwritten; name another folder"
-        )
+def empty_table(spark: SparkSession, table: Table, *, cluster_id: bool) -> DataFrame:
+    """Make a table without rows, with or without the column ``cluster_id``."""
+    fields = [f for f in table.columns if cluster_id or f.name != CLUSTER_ID]
+    return spark.createDataFrame([], StructType(fields))
 
 
-def _replace(
-    spark: SparkSession, files: Any, writing: Any, target: Any, path: str, overwrite: bool
-) -> None:
-    """Rename; unlike FileSystem.rename, FileContext's refuses a target that exists."""
-    jvm: Any = spark._jvm
-    context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(files.getUri(), files.getConf())
-    no_options = spark.sparkContext._gateway.new_array(  # type: ignore[union-attr]
-        jvm.org.apache.hadoop.fs.Options.Rename, 0
-    )
-    replaced = None
-    if overwrite and files.exists(target):
-        replaced = jvm.org.apache.hadoop.fs.Path(
-            target.getParent(), f".{target.getName()}.{uuid4().hex}.replaced"
-        )
-        context.rename(target, replaced, no_options)
-    try:
-        context.rename(writing, target, no_options)
-    except Py4JJavaError as error:
-        if files.exists(target):
-            raise OutputError(
-                f"output {path}: another run has written it meanwhile; this run's result is dropped"
-            ) from None
-        raise OutputError(f"output {path}: {_first_line(error.java_exception)}") from None
-    if replaced is not None:
-        files.delete(replaced, True)
-
-
-def _file_system(spark: SparkSession, path: Any) -> Any:
-    return path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+def first_line(error: PySparkException) -> str:
+    """Say what Spark says, in its first line."""
+    text = error.getMessage() or str(error)
+    return text.strip().splitlines()[0]
 
 
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
     """Paths in the folder that hold the table, each with the format its name tells, if it does."""
     jvm: Any = spark._jvm
-    base = jvm.org.apache.hadoop.fs.Path(folder)
-    files = _file_system(spark, base)
-    found = []
-    for ending in (None, *FORMATS):
-        path = jvm.org.apache.hadoop.fs.Path(base, f"{name}.{ending}" if ending else name)
-        if files.exists(path):
-            found.append((path.toString(), FORMATS[ending] if ending else None))
-    return found
+    try:
+        base = jvm.org.apache.hadoop.fs.Path(folder)
+        files = base.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        base = files.makeQualified(base)
+        if not files.exists(base) or files.getFileStatus(base).isFile():
+            raise InputError(f"folder {folder}: not found")
+        entries = {s.getPath().getName(): s.getPath() for s in files.listStatus(base)}
+    except Py4JJavaError as error:
+        raise InputError(f"folder {folder}: {java_message(error)}") from None
+    names = {name: None, **{f"{name}.{ending}": f for ending, f in FORMATS.items()}}
+    return [(entries[n].toString(), names[n]) for n in names if n in entries]
 
 
 def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
@@ -196,88 +163,21 @@ def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
         endings = ", ".join(f"{name}.{ending}" for ending in FORMATS)
         raise InputError(f"table {name}: not found in {folder}; looked for {name}, {endings}")
     if len(found) > 1:
-        raise InputError(
-            f"table {name}: {folder} has it more than once ({', '.join(p for p, _ in found)})"
-        )
+        names = ", ".join(path.rsplit("/", 1)[-1] for path, _ in found)
+        raise InputError(f"table {name}: {folder} has it more than once ({names})")
     location, table_format = found[0]
     return location, table_format or _format_inside(spark, location, f"table {name} in {folder}")
 
 
 def _format_inside(spark: SparkSession, location: str, where: str) -> str:
     """Tell the format of a folder by the names of the files in it."""
-    path = spark._jvm.org.apache.hadoop.fs.Path(location)  # type: ignore[union-attr]
-    names = [s.getPath().getName() for s in _file_system(spark, path).listStatus(path)]
-    endings = {name.split(".", 1)[-1] for name in names if not name.startswith(("_", "."))}
-    formats = {FORMATS[part] for e in endings for part in e.split(".") if part in FORMATS}
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(location)
+    files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    names = [status.getPath().getName() for status in files.listStatus(path)]
+    shown = sorted(name for name in names if not name.startswith(("_", ".")))
+    formats = {FORMATS[part] for name in shown for part in name.split(".")[1:] if part in FORMATS}
     if len(formats) != 1:
-        seen = ", ".join(sorted(endings)) or "no file at all"
-        raise InputError(f"{where}: holds {seen}, not files of one of {', '.join(FORMATS)}")
+        seen = ", ".join(shown[:3]) or "no file at all"
+        raise InputError(f"{where}: holds {seen}; needed are files of one of {', '.join(FORMATS)}")
     return formats.pop()
-
-
-def _read_json(spark: SparkSession, location: str, table: Table, where: str) -> DataFrame:
-    named = set(spark.read.json(location).columns)
-    present = [f for f in _all_fields(table) if f.name in named]
-    declared = ", ".join(f"`{f.name}` {_read_type(f)}" for f in present)
-    corrupt = "_corrupt_record"
-    frame = spark.read.schema(f"{declared}, {corrupt} STRING" if declared else corrupt).json(
-        location, columnNameOfCorruptRecord=corrupt
-    )
-    bad = frame.where(F.col(corrupt).isNotNull()).limit(1).collect()
-    if bad:
-        types = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in present)
-        raise InputError(f"{where}: not a record of ({types}): {bad[0][corrupt]}")
-    return frame.drop(corrupt)
-
-
-def _all_fields(table: Table) -> list[StructField]:
-    """The columns of a table, for topics those of both forms."""
-    fields = list(table.columns)
-    if table is TOPICS:
-        fields += [f for f in TOPIC_PARTITIONS.columns if f.name == "partition"]
-    return fields
-
-
-def _read_type(field: StructField) -> str:
-    integer = isinstance(field.dataType, IntegerType)
-    return "BIGINT" if integer else field.dataType.simpleString()
-
-
-def _parsed(text: DataFrame, table: Table, where: str) -> DataFrame:
-    """Give the cells of a CSV file their types; text that does not fit is an error, not a null."""
-    columns, unreadable = [], []
-    for field in _all_fields(table):
-        if field.name in text.columns:
-            cell = F.col(f"`{field.name}`")
-            value = _parse(cell, field)
-            columns.append(value.alias(field.name))
-            unreadable.append(
-                F.when(
-                    cell.isNotNull() & value.isNull(),
-                    F.concat(F.lit(f"column {field.name}: "), cell, F.lit(" is no ")),
-                )
-            )
-    if columns:
-        shown = F.coalesce(*unreadable, F.lit(None).cast("string")).alias("shown")
-        bad = text.select(shown).where("shown IS NOT NULL").limit(1).collect()
-        if bad:
-            column = bad[0].shown.split(":")[0].removeprefix("column ")
-            (field,) = (f for f in _all_fields(table) if f.name == column)
-            raise InputError(f"{where}, {bad[0].shown}{field.dataType.simpleString()}")
-    return text.select(*columns)
-
-
-def _parse(cell: Column, field: StructField) -> Column:
-    if isinstance(field.dataType, IntegerType):
-        return F.expr(f"try_cast(`{field.name}` AS BIGINT)")
-    if not isinstance(field.dataType, ArrayType):
-        return cell
-    as_json = F.from_json(cell, field.dataType, {"mode": "PERMISSIVE"})
-    if not isinstance(field.dataType.elementType, StringType):
-        return as_json
-    return F.when(cell.startswith("["), as_json).otherwise(F.split(cell, ";"))
-
-
-def _first_line(error: object) -> str:
-    text = error.getMessage() if hasattr(error, "getMessage") else str(error)
-    return str(text or error).strip().splitlines()[0]

@@ -19,6 +19,7 @@ from kassign_spark.schemas import (
     GROUP_KEY,
     MEMBERS,
     OWNED,
+    Table,
     check_same_clusters,
     conform,
     topics_table,
@@ -64,6 +65,21 @@ def refuse(inputs: Inputs, assignors: Collection[str] | None) -> None:
     listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED).collect()
     count = len(listed) if len(listed) < MAX_LISTED else problems.count()
     raise InputError(describe(listed, count))
+
+
+def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
+    """Refuse an assignment, or what is owned, for rows that have no meaning; runs a job.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: rows break rules; the first ones are spelled out.
+    """
+    problems = _broken_rows(table.name, conform(frame, table), owned_rules())
+    listed = problems.orderBy(*PROBLEM).limit(MAX_LISTED + 1).collect()
+    if len(listed) > MAX_LISTED:
+        raise InputError(describe(listed[:MAX_LISTED], problems.count()))
+    if listed:
+        raise InputError(describe(listed, len(listed)))
 
 
 def describe(listed: Sequence[Row], count: int) -> str:

@@ -34,7 +34,7 @@ def violations(
         assignment: ``schemas.ASSIGNMENT``.
         members: ``schemas.MEMBERS``.
         topics: ``schemas.TOPICS``, or one row a partition.
-        owned: ``schemas.OWNED``. Where given, a partition that some member of the group still owns
+        owned: ``schemas.OWNED``. Where given, a partition that a member of the group still owns
             may be assigned to nobody: a cooperative rebalance withholds it for one round.
 
     Returns:
@@ -56,10 +56,15 @@ def violations(
         .select(*GROUP_KEY, F.explode("topics").alias("topic"))
         .distinct()
     )
+    withheld = inputs.owned
+    if withheld is not None:
+        withheld = withheld.join(inputs.members, on=[*GROUP_KEY, "member_id"], how="left_semi")
     found = [
         _strangers(assigned, inputs.members),
         _unknown_partitions(assigned, sizes),
-        *_miscounted(assigned, subscribed.join(sizes, on=["cluster_id", "topic"]), inputs.owned),
+        *_miscounted(
+            assigned, subscribed.join(sizes, on=["cluster_id", "topic"], how="inner"), withheld
+        ),
     ]
     result = reduce(DataFrame.unionByName, found)
     return restore_cluster_id(result, has_cluster_id(members))

@@ -1,0 +1,104 @@
+"""The command ``kassign-spark``: arguments in, one clear line on what goes wrong, exit codes."""
+
+import argparse
+import io
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from kassign_spark import __version__
+from kassign_spark.commands import COMMANDS
+from kassign_spark.commands.common import Outcome
+from kassign_spark.display import one_line
+from kassign_spark.errors import KassignError
+from kassign_spark.output_folder import java_message
+from kassign_spark.tables import first_line
+
+_ERROR = 2
+_INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one line, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(_ERROR, f"{_message(f'{message} (see {self.prog} --help)')}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Returns:
+        0 done, 1 violations or problems were found, 2 an error of usage, input or output, 130
+        interrupted.
+    """
+    args = _parser().parse_args(argv)
+    try:
+        outcome: Outcome = args.run(args)
+    except KeyboardInterrupt:
+        return _fail("interrupted; nothing was written", _INTERRUPTED)
+    except Exception as error:
+        if args.verbose:
+            traceback.print_exc()
+        return _fail(_explained(error), _ERROR)
+    _print(json.dumps(outcome.facts, indent=2) if args.json else "\n".join(outcome.lines))
+    return outcome.exit_code
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="kassign-spark",
+        description="Plan and check the partition assignment of Kafka consumer groups, for whole\n"
+        "fleets at once.",
+        epilog="example:\n  kassign-spark assign examples/fleet --output build/plan",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(
+        metavar="COMMAND", dest="command", required=True, parser_class=_Parser
+    )
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+def _explained(error: Exception) -> str:
+    if isinstance(error, KassignError):
+        return str(error)
+    if isinstance(error, PySparkException):
+        return f"Spark: {first_line(error)}"
+    if isinstance(error, Py4JJavaError):
+        return f"Spark: {java_message(error)}"
+    if isinstance(error, Py4JError):
+        return "Spark's Java process has ended; --verbose shows its log"
+    return (
+        f"this is a bug of kassign-spark ({type(error).__name__}: {error}); "
+        "--verbose shows the trace"
+    )
+
+
+def _fail(text: str, exit_code: int) -> int:
+    print(_message(text), file=sys.stderr)
+    return exit_code
+
+
+def _message(text: str) -> str:
+    return f"kassign-spark: error: {one_line(text)}"
+
+
+def _print(text: str) -> None:
+    """Print a result; whoever stops reading early, such as ``head``, has what they wanted."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,283 @@
+"""``kassign-spark assign``: plan every group of a snapshot, check and measure the plan."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.display import cell, group_name, plural, printable, table, topic_ranges
+from kassign_spark.measures.balance import balance
+from kassign_spark.measures.holdings import holdings
+from kassign_spark.measures.violations import violations
+from kassign_spark.pipeline import assign
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import (
+    ASSIGNMENT,
+    GROUP_KEY,
+    MEMBERS,
+    OWNED,
+    Table,
+    conform,
+    has_cluster_id,
+    restore_cluster_id,
+)
+from kassign_spark.session import open_session
+from kassign_spark.settings import Settings, load_settings
+from kassign_spark.tables import (
+    Snapshot,
+    empty_table,
+    new_folder,
+    read_snapshot,
+    read_table,
+    write_table,
+)
+
+_COLUMNS = {
+    "assignor": "assignor",
+    "members": "member_count",
+    "partitions": "partition_count",
+    "min": "min_assigned",
+    "max": "max_assigned",
+    "mean": "mean_assigned",
+    "stddev": "stddev_assigned",
+    "kept": "kept_count",
+    "moved": "moved_count",
+}
+
+_RACKS = (
+    "members and replicas have racks; range and the sticky assignors do not use them yet here, "
+    "while Kafka's do"
+)
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "assign",
+        summary="plan what every group of a snapshot would own",
+        description="Assign the partitions of every group of a snapshot as each group's assignor\n"
+        "does in one rebalance; check and measure the plan and write it to a new folder.\n"
+        "Exits 0 when done, 1 when the plan violates a rule, 2 on an error.",
+        example="kassign-spark assign examples/fleet --output build/plan --assignor range",
+    )
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_output(parser, "the tables assignment and balance", required=True)
+    parser.add_argument(
+        "--assignor",
+        choices=sorted(ASSIGNORS),
+        help="one assignor for all groups (default: each group's own)",
+    )
+    parser.add_argument(
+        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
+    )
+    add_show(parser, "print at most N groups, members of each, and topics of each member")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    settings = load_settings(args.settings) if args.settings else Settings()
+    with open_session(verbose=args.verbose) as spark, announced(f"assigning {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+            snapshot = read_snapshot(args.snapshot, spark)
+            facts = _plan(spark, snapshot, folder, args, settings)
+    return Outcome(1 if facts["violation_count"] else 0, facts, _lines(facts))
+
+
+def _plan(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    folder: str,
+    args: argparse.Namespace,
+    settings: Settings,
+) -> Facts:
+    members, topics, owned = snapshot
+    assignment = assign(members, topics, owned, assignor=args.assignor, settings=settings)
+    write_table(assignment, folder, "assignment", args.format)
+    written = read_table(spark, folder, ASSIGNMENT)
+    if not written.columns:  # JSON lines without a line tell no columns
+        written = empty_table(spark, ASSIGNMENT, cluster_id=has_cluster_id(members))
+    assignors = _assignors(members, args.assignor)
+
+    count = {"count": F.count(F.lit(1))}
+    found = hold(
+        violations(written, members, topics, _withholding(owned, members, assignors)), count
+    )
+    if found.measured["count"]:
+        write_table(found.frame, folder, "violations", args.format)
+    broken = first_rows(found.frame, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
+
+    measured = hold(_with_assignors(balance(written, members, owned), assignors), _totals())
+    write_table(measured.frame, folder, "balance", args.format)
+    worst = first_rows(measured.frame, [*_worst_first(), *GROUP_KEY], args.show)
+    totals = measured.measured
+    return {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "group_count": totals["groups"],
+        "member_count": totals["members"],
+        "partition_count": totals["partitions"],
+        "violation_count": found.measured["count"],
+        "violations": broken if found.measured["count"] else [],
+        "notes": _notes(members, topics),
+        "groups_not_shown": totals["groups"] - len(worst),
+        "balance": worst,
+        "assignments": _assignments(written, members, worst, args.show),
+    }
+
+
+def _assignors(members: DataFrame, chosen: str | None) -> DataFrame:
+    """Name each group's assignor: cluster_id string, group_id string, assignor string."""
+    conforming = conform(members, MEMBERS)
+    named = F.min("assignor") if chosen is None else F.lit(chosen)
+    return conforming.groupBy(*GROUP_KEY).agg(named.alias("assignor"))
+
+
+def _withholding(
+    owned: DataFrame | None, members: DataFrame, assignors: DataFrame
+) -> DataFrame | None:
+    """What may be assigned to nobody: what members of cooperative groups own and do not get."""
+    if owned is None:
+        return None
+    cooperative = assignors.where(F.col("assignor") == "cooperative-sticky")
+    kept = conform(owned, OWNED).join(cooperative, on=list(GROUP_KEY), how="left_semi")
+    return restore_cluster_id(kept, has_cluster_id(members))
+
+
+def _with_assignors(measured: DataFrame, assignors: DataFrame) -> DataFrame:
+    given = has_cluster_id(measured)
+    cluster_id = F.coalesce("cluster_id", F.lit("")) if given else F.lit("")
+    keyed = measured.withColumn("cluster_id", cluster_id)
+    return restore_cluster_id(keyed.join(assignors, on=list(GROUP_KEY), how="left"), given)
+
+
+def _totals() -> dict[str, Column]:
+    return {
+        "groups": F.count(F.lit(1)),
+        "members": F.coalesce(F.sum("member_count"), F.lit(0)),
+        "partitions": F.coalesce(F.sum("partition_count"), F.lit(0)),
+    }
+
+
+def _worst_first() -> list[Column]:
+    spread = F.col("max_assigned") - F.col("min_assigned")
+    return [spread.desc(), F.col("stddev_assigned").desc()]
+
+
+def _notes(members: DataFrame, topics: DataFrame) -> list[str]:
+    if "rack_id" not in members.columns or "replica_racks" not in topics.columns:
+        return []
+    in_racks = members.where(F.col("rack_id").isNotNull()).limit(1)
+    replicas = topics.where(F.size("replica_racks") > 0).limit(1)
+    if in_racks.crossJoin(replicas).select(F.lit(1)).collect():
+        return [_RACKS]
+    return []
+
+
+def _assignments(
+    assignment: DataFrame, members: DataFrame, shown: list[dict[str, Any]], limit: int
+) -> list[dict[str, Any]]:
+    """Say what each member of the shown groups would own."""
+    if not shown:
+        return []
+    keys = [tuple(row.get(name) or "" for name in GROUP_KEY) for row in shown]
+    spark = assignment.sparkSession
+    wanted = F.broadcast(spark.createDataFrame(keys, "cluster_id string, group_id string"))
+
+    def of_shown(frame: DataFrame, columns: Table) -> DataFrame:
+        conforming = conform(frame, columns)
+        return conforming.join(wanted, on=list(GROUP_KEY), how="left_semi")
+
+    held = holdings(of_shown(assignment, ASSIGNMENT), of_shown(members, MEMBERS), limit=limit)
+    by_group: dict[tuple[str, ...], list[dict[str, Any]]] = {key: [] for key in keys}
+    for row in held.orderBy(*GROUP_KEY, "member_id").collect():
+        topics = [
+            {
+                "topic": topic.topic,
+                "partition_count": topic.partition_count,
+                "ranges": [[span.first, span.last] for span in topic.ranges],
+            }
+            for topic in row.topics or []
+        ]
+        by_group[(row.cluster_id, row.group_id)].append(
+            {
+                "member_id": row.member_id,
+                "partition_count": row.partition_count,
+                "topics": topics,
+                "topics_not_shown": row.topic_count - len(topics),
+            }
+        )
+    return [
+        {
+            **{name: row[name] for name in (*GROUP_KEY, "assignor") if name in row},
+            "members": by_group[key],
+            "members_not_shown": row["member_count"] - len(by_group[key]),
+        }
+        for key, row in zip(keys, shown, strict=True)
+    ]
+
+
+def _lines(facts: Facts) -> list[str]:
+    count = facts["violation_count"]
+    counts = (
+        plural(facts["group_count"], "group"),
+        plural(facts["member_count"], "member"),
+        plural(facts["partition_count"], "partition"),
+        plural(count, "violation") if count else "no violations",
+    )
+    lines = [", ".join(counts), *(f"note: {note}" for note in facts["notes"]), ""]
+    if facts["balance"]:
+        lines += table(
+            ["group", *_COLUMNS],
+            (
+                [group_name(row), *(row[column] for column in _COLUMNS.values())]
+                for row in facts["balance"]
+            ),
+        )
+    hidden = facts["groups_not_shown"]
+    if hidden:
+        lines.append(
+            f"{plural(hidden, 'more group')}, better balanced, not shown "
+            f"(--show {facts['group_count']} shows all)"
+        )
+    for group in facts["assignments"]:
+        lines += ["", f"{group_name(group)} ({cell(group['assignor'])})", *_member_lines(group)]
+    if count:
+        lines += ["", *_violation_lines(facts)]
+    tables = "assignment, balance" + (", violations" if count else "")
+    return [*lines, "", f"the plan is in {printable(facts['output'])}: {tables}"]
+
+
+def _member_lines(group: Facts) -> list[str]:
+    rows = []
+    for member in group["members"]:
+        held = "  ".join(topic_ranges(topic) for topic in member["topics"])
+        if member["topics_not_shown"]:
+            held += f"  ... {plural(member['topics_not_shown'], 'more topic')}"
+        rows.append([f"  {printable(member['member_id'])}", member["partition_count"], held])
+    lines = table(["", "", ""], rows)[1:]
+    if group["members_not_shown"]:
+        lines.append(f"  ... {plural(group['members_not_shown'], 'more member')}")
+    return lines
+
+
+def _violation_lines(facts: Facts) -> list[str]:
+    columns = ["rule", "member_id", "topic", "partition", "detail"]
+    rows = ([group_name(row), *(row[c] for c in columns)] for row in facts["violations"])
+    lines = table(["violations in group", *columns], rows)
+    hidden = facts["violation_count"] - len(facts["violations"])
+    return [*lines, f"... {hidden} more violations"] if hidden else lines

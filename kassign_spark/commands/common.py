@@ -1,0 +1,106 @@
+"""What the commands share: options, what they give back, and a few rows of a frame to show."""
+
+import argparse
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from kassign_spark.errors import OutputError
+from kassign_spark.output_folder import same_or_inside
+
+FORMATS = ("parquet", "csv", "json")
+_LONG_SECONDS = 10
+"""Work that takes longer is announced."""
+
+Facts = dict[str, Any]
+Rows = list[dict[str, Any]]
+
+
+class Outcome(NamedTuple):
+    """What a command has found: the same facts for programs and for people."""
+
+    exit_code: int
+    facts: Facts
+    lines: list[str]
+
+
+def new_parser(
+    commands: Any, name: str, *, summary: str, description: str, example: str
+) -> argparse.ArgumentParser:
+    """Add a command, with the options that all have."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document instead of text"
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="show Spark's log and, on errors, the trace"
+    )
+    return parser
+
+
+def add_output(parser: argparse.ArgumentParser, holds: str, *, required: bool = False) -> None:
+    """Add the options that say where and how to write."""
+    parser.add_argument(
+        "--output", metavar="DIR", required=required, help=f"new folder to write, with {holds}"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, default="parquet", help="of its tables (default: parquet)"
+    )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace DIR if kassign-spark wrote it and it holds nothing else",
+    )
+
+
+def add_show(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the option that bounds what is printed."""
+    parser.add_argument(
+        "--show", metavar="N", type=_count, default=50, help=f"{what} (default: 50)"
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 0")
+    return int(text)
+
+
+def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: str) -> None:
+    """Keep a command from replacing what it reads.
+
+    Raises:
+        OutputError: the output is an input folder, lies in one, or holds one.
+    """
+    for path in inputs if output is not None else ():
+        if same_or_inside(spark, str(output), path) or same_or_inside(spark, path, str(output)):
+            raise OutputError(f"output {output}: would replace the input {path}; name a new folder")
+
+
+def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> Rows:
+    """Collect the first rows by ``order``; names that the frame does not have are passed over."""
+    known = [by for by in order if not isinstance(by, str) or by in frame.columns]
+    return [row.asDict(recursive=True) for row in frame.orderBy(*known).limit(count).collect()]
+
+
+@contextmanager
+def announced(what: str) -> Iterator[None]:
+    """Say on the error stream what is being done, when it takes long."""
+    timer = threading.Timer(_LONG_SECONDS, lambda: print(f"{what} ...", file=sys.stderr))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

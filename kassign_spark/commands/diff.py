@@ -1,0 +1,192 @@
+"""``kassign-spark diff``: what changes hands between two plans, or a snapshot and a plan."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    Rows,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.display import cell, group_name, plural, printable, table, topic_ranges
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.checks import refuse_broken_rows
+from kassign_spark.measures.diff import diff
+from kassign_spark.measures.holdings import with_ranges
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, OWNED, has_cluster_id
+from kassign_spark.session import open_session
+from kassign_spark.tables import empty_table, has_table, new_folder, read_table, write_table
+
+CHANGES = ("kept", "moved", "new", "dropped")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "diff",
+        summary="say which partitions change hands",
+        description="Compare who has which partition before and after. BEFORE and AFTER are\n"
+        "each a plan (its table assignment counts) or a snapshot (its table owned).\n"
+        "Exits 0 when done, 2 on an error.",
+        example="kassign-spark diff examples/fleet build/plan",
+    )
+    parser.add_argument("before", metavar="BEFORE", help="folder of a plan or a snapshot")
+    parser.add_argument("after", metavar="AFTER", help="folder of a plan or a snapshot")
+    add_output(parser, "the table diff")
+    add_show(parser, "print at most N groups that change, and changes of each")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    what = f"comparing {args.before} and {args.after}"
+    with open_session(verbose=args.verbose) as spark, announced(what):
+        refuse_output_over_input(spark, args.output, args.before, args.after)
+        before, after = _read_both(spark, args.before, args.after)
+        compared = hold(diff(before, after), {"rows": F.count(F.lit(1))}).frame
+        if args.output is not None:
+            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+                write_table(compared, folder, "diff", args.format)
+        facts = _facts(compared, args)
+    return Outcome(0, facts, _lines(facts))
+
+
+def _is(change: str) -> Column:
+    return F.col("change") == change
+
+
+def _read_both(spark: SparkSession, before: str, after: str) -> tuple[DataFrame, DataFrame]:
+    frames = [_read(spark, folder) for folder in (before, after)]
+    # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
+    named = any(has_cluster_id(frame) for frame in frames)
+    first, second = (
+        frame if frame.columns else empty_table(spark, ASSIGNMENT, cluster_id=named)
+        for frame in frames
+    )
+    return first, second
+
+
+def _read(spark: SparkSession, folder: str) -> DataFrame:
+    for found in (ASSIGNMENT, OWNED):
+        if has_table(spark, folder, found.name):
+            frame = read_table(spark, folder, found)
+            if frame.columns:
+                refuse_broken_rows(frame, found)
+            return frame
+    raise InputError(f"folder {folder}: has neither the table assignment nor the table owned")
+
+
+def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
+    keys = [name for name in GROUP_KEY if name in compared.columns]
+    counts = {change: F.count_if(_is(change)) for change in CHANGES}
+    changed = F.col("moved") + F.col("new") + F.col("dropped")
+    by_group, totals = hold(
+        compared.groupBy(*keys).agg(*(count.alias(name) for name, count in counts.items())),
+        {
+            "groups": F.count(F.lit(1)),
+            "changed": F.count_if(changed > 0),
+            **{name: F.coalesce(F.sum(name), F.lit(0)) for name in CHANGES},
+        },
+    )
+    most = first_rows(by_group.where(changed > 0), [changed.desc(), *keys], args.show)
+    return {
+        "before": args.before,
+        "after": args.after,
+        "output": args.output,
+        "group_count": totals["groups"],
+        "changed_group_count": totals["changed"],
+        **{f"{name}_count": totals[name] for name in CHANGES},
+        "groups_not_shown": totals["changed"] - len(most),
+        "groups": [
+            {**row, "changes": changes}
+            for row, changes in zip(most, _changes(compared, most, args.show), strict=True)
+        ],
+    }
+
+
+def _changes(compared: DataFrame, shown: Rows, limit: int) -> list[Rows]:
+    """Say for each shown group what goes from whom to whom, its first rows by member."""
+    keys = [name for name in GROUP_KEY if name in compared.columns]
+    if not shown:
+        return []
+    names = [tuple(row[name] or "" for name in keys) for row in shown]
+    spark = compared.sparkSession
+    wanted = spark.createDataFrame(names, ", ".join(f"{name} string" for name in keys))
+    changed = compared.where(~_is("kept")).withColumns(
+        {name: F.coalesce(name, F.lit("")) for name in keys}
+    )
+    of_shown = changed.join(F.broadcast(wanted), on=keys, how="left_semi")
+    ways = ["change", "from_member", "to_member"]
+    spans = with_ranges(of_shown, [*keys, *ways, "topic"], limit=limit)
+    by_way = spans.groupBy(*keys, *ways).agg(
+        F.sum("partition_count").alias("partition_count"),
+        F.sort_array(F.collect_list(F.struct("topic", "partition_count", "ranges"))).alias(
+            "topics"
+        ),
+    )
+    place = F.row_number().over(Window.partitionBy(*keys).orderBy(*ways))
+    by_group: dict[tuple[str, ...], Rows] = {name: [] for name in names}
+    first = by_way.withColumn("place", place).where(F.col("place") <= limit)
+    for row in first.orderBy(*keys, "place").collect():
+        by_group[tuple(row[name] for name in keys)].append(
+            {
+                **{name: row[name] for name in (*ways, "partition_count")},
+                "topics": [
+                    {
+                        "topic": topic.topic,
+                        "partition_count": topic.partition_count,
+                        "ranges": [[span.first, span.last] for span in topic.ranges],
+                    }
+                    for topic in row.topics[:limit]
+                ],
+            }
+        )
+    return [by_group[name] for name in names]
+
+
+def _lines(facts: Facts) -> list[str]:
+    counts = ", ".join(f"{facts[f'{name}_count']:,} {name}" for name in CHANGES)
+    total = sum(facts[f"{name}_count"] for name in CHANGES)
+    lines = [
+        f"{plural(facts['group_count'], 'group')}, {plural(total, 'partition')}: {counts}; "
+        f"{plural(facts['changed_group_count'], 'group')} changed"
+    ]
+    if facts["groups"]:
+        rows = ([group_name(row), *(row[name] for name in CHANGES)] for row in facts["groups"])
+        lines += ["", *table(["group", *CHANGES], rows)]
+    if facts["groups_not_shown"]:
+        lines.append(
+            f"{plural(facts['groups_not_shown'], 'more changed group')} not shown "
+            f"(--show {facts['changed_group_count']} shows all)"
+        )
+    for group in facts["groups"]:
+        lines += ["", group_name(group), *_change_lines(group)]
+    if facts["output"] is not None:
+        lines += ["", f"the table diff is in {printable(facts['output'])}"]
+    return lines
+
+
+def _change_lines(group: Facts) -> list[str]:
+    rows = [
+        [
+            f"  {change['change']}",
+            f"{cell(change['from_member'])} -> {cell(change['to_member'])}",
+            "  ".join(topic_ranges(topic) for topic in change["topics"]),
+        ]
+        for change in group["changes"]
+    ]
+    listed = sum(change["partition_count"] for change in group["changes"])
+    hidden = group["moved"] + group["new"] + group["dropped"] - listed
+    lines = table(["", "", ""], rows)[1:]
+    return [*lines, f"  ... {plural(hidden, 'more partition')}"] if hidden else lines

@@ -1,0 +1,100 @@
+"""``kassign-spark snapshot``: write down what a live cluster says about its groups."""
+
+import argparse
+import sys
+from typing import Any
+
+from kassign_spark.commands.common import Facts, Outcome, add_output, add_show, new_parser
+from kassign_spark.display import one_line, plural, printable, table
+from kassign_spark.inputs.client_properties import read_properties
+from kassign_spark.inputs.live import ClusterTables, read_cluster, to_snapshot
+from kassign_spark.session import open_session
+from kassign_spark.tables import new_folder, write_table
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "snapshot",
+        summary="read a live cluster's groups, topics and owned partitions",
+        description="Read every consumer group of a live cluster, and its topics, into a\n"
+        "folder of tables that the other commands take. It only asks; it changes nothing.\n"
+        "Exits 0 when done, 2 on an error.",
+        example="kassign-spark snapshot --bootstrap-server 127.0.0.1:9092 --output build/fleet",
+    )
+    parser.add_argument(
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        required=True,
+        help="address of the cluster, or several with commas",
+    )
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="client properties, as of Kafka's own tools: TLS and SASL belong there",
+    )
+    parser.add_argument(
+        "--cluster-id",
+        metavar="NAME",
+        type=_name,
+        help="name for the column cluster_id, for those who have several clusters",
+    )
+    add_output(parser, "the tables members, topics and owned", required=True)
+    add_show(parser, "print at most N groups and topics that were left out")
+    parser.set_defaults(run=run)
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name is empty")
+    return text
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    properties = read_properties(args.command_config) if args.command_config else {}
+    with (
+        open_session(verbose=args.verbose) as spark,
+        new_folder(spark, args.output, overwrite=args.overwrite) as folder,
+    ):
+        tables = read_cluster(
+            args.bootstrap_server, properties, cluster_id=args.cluster_id, progress=_progress
+        )
+        for name, frame in to_snapshot(tables, spark)._asdict().items():
+            write_table(frame, folder, name, args.format)
+    facts = _facts(tables, args)
+    return Outcome(0, facts, _lines(facts))
+
+
+def _progress(text: str) -> None:
+    print(one_line(text), file=sys.stderr)
+
+
+def _facts(tables: ClusterTables, args: argparse.Namespace) -> Facts:
+    groups = {(row[0], row[1]) for row in tables.members}
+    shown = tables.omitted[: args.show]
+    return {
+        "bootstrap_server": args.bootstrap_server,
+        "output": args.output,
+        "group_count": len(groups),
+        "member_count": len(tables.members),
+        "topic_count": len(tables.topics),
+        "owned_count": len(tables.owned),
+        "omitted_count": len(tables.omitted),
+        "omitted": [omission._asdict() for omission in shown],
+    }
+
+
+def _lines(facts: Facts) -> list[str]:
+    lines = [
+        f"{plural(facts['group_count'], 'group')}, {plural(facts['member_count'], 'member')}, "
+        f"{plural(facts['topic_count'], 'topic')}, "
+        f"{plural(facts['owned_count'], 'owned partition')}"
+    ]
+    if facts["omitted_count"]:
+        rows = ([row["kind"], row["name"], row["reason"]] for row in facts["omitted"])
+        lines += ["", *table(["left out", "name", "reason"], rows)]
+        hidden = facts["omitted_count"] - len(facts["omitted"])
+        lines += [f"... {hidden} more"] if hidden else []
+    return [*lines, "", f"the snapshot is in {printable(facts['output'])}: members, topics, owned"]

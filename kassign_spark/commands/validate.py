@@ -1,0 +1,78 @@
+"""``kassign-spark validate``: what to know about a snapshot before trusting a plan made of it."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.display import plural, printable, table
+from kassign_spark.inputs.validation import validate
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.session import open_session
+from kassign_spark.tables import new_folder, read_snapshot, write_table
+
+_ORDER = ["problem", *GROUP_KEY, "member_id", "topic", "partition", "detail"]
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "validate",
+        summary="list what is wrong or odd in a snapshot",
+        description="List what is wrong or odd in a snapshot, group by group: what assign\n"
+        "refuses, and what Kafka passes over, such as topics without metadata.\n"
+        "Exits 0 when all is well, 1 when there are problems, 2 on an error.",
+        example="kassign-spark validate examples/fleet",
+    )
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_output(parser, "the table problems")
+    add_show(parser, "print at most N problems")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    with open_session(verbose=args.verbose) as spark, announced(f"validating {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        snapshot = read_snapshot(args.snapshot, spark)
+        problems = hold(validate(*snapshot, assignors=ASSIGNORS), {"count": F.count(F.lit(1))})
+        if args.output is not None:
+            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+                write_table(problems.frame, folder, "problems", args.format)
+        rows = first_rows(problems.frame, _ORDER, args.show)
+    facts = {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "problem_count": problems.measured["count"],
+        "problems_not_shown": problems.measured["count"] - len(rows),
+        "problems": rows,
+    }
+    return Outcome(1 if facts["problem_count"] else 0, facts, _lines(facts))
+
+
+def _lines(facts: Facts) -> list[str]:
+    count = facts["problem_count"]
+    lines = [f"{printable(facts['snapshot'])}: {plural(count, 'problem') if count else 'all well'}"]
+    if facts["problems"]:
+        columns = [name for name in facts["problems"][0] if name != "problem"]
+        rows = ([row[name] for name in ("problem", *columns)] for row in facts["problems"])
+        lines += ["", *table(["problem", *columns], rows)]
+    if facts["problems_not_shown"]:
+        hidden = plural(facts["problems_not_shown"], "more problem")
+        lines.append(f"{hidden} not shown (--show {count} shows all)")
+    if facts["output"] is not None:
+        lines += ["", f"the table problems is in {printable(facts['output'])}"]
+    return lines

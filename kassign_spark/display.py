@@ -1,0 +1,64 @@
+"""Text for people, made of a few rows that are already on the driver."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+_MAX_RANGES = 12
+"""Ranges of a topic that a line shows; sticky leftovers can be many."""
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Lay out rows in columns; numbers are right-aligned."""
+    body = [list(row) for row in rows]
+    cells = [list(header), *([cell(value) for value in row] for row in body)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    numeric = [
+        bool(body) and all(row[i] is None or isinstance(row[i], int | float) for row in body)
+        for i in range(len(header))
+    ]
+    return [
+        "  ".join(
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in cells
+    ]
+
+
+def cell(value: object) -> str:
+    """One value: floats with two decimals, null as ``-``."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Escape what would break a line or steer a terminal: names are free text in Kafka."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
+
+
+def one_line(text: str) -> str:
+    """Put a message into one printable line."""
+    return printable(" ".join(text.split()))
+
+
+def plural(count: int, noun: str) -> str:
+    """Count things: ``1 group``, ``1,200 groups``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def topic_ranges(topic: Mapping[str, Any]) -> str:
+    """A topic's partitions in short: ``orders[0-3,7]``."""
+    shown = topic["ranges"][:_MAX_RANGES]
+    text = ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in shown)
+    if len(topic["ranges"]) > len(shown):
+        text += f",... {topic['partition_count']} in all"
+    return f"{printable(topic['topic'])}[{text}]"
+
+
+def group_name(row: Mapping[str, Any]) -> str:
+    """A group's name, with its cluster's where there are several clusters."""
+    cluster = row.get("cluster_id")
+    return printable(f"{cluster}/{row['group_id']}" if cluster else row["group_id"])

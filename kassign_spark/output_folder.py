@@ -1,0 +1,172 @@
+"""A folder of results appears whole or not at all, and only a folder of ours is ever replaced.
+
+Everything is written beside its place under a hidden name, which is then renamed.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from uuid import uuid4
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from kassign_spark.errors import OutputError
+
+TABLE_NAMES = frozenset({"members", "topics", "owned", "assignment", "balance", "violations"})
+TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
+"""Tables that a folder of ours may hold."""
+
+MARK = "_kassign_spark"
+"""An empty file by which a folder is known to be ours; Spark overlooks names with ``_``."""
+
+
+@contextmanager
+def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> Iterator[str]:
+    """Give a folder to write into, which becomes ``path`` when all went well.
+
+    Args:
+        spark: the session.
+        path: the folder, of any file system that Spark knows.
+        overwrite: replace a folder that this package wrote, and that holds nothing else since.
+
+    Raises:
+        OutputError: ``path`` exists (or, with ``overwrite``, is not such a folder), cannot be
+            written, or another run took it in the meantime.
+    """
+    target, files = _locate(spark, path)
+    with _explained(path):
+        _check_target(files, target, path, overwrite)
+        missing = _missing_parents(files, target)
+        writing = _sibling(spark, target, "writing")
+    done = False
+    try:
+        with _explained(path):
+            if not files.mkdirs(writing):
+                raise OutputError(f"output {path}: {target.getParent()} cannot be written")
+            files.create(_child(spark, writing, MARK)).close()
+        yield writing.toString()
+        with _explained(path):
+            _replace(spark, files, writing, target, path, overwrite)
+        done = True
+    finally:
+        if not done:
+            with suppress(Py4JJavaError):
+                files.delete(writing, True)
+                for parent in missing:
+                    files.delete(parent, False)
+
+
+def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
+    """Whether ``path`` is ``folder`` or lies in it."""
+    inner, _ = _locate(spark, path)
+    outer, _ = _locate(spark, folder)
+    return f"{inner.toUri()}/".startswith(f"{outer.toUri()}/")
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise OutputError(f"output {path}: {java_message(error)}") from None
+
+
+def java_message(error: Py4JJavaError) -> str:
+    """Say what a Java exception says, in its first line."""
+    cause = error.java_exception
+    text = cause.getLocalizedMessage() or cause.getClass().getSimpleName()
+    return str(text).strip().splitlines()[0]
+
+
+def _locate(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """The path, absolute, and its file system."""
+    if not path.strip():
+        raise OutputError("output: the name of the folder is empty")
+    with _explained(path):
+        given = _hadoop(spark).Path(path)
+        files = given.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        target = files.makeQualified(given)
+    if target.getParent() is None:
+        raise OutputError(f"output {path}: is the root of its file system; name a new folder")
+    return target, files
+
+
+def _hadoop(spark: SparkSession) -> Any:
+    jvm: Any = spark._jvm
+    return jvm.org.apache.hadoop.fs
+
+
+def _child(spark: SparkSession, folder: Any, name: str) -> Any:
+    return _hadoop(spark).Path(folder, name)
+
+
+def _sibling(spark: SparkSession, target: Any, purpose: str) -> Any:
+    return _child(spark, target.getParent(), f".{target.getName()}.{uuid4().hex}.{purpose}")
+
+
+def _missing_parents(files: Any, target: Any) -> list[Any]:
+    """Folders above the target that are still to be made, the innermost first."""
+    missing = []
+    parent = target.getParent()
+    while parent is not None and not files.exists(parent):
+        missing.append(parent)
+        parent = parent.getParent()
+    return missing
+
+
+def _check_target(files: Any, target: Any, path: str, overwrite: bool) -> None:
+    if not files.exists(target):
+        return
+    if not overwrite:
+        raise OutputError(f"output {path}: exists; name a new folder, or say --overwrite")
+    if files.getFileStatus(target).isFile():
+        raise OutputError(f"output {path}: is a file and is not overwritten; name a new folder")
+    foreign = _foreign_names(files, target)
+    if foreign:
+        raise OutputError(
+            f"output {path}: holds what kassign-spark did not write ({', '.join(foreign[:3])}), "
+            "so it is not overwritten; name another folder"
+        )
+
+
+def _foreign_names(files: Any, target: Any) -> list[str]:
+    """What in a folder is not ours, by name; without our mark nothing is."""
+    entries = {status.getPath().getName(): status for status in files.listStatus(target)}
+    if MARK not in entries:
+        return sorted(entries) or ["nothing at all"]
+    ours = TABLE_NAMES | {MARK, f".{MARK}.crc"}
+    foreign = sorted(set(entries) - ours)
+    for name in sorted(TABLE_NAMES & set(entries)):
+        inside = [each.getPath().getName() for each in files.listStatus(entries[name].getPath())]
+        foreign += sorted(
+            f"{name}/{each}"
+            for each in inside
+            if not each.removeprefix(".").startswith(("part-", "_SUCCESS"))
+        )
+    return foreign
+
+
+def _replace(
+    spark: SparkSession, files: Any, writing: Any, target: Any, path: str, overwrite: bool
+) -> None:
+    """Rename; unlike FileSystem.rename, FileContext's refuses a target that exists."""
+    context = _hadoop(spark).FileContext.getFileContext(files.getUri(), files.getConf())
+    gateway: Any = spark.sparkContext._gateway
+    no_options = gateway.new_array(_hadoop(spark).Options.Rename, 0)
+    replaced = None
+    if overwrite and files.exists(target):
+        replaced = _sibling(spark, target, "replaced")
+        context.rename(target, replaced, no_options)
+    try:
+        context.rename(writing, target, no_options)
+    except Py4JJavaError:
+        if not files.exists(target):
+            if replaced is not None:
+                context.rename(replaced, target, no_options)
+            raise
+        raise OutputError(
+            f"output {path}: another run has written it meanwhile; this run's result is dropped"
+        ) from None
+    if replaced is not None:
+        files.delete(replaced, True)

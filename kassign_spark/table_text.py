@@ -1,0 +1,126 @@
+"""Tables as text, CSV and JSON lines: cells get their declared types, or are refused by name.
+
+Nothing turns into a null because it could not be read. One job a table looks for what cannot be
+read; the frame itself stays lazy.
+"""
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
+
+from kassign_spark.errors import InputError
+from kassign_spark.schemas import TOPIC_PARTITIONS, TOPICS, Table
+
+_CORRUPT = "_corrupt_record"
+_SHOWN = 200
+"""Characters of an unreadable record that an error repeats."""
+
+_RFC_4180: dict[str, bool | str] = {"header": True, "escape": '"'}
+
+
+def write_csv(frame: DataFrame, path: str) -> None:
+    """Write CSV files with a header line; lists become JSON arrays, an empty string is ``""``."""
+    lists = [f.name for f in frame.schema if isinstance(f.dataType, ArrayType)]
+    frame = frame.withColumns({column: F.to_json(column) for column in lists})
+    frame.write.options(
+        **_RFC_4180, ignoreLeadingWhiteSpace=False, ignoreTrailingWhiteSpace=False
+    ).csv(path)
+
+
+def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFrame:
+    """Read CSV files with a header line, every file the same one.
+
+    Raises:
+        InputError: a line has more or fewer cells than the header, or a cell is no value of its
+            column; ``where`` begins the text.
+    """
+    header = spark.read.options(**_RFC_4180, multiLine=True).csv(path).columns
+    strings = StructType([StructField(name, StringType()) for name in [*header, _CORRUPT]])
+    text = spark.read.options(
+        **_RFC_4180, multiLine=True, enforceSchema=False, columnNameOfCorruptRecord=_CORRUPT
+    ).csv(path, schema=strings)
+    given = [field for field in fields_of(table) if field.name in header]
+    corrupt = F.col(_CORRUPT)
+    problem = F.when(
+        corrupt.isNotNull(),
+        F.concat(F.lit(f": a line has not the {len(header)} cells of the header: "), corrupt),
+    )
+    for field in given:
+        cell = F.col(f"`{field.name}`")
+        problem = problem.when(
+            cell.isNotNull() & _parse(cell, field).isNull(),
+            F.concat(
+                F.lit(f", column {field.name}: "),
+                cell,
+                F.lit(f" is no {field.dataType.simpleString()}"),
+            ),
+        )
+    (found,) = text.select(F.min(problem).alias("problem")).collect()
+    _refuse(found.problem, where)
+    parsed = {field.name: _parse(F.col(f"`{field.name}`"), field) for field in given}
+    return text.select(*(parsed.get(name, F.col(f"`{name}`")).alias(name) for name in header))
+
+
+def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataFrame:
+    """Read JSON lines; a column is there when some record has it.
+
+    Returns:
+        The table's columns as far as they are there; none where there is no record at all.
+
+    Raises:
+        InputError: a line is no JSON object, or a value is not of its column's type; ``where``
+            begins the text.
+    """
+    fields = fields_of(table)
+    types = ", ".join(f"`{f.name}` {_read_type(f)}" for f in fields)
+    parsed = F.from_json(
+        "value", f"{types}, {_CORRUPT} STRING", {"columnNameOfCorruptRecord": _CORRUPT}
+    )
+    expected = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in fields)
+    is_record = F.json_object_keys("value").isNotNull() & parsed[_CORRUPT].isNull()
+    problem = F.concat(
+        F.lit(": "), F.col("value"), F.lit(f" is no JSON record of some of ({expected})")
+    )
+    lines = spark.read.text(path).where(F.trim("value") != "")
+    (found,) = lines.select(
+        F.array_distinct(F.flatten(F.collect_set(F.json_object_keys("value")))).alias("keys"),
+        F.min(F.when(~is_record, problem)).alias("problem"),
+    ).collect()
+    _refuse(found.problem, where)
+    declared = {field.name: _read_type(field) for field in fields}
+    given = [name for name in declared if name in found["keys"]] + sorted(
+        name for name in found["keys"] if name not in declared
+    )
+    columns = ", ".join(f"`{name}` {declared.get(name, 'STRING')}" for name in given)
+    return spark.read.json(path, schema=columns or StructType([]))
+
+
+def fields_of(table: Table) -> list[StructField]:
+    """The columns of a table, for topics those of both forms."""
+    fields = list(table.columns)
+    if table is TOPICS:
+        fields += [f for f in TOPIC_PARTITIONS.columns if f.name == "partition"]
+    return fields
+
+
+def _refuse(problem: str | None, where: str) -> None:
+    if problem is not None:
+        cut = problem if len(problem) <= _SHOWN else f"{problem[:_SHOWN]} ..."
+        raise InputError(where + cut)
+
+
+def _read_type(field: StructField) -> str:
+    """Whole numbers are read wide: what is out of range is then refused by its value."""
+    integer = isinstance(field.dataType, IntegerType)
+    return "BIGINT" if integer else field.dataType.simpleString()
+
+
+def _parse(cell: Column, field: StructField) -> Column:
+    if isinstance(field.dataType, IntegerType):
+        return cell.try_cast("bigint")
+    if not isinstance(field.dataType, ArrayType):
+        return cell
+    as_json = F.from_json(cell, field.dataType)
+    if not isinstance(field.dataType.elementType, StringType):
+        return as_json
+    return F.when(F.trim(cell).startswith("["), as_json).otherwise(F.split(cell, ";"))
