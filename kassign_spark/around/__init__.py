@@ -1,0 +1,1 @@
+"""What surrounds an assignor: coordinators, producers, clients' settings, delivery to members."""
