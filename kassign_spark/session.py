@@ -55,6 +55,8 @@ def open_session(*, verbose: bool = False) -> Iterator[SparkSession]:
         return
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
+        # Python workers are of this environment, not of the first python3 on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         _start_java(_local_conf(verbose), verbose)
     session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
     try:
