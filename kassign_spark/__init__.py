@@ -1,7 +1,35 @@
 """Kafka consumer-group partition assignment for whole fleets, as Spark DataFrames."""
 
+from kassign_spark.assignors import ASSIGNORS, Assignor
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.errors import KassignError
+from kassign_spark.inputs.validation import validate
+from kassign_spark.measures.balance import balance
+from kassign_spark.measures.diff import diff
+from kassign_spark.measures.violations import violations
 from kassign_spark.pipeline import assign
+from kassign_spark.rebalancing.listener import listener_calls
+from kassign_spark.rebalancing.steps import rebalance
+from kassign_spark.rebalancing.summary import summarize
 from kassign_spark.settings import Settings
+from kassign_spark.tables import Snapshot, read_snapshot, write_snapshot
 
-__all__ = ["Settings", "assign"]
+__all__ = [
+    "ASSIGNORS",
+    "Assignor",
+    "Eligible",
+    "KassignError",
+    "Settings",
+    "Snapshot",
+    "assign",
+    "balance",
+    "diff",
+    "listener_calls",
+    "read_snapshot",
+    "rebalance",
+    "summarize",
+    "validate",
+    "violations",
+    "write_snapshot",
+]
 __version__ = "0.1.0"

@@ -11,6 +11,9 @@ from tests.kafka import jars
 _LOG4J2 = """
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
+# The assignors under test call disputed claims errors; here they are made on purpose.
+logger.kafka.name = org.apache.kafka
+logger.kafka.level = off
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR

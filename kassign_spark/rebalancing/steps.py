@@ -16,11 +16,15 @@ from kassign_spark.eligibility.prepare import prepare, restrict
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.pipeline import strategy_of
+from kassign_spark.rebalancing.protocol import (
+    COOPERATIVE,
+    EAGER,
+    check_protocol,
+    own_protocol,
+)
 from kassign_spark.rounds import Budget, converge
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, declare, has_cluster_id, restore_cluster_id
 from kassign_spark.settings import Settings
-
-EAGER, COOPERATIVE = "eager", "cooperative"
 
 _OWNED_KEY = [*GROUP_KEY, "member_id", "topic", "partition"]
 _STEP = [*GROUP_KEY, "round", "member_id", "topic", "partition", "action"]
@@ -62,7 +66,7 @@ def rebalance(
             that does not know the cooperative protocol.
     """
     chosen = strategy_of(assignor)
-    _check_protocol(protocol, assignor)
+    check_protocol(protocol)
     inputs = conform_inputs(members, topics, owned)
     known = None if chosen is not None else ASSIGNORS
     eligible, names = prepare(inputs, known_assignors=known)
@@ -70,8 +74,8 @@ def rebalance(
     steps = []
     for name, part in parts.items():
         strategy = chosen or ASSIGNORS[name]
-        if (protocol or _own_protocol(strategy)) == COOPERATIVE:
-            if _own_protocol(strategy) == EAGER:
+        if (protocol or own_protocol(strategy)) == COOPERATIVE:
+            if own_protocol(strategy) == EAGER:
                 raise InputError(
                     f"assignor {name or assignor!r} does not know the cooperative protocol; "
                     "only cooperative-sticky does"
@@ -81,15 +85,6 @@ def rebalance(
             steps.append(_eager(part, strategy, settings))
     found = reduce(DataFrame.unionByName, steps)
     return restore_cluster_id(found, has_cluster_id(members))
-
-
-def _check_protocol(protocol: str | None, assignor: str | Assignor | None) -> None:
-    if protocol not in (None, EAGER, COOPERATIVE):
-        raise InputError(f"unknown protocol {protocol!r}; known are {EAGER}, {COOPERATIVE}")
-
-
-def _own_protocol(strategy: Assignor) -> str:
-    return COOPERATIVE if strategy is ASSIGNORS["cooperative-sticky"] else EAGER
 
 
 def _eager(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFrame:
@@ -125,6 +120,7 @@ def _add_round(eligible: Eligible, rounds: DataFrame, last: int, settings: Setti
     )
     if last:
         eligible = _reopen(eligible, rounds.where("is_open").select(*GROUP_KEY).distinct(), last)
+        eligible = eligible._replace(owned=before)
     added = _round(eligible, before, settings).select(*_in_round(F.lit(last + 1)))
     states = rounds.where(_holds()).groupBy(*GROUP_KEY, "round").agg(_fingerprint())
     earlier = states.groupBy(*GROUP_KEY).agg(F.collect_set("state").alias("earlier"))
@@ -161,22 +157,24 @@ def _round(eligible: Eligible, before: DataFrame, settings: Settings) -> DataFra
     # Partitions of topics that a member does not subscribe to any more are given up before it
     # joins; nobody has to wait for them.
     topics = eligible.members.select(*GROUP_KEY, "member_id", F.col("topics").alias("subscribed"))
-    claims = (
-        before.join(topics, on=[*GROUP_KEY, "member_id"], how="inner")
-        .where(F.array_contains("subscribed", F.col("topic")))
-        .drop("subscribed")
-    )
-    target = sticky_target(eligible._replace(owned=claims), settings).withColumn(
+    if eligible.owned is not None:
+        claims = eligible.owned.join(topics, on=[*GROUP_KEY, "member_id"], how="inner").where(
+            F.array_contains("subscribed", F.col("topic"))
+        )
+        eligible = eligible._replace(owned=claims.drop("subscribed"))
+    target = sticky_target(eligible, settings).withColumn(
         "partition", F.col("partition").cast("int")
     )
     compared = before.withColumn("owns", F.lit(True)).join(target, on=_OWNED_KEY, how="full")
-    action = (
-        F.when(F.col("owns") & F.col("is_moving").isNull(), "revoked")
-        .when(F.col("is_moving"), "withheld")
-        .when(F.col("owns"), "retained")
-        .otherwise("assigned")
+    given_up = F.col("owns") & F.coalesce("is_moving", F.lit(True))
+    # Both hold for a disputed partition that goes to one of those who own it.
+    actions = F.array(
+        F.when(given_up, "revoked"),
+        F.when(F.col("is_moving"), "withheld"),
+        F.when(F.col("owns") & ~F.col("is_moving"), "retained"),
+        F.when(F.col("owns").isNull() & ~F.col("is_moving"), "assigned"),
     )
-    return compared.select(*_OWNED_KEY, action.alias("action"))
+    return compared.select(*_OWNED_KEY, F.explode(F.array_compact(actions)).alias("action"))
 
 
 def _owned_by_members(eligible: Eligible) -> DataFrame:

@@ -1,0 +1,141 @@
+"""Each round of a rebalance is what the real assignor answers to the state before it."""
+
+from collections import defaultdict
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark import assign
+from kassign_spark.errors import InputError
+from kassign_spark.rebalancing.steps import rebalance
+from tests.assignors.test_sticky import differing_groups
+from tests.assignors.test_sticky_constrained import claiming_groups
+from tests.kafka import oracle
+from tests.kafka.oracle import Assigned, Group, Member
+
+ALIKE = [Group(g.topics, g.members, "cooperative-sticky") for g in claiming_groups(120, seed=11)]
+DIFFERING = [
+    Group(g.topics, g.members, "cooperative-sticky") for g in differing_groups(60, seed=12)
+]
+GROUPS = ALIKE + DIFFERING
+
+Steps = dict[int, dict[int, dict[str, dict[str, set[tuple[str, int]]]]]]
+"""By index of the group, round, action and member."""
+
+
+def by_round(rows: list, count: int) -> Steps:  # type: ignore[type-arg]
+    found: Steps = {index: defaultdict(lambda: defaultdict(dict)) for index in range(count)}
+    for row in rows:
+        members = found[int(row.group_id[1:])][row["round"]][row.action]
+        assert (row.topic, row.partition) not in members.get(row.member_id, set())
+        members.setdefault(row.member_id, set()).add((row.topic, row.partition))
+    return found
+
+
+@pytest.fixture(scope="module")
+def steps(spark: SparkSession) -> Steps:
+    return by_round(rebalance(*oracle.to_tables(spark, GROUPS)).collect(), len(GROUPS))
+
+
+def after(rounds: dict, number: int, group: Group) -> Assigned:  # type: ignore[type-arg]
+    actions = rounds[number]
+    return {
+        m.member_id: sorted(
+            actions["retained"].get(m.member_id, set())
+            | actions["assigned"].get(m.member_id, set())
+        )
+        for m in group.members
+    }
+
+
+def next_state(group: Group, answer: Assigned, generation: int) -> Group:
+    members = [
+        Member(m.member_id, m.topics, answer[m.member_id], generation) for m in group.members
+    ]
+    return Group(group.topics, members, group.assignor)
+
+
+def test_rounds_equal_the_client_where_subscriptions_are_equal(
+    spark: SparkSession, steps: Steps
+) -> None:
+    states = dict(enumerate(ALIKE))
+    number = 0
+    while states:
+        number += 1
+        answers = oracle.assign(spark, states.values())
+        for (index, group), answer in zip(list(states.items()), answers, strict=True):
+            assert isinstance(answer, dict)
+            assert after(steps[index], number, group) == oracle.as_sets(answer), (index, number)
+            states[index] = next_state(group, answer, number)
+            owned = {m.member_id: set(m.owned) for m in group.members}
+            if all(owned[member] <= set(tps) for member, tps in answer.items()):
+                assert max(steps[index]) == number
+                del states[index]
+    assert number > 1
+
+
+def test_every_round_adds_up(steps: Steps) -> None:
+    for index, group in enumerate(GROUPS):
+        holding = {m.member_id: set(m.owned) for m in group.members}
+        rounds = steps[index]
+        for number in sorted(rounds):
+            actions = rounds[number]
+            taken: set[tuple[str, int]] = set()
+            for m in group.members:
+                given_up = actions["revoked"].get(m.member_id, set())
+                received = actions["assigned"].get(m.member_id, set())
+                retained = actions["retained"].get(m.member_id, set())
+                assert retained | given_up == holding[m.member_id]
+                assert not taken & (retained | received), "on two members at once"
+                taken |= retained | received
+                holding[m.member_id] = retained | received
+            others = {tp for owned in holding.values() for tp in owned}
+            withheld = {tp for tps in actions["withheld"].values() for tp in tps}
+            assert not withheld & others
+
+
+def test_all_groups_settle_at_the_target(spark: SparkSession, steps: Steps) -> None:
+    # A group that subscribes to nothing has no steps.
+    ends = [max(steps[i], default=1) for i in range(len(GROUPS))]
+    last = [after(steps[i], ends[i], group) for i, group in enumerate(GROUPS)]
+    assert all(not steps[i][ends[i]]["withheld"] for i in range(len(GROUPS)))
+    assert max(ends) == 2
+    settled = [next_state(group, answer, 9) for group, answer in zip(GROUPS, last, strict=True)]
+    again = oracle.from_table(assign(*oracle.to_tables(spark, settled)), settled)
+    assert again == last
+
+
+def test_eager_revokes_and_assigns_all(spark: SparkSession) -> None:
+    groups = [
+        Group({"t": 4}, [Member("a", ["t"], [("t", 0), ("t", 1)], 1), Member("b", ["t"])], name)
+        for name in ("range", "roundrobin", "sticky")
+    ]
+    found = by_round(rebalance(*oracle.to_tables(spark, groups)).collect(), len(groups))
+    for rounds, answer in zip(found.values(), oracle.assign(spark, groups), strict=True):
+        assert list(rounds) == [1]
+        assert rounds[1]["revoked"] == {"a": {("t", 0), ("t", 1)}}
+        assert isinstance(answer, dict)
+        assert rounds[1]["assigned"] == {member: set(tps) for member, tps in answer.items()}
+        assert set(rounds[1]) == {"revoked", "assigned"}
+
+
+def test_cooperative_sticky_under_eager_knows_nothing(spark: SparkSession) -> None:
+    group = Group(
+        {"t": 4},
+        [Member("a", ["t"], [("t", 1), ("t", 3)], 1), Member("b", ["t"], [("t", 0)], 1)],
+        "cooperative-sticky",
+    )
+    rows = rebalance(*oracle.to_tables(spark, [group]), protocol="eager").collect()
+    fresh = Group(group.topics, [Member(m.member_id, m.topics) for m in group.members], "sticky")
+    (answer,) = oracle.assign(spark, [fresh])
+    assert isinstance(answer, dict)
+    assigned = by_round(rows, 1)[0][1]["assigned"]
+    assert assigned == {member: set(tps) for member, tps in answer.items()}
+
+
+def test_an_eager_assignor_is_not_forced_to_cooperate(spark: SparkSession) -> None:
+    group = Group({"t": 1}, [Member("a", ["t"])], "range")
+    with pytest.raises(InputError, match="'range' does not know the cooperative protocol"):
+        rebalance(*oracle.to_tables(spark, [group]), protocol="cooperative")
+    with pytest.raises(InputError, match="unknown protocol 'lazy'; known are eager, cooperative"):
+        rebalance(*oracle.to_tables(spark, [group]), protocol="lazy")
