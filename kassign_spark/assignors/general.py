@@ -54,11 +54,11 @@ def assign_general(
     """
     classes = topic_classes(eligible)
     claims = _claims(eligible.owned, classes)
-    edges, found = settle(_edges(classes, claims), {"largest": F.max("group_edges")})
+    edges = _edges(classes, claims)
     fits = F.col("group_edges") <= settings.max_edges_per_task
     solved = _in_tasks(edges.where(fits), settings)
     budget = Budget(settings.max_rounds, on_round)
-    if (found["largest"] or 0) > settings.max_edges_per_task:
+    if classes.largest > settings.max_edges_per_task:
         solved = solved.unionByName(_by_components(edges.where(~fits), settings, budget))
     return General(name_partitions(settle(solved).frame, classes, claims), budget.used)
 

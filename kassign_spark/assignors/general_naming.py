@@ -39,7 +39,8 @@ def name_partitions(solved: DataFrame, classes: Classes, claims: DataFrame | Non
 
 def _kept(solved: DataFrame, claims: DataFrame) -> DataFrame:
     """What stays with its owner."""
-    lowest = Window.partitionBy(*EDGE_KEY).orderBy("partition", "topic")
+    # Numbers first: rows are sorted by the first column as long as it tells them apart.
+    lowest = Window.partitionBy("member", "class", *GROUP_KEY).orderBy("partition", "topic")
     return (
         claims.join(solved.where("assigned > 0"), on=list(EDGE_KEY), how="inner")
         .withColumn("place", F.row_number().over(lowest))

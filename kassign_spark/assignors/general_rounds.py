@@ -26,7 +26,8 @@ _EDGE = ("part", "class", "member", "turn", "supply", "owned")
 _STATE = (*_EDGE, "assigned", "quota", "open", "load")
 _SWEPT = (*_STATE, "of_class", "of_member")
 
-_SWEEPS_PER_ROUND = 2
+_STEPS_PER_ROUND = 2
+"""A round costs about a second whatever it does, and loops take several steps."""
 
 
 def settle_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:
@@ -142,7 +143,7 @@ def _run_distances(state: DataFrame, budget: Budget) -> tuple[DataFrame, dict[st
     """Add the distances, and whether a part still moves (is_moving) or is stuck (is_stuck)."""
     swept = converge(
         state.select(*_STATE, F.lit(UNREACHABLE).alias("of_class"), _place().alias("of_member")),
-        _sweep_twice,
+        _sweep,
         F.count_if("is_nearer"),
         what="distances",
         budget=budget,
@@ -165,9 +166,9 @@ def _run_distances(state: DataFrame, budget: Budget) -> tuple[DataFrame, dict[st
     )
 
 
-def _sweep_twice(state: DataFrame) -> DataFrame:
-    """Carry distances from members to classes to members, twice; ``is_nearer`` by the second."""
-    for _ in range(_SWEEPS_PER_ROUND):
+def _sweep(state: DataFrame) -> DataFrame:
+    """Carry distances from members to classes to members; ``is_nearer`` in the last step."""
+    for _ in range(_STEPS_PER_ROUND):
         of_class = F.min(F.col("of_member") + _take()).over(_of("class"))
         through = F.when(F.col("assigned") > 0, F.col("of_class") + _give())
         of_member = F.min(F.coalesce(through, F.lit(UNREACHABLE))).over(_of("member"))
@@ -188,7 +189,7 @@ def _run_pushes(swept: DataFrame, budget: Budget) -> DataFrame:
     """Let open partitions step along cheapest paths until none of them finds room."""
     pushed = converge(
         _with_capacities(swept),
-        _push,
+        _push_on,
         F.count_if(F.col("offer") > 0),
         what="transfers",
         budget=budget,
@@ -222,6 +223,10 @@ def _with_capacities(swept: DataFrame) -> DataFrame:
         .withColumn("accepts", F.col("room") + _sum(F.col("can_give"), _of("member")))
         .select(*_STATE, "can_take", "can_give", "room", "taken", "given", "accepts")
     )
+
+
+def _push_on(state: DataFrame) -> DataFrame:
+    return reduce(lambda pushed, _: _push(pushed), range(_STEPS_PER_ROUND), state)
 
 
 def _push(state: DataFrame) -> DataFrame:

@@ -18,78 +18,92 @@ EDGE_KEY = (*CLASS_KEY, "member")
 
 
 class Classes(NamedTuple):
-    """Groups in numbers; numbers count from 0 within each group, in the order of names.
+    """Groups in numbers, which count from 0 within each group.
 
     Attributes:
         topics: cluster_id string, group_id string, class int, topic string, num_partitions int;
             topics that the cluster has and somebody subscribes to.
-        members: cluster_id string, group_id string, member int, member_id string; all members.
+        members: cluster_id string, group_id string, member int, member_id string; all members,
+            in MemberInfo order.
         edges: cluster_id string, group_id string, class int, member int (a subscriber),
             supply bigint (partitions of the class), group_edges bigint (rows of the group).
+        largest: the greatest ``group_edges``; 0 without any.
     """
 
     topics: DataFrame
     members: DataFrame
     edges: DataFrame
+    largest: int
 
 
 def topic_classes(eligible: Eligible) -> Classes:
-    """Fold subscriptions into classes; runs jobs, and holds frames of one row a class and member.
+    """Fold subscriptions into classes; runs a job, and holds one row a class.
 
     Members of one subscription are merged before topics are looked at, so a group costs as much as
     its different subscriptions do, not its members times its topics.
     """
-    subscriptions = settle(_subscriptions(eligible)).frame
-    classes = settle(_classes(subscriptions, eligible.topics)).frame
-    members = _members(subscriptions)
-    topics = classes.select(*CLASS_KEY, F.inline("topics"))
-    in_group = Window.partitionBy(*GROUP_KEY)
-    edges = (
-        classes.select(*CLASS_KEY, "supply", F.explode("subscriptions").alias("subscription"))
-        .join(members, on=[*GROUP_KEY, "subscription"], how="inner")
-        .select(*EDGE_KEY, "supply", F.count("*").over(in_group).alias("group_edges"))
+    subscriptions = _subscriptions(eligible)
+    classes, found = settle(
+        _classes(subscriptions, eligible.topics), {"largest": F.max("group_edges")}
     )
-    return Classes(topics, members.drop("subscription"), edges)
+    members = eligible.groups.select(
+        *GROUP_KEY, F.posexplode("members").alias("member", "member_id")
+    )
+    subscribers = subscriptions.select(
+        *GROUP_KEY, "subscription", F.explode("member_ids").alias("member_id")
+    ).join(members, on=[*GROUP_KEY, "member_id"], how="inner")
+    edges = (
+        classes.select(
+            *CLASS_KEY, "supply", "group_edges", F.explode("subscriptions").alias("subscription")
+        )
+        .join(subscribers, on=[*GROUP_KEY, "subscription"], how="inner")
+        .select(*EDGE_KEY, "supply", "group_edges")
+    )
+    topics = classes.select(*CLASS_KEY, F.inline("topics"))
+    return Classes(topics, members, edges, found["largest"] or 0)
 
 
 def _subscriptions(eligible: Eligible) -> DataFrame:
     """One row a different subscription: its least member names it."""
-    topics = F.sort_array(F.array_distinct(F.coalesce("topics", F.array().cast("array<string>"))))
-    return eligible.members.groupBy(*GROUP_KEY, topics.alias("topics")).agg(
-        F.min("member_id").alias("subscription"),
-        F.collect_list("member_id").alias("member_ids"),
+    topics = F.sort_array(F.array_distinct("topics"))
+    return (
+        eligible.members.where(F.size("topics") > 0)
+        .groupBy(*GROUP_KEY, topics.alias("topics"))
+        .agg(
+            F.min("member_id").alias("subscription"),
+            F.collect_list("member_id").alias("member_ids"),
+        )
     )
 
 
 def _classes(subscriptions: DataFrame, topics: DataFrame) -> DataFrame:
     """One row a class, numbered by its first topic, with its topics and subscriptions."""
+    in_group = Window.partitionBy(*GROUP_KEY)
     by_topic = (
-        subscriptions.select(*GROUP_KEY, "subscription", F.explode("topics").alias("topic"))
+        subscriptions.select(
+            *GROUP_KEY,
+            F.struct("subscription", F.size("member_ids").alias("size")).alias("subscription"),
+            F.explode("topics").alias("topic"),
+        )
         .join(topics, on=["cluster_id", "topic"], how="inner")
         .groupBy(*GROUP_KEY, "topic", "num_partitions")
         .agg(F.sort_array(F.collect_list("subscription")).alias("subscriptions"))
     )
-    by_subscribers = by_topic.groupBy(*GROUP_KEY, "subscriptions").agg(
-        F.sort_array(F.collect_list(F.struct("topic", "num_partitions"))).alias("topics"),
-        F.sum("num_partitions").alias("supply"),
+    subscriber_count = F.aggregate(
+        "subscriptions", F.lit(0).cast("bigint"), lambda total, s: total + s["size"]
     )
-    by_first_topic = Window.partitionBy(*GROUP_KEY).orderBy("first_topic")
-    return by_subscribers.withColumn("first_topic", F.col("topics")[0]["topic"]).select(
-        *GROUP_KEY,
-        (F.row_number().over(by_first_topic) - 1).alias("class"),
-        "topics",
-        "supply",
-        "subscriptions",
-    )
-
-
-def _members(subscriptions: DataFrame) -> DataFrame:
-    by_name = Window.partitionBy(*GROUP_KEY).orderBy("member_id")
-    return subscriptions.select(
-        *GROUP_KEY, "subscription", F.explode("member_ids").alias("member_id")
-    ).select(
-        *GROUP_KEY,
-        (F.row_number().over(by_name) - 1).alias("member"),
-        "member_id",
-        "subscription",
+    return (
+        by_topic.groupBy(*GROUP_KEY, "subscriptions")
+        .agg(
+            F.sort_array(F.collect_list(F.struct("topic", "num_partitions"))).alias("topics"),
+            F.sum("num_partitions").alias("supply"),
+        )
+        .select(
+            *GROUP_KEY,
+            (F.row_number().over(in_group.orderBy(F.col("topics")[0]["topic"])) - 1).alias("class"),
+            "topics",
+            "supply",
+            F.col("subscriptions.subscription").alias("subscriptions"),
+            F.sum(subscriber_count).over(in_group).alias("group_edges"),
+        )
     )

@@ -1,7 +1,7 @@
 """Whether an assignment is the best there is, and how many partitions the best would keep.
 
 Judges any assignment, also one observed in a cluster or made by Kafka. It knows nothing of how the
-general pass works (no classes, quotas or places); it looks for a way to do better.
+general pass works (no quotas, no places); it looks for a way to do better.
 
 Balance. Draw an arc from member to member wherever the first holds a partition that the second may
 take. Loads can be made more even exactly when a path leads from a member to one whose load is lower
@@ -15,6 +15,8 @@ where it began. Shortest distances (Bellman and Ford) settle exactly when there 
 How much the best keeps is taken from an assignment that the general pass makes, and believed only
 after that one has passed both tests.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -130,20 +132,54 @@ def judge_arrow(table: pa.Table) -> pa.Table:
         table[name].to_numpy()[order] for name in ("supply", "owned", "assigned")
     )
     first = np.flatnonzero(np.diff(topic, prepend=-1))
-    best = settle(topic, member, owned, supply[first], np.arange(len(first)))
-    assert is_balanced(topic, member, best).all()
-    assert keeps_most(group, topic, member, owned, best).all()
+    best = _merged(topic, member, owned, supply[first], first)
+    of_group = group[best.row]
+    kept = settle(best.topic, best.member, best.owned, best.supply, np.arange(len(best.supply)))
+    assert is_balanced(best.topic, best.member, kept).all()
+    assert keeps_most(of_group, best.topic, best.member, best.owned, kept).all()
     group_of_member = np.zeros(member.max() + 1, np.int64)
     group_of_member[member] = group
     unbalanced = group_of_member[~is_balanced(topic, member, assigned)]
     eligible, most_kept = np.zeros((2, group.max() + 1), np.int64)
     np.add.at(eligible, group, assigned)
-    np.add.at(most_kept, group, np.minimum(best, owned))
+    np.add.at(most_kept, of_group, np.minimum(kept, best.owned))
     return (
         groups.append_column("eligible_count", pa.array(eligible))
         .append_column("is_balanced", pa.array(~np.isin(np.arange(len(eligible)), unbalanced)))
         .append_column("most_kept_count", pa.array(most_kept))
     )
+
+
+class _Merged(NamedTuple):
+    """Edges of topics with the same subscribers made one; ``row``: one of the edges it was."""
+
+    topic: Longs
+    member: Longs
+    owned: Longs
+    supply: Longs
+    row: Longs
+
+
+def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Longs) -> _Merged:
+    """Merge topics, which changes no count that matters: whoever may take one may take all."""
+    last = np.append(first[1:], len(topic))
+    numbers: dict[bytes, int] = {}
+    merged_topic = np.array(
+        [
+            numbers.setdefault(member[a:b].tobytes(), len(numbers))
+            for a, b in zip(first, last, strict=True)
+        ]
+    )
+    _, kind = np.unique(merged_topic, return_index=True)
+    sizes = (last - first)[kind]
+    starts = np.cumsum(sizes) - sizes
+    place = starts[merged_topic[topic]] + np.arange(len(topic)) - first[topic]
+    row = np.empty(sizes.sum(), np.int64)
+    row[place] = np.arange(len(topic))
+    total_owned, total_supply = np.zeros(len(row), np.int64), np.zeros(len(kind), np.int64)
+    np.add.at(total_owned, place, owned)
+    np.add.at(total_supply, merged_topic, supply)
+    return _Merged(merged_topic[topic[row]], member[row], total_owned, total_supply, row)
 
 
 def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
