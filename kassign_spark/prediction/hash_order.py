@@ -1,0 +1,88 @@
+"""The order in which Java's hash maps iterate, for the few keys of one group."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_MASK = 0xFFFF_FFFF
+_FIRST_TABLE = 16
+_TREE_BIN = 9
+"""A bucket that gets its ninth key becomes a tree, or in a small table doubles the table early."""
+
+
+class HashOrder(NamedTuple):
+    """How ``java.util.HashMap`` iterates over keys that were put one after the other.
+
+    Attributes:
+        order: positions of the keys in the order of iteration.
+        buckets: the bucket of each key, by position.
+        is_reproduced: False where some bucket became a tree, the order of which is not modelled.
+    """
+
+    order: list[int]
+    buckets: list[int]
+    is_reproduced: bool
+
+
+def java_string_key(text: str) -> bytes:
+    """Give a sort key that orders as ``String.compareTo``: by UTF-16 code units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def java_sorted(texts: Sequence[str]) -> list[int]:
+    """Give the positions of the strings in the order of ``String.compareTo``."""
+    if all(map(str.isascii, texts)):
+        return sorted(range(len(texts)), key=texts.__getitem__)
+    return sorted(range(len(texts)), key=lambda i: java_string_key(texts[i]))
+
+
+def java_hash(text: str) -> int:
+    """Give ``String.hashCode`` as an unsigned number of 32 bits."""
+    code = 0
+    if text.isascii():
+        for unit in text.encode():
+            code = (31 * code + unit) & _MASK
+        return code
+    units = java_string_key(text)
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + (high << 8) + low) & _MASK
+    return code
+
+
+def topic_partition_hash(topic_hash: int, partition: int) -> int:
+    """Give ``TopicPartition.hashCode`` as an unsigned number of 32 bits."""
+    return (31 * (31 + partition) + topic_hash) & _MASK
+
+
+def bucket(code: int, capacity: int) -> int:
+    """Give the bucket of a hash code in a table."""
+    return (code ^ (code >> 16)) & (capacity - 1)
+
+
+def capacity_for(count: int) -> int:
+    """Give the size of the table of a map made without arguments that has held ``count`` keys."""
+    capacity = _FIRST_TABLE
+    while 4 * count > 3 * capacity:
+        capacity *= 2
+    return capacity
+
+
+def hash_map_order(codes: Sequence[int]) -> HashOrder:
+    """Order keys as a map made without arguments does after putting them in this order."""
+    capacity = capacity_for(len(codes))
+    buckets = [bucket(code, capacity) for code in codes]
+    order = sorted(range(len(codes)), key=buckets.__getitem__)
+    return HashOrder(order, buckets, _without_trees(codes))
+
+
+def _without_trees(codes: Sequence[int]) -> bool:
+    """Whether no bucket ever held nine keys, while the table grew either."""
+    capacity = _FIRST_TABLE
+    while len(codes) >= _TREE_BIN:
+        held = codes[: capacity * 3 // 4]
+        if max(Counter(bucket(code, capacity) for code in held).values()) >= _TREE_BIN:
+            return False
+        if len(held) == len(codes):
+            break
+        capacity *= 2
+    return True

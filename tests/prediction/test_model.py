@@ -1,0 +1,127 @@
+"""The sequential model gives the real client's answer, its exceptions and its endless loops."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark.prediction.model import predict_group
+from kassign_spark.prediction.state import Outcome
+from tests.kafka import oracle
+from tests.kafka.oracle import Group, Member
+from tests.prediction.states import named, to_state
+from tests.random_states import random_states, variants
+
+# The model's part of the assignors: the others need no state within a group.
+NAMES = ("range", "sticky", "cooperative-sticky")
+SEED = 20261122
+GROUPS = random_states(4000, seed=SEED, assignors=NAMES, user_data=True)
+
+_FAILING = Path(__file__).parents[1] / "kafka" / "failing-groups.jsonl"
+
+
+def failing_group(case: str) -> Group:
+    (found,) = (r for r in map(json.loads, _FAILING.read_text().splitlines()) if r["id"] == case)
+    return Group(
+        found["topics"],
+        [
+            Member(
+                m["id"],
+                m["topics"],
+                [tuple(tp) for tp in m["owned"]],
+                m["generation"],
+                rack_id=m["rack"],
+            )
+            for m in found["members"]
+        ],
+        found["strategy"],
+    )
+
+
+def equals(group: Group, outcome: Outcome, answer: oracle.Assigned | str) -> bool:
+    if isinstance(answer, str):
+        verdict = "never_ends" if answer == "TimeLimit" else "throws"
+        named_it = verdict == "never_ends" or str(outcome.detail).startswith(answer + ":")
+        return outcome.verdict == verdict and named_it and not outcome.assigned
+    return outcome.verdict == "ok" and named(group, outcome) == oracle.as_sets(answer)
+
+
+def test_random_groups_get_the_clients_answer(spark: SparkSession) -> None:
+    answers = oracle.assign(spark, GROUPS)
+    differing = [
+        (SEED, index, group, answer, outcome.verdict, outcome.detail)
+        for index, (group, answer) in enumerate(zip(GROUPS, answers, strict=True))
+        if not equals(group, outcome := predict_group(to_state(group)), answer)
+    ]
+    assert differing == []
+
+
+def test_random_groups_hold_the_hard_cases() -> None:
+    """Each kind of group is there often enough to prove something."""
+    seen = Counter[str]()
+    for group in GROUPS:
+        members = group.members
+        sizes = {t: n if isinstance(n, int) else len(n) for t, n in group.topics.items()}
+        claims = [(tp, m.generation) for m in members for tp in m.owned]
+        partitions = Counter(tp for tp, _ in claims)
+        seen[group.assignor] += 1
+        seen["racks"] += any(not isinstance(n, int) for n in group.topics.values())
+        seen["mixed"] += len({frozenset(m.topics) for m in members}) > 1
+        seen["claims"] += bool(claims)
+        seen["claimed twice"] += any(n > 1 for n in partitions.values())
+        seen["claimed in one generation twice"] += len(claims) > len(set(claims))
+        seen["one member twice"] += any(len(m.owned) > len(set(m.owned)) for m in members)
+        seen["stale"] += len({m.generation for m in members if m.owned}) > 1
+        seen["lost generation"] += any(m.generation is None and m.owned for m in members)
+        seen["no such partition"] += any(p >= sizes.get(t, 0) for t, p in partitions)
+        seen["unsubscribed"] += any(t not in m.topics for m in members for t, _ in m.owned)
+        seen["user data"] += any(m.user_data is not None for m in members)
+        seen["no topics"] += any(not m.topics for m in members)
+        outcome = predict_group(to_state(group))
+        seen[outcome.verdict] += 1
+    wanted = dict.fromkeys(NAMES, 1000) | {"racks": 1500, "mixed": 1300, "claims": 2500}
+    wanted |= {"claimed twice": 700, "claimed in one generation twice": 500, "stale": 700}
+    wanted |= {"one member twice": 300, "lost generation": 400, "no such partition": 250}
+    wanted |= {"unsubscribed": 700, "user data": 400, "no topics": 300, "ok": 3500, "throws": 20}
+    lacking = {kind: (seen[kind], least) for kind, least in wanted.items() if seen[kind] < least}
+    assert lacking == {}
+
+
+@pytest.mark.parametrize(
+    ("case", "verdict", "detail"),
+    [
+        ("never-ends", "never_ends", "everything is as after pass 8"),
+        ("null-pointer", "throws", "NullPointerException"),
+        ("never-settles", "ok", None),
+    ],
+)
+def test_recorded_failures(
+    spark: SparkSession, case: str, verdict: str, detail: str | None
+) -> None:
+    group = failing_group(case)
+    outcome = predict_group(to_state(group))
+    assert outcome.verdict == verdict
+    assert outcome.detail is None if detail is None else detail in str(outcome.detail)
+    (answer,) = oracle.assign(spark, [group], seconds=1)
+    assert equals(group, outcome, answer)
+
+
+def test_relatives_of_a_group_that_never_ends(spark: SparkSession) -> None:
+    """Some of them still do not end, most do."""
+    groups = variants(failing_group("never-ends"), 30, seed=8)
+    answers = oracle.assign(spark, groups, seconds=1)
+    outcomes = [predict_group(to_state(group)) for group in groups]
+    assert 5 <= answers.count("TimeLimit") <= 15
+    assert all(map(equals, groups, outcomes, answers))
+
+
+def test_the_order_of_claims_does_not_matter() -> None:
+    for group in GROUPS[:500]:
+        backwards = [replace(m, owned=m.owned[::-1]) for m in group.members]
+        other = Group(group.topics, backwards, group.assignor)
+        assert named(group, predict_group(to_state(group))) == named(
+            group, predict_group(to_state(other))
+        )
