@@ -169,9 +169,7 @@ def _ours(
         _print_certificate(assignment, inputs.members, inputs.owned)
 
 
-def _print_certificate(
-    assignment: DataFrame, members: DataFrame, owned: DataFrame | None
-) -> None:
+def _print_certificate(assignment: DataFrame, members: DataFrame, owned: DataFrame | None) -> None:
     verdict = (
         certify(assignment, members, owned)
         .agg(
