@@ -116,7 +116,7 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
     return reduce(DataFrame.unionByName, found)
 
 
-def as_problems(frame: DataFrame, problem: str, detail: Column) -> DataFrame:
+def as_problems(frame: DataFrame, problem: str | Column, detail: Column) -> DataFrame:
     """Give ``frame`` the columns of a problem; those of them that it lacks are null."""
     types = {"partition": "bigint"}
     return frame.select(
@@ -126,7 +126,7 @@ def as_problems(frame: DataFrame, problem: str, detail: Column) -> DataFrame:
             .alias(name)
             for name in PROBLEM[:5]
         ),
-        F.lit(problem).alias("problem"),
+        (F.lit(problem) if isinstance(problem, str) else problem).alias("problem"),
         detail.alias("detail"),
     )
 
@@ -145,8 +145,10 @@ def _broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
             F.when(where != "", F.concat(F.lit(" (at"), where, F.lit(")"))).otherwise(""),
             F.lit(f": {rule.advice}"),
         )
-        found.append(as_problems(frame.where(rule.broken), rule.problem, says))
-    return reduce(DataFrame.unionByName, found)
+        problem = F.struct(F.lit(rule.problem).alias("problem"), says.alias("detail"))
+        found.append(F.when(rule.broken, problem))
+    each = frame.withColumn("found", F.explode(F.array_compact(F.array(*found))))
+    return as_problems(each, F.col("found")["problem"], F.col("found")["detail"])
 
 
 def _duplicate_members(members: DataFrame) -> DataFrame:

@@ -28,7 +28,7 @@ def member_rules() -> list[Rule]:
     # array_contains answers null where it finds nothing but meets a null.
     unnamed_topic = topics.isNotNull() & F.coalesce(F.array_contains(topics, ""), F.lit(True))
     return [
-        *(_named("member", column) for column in ("group_id", "member_id")),
+        *(_named(column) for column in ("group_id", "member_id")),
         Rule(
             "topics_missing",
             "topics",
@@ -40,7 +40,7 @@ def member_rules() -> list[Rule]:
             "topics_unnamed",
             "topics",
             unnamed_topic,
-            topics.cast("string"),
+            F.to_json(topics),
             "null and empty names are no topics: leave them out",
         ),
         Rule(
@@ -50,22 +50,22 @@ def member_rules() -> list[Rule]:
             quoted("topics_pattern"),
             "patterns are not resolved by this version: list the topics instead",
         ),
-        _integer("member", "generation", least=-1),
-        _integer("member", "member_seq", least=0),
+        _integer("generation", least=-1),
+        _integer("member_seq", least=0),
     ]
 
 
 def rules_of_topics(topics: DataFrame) -> list[Rule]:
     """Rules over ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``, whichever ``topics`` is."""
     count = "num_partitions" if "num_partitions" in topics.columns else "partition"
-    return [_named("topic", "topic"), *_count_rules("topic", count)]
+    return [_named("topic"), *_count_rules(count)]
 
 
 def owned_rules() -> list[Rule]:
     """Rules over ``schemas.OWNED``."""
     return [
-        *(_named("owned", column) for column in ("group_id", "member_id", "topic")),
-        *_count_rules("owned", "partition"),
+        *(_named(column) for column in ("group_id", "member_id", "topic")),
+        *_count_rules("partition"),
     ]
 
 
@@ -77,34 +77,34 @@ def any_broken(rules: list[Rule]) -> Column:
     return broken
 
 
-def _named(what: str, column: str) -> Rule:
+def _named(column: str) -> Rule:
     return Rule(
         f"{column}_missing",
         column,
         F.col(column).isNull() | (F.col(column) == ""),
         quoted(column),
-        f"every row of a {what} needs a {column} that is not null or empty",
+        f"every row needs a {column}, not null or empty",
     )
 
 
-def _count_rules(what: str, column: str) -> list[Rule]:
+def _count_rules(column: str) -> list[Rule]:
     missing = Rule(
         f"{column}_missing",
         column,
         F.col(column).isNull(),
         F.lit("null"),
-        f"every row of a {what} needs a {column}",
+        f"every row needs a {column}",
     )
-    return [missing, _integer(what, column, least=0)]
+    return [missing, _integer(column, least=0)]
 
 
-def _integer(what: str, column: str, *, least: int) -> Rule:
+def _integer(column: str, *, least: int) -> Rule:
     return Rule(
         f"{column}_out_of_range",
         column,
         ~F.col(column).between(least, INT_MAX),
         F.col(column).cast("string"),
-        f"the {column} of a {what} is a whole number from {least} to {INT_MAX}",
+        f"must be a whole number from {least} to {INT_MAX}",
     )
 
 
