@@ -22,7 +22,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-def start_session(scratch: Path) -> SparkSession:
+def start_session(scratch: Path, memory: str = "2g") -> SparkSession:
     """A small quiet session on loopback that leaves nothing outside ``scratch``."""
     # Workers are of this environment, not of the first python3 on the path.
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -38,7 +38,7 @@ def start_session(scratch: Path) -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.memory", "2g")
+        .config("spark.driver.memory", memory)
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch / "local"))
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j2.as_uri()}")

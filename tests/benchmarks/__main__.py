@@ -1,0 +1,7 @@
+"""All benchmarks, one after the other: ``make bench``."""
+
+import runpy
+
+if __name__ == "__main__":
+    for name in ("equal", "general"):
+        runpy.run_module(f"tests.benchmarks.{name}", run_name="__main__")
