@@ -12,50 +12,81 @@ ranks the partitions of a whole group in one task.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.claims import Claims, hash_order
+from kassign_spark.assignors.dealing import deal
+from kassign_spark.assignors.roundrobin import turns, whose_turn
+from kassign_spark.eligibility.claims import Claims, hash_order, partition_of, topic_number_of
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.eligibility.subscribers import homogeneous_groups, spread
 from kassign_spark.expressions import java_string_order
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.settings import Settings
 
 _PLACES_PER_TASK = 100_000
 
 
-def assign_constrained(eligible: Eligible, claims: Claims | None) -> DataFrame:
+def assign_constrained(eligible: Eligible, claims: Claims | None, settings: Settings) -> DataFrame:
     """Assign the groups whose members all subscribe alike.
 
     Returns:
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: another member owns the
         partition now, or several dispute it, so that a cooperative rebalance withholds it.
     """
-    topics = _topics(eligible)
-    members, _ = hold(_keep(_quotas(eligible, topics), claims), {"members": F.count("*")})
-    places = _places(members)
-    pool = _pool(topics, members, claims)
-    kept = members.select(*GROUP_KEY, "member_id", F.explode("kept").alias("claim")).select(
-        *GROUP_KEY, "member_id", "claim.topic", "claim.partition", F.lit(False).alias("is_moving")
+    groups = homogeneous_groups(eligible)
+    if claims is None:
+        return _take_turns(groups, eligible, settings)
+    claiming = claims.members.select(*GROUP_KEY).distinct()
+    fresh = groups.join(claiming, on=list(GROUP_KEY), how="left_anti")
+    groups = groups.join(claiming, on=list(GROUP_KEY), how="left_semi")
+    topics = claims.subscribed.join(groups.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
+    members, _ = hold(_keep(_quotas(groups, topics), claims), {"members": F.count("*")})
+    given = _pool(topics, members, claims).join(
+        _places(members), on=[*GROUP_KEY, "position"], how="inner"
     )
-    given = pool.join(places, on=[*GROUP_KEY, "position"], how="inner").select(*kept.columns)
-    return kept.unionByName(given)
-
-
-def _topics(eligible: Eligible) -> DataFrame:
-    """cluster_id, group_id, topic, num_partitions of the groups of this pass."""
+    columns = [*GROUP_KEY, "member_id", "topic", "partition", "is_moving"]
     return (
-        homogeneous_groups(eligible)
-        .select(*GROUP_KEY, F.explode("topics").alias("topic"))
-        .join(eligible.topics, on=["cluster_id", "topic"], how="inner")
+        _kept(members, topics)
+        .unionByName(given.select(*columns))
+        .unionByName(_take_turns(fresh, eligible, settings))
     )
 
 
-def _quotas(eligible: Eligible, topics: DataFrame) -> DataFrame:
+def _take_turns(groups: DataFrame, eligible: Eligible, settings: Settings) -> DataFrame:
+    """Deal to groups that own nothing: then all laps are full, and members take turns by id."""
+    by_id = F.transform(
+        "members", lambda member: F.struct(java_string_order(member), member.alias("member_id"))
+    )
+    ring = groups.withColumn("members", F.sort_array(by_id)["member_id"])
+    dealt = deal(turns(ring, eligible.topics, settings), whose_turn())
+    return dealt.withColumn("is_moving", F.lit(False))
+
+
+def _kept(members: DataFrame, topics: DataFrame) -> DataFrame:
+    """Name what members keep."""
+    names = topics.groupBy(*GROUP_KEY).agg(
+        F.sort_array(F.collect_list(F.struct("topic_number", "topic")))["topic"].alias("names")
+    )
+    claim = F.col("claim")
+    return (
+        members.select(*GROUP_KEY, "member_id", "kept")
+        .join(names, on=list(GROUP_KEY), how="inner")
+        .select(*GROUP_KEY, "member_id", "names", F.explode("kept").alias("claim"))
+        .select(
+            *GROUP_KEY,
+            "member_id",
+            F.col("names")[topic_number_of(claim)].alias("topic"),
+            partition_of(claim).alias("partition"),
+            F.lit(False).alias("is_moving"),
+        )
+    )
+
+
+def _quotas(groups: DataFrame, topics: DataFrame) -> DataFrame:
     """One row a member: min_quota, max_quota, and how many members may have more than the least."""
     partitions = F.col("partition_count")
     counts = topics.groupBy(*GROUP_KEY).agg(F.sum("num_partitions").alias("partition_count"))
     return (
-        homogeneous_groups(eligible)
-        .join(counts, on=list(GROUP_KEY), how="inner")
+        groups.join(counts, on=list(GROUP_KEY), how="inner")
         .withColumn("member_count", F.size("members"))
         .select(
             *GROUP_KEY,
@@ -68,22 +99,17 @@ def _quotas(eligible: Eligible, topics: DataFrame) -> DataFrame:
     )
 
 
-def _keep(quotas: DataFrame, claims: Claims | None) -> DataFrame:
+def _keep(quotas: DataFrame, claims: Claims) -> DataFrame:
     """Let each member keep its claims up to its quota, lowest partition numbers first.
 
     The first members, in hash order, that own ``max_quota`` or more keep that many, as long as
     there are places at it.
     """
-    claim_type = "array<struct<partition: int, topic: string>>"
-    nothing = F.array().cast(claim_type)
-    if claims is None:
-        claimed = quotas.withColumns({"claims": nothing, "member_seq": F.lit(None).cast("bigint")})
-    else:
-        claimed = quotas.join(
-            claims.members.select(*GROUP_KEY, "member_id", "member_seq", "claims"),
-            on=[*GROUP_KEY, "member_id"],
-            how="left",
-        ).withColumn("claims", F.coalesce("claims", nothing))
+    claimed = quotas.join(
+        claims.members.select(*GROUP_KEY, "member_id", "member_seq", "claims"),
+        on=[*GROUP_KEY, "member_id"],
+        how="left",
+    ).withColumn("claims", F.coalesce("claims", F.array().cast("array<bigint>")))
     owned_count = F.size("claims")
     owns_max = (owned_count >= F.col("max_quota")) & (F.col("places_at_max") > 0)
     # Hashing is worth its time only where the order decides.
@@ -175,52 +201,47 @@ def _by_lap_filled() -> Column:
     )
 
 
-def _pool(topics: DataFrame, members: DataFrame, claims: Claims | None) -> DataFrame:
+def _pool(topics: DataFrame, members: DataFrame, claims: Claims) -> DataFrame:
     """Number the free partitions by topic and partition number.
 
     Returns:
         cluster_id, group_id, position bigint (0-based), topic, partition int, is_moving boolean.
     """
-    key = [*GROUP_KEY, "topic"]
+    key = [*GROUP_KEY, "topic_number"]
+    released = (
+        members.select(*GROUP_KEY, F.explode("dropped").alias("claim"))
+        .groupBy(*GROUP_KEY, topic_number_of(F.col("claim")).alias("topic_number"))
+        .agg(F.collect_list(partition_of(F.col("claim"))).alias("released"))
+    )
+    none = F.array().cast("array<int>")
     all_partitions = F.sequence(F.lit(0), F.col("num_partitions") - 1)
-    if claims is None:
-        free = topics.select(*key, _free(all_partitions, F.lit(False)).alias("free"))
-    else:
-        dropped = (
-            members.select(*GROUP_KEY, F.explode("dropped").alias("claim"))
-            .groupBy(*GROUP_KEY, F.col("claim.topic").alias("topic"))
-            .agg(F.collect_list("claim.partition").alias("dropped"))
-        )
-        none = F.array().cast("array<int>")
-        unclaimed = F.array_except(all_partitions, F.coalesce("claimed", none))
-        released = F.coalesce("dropped", none)
-        free = (
-            topics.join(claims.topics, on=key, how="left")
-            .join(dropped, on=key, how="left")
-            .select(
-                *key,
-                F.sort_array(
-                    F.concat(_free(unclaimed, F.lit(False)), _free(released, F.lit(True)))
-                ).alias("free"),
-            )
-        )
-    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
+    unclaimed = F.array_except(all_partitions, F.coalesce("claimed", none))
+    both = F.concat(
+        _free(unclaimed, F.lit(False)), _free(F.coalesce("released", none), F.lit(True))
+    )
+    free = (
+        topics.join(claims.topics, on=key, how="left")
+        .join(released, on=key, how="left")
+        .select(*key, "topic", F.sort_array(both).alias("free"))
+    )
+    in_order = Window.partitionBy(*GROUP_KEY).orderBy("topic_number")
     before = F.sum("free_count").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
     offsets = free.select(*key, F.size("free").alias("free_count")).select(
         *key, F.coalesce(before, F.lit(0)).alias("first")
     )
     pool = (
         spread(free.where(F.size("free") > 0).join(offsets, on=key, how="inner"), *key)
-        .select(*key, "first", F.posexplode("free").alias("offset", "partition"))
+        .select(*key, "topic", "first", F.posexplode("free").alias("offset", "partition"))
         .select(
             *GROUP_KEY,
             (F.col("first") + F.col("offset")).alias("position"),
+            "topic_number",
             "topic",
             "partition.partition",
             "partition.is_moving",
         )
     )
-    if claims is None or claims.disputed is None:
+    if claims.disputed is None:
         return pool
     in_dispute = claims.disputed.withColumn("in_dispute", F.lit(True))
     return pool.join(in_dispute, on=[*key, "partition"], how="left").withColumn(

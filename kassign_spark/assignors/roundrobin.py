@@ -25,43 +25,49 @@ def assign_roundrobin(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    topics = _homogeneous_topics(eligible, settings)
+    topics = turns(homogeneous_groups(eligible), eligible.topics, settings)
     if eligible.heterogeneous:
         topics = topics.unionByName(_heterogeneous_topics(eligible))
-    return deal(topics, (F.col("first_taker") + F.col("partition")) % F.size("subscribers"))
+    return deal(topics, whose_turn())
 
 
-def _homogeneous_topics(eligible: Eligible, settings: Settings) -> DataFrame:
-    """Find each topic's first taker where all take turns: by how many partitions come before."""
-    groups = homogeneous_groups(eligible)
+def whose_turn() -> Column:
+    """Who takes a partition: an index into ``subscribers``."""
+    return (F.col("first_taker") + F.col("partition")) % F.size("subscribers")
+
+
+def turns(groups: DataFrame, topics: DataFrame, settings: Settings) -> DataFrame:
+    """Find each topic's first taker where all take turns: by how many partitions come before.
+
+    Args:
+        groups: cluster_id string, group_id string, members array<string> in the order of the ring,
+            topics array<string>: what all of them subscribe to.
+        topics: as in ``Eligible``.
+        settings: ``topics_per_task``.
+
+    Returns:
+        cluster_id string, group_id string, subscribers array<string>, topic string,
+        num_partitions int, first_taker int.
+    """
     in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
-    partitions_before = F.sum("num_partitions").over(
-        in_order.rowsBetween(Window.unboundedPreceding, -1)
-    )
-    turns = (
+    before = F.sum("num_partitions").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
+    first_taker = F.coalesce(before, F.lit(0)) % F.col("member_count")
+    dealt = (
         groups.select(
             *GROUP_KEY, F.size("members").alias("member_count"), F.explode("topics").alias("topic")
         )
-        .join(eligible.topics, on=["cluster_id", "topic"], how="inner")
-        .withColumn("partitions_before", F.coalesce(partitions_before, F.lit(0)))
+        .join(topics, on=["cluster_id", "topic"], how="inner")
+        .withColumn("first_taker", first_taker.cast("int"))
         .groupBy(*GROUP_KEY)
         .agg(
-            F.sort_array(
-                F.collect_list(
-                    F.struct(
-                        "topic",
-                        "num_partitions",
-                        (F.col("partitions_before") % F.col("member_count"))
-                        .cast("int")
-                        .alias("first_taker"),
-                    )
-                )
-            ).alias("topics")
+            F.sort_array(F.collect_list(F.struct("topic", "num_partitions", "first_taker"))).alias(
+                "topics"
+            )
         )
     )
     members = groups.select(*GROUP_KEY, F.col("members").alias("subscribers"))
-    dealt = members.join(turns, on=list(GROUP_KEY), how="inner")
-    return explode_topics(dealt, settings).select(*GROUP_KEY, "subscribers", "topic.*")
+    ring = members.join(dealt, on=list(GROUP_KEY), how="inner")
+    return explode_topics(ring, settings).select(*GROUP_KEY, "subscribers", "topic.*")
 
 
 def _heterogeneous_topics(eligible: Eligible) -> DataFrame:

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.constrained import assign_constrained
 from kassign_spark.assignors.general import assign_general
-from kassign_spark.eligibility.claims import Claims, read_claims
+from kassign_spark.eligibility.claims import Claims, claimed_partitions, read_claims
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.rounds import Round
 from kassign_spark.schemas import GROUP_KEY
@@ -50,7 +50,7 @@ def sticky_target(eligible: Eligible, settings: Settings) -> DataFrame:
         withholds the partition for one round.
     """
     claims = None if eligible.owned is None else read_claims(eligible, eligible.owned)
-    target = assign_constrained(eligible, claims)
+    target = assign_constrained(eligible, claims, settings)
     if eligible.heterogeneous:
         target = target.unionByName(_differing(eligible, claims, settings))
     return target
@@ -60,11 +60,7 @@ def _differing(eligible: Eligible, claims: Claims | None, settings: Settings) ->
     """The general pass, for the groups whose members' subscriptions differ."""
     groups = eligible.groups.where(~F.col("is_homogeneous"))
     members = eligible.members.join(groups.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
-    owned = None
-    if claims is not None:
-        owned = claims.members.select(
-            *GROUP_KEY, "member_id", F.explode("claims").alias("claim")
-        ).select(*GROUP_KEY, "member_id", "claim.topic", "claim.partition")
+    owned = None if claims is None else claimed_partitions(claims)
     differing = eligible._replace(members=members, groups=groups, owned=owned)
     target = assign_general(differing, settings, _log_round).assignment
     if eligible.owned is None:

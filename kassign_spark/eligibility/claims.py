@@ -21,25 +21,42 @@ from kassign_spark.expressions import (
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 
-_PARTITION_KEY = (*GROUP_KEY, "topic", "partition")
-
 
 class Claims(NamedTuple):
     """Claims on partitions that exist, of topics that somebody in the group subscribes to.
 
+    A claim is a bigint, ``code(partition, topic_number)``: codes sort as (partition, topic) do.
+
     Attributes:
+        subscribed: cluster_id string, group_id string, topic string, num_partitions int,
+            topic_number int: 0-based, in Java's string order of the group's topics.
         members: cluster_id string, group_id string, member_id string, member_seq bigint?,
-            claims array<struct<partition int, topic string>>: what it owns, ascending; one row a
-            member that claims anything.
-        topics: cluster_id string, group_id string, topic string, claimed array<int>: the
+            claims array<bigint>: what it owns, ascending; one row a member that claims anything.
+        topics: cluster_id string, group_id string, topic_number int, claimed array<int>: the
             partitions in ``members.claims``.
-        disputed: cluster_id string, group_id string, topic string, partition int: claimed by
+        disputed: cluster_id string, group_id string, topic_number int, partition int: claimed by
             several members of one generation; None where there are none.
     """
 
+    subscribed: DataFrame
     members: DataFrame
     topics: DataFrame
     disputed: DataFrame | None
+
+
+def code(partition: Column, topic_number: Column) -> Column:
+    """Put a claim into one number: small, and quick to sort."""
+    return F.shiftleft(partition.cast("bigint"), 32) + topic_number
+
+
+def partition_of(claim: Column) -> Column:
+    """The partition of a code, int."""
+    return F.shiftright(claim, 32).cast("int")
+
+
+def topic_number_of(claim: Column) -> Column:
+    """The topic number of a code, int."""
+    return claim.bitwiseAND(F.lit(2**32 - 1)).cast("int")
 
 
 def read_claims(eligible: Eligible, owned: DataFrame) -> Claims:
@@ -48,26 +65,46 @@ def read_claims(eligible: Eligible, owned: DataFrame) -> Claims:
     Claims of members that left, and on partitions that do not exist, are dropped (``validate``
     reports them).
     """
-    existing = owned.join(subscribed_topics(eligible), on=[*GROUP_KEY, "topic"], how="inner").where(
+    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
+    numbered = subscribed_topics(eligible).withColumn(
+        "topic_number", F.row_number().over(in_order) - 1
+    )
+    subscribed, _ = hold(numbered, {"topics": F.count("*")})
+    existing = owned.join(subscribed, on=[*GROUP_KEY, "topic"], how="inner").where(
         F.col("partition") < F.col("num_partitions")
     )
-    claim = F.struct(F.col("partition").cast("int").alias("partition"), "topic")
+    claim = code(F.col("partition"), F.col("topic_number"))
+    generations = eligible.members.select(
+        *GROUP_KEY, "member_id", "member_seq", F.coalesce("generation", F.lit(-1))
+    ).toDF(*GROUP_KEY, "member_id", "member_seq", "generation")
     by_member = (
         existing.groupBy(*GROUP_KEY, "member_id")
         .agg(F.sort_array(F.collect_list(claim)).alias("claims"))
-        .join(
-            eligible.members.select(
-                *GROUP_KEY, "member_id", "member_seq", F.coalesce("generation", F.lit(-1))
-            ).toDF(*GROUP_KEY, "member_id", "member_seq", "generation"),
-            on=[*GROUP_KEY, "member_id"],
-            how="inner",
-        )
+        .join(generations, on=[*GROUP_KEY, "member_id"], how="inner")
     )
     members, _ = hold(by_member, {"members": F.count("*")})
     topics, found = hold(_by_topic(members), {"contested": F.count_if(_has_duplicates())})
-    if not found["contested"]:
-        return Claims(members, topics, None)
-    return _resolve(eligible, members, topics)
+    claims = Claims(subscribed, members, topics, None)
+    return _resolve(eligible, claims) if found["contested"] else claims
+
+
+def claimed_partitions(claims: Claims) -> DataFrame:
+    """List the claims one by one.
+
+    Returns:
+        cluster_id string, group_id string, member_id string, topic string, partition int.
+    """
+    return (
+        claims.members.select(*GROUP_KEY, "member_id", F.explode("claims").alias("claim"))
+        .withColumns(
+            {
+                "topic_number": topic_number_of(F.col("claim")),
+                "partition": partition_of(F.col("claim")),
+            }
+        )
+        .join(claims.subscribed, on=[*GROUP_KEY, "topic_number"], how="inner")
+        .select(*GROUP_KEY, "member_id", "topic", "partition")
+    )
 
 
 def subscribed_topics(eligible: Eligible) -> DataFrame:
@@ -109,8 +146,8 @@ def hash_order(member_count: Column) -> tuple[Column, ...]:
 def _by_topic(members: DataFrame) -> DataFrame:
     return (
         members.select(*GROUP_KEY, F.explode("claims").alias("claim"))
-        .groupBy(*GROUP_KEY, F.col("claim.topic").alias("topic"))
-        .agg(F.collect_list("claim.partition").alias("claimed"))
+        .groupBy(*GROUP_KEY, topic_number_of(F.col("claim")).alias("topic_number"))
+        .agg(F.collect_list(partition_of(F.col("claim"))).alias("claimed"))
     )
 
 
@@ -118,50 +155,59 @@ def _has_duplicates() -> Column:
     return F.size(F.array_distinct("claimed")) < F.size("claimed")
 
 
-def _resolve(eligible: Eligible, members: DataFrame, topics: DataFrame) -> Claims:
+def _resolve(eligible: Eligible, claims: Claims) -> Claims:
     """Let the highest generation win; equal ones dispute, and nobody has what is disputed.
 
     A dispute is remembered, even where a newer generation claims the partition afterwards: then the
     newer claimant does not keep it either. Afterwards means: in the order of visits.
     """
     contested = (
-        topics.where(_has_duplicates())
-        .select(*GROUP_KEY, "topic", F.explode("claimed").alias("partition"))
-        .groupBy(*_PARTITION_KEY)
+        claims.topics.where(_has_duplicates())
+        .select(*GROUP_KEY, "topic_number", F.explode("claimed").alias("partition"))
+        .groupBy(*GROUP_KEY, code(F.col("partition"), F.col("topic_number")).alias("claim"))
         .count()
         .where("count > 1")
         .drop("count")
     )
     counts = eligible.groups.select(*GROUP_KEY, F.size("members").alias("member_count"))
-    claims = (
-        members.select("*", F.explode("claims").alias("claim"))
-        .select(
-            *GROUP_KEY, "member_id", "member_seq", "generation", "claim.topic", "claim.partition"
+    claimants = (
+        claims.members.select(
+            *GROUP_KEY, "member_id", "member_seq", "generation", F.explode("claims").alias("claim")
         )
-        .join(contested, on=list(_PARTITION_KEY), how="left_semi")
+        .join(contested, on=[*GROUP_KEY, "claim"], how="left_semi")
         .join(counts, on=list(GROUP_KEY), how="inner")
     )
-    visits = Window.partitionBy(*_PARTITION_KEY).orderBy(*hash_order(F.col("member_count")))
-    earlier = visits.rowsBetween(Window.unboundedPreceding, -1)
-    everyone = Window.partitionBy(*_PARTITION_KEY)
-    highest_before = F.max("generation").over(earlier)
-    judged = claims.withColumns(
+    everyone = Window.partitionBy(*GROUP_KEY, "claim")
+    visits = everyone.orderBy(*hash_order(F.col("member_count")))
+    highest_before = F.max("generation").over(visits.rowsBetween(Window.unboundedPreceding, -1))
+    judged = claimants.withColumns(
         {
             "disputes": F.coalesce(F.col("generation") == highest_before, F.lit(False)),
             "highest": F.max("generation").over(everyone),
         }
     ).withColumn("disputed", F.max("disputes").over(everyone))
     judged, _ = hold(judged, {"claims": F.count("*")})
-    loses = F.col("disputed") | (F.col("generation") < F.col("highest"))
     lost = (
-        judged.where(loses)
+        judged.where(F.col("disputed") | (F.col("generation") < F.col("highest")))
         .groupBy(*GROUP_KEY, "member_id")
-        .agg(F.collect_list(F.struct("partition", "topic")).alias("lost"))
+        .agg(F.collect_list("claim").alias("lost"))
     )
-    surviving = members.join(lost, on=[*GROUP_KEY, "member_id"], how="left").withColumn(
-        "claims",
-        F.when(F.col("lost").isNull(), F.col("claims")).otherwise(F.array_except("claims", "lost")),
+    remaining = F.when(F.col("lost").isNull(), F.col("claims")).otherwise(
+        F.array_except("claims", "lost")
     )
-    members, _ = hold(surviving.drop("lost"), {"members": F.count("*")})
-    disputed = judged.where("disputed").select(*_PARTITION_KEY).distinct()
-    return Claims(members, _by_topic(members), disputed)
+    surviving = (
+        claims.members.join(lost, on=[*GROUP_KEY, "member_id"], how="left")
+        .withColumn("claims", remaining)
+        .drop("lost")
+    )
+    members, _ = hold(surviving, {"members": F.count("*")})
+    disputed = (
+        judged.where("disputed")
+        .select(
+            *GROUP_KEY,
+            topic_number_of(F.col("claim")).alias("topic_number"),
+            partition_of(F.col("claim")).alias("partition"),
+        )
+        .distinct()
+    )
+    return Claims(claims.subscribed, members, _by_topic(members), disputed)
