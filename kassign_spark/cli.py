@@ -3,6 +3,7 @@
 import argparse
 import io
 import json
+import logging
 import os
 import sys
 import traceback
@@ -35,6 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         interrupted.
     """
     args = _parser().parse_args(argv)
+    if not args.verbose:
+        # PySpark logs every error once more, as JSON.
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:
         outcome: Outcome = args.run(args)
     except KeyboardInterrupt:
