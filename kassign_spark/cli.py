@@ -3,22 +3,19 @@
 import argparse
 import io
 import json
+import logging
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
-
 from kassign_spark import __version__
 from kassign_spark.commands import COMMANDS
 from kassign_spark.commands.common import Outcome
 from kassign_spark.display import one_line
 from kassign_spark.errors import KassignError
-from kassign_spark.output_folder import java_message
-from kassign_spark.tables import first_line
+from kassign_spark.spark_errors import SparkError, spark_message
 
 _ERROR = 2
 _INTERRUPTED = 130
@@ -39,6 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         interrupted.
     """
     args = _parser().parse_args(argv)
+    if not args.verbose:
+        # PySpark logs every error once more, as JSON.
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:
         outcome: Outcome = args.run(args)
     except KeyboardInterrupt:
@@ -72,12 +72,8 @@ def _parser() -> _Parser:
 def _explained(error: Exception) -> str:
     if isinstance(error, KassignError):
         return str(error)
-    if isinstance(error, PySparkException):
-        return f"Spark: {first_line(error)}"
-    if isinstance(error, Py4JJavaError):
-        return f"Spark: {java_message(error)}"
-    if isinstance(error, Py4JError):
-        return "Spark's Java process has ended; --verbose shows its log"
+    if isinstance(error, SparkError):
+        return f"Spark: {spark_message(error)}"
     return (
         f"this is a bug of kassign-spark ({type(error).__name__}: {error}); "
         "--verbose shows the trace"

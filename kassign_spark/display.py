@@ -12,10 +12,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     body = [list(row) for row in rows]
     cells = [list(header), *([cell(value) for value in row] for row in body)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    numeric = [
-        bool(body) and all(row[i] is None or isinstance(row[i], int | float) for row in body)
-        for i in range(len(header))
-    ]
+    numeric = [_is_numeric([row[i] for row in body]) for i in range(len(header))]
     return [
         "  ".join(
             text.rjust(width) if right else text.ljust(width)
@@ -23,6 +20,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
         ).rstrip()
         for line in cells
     ]
+
+
+def _is_numeric(column: Sequence[object]) -> bool:
+    given = [value for value in column if value is not None]
+    return bool(given) and all(isinstance(value, int | float) for value in given)
 
 
 def cell(value: object) -> str:

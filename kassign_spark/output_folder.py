@@ -8,10 +8,11 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import uuid4
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
+from kassign_spark.spark_errors import spark_message
 
 TABLE_NAMES = frozenset({"members", "topics", "owned", "assignment", "balance", "violations"})
 TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
@@ -51,7 +52,7 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
         done = True
     finally:
         if not done:
-            with suppress(Py4JJavaError):
+            with suppress(Py4JError):
                 files.delete(writing, True)
                 for parent in missing:
                     files.delete(parent, False)
@@ -69,14 +70,7 @@ def _explained(path: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        raise OutputError(f"output {path}: {java_message(error)}") from None
-
-
-def java_message(error: Py4JJavaError) -> str:
-    """Say what a Java exception says, in its first line."""
-    cause = error.java_exception
-    text = cause.getLocalizedMessage() or cause.getClass().getSimpleName()
-    return str(text).strip().splitlines()[0]
+        raise OutputError(f"output {path}: {spark_message(error)}") from None
 
 
 def _locate(spark: SparkSession, path: str) -> tuple[Any, Any]:

@@ -114,7 +114,7 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
 
     Returns:
         The table's columns. Integer columns are ``bigint``; ``cluster_id`` is an empty string
-        where it was absent or null (an empty string given by the caller is refused by the checks).
+        where it was absent or null; an empty string given by the caller counts as null.
 
     Raises:
         SchemaError: one message with every missing column and every column of a wrong type.

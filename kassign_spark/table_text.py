@@ -34,7 +34,7 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
         InputError: a line has more or fewer cells than the header, or a cell is no value of its
             column; ``where`` begins the text.
     """
-    header = spark.read.options(**_RFC_4180, multiLine=True).csv(path).columns
+    header = spark.read.options(**_RFC_4180).csv(path).columns
     strings = StructType([StructField(name, StringType()) for name in [*header, _CORRUPT]])
     text = spark.read.options(
         **_RFC_4180, multiLine=True, enforceSchema=False, columnNameOfCorruptRecord=_CORRUPT

@@ -5,13 +5,13 @@ import re
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kassign_spark.errors import InputError
-from kassign_spark.output_folder import java_message, new_folder
+from kassign_spark.output_folder import new_folder
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TOPICS, Table, has_cluster_id
+from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.table_text import read_csv, read_json, write_csv
 
 __all__ = [
@@ -103,10 +103,8 @@ def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
             return spark.read.parquet(plain)
         read = read_csv if table_format == "csv" else read_json
         return read(spark, plain, table, where)
-    except PySparkException as error:
-        raise InputError(f"{where}: cannot be read: {first_line(error)}") from None
-    except Py4JJavaError as error:
-        raise InputError(f"{where}: cannot be read: {java_message(error)}") from None
+    except SparkError as error:
+        raise InputError(f"{where}: cannot be read: {spark_message(error)}") from None
 
 
 def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "parquet") -> None:
@@ -135,12 +133,6 @@ def empty_table(spark: SparkSession, table: Table, *, cluster_id: bool) -> DataF
     return spark.createDataFrame([], StructType(fields))
 
 
-def first_line(error: PySparkException) -> str:
-    """Say what Spark says, in its first line."""
-    text = error.getMessage() or str(error)
-    return text.strip().splitlines()[0]
-
-
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
     """Paths in the folder that hold the table, each with the format its name tells, if it does."""
     jvm: Any = spark._jvm
@@ -152,7 +144,7 @@ def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, 
             raise InputError(f"folder {folder}: not found")
         entries = {s.getPath().getName(): s.getPath() for s in files.listStatus(base)}
     except Py4JJavaError as error:
-        raise InputError(f"folder {folder}: {java_message(error)}") from None
+        raise InputError(f"folder {folder}: {spark_message(error)}") from None
     names = {name: None, **{f"{name}.{ending}": f for ending, f in FORMATS.items()}}
     return [(entries[n].toString(), names[n]) for n in names if n in entries]
 

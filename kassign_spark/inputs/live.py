@@ -16,6 +16,7 @@ from kassign_spark.errors import ClusterError
 from kassign_spark.inputs.admin import admin_client
 from kassign_spark.inputs.client_properties import admin_settings
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TOPICS
+from kassign_spark.tables import Snapshot
 
 _GROUPS_A_REQUEST = 100
 _ATTEMPTS = 4
@@ -44,14 +45,6 @@ class ClusterTables(NamedTuple):
     topics: list[Row]
     owned: list[Row]
     omitted: list[Omission]
-
-
-class Frames(NamedTuple):
-    """The tables of a snapshot as DataFrames; ``cluster_id`` is absent when none was asked for."""
-
-    members: DataFrame
-    topics: DataFrame
-    owned: DataFrame
 
 
 def read_cluster(
@@ -116,15 +109,15 @@ def read_cluster(
     return ClusterTables(members, topics, owned, omitted + omitted_groups)
 
 
-def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Frames:
-    """The rows as DataFrames of the declared schemas."""
+def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
+    """The rows as DataFrames; ``cluster_id`` is absent where none was asked for."""
     named = any(row[0] is not None for row in tables.members + tables.topics)
 
     def frame(rows: Sequence[Row], schema: StructType) -> DataFrame:
         created = spark.createDataFrame(rows, schema)
         return created if named else created.drop(CLUSTER_ID)
 
-    return Frames(
+    return Snapshot(
         frame(tables.members, MEMBERS.columns),
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),

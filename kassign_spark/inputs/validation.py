@@ -58,12 +58,14 @@ def _size(topics: DataFrame) -> list[str]:
 
 
 def _of_subscriptions(members: DataFrame, sizes: DataFrame) -> list[DataFrame]:
-    subscribed = (
-        members.select(*GROUP_KEY, "member_id", F.explode("topics").alias("topic"))
-        .groupBy(*GROUP_KEY, "topic", "member_id")
-        .agg(F.count("*").alias("times"))
+    subscribed = members.select(*GROUP_KEY, "member_id", F.explode("topics").alias("topic"))
+    subscribers = subscribed.groupBy(*GROUP_KEY, "topic").agg(
+        F.count_distinct("member_id").alias("subscribers")
     )
-    subscribers = subscribed.groupBy(*GROUP_KEY, "topic").agg(F.count("*").alias("subscribers"))
+    again = F.filter("topics", lambda topic, i: F.array_position("topics", topic) <= i)
+    repeated = members.select(
+        *GROUP_KEY, "member_id", F.explode(F.array_distinct(again)).alias("topic")
+    )
     who = F.concat(
         F.lit("subscribed to by "),
         F.col("subscribers").cast("string"),
@@ -78,7 +80,7 @@ def _of_subscriptions(members: DataFrame, sizes: DataFrame) -> list[DataFrame]:
             F.concat(who, F.lit(", unknown to the table topics"), left_out),
         ),
         as_problems(
-            subscribed.where("times > 1"),
+            repeated,
             "topic_listed_twice",
             F.lit("the member lists the topic more than once; it counts once"),
         ),

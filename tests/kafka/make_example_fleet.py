@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka import KafkaAdminClient
+from pyspark.sql import SparkSession
 
-from kassign_spark.inputs.live import read_cluster
+from kassign_spark.inputs.live import ClusterTables, read_cluster, to_snapshot
+from kassign_spark.tables import write_snapshot
 from tests.kafka.broker import running_broker
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
-from tests.kafka.example_files import write_example
 from tests.kafka.topics import create_topics
 from tests.spark_session import start_session
 
@@ -146,6 +147,18 @@ def start_fleet(consumers: JavaConsumers) -> dict[str, State]:
     return consumers.wait_until_joined(started + len(late), seconds=180)
 
 
+def write_example(spark: SparkSession, tables: ClusterTables, folder: Path) -> None:
+    """Write JSON lines, one file a table: small, and a change of them can be read in a diff."""
+    with tempfile.TemporaryDirectory() as scratch:
+        written = Path(scratch) / "snapshot"
+        write_snapshot(to_snapshot(tables, spark), written, table_format="json")
+        for table in ("members", "topics", "owned"):
+            parts = sorted((written / table).glob("part-*"))
+            (folder / table).mkdir(parents=True, exist_ok=True)
+            file = folder / table / f"{table}.json"
+            file.write_text("".join(part.read_text() for part in parts))
+
+
 def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         spark = start_session(Path(scratch))
@@ -161,16 +174,21 @@ def main(folder: Path) -> None:
                 admin.close()
                 tables = read_cluster(broker.bootstrap_server, progress=print)
                 after = consumers.states()
+        check(states, after, tables)
+        write_example(spark, tables, folder)
         spark.stop()
+    groups = {row[1] for row in tables.members}
+    print(f"{len(groups)} groups, {len(tables.members)} members, {len(tables.owned)} owned")
+
+
+def check(states: dict[str, State], after: dict[str, State], tables: ClusterTables) -> None:
+    """Nothing moved while the snapshot was taken, and it holds all that the consumers hold."""
     held = {state.member_id: state.assignment for state in states.values()}
     assert held == {state.member_id: state.assignment for state in after.values()}
     owned = {(row[2], row[3], row[4]) for row in tables.owned}
     assert owned == {(member, *tp) for member, tps in held.items() for tp in tps}
     assert tables.omitted == [], tables.omitted
     assert len(tables.members) == len(states)
-    write_example(tables, folder)
-    groups = {row[1] for row in tables.members}
-    print(f"{len(groups)} groups, {len(tables.members)} members, {len(owned)} owned partitions")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,39 @@
+"""Spark's errors as one line: what failed, and the cause at the bottom of the chain."""
+
+import re
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+SparkError = (PySparkException, Py4JError)
+"""Whatever PySpark raises when Spark, or its Java process, does not do what it was asked to."""
+
+_SQL_STATE = re.compile(r"\s*SQLSTATE: \w+$")
+_GONE = "Spark's Java process has ended; --verbose shows its log"
+
+
+def spark_message(error: PySparkException | Py4JError) -> str:
+    """Say in one line what Spark says in many."""
+    thrown = error.java_exception if isinstance(error, Py4JJavaError) else None
+    thrown = thrown or getattr(error, "_origin", None)
+    try:
+        if thrown is not None:
+            return _java_message(thrown)
+        return _first_line(str(error)) if isinstance(error, PySparkException) else _GONE
+    except Py4JError:
+        return _GONE
+
+
+def _java_message(thrown: Any) -> str:
+    says = []
+    while thrown is not None:
+        says.append(_first_line(thrown.getMessage() or thrown.getClass().getSimpleName()))
+        thrown = thrown.getCause()
+    what, cause = says[0], says[-1]
+    return what if cause in what else f"{what} ({cause})"
+
+
+def _first_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return _SQL_STATE.sub("", lines[0]) if lines else ""

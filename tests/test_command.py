@@ -1,0 +1,179 @@
+"""The real command, in a process of its own: what a person sees, and that nothing is left."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from kassign_spark.session import LOCAL_DEFAULTS
+from tests.small_fleet import MEMBERS, write_small_fleet
+
+_ROOT = Path(__file__).parents[1]
+_COMMAND = [sys.executable, "-m", "kassign_spark"]
+_HEAD = "kassign-spark: error: "
+
+
+def _run(
+    *arguments: str | Path, program: list[str] = _COMMAND, **environment: str
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*program, *map(str, arguments)],
+        cwd=_ROOT,
+        env={**os.environ, "PYTHONPATH": str(_ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def _errors(ended: "subprocess.CompletedProcess[str]") -> str:
+    """What is said on the error stream, without the line that long work is announced with."""
+    lines = [line for line in ended.stderr.splitlines() if not line.endswith(" ...")]
+    return "\n".join(lines)
+
+
+def test_a_plan_for_programs(tmp_path: Path) -> None:
+    fleet = write_small_fleet(tmp_path / "fleet")
+    ended = _run("assign", fleet, "--output", tmp_path / "plan", "--json")
+    assert (ended.returncode, _errors(ended)) == (0, "")
+    facts = json.loads(ended.stdout)
+    assert (facts["group_count"], facts["partition_count"]) == (3, 19)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fleet", "plan"]
+
+
+def test_a_bad_value(tmp_path: Path) -> None:
+    twice = MEMBERS + "mail,mail-a,orders,cooperative-sticky,,\n"
+    fleet = write_small_fleet(tmp_path / "fleet", members=twice)
+    ended = _run("assign", fleet, "--output", tmp_path / "plan")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert _errors(ended) == (
+        f'{_HEAD}table members, column member_id: "mail-a" is there 2 times in group "mail": give '
+        "each member once"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
+
+
+def test_a_damaged_file_that_shows_late(tmp_path: Path) -> None:
+    """The footer is whole, so the table can be opened; a page is not, so reading it fails."""
+    fleet = write_small_fleet(tmp_path / "fleet")
+    ended = _run("assign", fleet, "--output", tmp_path / "plan", "--show", "0")
+    assert ended.returncode == 0
+    for file in (tmp_path / "plan" / "assignment").glob("part-*"):
+        whole = file.read_bytes()
+        file.write_bytes(b"PAR1" + b"\xff" * 200 + whole[204:])
+        (file.parent / f".{file.name}.crc").unlink()
+    ended = _run("diff", fleet, tmp_path / "plan", "--output", tmp_path / "diff")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert _errors(ended).startswith(f"{_HEAD}Spark: ")
+    assert "part-" in _errors(ended)
+    assert "\n" not in _errors(ended)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fleet", "plan"]
+
+
+def test_no_java(tmp_path: Path) -> None:
+    """Python alone is on the path; nothing but our line is said."""
+    without = {"PATH": str(tmp_path), "JAVA_HOME": ""}
+    ended = _run("validate", "x", **without)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        f"{_HEAD}Java was not found on the PATH: install Java 17 or later (Debian and Ubuntu: "
+        "apt-get install openjdk-17-jre-headless) or set JAVA_HOME\n"
+    )
+    ended = _run("validate", "x", JAVA_HOME=str(tmp_path))
+    assert ended.stderr.startswith(f"{_HEAD}Java was not found in JAVA_HOME ({tmp_path}): install")
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        ('JAVA_VERSION="11.0.2"', "Java 11 ({java}) is too old: install Java 17 or later"),
+        ('JAVA_VERSION="1.8.0_202"', "Java 8 ({java}) is too old: install Java 17 or later"),
+        ('JAVA_VERSION="21"', "Java did not start: no memory today; install Java 17 or later"),
+    ],
+)
+def test_a_java_that_does_not_do(tmp_path: Path, release: str, expected: str) -> None:
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin" / "java"
+    java.write_text("#!/bin/sh\necho 'no memory today' >&2\nexit 1\n")
+    java.chmod(0o755)
+    (tmp_path / "release").write_text(f"{release}\n")
+    ended = _run("validate", "x", JAVA_HOME=str(tmp_path))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(_HEAD + expected.format(java=java))
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_reader_that_stops_early() -> None:
+    """As ``kassign-spark assign ... | head -1`` does."""
+    text = "from kassign_spark import cli; cli._print('x' * 1_000_000)"
+    with subprocess.Popen(
+        [sys.executable, "-c", text],
+        cwd=_ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stderr is not None
+        assert writer.stdout.read(1) == b"x"
+        writer.stdout.close()
+        assert writer.stderr.read() == b""
+    assert writer.returncode == 0
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    fleet = write_small_fleet(tmp_path / "fleet")
+    out = tmp_path / "plan"
+    with subprocess.Popen(
+        [*_COMMAND, "assign", str(fleet), "--output", str(out)],
+        cwd=_ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        deadline = time.monotonic() + 120
+        while not list(tmp_path.glob(".plan.*.writing")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        running.send_signal(2)
+        printed, said = running.communicate(timeout=120)
+    assert printed == ""
+    assert said.splitlines()[-1] == f"{_HEAD}interrupted; nothing was written"
+    assert "Traceback" not in said
+    assert running.returncode == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
+
+
+@pytest.mark.parametrize("properties", ["spark-local.conf", "spark-cluster.conf"])
+def test_spark_submit(tmp_path: Path, properties: str) -> None:
+    fleet = write_small_fleet(tmp_path / "fleet")
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    ended = _run(
+        *("--properties-file", _ROOT / "conf" / properties, "--master", "local[2]"),
+        *("--conf", f"spark.checkpoint.dir={tmp_path / 'checkpoints'}"),
+        *("--conf", "spark.driver.memory=1g"),
+        *("--conf", f"spark.eventLog.dir={tmp_path}"),
+        *(_ROOT / "kassign_spark" / "__main__.py", "assign", fleet),
+        *("--output", tmp_path / "plan", "--json", "--settings", _ROOT / "conf" / "settings.toml"),
+        program=[str(submit)],
+        PYSPARK_PYTHON=sys.executable,
+    )
+    assert ended.returncode == 0, ended.stderr
+    facts = json.loads(ended.stdout)
+    assert (facts["group_count"], facts["partition_count"]) == (3, 19)
+    assert (tmp_path / "plan" / "assignment").is_dir()
+
+
+def test_the_local_defaults_are_those_of_the_file() -> None:
+    lines = (_ROOT / "conf" / "spark-local.conf").read_text().splitlines()
+    given = dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
+    expected = dict(LOCAL_DEFAULTS)
+    # The file cannot count cores.
+    assert expected.pop("spark.sql.shuffle.partitions") == str(2 * (os.cpu_count() or 1))
+    assert int(given.pop("spark.sql.shuffle.partitions")) > 0
+    assert given == expected

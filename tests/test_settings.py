@@ -1,0 +1,34 @@
+"""Settings: the shipped file holds every default; what is no setting is refused in one line."""
+
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import pytest
+
+from kassign_spark.errors import SettingsError
+from kassign_spark.settings import Settings, load_settings
+
+_FILE = Path(__file__).parents[1] / "conf" / "settings.toml"
+
+
+def test_the_shipped_file_holds_every_default() -> None:
+    assert load_settings(_FILE) == Settings()
+    text = _FILE.read_text()
+    for field in fields(Settings):
+        # None cannot be written in TOML: such a setting is there as a comment.
+        start = f"\n{field.name} = " if field.default is not None else f"\n# {field.name} = "
+        assert start in text
+
+
+def test_what_a_file_leaves_out_keeps_its_default(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("topics_per_task = 7\n")
+    assert asdict(load_settings(tmp_path / "s.toml")) == {
+        **asdict(Settings()),
+        "topics_per_task": 7,
+    }
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, "4", True])
+def test_values_out_of_range(value: object) -> None:
+    with pytest.raises(SettingsError, match=r"^setting topics_per_task: .* is not a whole number"):
+        Settings(topics_per_task=value)  # type: ignore[arg-type]

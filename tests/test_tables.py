@@ -1,0 +1,361 @@
+"""Snapshots in three formats; folders that appear whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import DataFrame, SparkSession
+
+from kassign_spark import assign
+from kassign_spark.errors import InputError, OutputError, SchemaError
+from kassign_spark.schemas import MEMBERS, OWNED, TOPICS
+from kassign_spark.tables import (
+    Snapshot,
+    empty_table,
+    new_folder,
+    read_snapshot,
+    read_table,
+    write_snapshot,
+    write_table,
+)
+from tests import builders
+from tests.builders import held
+
+_FORMATS = ("parquet", "csv", "json")
+_STRANGE = "quote\" comma, back\\slash ; 组😀 ' space "
+
+
+@pytest.fixture(scope="module")
+def snapshot(spark: SparkSession) -> Snapshot:
+    """Two clusters with a group of the same name, strange names, nulls beside empty lists."""
+    rows = [
+        {"cluster_id": "east", "member_id": "C0", "topics": ["t0", "t1"], "assignor": "range"},
+        {"cluster_id": "east", "member_id": _STRANGE, "topics": [], "assignor": "range"},
+        {"cluster_id": "west", "member_id": "C0", "topics": ["t1"], "assignor": "roundrobin"},
+        {"cluster_id": "west", "member_id": "line\nbreak", "topics": ["t1"], "rack_id": " a "},
+    ]
+    more = {"group_id": "g", "generation": 7, "member_seq": 0}
+    return Snapshot(
+        builders.members(spark, [{**more, "assignor": "roundrobin", **row} for row in rows]),
+        builders.topics(
+            spark,
+            [
+                {"cluster_id": "east", "topic": "t0", "num_partitions": 3},
+                {"cluster_id": "east", "topic": "t1", "num_partitions": 2},
+                {
+                    "cluster_id": "west",
+                    "topic": "t1",
+                    "num_partitions": 2,
+                    "replica_racks": [["a", 'b"'], []],
+                },
+            ],
+        ),
+        builders.owned(spark, held("C0: t1p0 t1p1", "g", cluster_id="west")),
+    )
+
+
+def _assert_same(found: Snapshot, expected: Snapshot) -> None:
+    for table, one, other in zip((MEMBERS, TOPICS, OWNED), found, expected, strict=True):
+        assert one is not None
+        assert other is not None
+        wide = {f"`{f}`": "bigint" for f in table.integers() if f in other.columns}
+        columns = [f"cast({c} as {wide[c]})" if c in wide else c for c in _quoted(other)]
+        assert_df_equality(
+            one.selectExpr(*columns),
+            other.selectExpr(*columns),
+            ignore_row_order=True,
+            ignore_nullable=True,
+        )
+
+
+def _quoted(frame: DataFrame) -> list[str]:
+    return [f"`{name}`" for name in frame.columns]
+
+
+@pytest.mark.parametrize("table_format", _FORMATS)
+def test_round_trip(
+    spark: SparkSession, snapshot: Snapshot, tmp_path: Path, table_format: str
+) -> None:
+    folder = tmp_path / "a [strange] {name}"
+    write_snapshot(snapshot, folder, table_format=table_format)
+    found = read_snapshot(folder, spark)
+    _assert_same(found, snapshot)
+    assert_df_equality(assign(*found), assign(*snapshot), ignore_row_order=True)
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("table_format", _FORMATS)
+@pytest.mark.parametrize("cluster_id", [True, False])
+def test_round_trip_of_empty_tables(
+    spark: SparkSession, tmp_path: Path, table_format: str, cluster_id: bool
+) -> None:
+    row = {"topic": "t0", "num_partitions": 1, **({"cluster_id": "east"} if cluster_id else {})}
+    empty = Snapshot(
+        empty_table(spark, MEMBERS, cluster_id=cluster_id),
+        builders.topics(spark, [row]),
+        empty_table(spark, OWNED, cluster_id=cluster_id),
+    )
+    write_snapshot(empty, tmp_path / "s", table_format=table_format)
+    found = read_snapshot(tmp_path / "s", spark)
+    assert assign(*found).collect() == []
+    assert ("cluster_id" in found.members.columns) is cluster_id
+
+
+def test_snapshots_by_hand(spark: SparkSession, tmp_path: Path) -> None:
+    """Files beside each other, with a byte order mark, blank lines, and no table owned."""
+    (tmp_path / "members.csv").write_text(
+        "\ufeffgroup_id,member_id,topics,assignor,note\n"
+        'g,C0,t0;t1,range,mine\ng,C1,"[""t0""]",range,\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "topics.jsonl").write_text(
+        '{"topic": "t0", "num_partitions": 2}\n\n{"num_partitions": 1, "topic": "t1"}\n'
+    )
+    found = read_snapshot(tmp_path, spark)
+    assert found.owned is None
+    expected = builders.assignment(spark, held("C0: t0p0 t1p0; C1: t0p1", "g"))
+    assert_df_equality(
+        assign(*found),
+        expected.select("group_id", "member_id", "topic", "partition"),
+        ignore_row_order=True,
+        ignore_nullable=True,
+    )
+
+
+_HEADER = "group_id,member_id,topic,partition\n"
+_RECORD = '{"group_id": "g", "member_id": "C0", "topic": "t0", "partition": 0}\n'
+_RECORDS = (
+    "is no JSON record of some of (cluster_id string, group_id string, member_id string, "
+    "topic string, partition int)"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("owned.csv", _HEADER + "g,C0,t0,x1\n", ", column partition: x1 is no int"),
+        ("owned.csv", _HEADER + "g,C0,t0,1.5\n", ", column partition: 1.5 is no int"),
+        (
+            "owned.csv",
+            _HEADER + "g,C0,t0,99999999999999999999\n",
+            ", column partition: 99999999999999999999 is no int",
+        ),
+        (
+            "owned.csv",
+            _HEADER + "g,C0,t0\n",
+            ": a line has not the 4 cells of the header: g,C0,t0",
+        ),
+        (
+            "owned.csv",
+            _HEADER + "g,C0,t0,0,more\n",
+            ": a line has not the 4 cells of the header: g,C0,t0,0,more",
+        ),
+        ("owned.json", _RECORD + "nonsense\n", f": nonsense {_RECORDS}"),
+        ("owned.json", f"[{_RECORD.strip()}]\n", f": [{_RECORD.strip()}] {_RECORDS}"),
+        ("owned.json", _RECORD[:-9] + "\n", f": {_RECORD[:-9]} {_RECORDS}"),
+        (
+            "owned.json",
+            '{"group_id": "g", "partition": "zero"}\n',
+            f': {{"group_id": "g", "partition": "zero"}} {_RECORDS}',
+        ),
+        (
+            "owned.json",
+            '{"group_id": "g", "partition": 1.5}\n',
+            f': {{"group_id": "g", "partition": 1.5}} {_RECORDS}',
+        ),
+    ],
+)
+def test_text_that_is_no_value(
+    spark: SparkSession, tmp_path: Path, name: str, text: str, expected: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as error:
+        read_table(spark, str(tmp_path), OWNED)
+    assert str(error.value) == f"table owned in {tmp_path}{expected}"
+
+
+@pytest.mark.parametrize("cell", ['"[""t0"""', '"[""t0"" x]"'])
+def test_lists_in_csv_that_are_none(spark: SparkSession, tmp_path: Path, cell: str) -> None:
+    (tmp_path / "members.csv").write_text(f"group_id,member_id,topics\ng,C0,{cell}\n")
+    with pytest.raises(InputError, match=r"column topics: \[.* is no array<string>$"):
+        read_table(spark, str(tmp_path), MEMBERS)
+
+
+def test_csv_files_with_different_headers(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "owned").mkdir()
+    (tmp_path / "owned" / "a.csv").write_text(_HEADER + "g,C0,t0,0\n")
+    (tmp_path / "owned" / "b.csv").write_text("member_id,group_id,topic,partition\nC0,g,t0,1\n")
+    with pytest.raises(InputError, match=r"^table owned in .*b\.csv\. \(CSV header does not"):
+        read_table(spark, str(tmp_path), OWNED)
+
+
+def test_names_of_columns_that_are_not_ours_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "members.json").write_text('{"group": "g", "member_id": "C0", "topics": []}\n')
+    (tmp_path / "topics.csv").write_text("topic,count\nt0,1\n")
+    found = read_snapshot(tmp_path, spark)
+    with pytest.raises(
+        SchemaError,
+        match=r"group_id \(string\) is missing, the columns are member_id, topics, group$",
+    ):
+        assign(*found)
+    with pytest.raises(SchemaError, match="the columns are topic, count"):
+        assign(builders.members(spark, []), found.topics)
+
+
+@pytest.mark.parametrize("length", [0, 20, -100])
+def test_truncated_parquet(
+    spark: SparkSession, snapshot: Snapshot, tmp_path: Path, length: int
+) -> None:
+    with new_folder(spark, str(tmp_path / "s")) as folder:
+        write_table(snapshot.members, folder, "members")
+    for file in (tmp_path / "s" / "members").glob("part-*"):
+        file.write_bytes(file.read_bytes()[:length])
+        (file.parent / f".{file.name}.crc").unlink()
+    with pytest.raises(InputError, match=r"^table members in .*: cannot be read: .*") as error:
+        read_table(spark, str(tmp_path / "s"), MEMBERS)
+    assert "\n" not in str(error.value)
+
+
+def test_missing_folders_and_tables(spark: SparkSession, tmp_path: Path) -> None:
+    def refused(path: Path) -> str:
+        with pytest.raises(InputError) as error:
+            read_snapshot(path, spark)
+        return str(error.value)
+
+    nowhere = tmp_path / "nowhere"
+    assert refused(nowhere) == f"folder {nowhere}: not found"
+    (tmp_path / "file").touch()
+    assert refused(tmp_path / "file") == f"folder {tmp_path / 'file'}: not found"
+    assert refused(tmp_path) == (
+        f"table members: not found in {tmp_path}; looked for members, members.parquet, "
+        "members.csv, members.json, members.jsonl"
+    )
+    (tmp_path / "members").mkdir()
+    assert refused(tmp_path) == (
+        f"table members in {tmp_path}: holds no file at all; needed are files of one of parquet, "
+        "csv, json, jsonl"
+    )
+    (tmp_path / "members" / "members.xlsx").touch()
+    assert "holds members.xlsx; needed are" in refused(tmp_path)
+    (tmp_path / "members.csv").touch()
+    assert f"table members: {tmp_path} has it more than once (members, members.csv)" == refused(
+        tmp_path
+    )
+    assert "Relative path in absolute URI" in refused(Path("nonsense:x"))
+
+
+def _one_row(spark: SparkSession) -> DataFrame:
+    return builders.topics(spark, {"t0": 1})
+
+
+def test_an_existing_folder_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with (
+        pytest.raises(OutputError, match=r"exists; name a new folder, or say --overwrite$"),
+        new_folder(spark, str(tmp_path)),
+    ):
+        raise AssertionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_ours_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "plan"
+    for name in ("topics", "owned"):
+        with new_folder(spark, str(target), overwrite=True) as folder:
+            write_table(_one_row(spark), folder, name, "json")
+    assert sorted(p.name for p in target.iterdir() if p.name[0] != ".") == [
+        "_kassign_spark",
+        "owned",
+    ]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize(
+    ("extra", "shown"),
+    [("notes.txt", "notes.txt"), (".git", ".git"), ("topics/notes.txt", "topics/notes.txt")],
+)
+def test_what_somebody_added_is_not_overwritten(
+    spark: SparkSession, tmp_path: Path, extra: str, shown: str
+) -> None:
+    target = tmp_path / "plan"
+    with new_folder(spark, str(target)) as folder:
+        write_table(_one_row(spark), folder, "topics")
+    (target / extra).write_text("precious")
+    with (
+        pytest.raises(OutputError, match=rf"did not write \({shown}\), so it is not overwritten"),
+        new_folder(spark, str(target), overwrite=True),
+    ):
+        raise AssertionError
+    assert (target / extra).read_text() == "precious"
+
+
+@pytest.mark.parametrize("names", [["members", "topics"], [], ["_kassign_spark.txt"]])
+def test_a_foreign_folder_is_never_overwritten(
+    spark: SparkSession, tmp_path: Path, names: list[str]
+) -> None:
+    """Also where its names are those of our tables: without our mark it is not ours."""
+    target = tmp_path / "plan"
+    target.mkdir()
+    for name in names:
+        (target / name).mkdir()
+    with (
+        pytest.raises(OutputError, match="so it is not overwritten; name another folder"),
+        new_folder(spark, str(target), overwrite=True),
+    ):
+        raise AssertionError
+    assert sorted(p.name for p in target.iterdir()) == sorted(names)
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_a_failure_leaves_nothing(spark: SparkSession, tmp_path: Path, overwrite: bool) -> None:
+    target = tmp_path / "some" / "where" / "plan"
+    with pytest.raises(KeyboardInterrupt), new_folder(spark, str(target), overwrite=overwrite):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_keeps_what_was_there(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "plan"
+    with new_folder(spark, str(target)) as folder:
+        write_table(_one_row(spark), folder, "topics")
+    before = sorted(target.rglob("*"))
+
+    def write_half() -> None:
+        with new_folder(spark, str(target), overwrite=True) as folder:
+            write_table(_one_row(spark), folder, "owned")
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        write_half()
+    assert sorted(target.rglob("*")) == before
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_another_run_took_the_folder(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "plan"
+
+    def write_late() -> None:
+        with new_folder(spark, str(target)) as folder:
+            write_table(_one_row(spark), folder, "topics")
+            target.mkdir()
+            (target / "theirs").touch()
+
+    with pytest.raises(OutputError, match="another run has written it meanwhile"):
+        write_late()
+    assert [p.name for p in target.iterdir()] == ["theirs"]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_places_that_cannot_be_written(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path, expected in (
+        (str(tmp_path / "file"), "exists"),
+        (str(tmp_path / "file" / "plan"), "not a directory"),
+        ("", "name of the folder is empty"),
+        ("/", "root of its file system"),
+        ("nonsense://x/y", "No FileSystem for scheme"),
+    ):
+        with (
+            pytest.raises(OutputError, match=f"^output.*{expected}"),
+            new_folder(spark, path),
+        ):
+            raise AssertionError
