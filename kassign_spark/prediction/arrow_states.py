@@ -37,7 +37,7 @@ def _predict_batches(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.Record
     for batch in batches:
         runs = _Runs([], [], [], [], [0], [0])
         outcomes = []
-        for state in _states(batch):
+        for state in states_of(batch):
             outcome = predict_group(state)
             runs.append(state, outcome)
             outcomes.append(outcome)
@@ -108,7 +108,8 @@ class _Runs(NamedTuple):
         return pa.ListArray.from_arrays(pa.array(self.group_ends, type=pa.int32()), structs)
 
 
-def _states(batch: "pa.RecordBatch") -> Iterator[GroupState]:
+def states_of(batch: "pa.RecordBatch") -> Iterator[GroupState]:
+    """Read rows that ``collect_states`` gave."""
     members, topics, claims = (_Column(batch, name) for name in ("members", "topics", "claims"))
     assignors = batch.column("assignor").to_pylist()
     for row, assignor in enumerate(assignors):

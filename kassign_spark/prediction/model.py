@@ -34,18 +34,24 @@ def predict_group(state: GroupState) -> Outcome:
     claims = lay_out(state)
     layout = claims.layout
     if state.assignor == "range":
-        return Outcome(OK, None, assign_range(state, layout), layout)
+        return Outcome(OK, None, assign_range(state, layout), {}, layout)
     try:
-        assigned, unsure = _assign_sticky(state, claims)
+        assigned, moving, unsure = _assign_sticky(state, claims)
     except Thrown as thrown:
-        return Outcome(THROWS, str(thrown), [], layout)
+        return Outcome(THROWS, str(thrown), [], {}, layout)
     except NeverEnds as never:
-        return Outcome(NEVER_ENDS, str(never), [], layout)
-    return Outcome(INEXACT if unsure else OK, unsure, assigned, layout)
+        return Outcome(NEVER_ENDS, str(never), [], {}, layout)
+    if state.assignor == "sticky":
+        moving = {}
+    for partition, member in moving.items():
+        assigned[member].remove(partition)
+    return Outcome(INEXACT if unsure else OK, unsure, assigned, moving, layout)
 
 
-def _assign_sticky(state: GroupState, claims: Claims) -> tuple[list[list[int]], str | None]:
-    """Give the partitions of each member, and why they may not be the client's."""
+def _assign_sticky(
+    state: GroupState, claims: Claims
+) -> tuple[list[list[int]], dict[int, int], str | None]:
+    """Give each member's partitions, those that change hands, and why this may not be so."""
     layout = claims.layout
     members = hash_map_order([java_hash(member_id) for member_id in state.member_ids])
     by_id = java_sorted(state.member_ids)
@@ -58,16 +64,12 @@ def _assign_sticky(state: GroupState, claims: Claims) -> tuple[list[list[int]], 
     by_order = believed.by_order
     if believed.is_homogeneous:
         constrained = assign_constrained(layout, believed, members, by_id, racks)
-        assigned, unsure = constrained.assigned, None
+        assigned, moving, unsure = constrained.assigned, constrained.moving, None
         by_order = by_order or constrained.by_order
-        moving = constrained.moving
     else:
         assigned, unsure = assign_general(state, claims, believed, members, by_id, racks)
-        moving = _moving(claims, assigned) if state.assignor == "cooperative-sticky" else {}
-    if state.assignor == "cooperative-sticky":
-        for partition, member in moving.items():
-            assigned[member].remove(partition)
-    return assigned, unsure or _unsure_of_order(state, members, by_order)
+        moving = _moving(claims, assigned)
+    return assigned, moving, unsure or _unsure_of_order(state, members, by_order)
 
 
 def _moving(claims: Claims, assigned: list[list[int]]) -> dict[int, int]:

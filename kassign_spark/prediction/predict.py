@@ -11,16 +11,15 @@ from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.eligibility.prepare import prepare
 from kassign_spark.errors import InputError
-from kassign_spark.inputs.checks import Inputs, conform_inputs
+from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.prediction.arrow_states import predict_states
 from kassign_spark.prediction.state import OK
-from kassign_spark.prediction.states import collect_states
+from kassign_spark.prediction.states import collect_states, with_racks
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
     GROUP_KEY,
-    TOPICS,
     Table,
     declare,
     has_cluster_id,
@@ -32,7 +31,7 @@ PREDICTED = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """The assignors of Kafka's Java client."""
 
 _VECTORISED = ("range", "roundrobin")
-_MODELLED = "model"
+MODELLED = "model"
 
 VERDICTS = Table(
     "verdicts",
@@ -101,8 +100,8 @@ def predict(
     eligible = prepare(inputs, known_assignors=known).eligible
     own_assignor = F.col("assignor") if assignor is None else F.lit(assignor)
     groups, counted = hold(
-        _route(eligible.members.withColumn("assignor", own_assignor)),
-        {name: F.count_if(F.col("route") == name) for name in (*_VECTORISED, _MODELLED)}
+        route_groups(eligible.members.withColumn("assignor", own_assignor)),
+        {name: F.count_if(F.col("route") == name) for name in (*_VECTORISED, MODELLED)}
         | {"groups": F.count("*"), "racks": F.count_if("has_racks")},
     )
     assigned, verdicts = [], []
@@ -112,10 +111,10 @@ def predict(
             chosen = _restrict(eligible, keys, counted[name] == counted["groups"])
             assigned.append(ASSIGNORS[name](chosen, Settings()))
             verdicts.append(_all_ok(keys))
-    if counted[_MODELLED]:
-        sized = _with_racks(eligible.topics, inputs, is_needed=counted["racks"] > 0)
+    if counted[MODELLED]:
+        sized = with_racks(eligible.topics, inputs.topics, is_needed=counted["racks"] > 0)
         states = collect_states(
-            groups.where(F.col("route") == _MODELLED), eligible.members, sized, eligible.owned
+            groups.where(F.col("route") == MODELLED), eligible.members, sized, eligible.owned
         )
         # Held: the two results are of one computation.
         predicted, _ = hold(predict_states(states), {"groups": F.count("*")})
@@ -124,7 +123,7 @@ def predict(
     return Prediction(_whole(assigned, ASSIGNMENT, members), _whole(verdicts, VERDICTS, members))
 
 
-def _route(members: DataFrame) -> DataFrame:
+def route_groups(members: DataFrame) -> DataFrame:
     """Say for each group how its answer is found: by a strategy's name, or by the model.
 
     Returns:
@@ -137,7 +136,7 @@ def _route(members: DataFrame) -> DataFrame:
     is_plain = (F.col("assignor") == "roundrobin") | (
         (F.col("assignor") == "range") & ~F.col("has_racks")
     )
-    return groups.withColumn("route", F.when(is_plain, F.col("assignor")).otherwise(_MODELLED))
+    return groups.withColumn("route", F.when(is_plain, F.col("assignor")).otherwise(MODELLED))
 
 
 def _restrict(eligible: Eligible, keys: DataFrame, is_all: bool) -> Eligible:
@@ -147,17 +146,6 @@ def _restrict(eligible: Eligible, keys: DataFrame, is_all: bool) -> Eligible:
         members=eligible.members.join(keys, on=list(GROUP_KEY), how="left_semi"),
         groups=eligible.groups.join(keys, on=list(GROUP_KEY), how="left_semi"),
     )
-
-
-def _with_racks(topics: DataFrame, inputs: Inputs, *, is_needed: bool) -> DataFrame:
-    """Add ``replica_racks`` to the sizes of the topics; null where it is not known."""
-    if not is_needed or "replica_racks" not in inputs.topics.columns:
-        racks_type = TOPICS.columns["replica_racks"].dataType
-        return topics.withColumn("replica_racks", F.lit(None).cast(racks_type))
-    racks = inputs.topics.groupBy(CLUSTER_ID, "topic").agg(
-        F.max("replica_racks").alias("replica_racks")
-    )
-    return topics.join(racks, on=[CLUSTER_ID, "topic"], how="left")
 
 
 def _all_ok(keys: DataFrame) -> DataFrame:

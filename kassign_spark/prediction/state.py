@@ -8,6 +8,8 @@ from typing import NamedTuple
 from kassign_spark.prediction.hash_order import java_sorted
 
 OK, THROWS, NEVER_ENDS, INEXACT = "ok", "throws", "never_ends", "inexact"
+NEVER_SETTLES = "never_settles"
+"""Of rounds that follow each other, not of one."""
 
 NO_GENERATION = -1
 
@@ -61,12 +63,15 @@ class Outcome(NamedTuple):
         verdict: ok, throws, never_ends or inexact.
         detail: why, where the verdict is not ok.
         assigned: ids of partitions by position of the member; empty where there is no answer.
+        withheld: partitions that `cooperative-sticky` holds back for a round, with the member that
+            is to have them.
         layout: what the ids stand for.
     """
 
     verdict: str
     detail: str | None
     assigned: list[list[int]]
+    withheld: dict[int, int]
     layout: "Layout"
 
 

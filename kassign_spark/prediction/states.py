@@ -4,7 +4,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.subscribers import spread
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, TOPICS
+
+_CLAIMS = "array<struct<member_id: string, topic: string, partition: bigint>>"
 
 
 def collect_states(
@@ -65,4 +67,16 @@ def collect_states(
     return states.join(of_owned, on=key, how="left")
 
 
-_CLAIMS = "array<struct<member_id: string, topic: string, partition: bigint>>"
+def with_racks(sizes: DataFrame, topics: DataFrame, *, is_needed: bool) -> DataFrame:
+    """Add ``replica_racks`` to the sizes of the topics; null where it is not known.
+
+    Args:
+        sizes: cluster_id string, topic string, num_partitions int; one row a topic.
+        topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
+        is_needed: False where no member has a rack.
+    """
+    if not is_needed or "replica_racks" not in topics.columns:
+        racks_type = TOPICS.columns["replica_racks"].dataType
+        return sizes.withColumn("replica_racks", F.lit(None).cast(racks_type))
+    racks = topics.groupBy(CLUSTER_ID, "topic").agg(F.max("replica_racks").alias("replica_racks"))
+    return sizes.join(racks, on=[CLUSTER_ID, "topic"], how="left")
