@@ -102,6 +102,10 @@ def test_rounds_give_the_same_assignment_with_flat_plans_and_nothing_left_in_the
     result = assign_general(eligible, IN_ROUNDS, rounds.append)
     assert _rows(result) == assigned
     assert result.rounds == len(rounds) > 40
+    in_flow = [done.measured for done in rounds if done.what != "components"]
+    assert in_flow[0]["open_components"] > len(GROUPS) / 2
+    assert in_flow[-1]["open_components"] < 10
+    assert all(measured["moves"] >= 0 for measured in in_flow)
 
     in_loops = plans["unfinished"]
     assert len(in_loops) == len(rounds)
