@@ -28,28 +28,23 @@ def name_partitions(solved: DataFrame, classes: Classes, claims: DataFrame | Non
     everything = F.sequence(F.lit(0), F.col("num_partitions") - 1)
     if claims is None:
         return _dealt(solved, classes.topics.select(*_TOPIC_KEY, everything.alias("free")), classes)
-    kept = _kept_by_topic(solved, claims)
-    taken = F.coalesce(F.col("kept.partition"), F.array().cast("array<int>"))
-    free = classes.topics.join(kept, on=list(_TOPIC_KEY), how="left").select(
-        *_TOPIC_KEY, F.array_except(everything, taken).alias("free")
+    kept = _kept(solved, claims)
+    taken = kept.groupBy(*_TOPIC_KEY).agg(F.collect_set("partition").alias("taken"))
+    not_taken = F.array_except(everything, F.coalesce("taken", F.array().cast("array<int>")))
+    free = classes.topics.join(taken, on=list(_TOPIC_KEY), how="left").select(
+        *_TOPIC_KEY, not_taken.alias("free")
     )
-    staying = kept.select(*_TOPIC_KEY, F.inline("kept")).select(*_ASSIGNED)
-    return staying.unionByName(_dealt(solved, free, classes))
+    return kept.select(*_ASSIGNED).unionByName(_dealt(solved, free, classes))
 
 
-def _kept_by_topic(solved: DataFrame, claims: DataFrame) -> DataFrame:
-    """What stays with its owner: kept array<struct<partition int, member_id string>> a topic.
-
-    One row a topic, because two branches of the plan go on from it, which then share its exchange.
-    """
+def _kept(solved: DataFrame, claims: DataFrame) -> DataFrame:
+    """What stays with its owner."""
     # Numbers first: rows are sorted by the first column as long as it tells them apart.
-    lowest = Window.partitionBy("member", "class", *GROUP_KEY).orderBy("partition", "topic")
+    owner = Window.partitionBy("member", "class", *GROUP_KEY)
     return (
         claims.join(solved.where("assigned > 0"), on=list(EDGE_KEY), how="inner")
-        .withColumn("place", F.row_number().over(lowest))
+        .withColumn("place", F.row_number().over(owner.orderBy("partition", "topic")))
         .where("place <= assigned")
-        .groupBy(*_TOPIC_KEY)
-        .agg(F.collect_list(F.struct("partition", "member_id")).alias("kept"))
     )
 
 
