@@ -116,6 +116,14 @@ def test_rounds_give_the_same_assignment_with_flat_plans_and_nothing_left_in_the
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 
+def test_names_are_the_same_wherever_they_are_given(
+    eligible: Eligible, assigned: list[Row]
+) -> None:
+    result = assign_general(eligible, Settings(max_partitions_per_task=20))
+    assert result.rounds == 0
+    assert _rows(result) == assigned
+
+
 def test_order_and_partitioning_of_the_input_do_not_matter(
     spark: SparkSession, assigned: list[Row]
 ) -> None:
