@@ -19,6 +19,8 @@ class Settings:
         max_edges_per_task: a group with more pairs of a topic class and a subscriber is not
             settled inside one task: its connected components are, and those that are themselves
             larger are settled in rounds over DataFrames. 0 forces rounds for all.
+        max_partitions_per_task: a group of more partitions is settled by its counts alone; its
+            partitions are named by DataFrame operations.
         max_rounds: rounds after which the general pass gives up, with an error.
         use_graphframes: whether connected components come from GraphFrames; left out, they do
             where it is there.
@@ -29,7 +31,8 @@ class Settings:
 
     topics_per_task: int = 32
     batches: int = 32
-    max_edges_per_task: int = 5_000_000
+    max_edges_per_task: int = 2_000_000
+    max_partitions_per_task: int = 2_000_000
     max_rounds: int = 1_000
     use_graphframes: bool | None = None
 
@@ -44,7 +47,13 @@ class Settings:
             )
 
 
-_LEAST = {"topics_per_task": 1, "batches": 1, "max_edges_per_task": 0, "max_rounds": 1}
+_LEAST = {
+    "topics_per_task": 1,
+    "batches": 1,
+    "max_edges_per_task": 0,
+    "max_partitions_per_task": 0,
+    "max_rounds": 1,
+}
 
 
 def load_settings(path: str | Path) -> Settings:

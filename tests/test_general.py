@@ -102,6 +102,10 @@ def test_rounds_give_the_same_assignment_with_flat_plans_and_nothing_left_in_the
     result = assign_general(eligible, IN_ROUNDS, rounds.append)
     assert _rows(result) == assigned
     assert result.rounds == len(rounds) > 40
+    in_flow = [done.measured for done in rounds if done.what != "components"]
+    assert in_flow[0]["open_components"] > len(GROUPS) / 2
+    assert in_flow[-1]["open_components"] < 10
+    assert all(measured["moves"] >= 0 for measured in in_flow)
 
     in_loops = plans["unfinished"]
     assert len(in_loops) == len(rounds)
@@ -110,6 +114,14 @@ def test_rounds_give_the_same_assignment_with_flat_plans_and_nothing_left_in_the
     early, late = in_loops[:20], in_loops[20:]
     assert max(late) <= max(early), "plans or size estimates grow with the rounds"
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
+def test_names_are_the_same_wherever_they_are_given(
+    eligible: Eligible, assigned: list[Row]
+) -> None:
+    result = assign_general(eligible, Settings(max_partitions_per_task=20))
+    assert result.rounds == 0
+    assert _rows(result) == assigned
 
 
 def test_order_and_partitioning_of_the_input_do_not_matter(

@@ -13,7 +13,13 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.general_arrays import settle_arrow
 from kassign_spark.assignors.general_naming import name_partitions
 from kassign_spark.assignors.general_rounds import settle_in_rounds
-from kassign_spark.eligibility.classes import EDGE_KEY, Classes, topic_classes
+from kassign_spark.assignors.general_tasks import assign_in_tasks
+from kassign_spark.eligibility.classes import (
+    EDGE_KEY,
+    Classes,
+    restrict_classes,
+    topic_classes,
+)
 from kassign_spark.eligibility.graph import (
     class_vertex,
     connected_components,
@@ -40,27 +46,53 @@ def assign_general(
 ) -> General:
     """Assign every partition: balance best, then moves fewest, then by names.
 
-    Runs jobs: all is settled but the names of partitions, which are left to the caller's action.
-    Rounds are needed only for groups beyond ``max_edges_per_task``.
+    Runs jobs; what fits single tasks is left to the caller's action, and so are names. Rounds are
+    needed only for groups beyond ``max_edges_per_task``.
 
     Args:
         eligible: groups of any subscriptions; ``owned`` has at most one owner a partition. What
             is owned but does not exist, or is not subscribed to, is left aside.
-        settings: ``batches``, ``max_edges_per_task``, ``max_rounds``, ``use_graphframes``.
+        settings: ``batches``, ``max_edges_per_task``, ``max_partitions_per_task``,
+            ``max_rounds``, ``use_graphframes``.
         on_round: called after every round over DataFrames, with what is unfinished.
 
     Raises:
         NotConvergedError: more rounds than ``max_rounds``.
     """
     classes = topic_classes(eligible)
-    claims = _claims(eligible.owned, classes)
+    budget = Budget(settings.max_rounds, on_round)
+    owned = eligible.owned
+    if owned is not None:
+        groups = eligible.groups.select(*GROUP_KEY)
+        owned = owned.join(groups, on=list(GROUP_KEY), how="left_semi")
+    if (
+        classes.most_edges <= settings.max_edges_per_task
+        and classes.most_partitions <= settings.max_partitions_per_task
+    ):
+        return General(assign_in_tasks(classes, owned, settings), budget.used)
+    fits = (F.col("group_edges") <= settings.max_edges_per_task) & (
+        F.col("group_partitions") <= settings.max_partitions_per_task
+    )
+    small, large = restrict_classes(classes, fits), restrict_classes(classes, ~fits)
+    in_parts = _assign_large(large, owned, settings, budget)
+    if owned is not None:
+        groups = small.edges.select(*GROUP_KEY).distinct()
+        owned = owned.join(groups, on=list(GROUP_KEY), how="left_semi")
+    in_tasks = assign_in_tasks(small, owned, settings)
+    return General(in_tasks.unionByName(in_parts), budget.used)
+
+
+def _assign_large(
+    classes: Classes, owned: DataFrame | None, settings: Settings, budget: Budget
+) -> DataFrame:
+    """Settle counts first, wherever they fit, and name partitions by DataFrame operations."""
+    claims = _claims(owned, classes)
     edges = _edges(classes, claims)
     fits = F.col("group_edges") <= settings.max_edges_per_task
     solved = _in_tasks(edges.where(fits), settings)
-    budget = Budget(settings.max_rounds, on_round)
-    if classes.largest > settings.max_edges_per_task:
+    if classes.most_edges > settings.max_edges_per_task:
         solved = solved.unionByName(_by_components(edges.where(~fits), settings, budget))
-    return General(name_partitions(settle(solved).frame, classes, claims), budget.used)
+    return name_partitions(settle(solved).frame, classes, claims)
 
 
 def _claims(owned: DataFrame | None, classes: Classes) -> DataFrame | None:
@@ -87,7 +119,7 @@ def _edges(classes: Classes, claims: DataFrame | None) -> DataFrame:
 
 
 def _in_tasks(edges: DataFrame, settings: Settings) -> DataFrame:
-    """Settle whole groups or components inside single tasks, many of them in each."""
+    """Settle counts of whole groups or components inside single tasks, many of them in each."""
     batch = F.pmod(F.xxhash64(*GROUP_KEY), F.lit(settings.batches))
     return (
         edges.select(*EDGE_KEY, "supply", "owned", batch.alias("batch"))

@@ -126,6 +126,7 @@ def _start(
     quota = (part_supply // np.bincount(part))[part]
     kept = np.clip(quota[member_of] - by_member.before(owned), 0, owned)
     unplaced = supply - by_class.sum(kept)
+    assert (unplaced >= 0).all(), "more partitions are owned than there are: one has two owners"
     load = by_member.sum(kept)
     return Flow(by_class, by_member, owned, kept, supply, turn, part, quota, unplaced, load)
 

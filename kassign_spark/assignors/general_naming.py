@@ -4,10 +4,11 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.classes import CLASS_KEY, EDGE_KEY, Classes
+from kassign_spark.eligibility.subscribers import spread
 from kassign_spark.schemas import GROUP_KEY
 
+_TOPIC_KEY = (*CLASS_KEY, "topic")
 _ASSIGNED = (*GROUP_KEY, "member_id", "topic", "partition")
-_TOPIC_KEY = (*GROUP_KEY, "topic")
 
 
 def name_partitions(solved: DataFrame, classes: Classes, claims: DataFrame | None) -> DataFrame:
@@ -26,83 +27,109 @@ def name_partitions(solved: DataFrame, classes: Classes, claims: DataFrame | Non
     """
     everything = F.sequence(F.lit(0), F.col("num_partitions") - 1)
     if claims is None:
-        free = classes.topics.select(*CLASS_KEY, "topic", everything.alias("free"))
-        return _dealt(solved, free, classes)
+        return _dealt(solved, classes.topics.select(*_TOPIC_KEY, everything.alias("free")), classes)
     kept = _kept(solved, claims)
     taken = kept.groupBy(*_TOPIC_KEY).agg(F.collect_set("partition").alias("taken"))
     not_taken = F.array_except(everything, F.coalesce("taken", F.array().cast("array<int>")))
     free = classes.topics.join(taken, on=list(_TOPIC_KEY), how="left").select(
-        *CLASS_KEY, "topic", not_taken.alias("free")
+        *_TOPIC_KEY, not_taken.alias("free")
     )
-    return kept.unionByName(_dealt(solved, free, classes))
+    return kept.select(*_ASSIGNED).unionByName(_dealt(solved, free, classes))
 
 
 def _kept(solved: DataFrame, claims: DataFrame) -> DataFrame:
     """What stays with its owner."""
     # Numbers first: rows are sorted by the first column as long as it tells them apart.
-    lowest = Window.partitionBy("member", "class", *GROUP_KEY).orderBy("partition", "topic")
+    owner = Window.partitionBy("member", "class", *GROUP_KEY)
     return (
         claims.join(solved.where("assigned > 0"), on=list(EDGE_KEY), how="inner")
-        .withColumn("place", F.row_number().over(lowest))
+        .withColumn("place", F.row_number().over(owner.orderBy("partition", "topic")))
         .where("place <= assigned")
-        .select(*_ASSIGNED)
     )
 
 
 def _dealt(solved: DataFrame, free: DataFrame, classes: Classes) -> DataFrame:
-    """What goes to those that lack some: partitions and places of a class meet by number."""
-    in_class = Window.partitionBy(*CLASS_KEY)
-    takers = (
-        solved.select(*EDGE_KEY, (F.col("assigned") - F.col("owned")).alias("lacks"))
-        .where("lacks > 0")
-        .withColumns(
-            {
-                "start": _sum_before(F.col("lacks"), in_class.orderBy("member")),
-                "taker_count": F.count("*").over(in_class),
-            }
-        )
+    """Deal each class's free partitions, topic by topic, to those that lack some.
+
+    They are dealt in turn, one to each that still lacks any. So between two sizes of what members
+    lack it is always the same members' turn, and who gets the partition of some rank is arithmetic
+    on the rank: no join of partitions with places.
+    """
+    lacking = solved.select(*EDGE_KEY, (F.col("assigned") - F.col("owned")).alias("lacks")).where(
+        "lacks > 0"
     )
-    places = takers.join(classes.members, on=[*GROUP_KEY, "member"], how="inner").select(
-        *CLASS_KEY,
-        "member_id",
-        F.explode(F.sequence("start", F.col("start") + F.col("lacks") - 1)).alias("place"),
+    # Who lacks most comes first: so those whose turn it is are always the first so many.
+    in_turn = F.sort_array(F.collect_list(F.struct(-F.col("lacks"), "member", "member_id")))
+    takers = (
+        lacking.join(classes.members, on=[*GROUP_KEY, "member"], how="inner")
+        .groupBy(*CLASS_KEY)
+        .agg(in_turn["member_id"].alias("takers"))
     )
     size = F.size("free").cast("bigint")
-    partitions = (
+    ranked = (
         free.where(size > 0)
-        .withColumns(
-            {
-                "start": _sum_before(size, in_class.orderBy("topic")),
-                "free_count": F.sum(size).over(in_class),
-            }
+        .withColumn("start", _sum_before(size, _in_class().orderBy("topic")))
+        .withColumn("end", F.col("start") + size)
+    )
+    # A piece of a topic's free partitions goes to the same takers. The optimizer may cut it before
+    # it drops the pieces that are none: so no length may be negative.
+    first = F.greatest("start", "first_turn")
+    length = F.greatest(F.least("end", "last_turn") - first, F.lit(0))
+    pieces = (
+        ranked.join(_turns(lacking), on=list(CLASS_KEY), how="inner")
+        .where("start < last_turn and first_turn < end")
+        .join(takers, on=list(CLASS_KEY), how="inner")
+        .select(
+            *_TOPIC_KEY,
+            "takers",
+            "taker_count",
+            ((first - F.col("first_turn")) % F.col("taker_count")).alias("whose_turn"),
+            F.slice("free", (first - F.col("start") + 1).cast("int"), length.cast("int")).alias(
+                "piece"
+            ),
         )
-        .join(takers.select(*CLASS_KEY, "taker_count").distinct(), on=list(CLASS_KEY), how="inner")
+    )
+    taker = (F.col("whose_turn") + F.col("place")) % F.col("taker_count")
+    return (
+        spread(pieces)
+        .select("*", F.posexplode("piece").alias("place", "partition"))
+        .select(
+            *GROUP_KEY,
+            F.col("takers")[taker.cast("int")].alias("member_id"),
+            "topic",
+            "partition",
+        )
+    )
+
+
+def _turns(lacking: DataFrame) -> DataFrame:
+    """Cut the ranks of a class's free partitions where the number of takers changes.
+
+    Returns:
+        CLASS_KEY, taker_count bigint, first_turn bigint, last_turn bigint (exclusive).
+    """
+    by_lacks = _in_class().orderBy("lacks")
+    to_the_most = by_lacks.rowsBetween(Window.currentRow, Window.unboundedFollowing)
+    rounds = F.col("lacks") - F.lag("lacks", 1, 0).over(by_lacks)
+    return (
+        lacking.groupBy(*CLASS_KEY, "lacks")
+        .agg(F.count("*").alias("members"))
+        .withColumns({"taker_count": F.sum("members").over(to_the_most), "rounds": rounds})
+        .withColumn("turns", F.col("rounds") * F.col("taker_count"))
+        .withColumn("first_turn", _sum_before(F.col("turns"), by_lacks))
         .select(
             *CLASS_KEY,
-            "topic",
-            "start",
-            "free_count",
             "taker_count",
-            F.posexplode("free").alias("place_in_topic", "partition"),
+            "first_turn",
+            (F.col("first_turn") + F.col("turns")).alias("last_turn"),
         )
-        .select(*CLASS_KEY, "topic", "partition", _place_in_turn().alias("place"))
     )
-    return partitions.join(places, on=[*CLASS_KEY, "place"], how="inner").select(*_ASSIGNED)
+
+
+def _in_class() -> WindowSpec:
+    return Window.partitionBy(*CLASS_KEY)
 
 
 def _sum_before(count: Column, window: WindowSpec) -> Column:
     before = F.sum(count).over(window.rowsBetween(Window.unboundedPreceding, -1))
     return F.coalesce(before, F.lit(0).cast("bigint"))
-
-
-def _place_in_turn() -> Column:
-    """Deal free partitions out in turn, to places that lie one taker's after another's.
-
-    Laid out in rows as long as there are takers, partitions are numbered down the columns.
-    """
-    rank = F.col("start") + F.col("place_in_topic")
-    takers, count = F.col("taker_count"), F.col("free_count")
-    column = rank % takers
-    full_rows = F.call_function("div", count, takers)
-    row = F.call_function("div", rank, takers)
-    return column * full_rows + F.least(column, count % takers) + row

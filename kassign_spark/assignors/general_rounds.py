@@ -82,8 +82,12 @@ def _sum(values: Column, window: WindowSpec) -> Column:
     return F.coalesce(F.sum(values).over(window), F.lit(0).cast("bigint"))
 
 
-def _moves() -> Column:
-    return F.sum(F.greatest(F.col("assigned") - F.col("owned"), F.lit(0)))
+def _progress() -> dict[str, Column]:
+    """What is told of a round, over the edges that are not settled: about how many components."""
+    return {
+        "moves": F.sum(F.greatest(F.col("assigned") - F.col("owned"), F.lit(0))),
+        "open_components": F.approx_count_distinct("part", 0.01),
+    }
 
 
 def _within(value: Column, upper: Column) -> Column:
@@ -147,7 +151,7 @@ def _run_distances(state: DataFrame, budget: Budget) -> tuple[DataFrame, dict[st
         F.count_if("is_nearer"),
         what="distances",
         budget=budget,
-        measures={"moves": _moves()},
+        measures=_progress(),
     )
     parts = swept.groupBy("part").agg(
         F.max((F.col("open") > 0) & (F.col("of_class") < UNREACHABLE)).alias("is_moving"),
@@ -193,7 +197,7 @@ def _run_pushes(swept: DataFrame, budget: Budget) -> DataFrame:
         F.count_if(F.col("offer") > 0),
         what="transfers",
         budget=budget,
-        measures={"moves": _moves()},
+        measures=_progress(),
     )
     return pushed.select(*_STATE)
 

@@ -6,7 +6,7 @@ beside the partitions: a group with equal subscriptions is one class, real group
 
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.groups import Eligible
@@ -26,14 +26,17 @@ class Classes(NamedTuple):
         members: cluster_id string, group_id string, member int, member_id string; all members,
             in MemberInfo order.
         edges: cluster_id string, group_id string, class int, member int (a subscriber),
-            supply bigint (partitions of the class), group_edges bigint (rows of the group).
-        largest: the greatest ``group_edges``; 0 without any.
+            supply bigint (partitions of the class), group_edges bigint (rows of the group),
+            group_partitions bigint (of all its classes).
+        most_edges: the greatest ``group_edges``; 0 without any.
+        most_partitions: the greatest ``group_partitions``; 0 without any.
     """
 
     topics: DataFrame
     members: DataFrame
     edges: DataFrame
-    largest: int
+    most_edges: int
+    most_partitions: int
 
 
 def topic_classes(eligible: Eligible) -> Classes:
@@ -44,7 +47,8 @@ def topic_classes(eligible: Eligible) -> Classes:
     """
     subscriptions = _subscriptions(eligible)
     classes, found = settle(
-        _classes(subscriptions, eligible.topics), {"largest": F.max("group_edges")}
+        _classes(subscriptions, eligible.topics),
+        {"edges": F.max("group_edges"), "partitions": F.max("group_partitions")},
     )
     members = eligible.groups.select(
         *GROUP_KEY, F.posexplode("members").alias("member", "member_id")
@@ -54,13 +58,31 @@ def topic_classes(eligible: Eligible) -> Classes:
     ).join(members, on=[*GROUP_KEY, "member_id"], how="inner")
     edges = (
         classes.select(
-            *CLASS_KEY, "supply", "group_edges", F.explode("subscriptions").alias("subscription")
+            *CLASS_KEY,
+            "supply",
+            "group_edges",
+            "group_partitions",
+            F.explode("subscriptions").alias("subscription"),
         )
         .join(subscribers, on=[*GROUP_KEY, "subscription"], how="inner")
-        .select(*EDGE_KEY, "supply", "group_edges")
+        .select(*EDGE_KEY, "supply", "group_edges", "group_partitions")
     )
     topics = classes.select(*CLASS_KEY, F.inline("topics"))
-    return Classes(topics, members, edges, found["largest"] or 0)
+    return Classes(topics, members, edges, found["edges"] or 0, found["partitions"] or 0)
+
+
+def restrict_classes(classes: Classes, condition: Column) -> Classes:
+    """Keep the groups that meet a condition over ``group_edges`` and ``group_partitions``.
+
+    The greatest sizes stay those of all.
+    """
+    edges = classes.edges.where(condition)
+    groups = edges.select(*GROUP_KEY).distinct()
+    return classes._replace(
+        topics=classes.topics.join(groups, on=list(GROUP_KEY), how="left_semi"),
+        members=classes.members.join(groups, on=list(GROUP_KEY), how="left_semi"),
+        edges=edges,
+    )
 
 
 def _subscriptions(eligible: Eligible) -> DataFrame:
@@ -105,5 +127,6 @@ def _classes(subscriptions: DataFrame, topics: DataFrame) -> DataFrame:
             "supply",
             F.col("subscriptions.subscription").alias("subscriptions"),
             F.sum(subscriber_count).over(in_group).alias("group_edges"),
+            F.sum("supply").over(in_group).alias("group_partitions"),
         )
     )
