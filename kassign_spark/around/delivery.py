@@ -1,0 +1,71 @@
+"""What each member gets of its group's assignment: its own part, as rows and as JSON."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.schemas import (
+    ASSIGNMENT,
+    GROUP_KEY,
+    MEMBERS,
+    check_same_clusters,
+    conform,
+    has_cluster_id,
+    restore_cluster_id,
+)
+
+
+def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFrame:
+    """Give each member's own part of an assignment, in the forms that consumers take.
+
+    The group's leader computes the whole; the coordinator sends each member its part alone, as
+    here. Topics are in name order (UTF-8), partitions ascending; a partition given twice to one
+    member is there once.
+
+    Args:
+        assignment: ``schemas.ASSIGNMENT``.
+        members: ``schemas.MEMBERS``, so that members that get nothing have a row; None: members
+            are those of the assignment.
+
+    Returns:
+        One row a member: cluster_id string (where the inputs have it), group_id string, member_id
+        string, partition_count int, partitions array<struct<topic string, partition int>>,
+        topic_partitions string: JSON for a wrapper of a consumer's ``assign()``,
+        ``[{"topic":"t0","partition":0},...]``; spark_assign string: JSON for the ``assign``
+        option of Spark's Kafka source, ``{"t0":[0,1],...}`` (which refuses an empty one).
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type, or only one table has cluster_id.
+    """
+    check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
+    member = [*GROUP_KEY, "member_id"]
+    by_topic = (
+        conform(assignment, ASSIGNMENT)
+        .groupBy(*member, "topic")
+        .agg(F.array_sort(F.collect_set(F.col("partition").cast("int"))).alias("numbers"))
+    )
+    delivered = by_topic.groupBy(*member).agg(
+        F.array_sort(F.collect_list(F.struct("topic", "numbers"))).alias("topics")
+    )
+    if members is not None:
+        known = conform(members, MEMBERS).select(*member).distinct()
+        nothing = F.array().cast("array<struct<topic:string,numbers:array<int>>>")
+        delivered = known.join(delivered, on=member, how="left").withColumn(
+            "topics", F.coalesce("topics", nothing)
+        )
+    partitions = F.flatten(
+        F.transform(
+            "topics",
+            lambda t: F.transform(
+                t["numbers"],
+                lambda number: F.struct(t["topic"].alias("topic"), number.alias("partition")),
+            ),
+        )
+    )
+    result = delivered.withColumn("partitions", partitions).select(
+        *member,
+        F.size("partitions").alias("partition_count"),
+        "partitions",
+        F.to_json("partitions").alias("topic_partitions"),
+        F.to_json(F.map_from_entries("topics")).alias("spark_assign"),
+    )
+    return restore_cluster_id(result, has_cluster_id(assignment))

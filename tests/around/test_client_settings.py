@@ -1,0 +1,255 @@
+"""Each rule passes and fails, by version; Kafka's own consumer is the oracle for the pinned one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from kassign_spark.around.client_settings import check_settings
+from kassign_spark.errors import SchemaError
+from tests.kafka.jars import KAFKA_VERSION
+
+SCHEMA = "client STRING, client_version STRING, setting STRING, value STRING"
+PACKAGE = "org.apache.kafka.clients.consumer."
+RANGE, ROUND_ROBIN = PACKAGE + "RangeAssignor", PACKAGE + "RoundRobinAssignor"
+STICKY, COOPERATIVE = PACKAGE + "StickyAssignor", PACKAGE + "CooperativeStickyAssignor"
+SESSION, HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
+POLL, RECORDS, REQUEST = "max.poll.interval.ms", "max.poll.records", "request.timeout.ms"
+STRATEGY, INSTANCE, GROUP = "partition.assignment.strategy", "group.instance.id", "group.id"
+PROTOCOL, REMOTE = "group.protocol", "group.remote.assignor"
+BROKER_SESSION = "group.consumer.session.timeout.ms"
+BROKER_HEARTBEAT = "group.consumer.heartbeat.interval.ms"
+
+Findings = dict[str, str]
+"""What is said of one client: severity by setting."""
+
+
+def findings(
+    spark: SparkSession, clients: Sequence[tuple[str, Mapping[str, str | None]]]
+) -> list[Findings]:
+    """Check many clients at once: each a version and its settings."""
+    rows: list[tuple[str, str, str | None, str | None]] = []
+    for i, (version, settings) in enumerate(clients):
+        rows += [(f"c{i}", version, None, None)]
+        rows += [(f"c{i}", version, name, value) for name, value in settings.items()]
+    got: list[Findings] = [{} for _ in clients]
+    for row in check_settings(spark.createDataFrame(rows, SCHEMA)).collect():
+        of_client = got[int(row.client[1:])]
+        said = of_client.get(row.setting)
+        assert said != row.severity, f"said twice: {row}"
+        of_client[row.setting] = "refused" if "refused" in (said, row.severity) else "advice"
+        assert row.detail
+    return got
+
+
+REFUSED, ADVICE = "refused", "advice"
+OLD, NEW = "0.10.2.1", "4.4.0"
+
+CASES: list[tuple[str, dict[str, str | None], Findings]] = [
+    # Defaults are at peace with one another.
+    *[(version, {}, {}) for version in ("0.9.0.1", OLD, "1.1.1", "2.8.2", "3.9.1", NEW)],
+    # Whole numbers.
+    *[(v, {SESSION: "abc"}, {SESSION: REFUSED}) for v in ("0.9.0.1", "2.8.2", NEW)],
+    *[(NEW, {SESSION: text}, {SESSION: REFUSED}) for text in ("", "6e3", "3000000000", "45000.0")],
+    *[(NEW, {SESSION: text}, {}) for text in (" 45000 ", "+45000", "2147483647"[:5])],
+    *[(v, {POLL: "0"}, {POLL: REFUSED}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {RECORDS: "0"}, {RECORDS: REFUSED}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {RECORDS: "1", POLL: "45000"}, {}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {REQUEST: "-1"}, {REQUEST: REFUSED}) for v in (OLD, "2.8.2", NEW)],
+    ("2.0.0", {REQUEST: "0"}, {}),
+    ("2.0.1", {HEARTBEAT: "-1"}, {}),
+    ("2.1.0", {HEARTBEAT: "-1"}, {HEARTBEAT: REFUSED}),
+    ("2.1.0", {HEARTBEAT: "0"}, {}),
+    ("0.9.0.1", {RECORDS: "0", POLL: "0"}, {RECORDS: ADVICE, POLL: ADVICE}),  # unknown to it
+    # Heartbeats in a session.
+    *[(v, {SESSION: "6000", HEARTBEAT: "2000"}, {}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {SESSION: "6000", HEARTBEAT: "2001"}, {HEARTBEAT: ADVICE}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {SESSION: "6000", HEARTBEAT: "5999"}, {HEARTBEAT: ADVICE}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {SESSION: "6000", HEARTBEAT: "6000"}, {HEARTBEAT: REFUSED}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {HEARTBEAT: "10000"}, {HEARTBEAT: REFUSED}) for v in (OLD, "2.8.2")],
+    ("3.0.0", {HEARTBEAT: "10000"}, {}),
+    ("3.0.0", {HEARTBEAT: "45000"}, {HEARTBEAT: REFUSED}),
+    ("0.10.0.1", {HEARTBEAT: "10000"}, {}),
+    ("0.10.1.0", {HEARTBEAT: "10000"}, {HEARTBEAT: REFUSED}),
+    ("3.9.1", {SESSION: "2000"}, {SESSION: REFUSED, HEARTBEAT: REFUSED}),
+    # The broker's limits of the session.
+    *[(v, {SESSION: "5999", HEARTBEAT: "1000"}, {SESSION: REFUSED}) for v in (OLD, "2.8.2", NEW)],
+    ("2.2.2", {SESSION: "300000"}, {}),
+    ("2.2.2", {SESSION: "300001"}, {SESSION: REFUSED, POLL: ADVICE}),
+    ("2.3.0", {SESSION: "300001", POLL: "300001"}, {}),
+    ("2.3.0", {SESSION: "1800000", POLL: "1800000"}, {}),
+    ("2.3.0", {SESSION: "1800001", POLL: "1800001"}, {SESSION: REFUSED}),
+    # The poll interval below the session is advice only.
+    *[(v, {POLL: "5000"}, {POLL: ADVICE}) for v in (OLD, "2.8.2", NEW)],
+    ("0.10.0.1", {POLL: "5000"}, {POLL: ADVICE}),  # unknown to it
+    # The request timeout had to exceed the session.
+    ("1.1.1", {REQUEST: "10000"}, {REQUEST: REFUSED}),
+    ("1.1.1", {REQUEST: "10001"}, {}),
+    ("1.1.1", {SESSION: "300000", REQUEST: "300000"}, {REQUEST: REFUSED}),
+    ("2.0.0", {REQUEST: "10000"}, {}),
+    # Static ids.
+    *[(v, {INSTANCE: "a.B_c-9"}, {}) for v in ("2.3.0", "2.8.2", NEW)],
+    *[(v, {INSTANCE: "x" * 249}, {}) for v in ("2.3.0", "2.8.2", NEW)],
+    *[
+        (v, {INSTANCE: bad}, {INSTANCE: REFUSED})
+        for v in ("2.3.0", "2.8.2", NEW)
+        for bad in ("", "a b", "é", "x" * 250, ".", "..", "a\n")
+    ],
+    ("2.2.0", {INSTANCE: "a b"}, {INSTANCE: ADVICE}),
+    # Group ids.
+    ("4.0.0", {GROUP: "g"}, {}),
+    *[("4.0.0", {GROUP: bad}, {GROUP: REFUSED}) for bad in ("", " ")],
+    *[("3.9.1", {GROUP: bad}, {GROUP: ADVICE}) for bad in ("", " ")],
+    # Assignor lists.
+    *[(v, {STRATEGY: RANGE}, {}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {STRATEGY: f"{ROUND_ROBIN} , {RANGE}"}, {}) for v in (OLD, "2.8.2", NEW)],
+    *[
+        (v, {STRATEGY: name}, {STRATEGY: REFUSED})
+        for v in (OLD, NEW)
+        for name in ("range", "sticky")
+    ],
+    *[(v, {STRATEGY: f"{RANGE},"}, {STRATEGY: REFUSED}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {STRATEGY: ""}, {}) for v in (OLD, "2.8.2", NEW)],
+    *[(v, {STRATEGY: f"{RANGE},{RANGE}"}, {}) for v in ("2.8.2", "3.0.2", "4.2.0", NEW)],
+    *[(v, {STRATEGY: f"{RANGE},{RANGE}"}, {STRATEGY: REFUSED}) for v in ("3.9.1", "4.1.0")],
+    ("0.10.2.1", {STRATEGY: STICKY}, {STRATEGY: REFUSED}),
+    ("0.11.0.0", {STRATEGY: STICKY}, {}),
+    ("2.3.1", {STRATEGY: COOPERATIVE}, {STRATEGY: REFUSED}),
+    ("2.4.0", {STRATEGY: COOPERATIVE}, {STRATEGY: ADVICE}),
+    ("3.0.0", {STRATEGY: COOPERATIVE}, {}),
+    ("3.0.0", {STRATEGY: f"{RANGE},{COOPERATIVE}"}, {STRATEGY: ADVICE}),
+    ("3.5.0", {STRATEGY: STICKY, "client.rack": "r1"}, {STRATEGY: ADVICE}),
+    ("3.7.0", {STRATEGY: STICKY, "client.rack": "r1"}, {STRATEGY: ADVICE}),
+    ("3.7.0", {STRATEGY: STICKY, "client.rack": ""}, {}),
+    ("3.7.1", {STRATEGY: STICKY, "client.rack": "r1"}, {}),
+    # The group protocol.
+    *[(v, {PROTOCOL: name}, {}) for v in ("3.7.0", NEW) for name in ("classic", "CONSUMER")],
+    *[(v, {PROTOCOL: "foo"}, {PROTOCOL: REFUSED}) for v in ("3.7.0", NEW)],
+    ("3.6.2", {PROTOCOL: "foo"}, {PROTOCOL: ADVICE}),
+    *[
+        (v, {PROTOCOL: "consumer", name: value}, {name: severity})
+        for v, severity in (("3.9.1", ADVICE), ("4.0.0", REFUSED), (NEW, REFUSED))
+        for name, value in ((SESSION, "45000"), (HEARTBEAT, "3000"), (STRATEGY, RANGE))
+    ],
+    (NEW, {PROTOCOL: "consumer", REMOTE: "uniform"}, {}),
+    *[(v, {REMOTE: "uniform"}, {REMOTE: REFUSED}) for v in ("3.7.0", NEW)],
+    (NEW, {REMOTE: "uniform", PROTOCOL: "classic"}, {REMOTE: REFUSED}),
+    ("3.6.2", {REMOTE: "uniform"}, {REMOTE: ADVICE}),
+    # A broker's settings for the new protocol.
+    (NEW, {BROKER_SESSION: "45000", BROKER_HEARTBEAT: "5000"}, {}),
+    (NEW, {BROKER_SESSION: "60000", BROKER_HEARTBEAT: "15000"}, {}),
+    (NEW, {BROKER_SESSION: "44999"}, {BROKER_SESSION: REFUSED}),
+    (NEW, {BROKER_HEARTBEAT: "15001"}, {BROKER_HEARTBEAT: REFUSED}),
+    # What has no rule, and what is not set.
+    (NEW, {"fetch.min.bytes": "x", SESSION: None}, {}),
+]
+
+
+def test_every_rule_by_version(spark: SparkSession) -> None:
+    got = findings(spark, [(version, settings) for version, settings, _ in CASES])
+    wrong = [
+        (version, settings, expected, found)
+        for (version, settings, expected), found in zip(CASES, got, strict=True)
+        if found != expected
+    ]
+    assert wrong == []
+
+
+def is_refused(spark: SparkSession, settings: Mapping[str, str | None]) -> bool:
+    """Whether the jar's own consumer refuses to start; it connects to nothing yet."""
+    deserializer = "org.apache.kafka.common.serialization.StringDeserializer"
+    properties = spark._jvm.java.util.Properties()
+    base = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "key.deserializer": deserializer,
+        "value.deserializer": deserializer,
+        GROUP: "g",
+    }
+    for name, value in {**base, **settings}.items():
+        if value is not None:
+            properties.setProperty(name, value)
+    try:
+        spark._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(properties).close()
+    except Py4JJavaError:
+        return True
+    return False
+
+
+def test_the_pinned_consumer_refuses_what_we_say_it_refuses(spark: SparkSession) -> None:
+    """The broker's refusals apart: a session timeout outside its limits, its own settings."""
+    settings = [s for _, s, _ in CASES if not {BROKER_SESSION, BROKER_HEARTBEAT} & set(s)]
+    settings = [s for i, s in enumerate(settings) if s not in settings[:i]]
+    ours = findings(spark, [(KAFKA_VERSION, s) for s in settings])
+    outcomes = set()
+    for given, found in zip(settings, ours, strict=True):
+        number = (given.get(SESSION) or "").strip()
+        by_broker = number in ("2000", "5999", "1800001")
+        expected = {s for s, severity in found.items() if severity == REFUSED}
+        if by_broker:
+            expected -= {SESSION}
+        assert is_refused(spark, given) == bool(expected), (given, found)
+        outcomes.add(bool(expected))
+    assert outcomes == {True, False}
+
+
+def rows_of(spark: SparkSession, *rows: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    got = check_settings(spark.createDataFrame(list(rows), SCHEMA))
+    assert got.columns == ["client", "setting", "value", "severity", "detail"]
+    return sorted((tuple(row) for row in got.collect()), key=str)
+
+
+def test_what_a_finding_says(spark: SparkSession) -> None:
+    """The value at fault is a default here: 3000 ms, which the client does not set."""
+    assert rows_of(spark, ("orders", "3.9.1", SESSION, "6000")) == [
+        (
+            "orders",
+            HEARTBEAT,
+            "3000",
+            ADVICE,
+            "fewer than three heartbeats in a session.timeout.ms of 6000; one that is lost may "
+            "cost the membership",
+        )
+    ]
+
+
+def test_a_static_id_belongs_to_one_client_of_a_group(spark: SparkSession) -> None:
+    clients = [("a", "g", "i"), ("b", "g", "i"), ("c", "g", "j"), ("d", "h", "i"), ("e", None, "i")]
+    rows = [(c, NEW, GROUP, g) for c, g, _ in clients] + [
+        (c, NEW, INSTANCE, i) for c, _, i in clients
+    ]
+    got = rows_of(spark, *rows)
+    assert [row[:4] for row in got] == [
+        ("a", INSTANCE, "i", REFUSED),
+        ("b", INSTANCE, "i", REFUSED),
+    ]
+    assert 'group "g" has 2 clients of this id' in got[0][4]
+
+
+def test_clients_that_cannot_be_checked_are_reported(spark: SparkSession) -> None:
+    got = rows_of(
+        spark,
+        ("a", "newest", SESSION, "1"),
+        ("b", None, SESSION, "1"),
+        ("c", "3.9.1", SESSION, "45000"),
+        ("c", "4.0.0", HEARTBEAT, "1000"),
+        ("d", NEW, SESSION, "45000"),
+        ("d", NEW, SESSION, "50000"),
+        ("d", NEW, SESSION, "45000"),
+        (None, NEW, SESSION, "1"),
+    )
+    assert [row[:4] for row in got if row[0]] == [
+        ("a", "client_version", "newest", REFUSED),
+        ("b", "client_version", "", REFUSED),
+        ("c", "client_version", "3.9.1, 4.0.0", REFUSED),
+        ("d", SESSION, "45000, 50000", REFUSED),
+    ]
+    assert {row[1] for row in got if row[0] is None} == {SESSION, HEARTBEAT}
+
+
+def test_missing_columns_are_named(spark: SparkSession) -> None:
+    with pytest.raises(SchemaError, match="table clients: column client_version"):
+        check_settings(
+            spark.createDataFrame([("a", "b", "c")], "client STRING, setting STRING, value STRING")
+        )
