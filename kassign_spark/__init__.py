@@ -1,5 +1,8 @@
 """Kafka consumer-group partition assignment for whole fleets, as Spark DataFrames."""
 
+from kassign_spark.around.client_settings import check_settings
+from kassign_spark.around.coordinators import coordinator_partition
+from kassign_spark.around.partitioner import partition_for_key
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import KassignError
@@ -8,6 +11,7 @@ from kassign_spark.measures.balance import balance
 from kassign_spark.measures.diff import diff
 from kassign_spark.measures.violations import violations
 from kassign_spark.pipeline import assign
+from kassign_spark.prediction.predict import predict
 from kassign_spark.rebalancing.listener import listener_calls
 from kassign_spark.rebalancing.steps import rebalance
 from kassign_spark.rebalancing.summary import summarize
@@ -23,8 +27,12 @@ __all__ = [
     "Snapshot",
     "assign",
     "balance",
+    "check_settings",
+    "coordinator_partition",
     "diff",
     "listener_calls",
+    "partition_for_key",
+    "predict",
     "read_snapshot",
     "rebalance",
     "summarize",
