@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.measures.certificate import certify
 from kassign_spark.measures.diff import diff
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -14,6 +15,8 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
+
+_STAYED = ("kept_count", "moved_count")
 
 
 def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None = None) -> DataFrame:
@@ -32,7 +35,10 @@ def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         kept_count bigint: partitions that stay with a member that had them, moved_count bigint:
         partitions that somebody else had, both null without ``owned``,
         subscription_type string: `homogeneous` where all members subscribe to the same topics,
-        else `heterogeneous`.
+        else `heterogeneous`, is_balance_optimal boolean: no assignment of these partitions has a
+        smaller sum_of_squares, is_optimal boolean: nor, at that balance, keeps more, least_moves
+        bigint: the fewest partitions that can change owner at the best balance. These three are
+        proven (``certificate``), and null where nothing is assigned.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -59,37 +65,41 @@ def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
             .alias("subscription_type"),
         )
     )
-    stayed = _stayed(assigned, owned) if owned is not None else None
-    if stayed is not None:
-        measured = measured.join(stayed, on=list(GROUP_KEY), how="left")
-    else:
-        nothing = F.lit(None).cast("bigint")
-        measured = measured.withColumns({"kept_count": nothing, "moved_count": nothing})
-    result = measured.select(
-        *GROUP_KEY,
-        "member_count",
-        "partition_count",
-        "min_assigned",
-        "max_assigned",
-        "mean_assigned",
-        "stddev_assigned",
-        "sum_of_squares",
-        "kept_count" if stayed is None else F.coalesce("kept_count", F.lit(0)).alias("kept_count"),
-        "moved_count"
-        if stayed is None
-        else F.coalesce("moved_count", F.lit(0)).alias("moved_count"),
-        "subscription_type",
+    before = None if owned is None else _owners(assigned, owned)
+    proven = certify(assigned, conform(members, MEMBERS), before).select(
+        *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves"
+    )
+    result = (
+        measured.join(_stayed(measured, before), on=list(GROUP_KEY), how="left")
+        .join(proven, on=list(GROUP_KEY), how="left")
+        .select(
+            *measured.columns[:-1],
+            *(F.col(name) for name in _STAYED)
+            if owned is None
+            else (F.coalesce(name, F.lit(0)).alias(name) for name in _STAYED),
+            "subscription_type",
+            *proven.columns[2:],
+        )
     )
     return restore_cluster_id(result, has_cluster_id(members))
 
 
-def _stayed(assigned: DataFrame, owned: DataFrame) -> DataFrame:
+def _owners(assigned: DataFrame, owned: DataFrame) -> DataFrame:
+    """One owner a partition: of several, the one that has it still; with change, as in ``diff``."""
     return (
         diff(conform(owned, OWNED), assigned)
+        .where(F.col("from_member").isNotNull())
         .withColumn("cluster_id", F.coalesce("cluster_id", F.lit("")))
-        .groupBy(*GROUP_KEY)
-        .agg(
-            F.count_if(F.col("change") == "kept").alias("kept_count"),
-            F.count_if(F.col("change") == "moved").alias("moved_count"),
-        )
+        .withColumnRenamed("from_member", "member_id")
+    )
+
+
+def _stayed(groups: DataFrame, owners: DataFrame | None) -> DataFrame:
+    """Count what stays and what moves; null where nothing is known of before."""
+    if owners is None:
+        unknown = F.lit(None).cast("bigint")
+        return groups.select(*GROUP_KEY, *(unknown.alias(name) for name in _STAYED))
+    return owners.groupBy(*GROUP_KEY).agg(
+        F.count_if(F.col("change") == "kept").alias("kept_count"),
+        F.count_if(F.col("change") == "moved").alias("moved_count"),
     )
