@@ -86,7 +86,7 @@ def _by_client(rows: DataFrame) -> DataFrame:
     clients = versions.join(
         settings, on=versions["client"].eqNullSafe(settings["client"]), how="inner"
     )
-    instance = Window.partitionBy(given(GROUP_ID), given(INSTANCE_ID))
+    instance = Window.partitionBy(trimmed(GROUP_ID), trimmed(INSTANCE_ID))
     return clients.select(
         versions["client"],
         "versions",

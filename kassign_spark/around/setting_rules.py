@@ -82,7 +82,7 @@ def given(setting: str) -> Column:
 
 
 def trimmed(setting: str) -> Column:
-    """The same without the blanks around it, as Java's ``String.trim`` leaves it."""
+    """The same as Kafka reads it: without blanks around it (Java's ``String.trim``)."""
     return F.regexp_replace(given(setting), r"^[\x00-\x20]+|[\x00-\x20]+\z", "")
 
 
@@ -162,7 +162,7 @@ def _timeout_rules() -> Iterator[Rule]:
 
 
 def _static_rules() -> Iterator[Rule]:
-    instance = given(INSTANCE_ID)
+    instance = trimmed(INSTANCE_ID)
     allowed = r"^[A-Za-z0-9._-]{1,249}\z"
     broken = ~instance.rlike(allowed) | instance.isin(".", "..")
     yield Rule(
@@ -177,7 +177,7 @@ def _static_rules() -> Iterator[Rule]:
         _since(_SINCE[INSTANCE_ID]) & (F.col("same_instance") > 1),
         F.format_string(
             'group "%s" has %d clients of this id: the broker fences all but the last to join',
-            given(GROUP_ID),
+            trimmed(GROUP_ID),
             F.col("same_instance"),
         ),
     )
@@ -238,7 +238,7 @@ def _assignor_rules() -> Iterator[Rule]:
             "while members are changed over"
         ),
     )
-    rack = F.trim(F.coalesce(given("client.rack"), F.lit("")))
+    rack = F.coalesce(trimmed("client.rack"), F.lit(""))
     yield Rule(
         STRATEGY,
         ADVICE,
@@ -257,7 +257,7 @@ def _assignor_rules() -> Iterator[Rule]:
 
 
 def _protocol_rules() -> Iterator[Rule]:
-    known = F.lower(given(PROTOCOL)).isin("classic", "consumer")
+    known = F.lower(trimmed(PROTOCOL)).isin("classic", "consumer")
     since = _since(_SINCE[PROTOCOL])
     yield Rule(PROTOCOL, REFUSED, since & ~known, F.lit("must be classic or consumer"))
     for setting in (SESSION, HEARTBEAT, STRATEGY):
@@ -338,5 +338,5 @@ def _since(version: str) -> Column:
 
 def _is_consumer_protocol() -> Column:
     """Whether the client uses KIP-848's protocol; before 3.7 there is no such setting."""
-    is_set = F.coalesce(F.lower(given(PROTOCOL)) == "consumer", F.lit(False))
+    is_set = F.coalesce(F.lower(trimmed(PROTOCOL)) == "consumer", F.lit(False))
     return _since(_SINCE[PROTOCOL]) & is_set

@@ -91,11 +91,12 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
     ("2.0.0", {REQUEST: "10000"}, {}),
     # Static ids.
     *[(v, {INSTANCE: "a.B_c-9"}, {}) for v in ("2.3.0", "2.8.2", NEW)],
+    *[(v, {INSTANCE: " a\n"}, {}) for v in ("2.3.0", "2.8.2", NEW)],  # Kafka trims it
     *[(v, {INSTANCE: "x" * 249}, {}) for v in ("2.3.0", "2.8.2", NEW)],
     *[
         (v, {INSTANCE: bad}, {INSTANCE: REFUSED})
         for v in ("2.3.0", "2.8.2", NEW)
-        for bad in ("", "a b", "é", "x" * 250, ".", "..", "a\n")
+        for bad in ("", "a b", "é", "x" * 250, ".", "..", "a\nb")
     ],
     ("2.2.0", {INSTANCE: "a b"}, {INSTANCE: ADVICE}),
     # Group ids.
@@ -143,7 +144,7 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
     (NEW, {BROKER_SESSION: "44999"}, {BROKER_SESSION: REFUSED}),
     (NEW, {BROKER_HEARTBEAT: "15001"}, {BROKER_HEARTBEAT: REFUSED}),
     # What has no rule, and what is not set.
-    (NEW, {"fetch.min.bytes": "x", SESSION: None}, {}),
+    (NEW, {"client.id": "x", SESSION: None}, {}),
 ]
 
 
@@ -215,7 +216,13 @@ def test_what_a_finding_says(spark: SparkSession) -> None:
 
 
 def test_a_static_id_belongs_to_one_client_of_a_group(spark: SparkSession) -> None:
-    clients = [("a", "g", "i"), ("b", "g", "i"), ("c", "g", "j"), ("d", "h", "i"), ("e", None, "i")]
+    clients = [
+        ("a", "g", "i"),
+        ("b", "g ", "i"),
+        ("c", "g", "j"),
+        ("d", "h", "i"),
+        ("e", None, "i"),
+    ]
     rows = [(c, NEW, GROUP, g) for c, g, _ in clients] + [
         (c, NEW, INSTANCE, i) for c, _, i in clients
     ]
