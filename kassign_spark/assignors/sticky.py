@@ -82,4 +82,5 @@ def _differing(eligible: Eligible, claims: Claims | None, settings: Settings) ->
 
 
 def _log_round(done: Round) -> None:
-    _log.info("general pass, round %d: %s, %s", done.number, done.what, done.measured)
+    measured = ", ".join(f"{name} {value}" for name, value in done.measured.items())
+    _log.info("general pass, round %d (%s): %s", done.number, done.what, measured)

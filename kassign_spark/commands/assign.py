@@ -17,6 +17,7 @@ from kassign_spark.commands.common import (
     new_parser,
     refuse_output_over_input,
 )
+from kassign_spark.commands.progress import rounds_counted
 from kassign_spark.display import cell, group_name, plural, printable, table, topic_ranges
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.holdings import holdings
@@ -83,6 +84,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
     )
+    parser.add_argument(
+        "--progress",
+        action="store_true",
+        help="show each round of the general pass: what moved, how much is open",
+    )
     add_show(parser, "print at most N groups, members of each, and topics of each member")
     parser.set_defaults(run=run)
 
@@ -106,8 +112,9 @@ def _plan(
     settings: Settings,
 ) -> Facts:
     members, topics, owned = snapshot
-    assignment = assign(members, topics, owned, assignor=args.assignor, settings=settings)
-    write_table(assignment, folder, "assignment", args.format)
+    with rounds_counted(shown=args.progress) as counter:
+        assignment = assign(members, topics, owned, assignor=args.assignor, settings=settings)
+        write_table(assignment, folder, "assignment", args.format)
     written = read_table(spark, folder, ASSIGNMENT)
     if not written.columns:  # JSON lines without a line tell no columns
         written = empty_table(spark, ASSIGNMENT, cluster_id=has_cluster_id(members))
@@ -133,6 +140,7 @@ def _plan(
         "partition_count": totals["partitions"],
         "violation_count": found.measured["count"],
         "violations": broken if found.measured["count"] else [],
+        "round_count": counter.rounds,
         "notes": _notes(members, topics),
         "groups_not_shown": totals["groups"] - len(worst),
         "balance": worst,
@@ -238,6 +246,7 @@ def _lines(facts: Facts) -> list[str]:
         plural(facts["member_count"], "member"),
         plural(facts["partition_count"], "partition"),
         plural(count, "violation") if count else "no violations",
+        *([plural(facts["round_count"], "round")] if facts["round_count"] else []),
     )
     lines = [", ".join(counts), *(f"note: {note}" for note in facts["notes"]), ""]
     if facts["balance"]:
