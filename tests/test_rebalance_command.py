@@ -35,7 +35,7 @@ def test_rounds_for_programs(
         {"round": 1, "retained": 1, "revoked": 1, "assigned": 0, "withheld": 1},
         {"round": 2, "retained": 1, "revoked": 0, "assigned": 1, "withheld": 0},
     ]
-    for table, count in (("steps", 8), ("listener", 8), ("summary", 2)):
+    for table, count in (("steps", 9), ("listener", 8), ("summary", 2)):
         assert spark.read.parquet(f"{output}/{table}").count() == count, table
 
 
