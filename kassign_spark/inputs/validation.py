@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.inputs.checks import Inputs, as_problems, conform_inputs, refusals
+from kassign_spark.inputs.hash_order import lost_orders
 from kassign_spark.inputs.rules import quoted
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id, restore_cluster_id
 
@@ -34,7 +35,8 @@ def validate(
         `topic_without_metadata`, `topic_without_partitions` (left out, as Kafka does),
         `topic_listed_twice` (counts once), `duplicate_group_instance_id` (a broker fences the
         older member), `owned_partition_missing` (dropped), `owner_not_in_group` (the member left),
-        `claimed_twice` (the highest generation wins, equal ones dispute).
+        `claimed_twice` (the highest generation wins, equal ones dispute),
+        `hash_order_not_reproduced` (which sticky members keep one partition more may differ).
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -45,6 +47,7 @@ def validate(
         refusals(inputs, assignors),
         *_of_subscriptions(inputs.members, sizes),
         _duplicate_instances(inputs.members),
+        lost_orders(inputs.members),
         *_of_owned(inputs, sizes),
     ]
     problems = reduce(DataFrame.unionByName, found).withColumn(

@@ -98,11 +98,19 @@ def _eager(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFr
 
 
 def _cooperative(eligible: Eligible, settings: Settings) -> DataFrame:
-    """Follow the rounds; the frame that converges holds all rounds so far, from 0: the start."""
-    budget = Budget(settings.max_rounds)
-    start = _owned_by_members(eligible).select(
+    """Follow the rounds; the frame that converges holds all rounds so far, from 0: the start.
+
+    Partitions of topics that a member has dropped are given up before it joins: nobody has to wait
+    for them, and no round follows because of them (``ConsumerCoordinator.onJoinPrepare``).
+    """
+    owned = _by_subscription(_owned_by_members(eligible), eligible.members)
+    if eligible.owned is not None:
+        claims = _by_subscription(eligible.owned, eligible.members).where("is_subscribed")
+        eligible = eligible._replace(owned=claims.drop("is_subscribed"))
+    start = owned.where("is_subscribed").select(
         *_in_round(F.lit(0), F.lit("retained")), F.lit(True).alias("is_open")
     )
+    budget = Budget(settings.max_rounds)
     rounds = converge(
         start,
         lambda rounds: _add_round(eligible, rounds, budget.used, settings),
@@ -110,7 +118,17 @@ def _cooperative(eligible: Eligible, settings: Settings) -> DataFrame:
         what="cooperative rebalance",
         budget=budget,
     )
-    return rounds.where("round > 0").drop("is_open")
+    dropped = owned.where(~F.col("is_subscribed")).select(*_in_round(F.lit(1), F.lit("revoked")))
+    return rounds.where("round > 0").drop("is_open").unionByName(dropped)
+
+
+def _by_subscription(owned: DataFrame, members: DataFrame) -> DataFrame:
+    """Tell what members own of topics that they subscribe to from the rest: is_subscribed."""
+    topics = members.select(*GROUP_KEY, "member_id", F.col("topics").alias("subscribed"))
+    is_subscribed = F.array_contains("subscribed", F.col("topic")).alias("is_subscribed")
+    return owned.join(topics, on=[*GROUP_KEY, "member_id"], how="inner").select(
+        *_OWNED_KEY, is_subscribed
+    )
 
 
 def _add_round(eligible: Eligible, rounds: DataFrame, last: int, settings: Settings) -> DataFrame:
@@ -154,14 +172,6 @@ def _reopen(eligible: Eligible, open_groups: DataFrame, generation: int) -> Elig
 
 def _round(eligible: Eligible, before: DataFrame, settings: Settings) -> DataFrame:
     """Compare what members own before a round with what it gives them: ``_OWNED_KEY``, action."""
-    # Partitions of topics that a member does not subscribe to any more are given up before it
-    # joins; nobody has to wait for them.
-    topics = eligible.members.select(*GROUP_KEY, "member_id", F.col("topics").alias("subscribed"))
-    if eligible.owned is not None:
-        claims = eligible.owned.join(topics, on=[*GROUP_KEY, "member_id"], how="inner").where(
-            F.array_contains("subscribed", F.col("topic"))
-        )
-        eligible = eligible._replace(owned=claims.drop("subscribed"))
     target = sticky_target(eligible, settings).withColumn(
         "partition", F.col("partition").cast("int")
     )

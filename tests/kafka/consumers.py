@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.kafka.oracle import new_java_object
 
-_CLASSES = {
+CLASSES = {
     "range": "RangeAssignor",
     "roundrobin": "RoundRobinAssignor",
     "sticky": "StickyAssignor",
@@ -70,7 +70,7 @@ class JavaConsumers:
         if assignors is not None:
             names = [assignors] if isinstance(assignors, str) else assignors
             package = "org.apache.kafka.clients.consumer."
-            config["partition.assignment.strategy"] = ",".join(package + _CLASSES[a] for a in names)
+            config["partition.assignment.strategy"] = ",".join(package + CLASSES[a] for a in names)
             config["heartbeat.interval.ms"] = "300"
         config |= {key.replace("_", "."): value for key, value in settings.items()}
         wanted = topics if isinstance(topics, str) else list(topics)

@@ -105,7 +105,7 @@ def test_summary(tables: Tables) -> None:
     assert found == [
         (2, 3, 1, 1, True),
         (1, 3, 1, 2, True),
-        (2, 1, 0, 1, True),
+        (1, 1, 0, 1, True),
         (1, 2, 0, 2, True),
     ]
 

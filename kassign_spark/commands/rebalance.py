@@ -1,0 +1,192 @@
+"""``kassign-spark rebalance``: what every group goes through, round by round."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    Rows,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.rebalancing.listener import listener_calls
+from kassign_spark.rebalancing.protocol import COOPERATIVE, EAGER
+from kassign_spark.rebalancing.steps import rebalance
+from kassign_spark.rebalancing.summary import summarize
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.session import open_session
+from kassign_spark.settings import Settings, load_settings
+from kassign_spark.tables import Snapshot, new_folder, read_snapshot, write_table
+
+_COLUMNS = {
+    "rounds": "rounds",
+    "partitions": "partition_count",
+    "moved": "moved_count",
+    "paused": "paused_count",
+    "settles": "settles",
+}
+ACTIONS = ("retained", "revoked", "assigned", "withheld")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "rebalance",
+        summary="follow the rebalance of every group, round by round",
+        description="Follow the rebalance of every group of a snapshot until nothing is withheld:\n"
+        "what each member keeps, gives up and receives, and what its rebalance listener is told.\n"
+        "Exits 0 when done, 1 when a group never settles, 2 on an error.",
+        example="kassign-spark rebalance examples/fleet --output build/rounds",
+    )
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_output(parser, "the tables steps, listener and summary", required=True)
+    parser.add_argument(
+        "--assignor",
+        choices=sorted(ASSIGNORS),
+        help="one assignor for all groups (default: each group's own)",
+    )
+    parser.add_argument(
+        "--protocol",
+        choices=(EAGER, COOPERATIVE),
+        help="one protocol for all groups (default: the assignor's own)",
+    )
+    parser.add_argument(
+        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
+    )
+    add_show(parser, "print at most N groups, and the rounds of each")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    settings = load_settings(args.settings) if args.settings else Settings()
+    with open_session(verbose=args.verbose) as spark, announced(f"rebalancing {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+            snapshot = read_snapshot(args.snapshot, spark)
+            facts = _follow(spark, snapshot, folder, args, settings)
+    return Outcome(1 if facts["unsettled_count"] else 0, facts, _lines(facts))
+
+
+def _follow(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    folder: str,
+    args: argparse.Namespace,
+    settings: Settings,
+) -> Facts:
+    members, topics, owned = snapshot
+    options = {"assignor": args.assignor, "protocol": args.protocol}
+    found = rebalance(members, topics, owned, **options, settings=settings)
+    steps = hold(found, {"count": F.count(F.lit(1))}).frame
+    write_table(steps, folder, "steps", args.format)
+    write_table(listener_calls(steps, members, **options), folder, "listener", args.format)
+    summary = hold(summarize(steps, owned), _totals())
+    write_table(summary.frame, folder, "summary", args.format)
+    worst = first_rows(summary.frame, [*_worst_first(), *GROUP_KEY], args.show)
+    totals = summary.measured
+    return {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "group_count": totals["groups"],
+        "partition_count": totals["partitions"],
+        "moved_count": totals["moved"],
+        "paused_count": totals["paused"],
+        "max_rounds": totals["rounds"],
+        "unsettled_count": totals["unsettled"],
+        "groups_not_shown": totals["groups"] - len(worst),
+        "groups": [
+            {**row, **rounds}
+            for row, rounds in zip(worst, _rounds(steps, worst, args.show), strict=True)
+        ],
+    }
+
+
+def _totals() -> dict[str, Column]:
+    def total(column: str) -> Column:
+        return F.coalesce(F.sum(column), F.lit(0))
+
+    return {
+        "groups": F.count(F.lit(1)),
+        "partitions": total("partition_count"),
+        "moved": total("moved_count"),
+        "paused": total("paused_count"),
+        "rounds": F.coalesce(F.max("rounds"), F.lit(0)),
+        "unsettled": F.count_if(~F.col("settles")),
+    }
+
+
+def _worst_first() -> list[Column]:
+    return [F.col("settles"), *(F.col(c).desc() for c in ("paused_count", "moved_count", "rounds"))]
+
+
+def _rounds(steps: DataFrame, shown: Rows, limit: int) -> list[Facts]:
+    """Count what happens in each round of the shown groups."""
+    if not shown:
+        return []
+    keys = [name for name in GROUP_KEY if name in steps.columns]
+    names = [tuple(row[name] or "" for name in keys) for row in shown]
+    wanted = steps.sparkSession.createDataFrame(names, ", ".join(f"{key} string" for key in keys))
+    keyed = steps.withColumns({key: F.coalesce(key, F.lit("")) for key in keys})
+    counted = (
+        keyed.join(F.broadcast(wanted), on=keys, how="left_semi")
+        .groupBy(*keys, "round")
+        .agg(*(F.count_if(F.col("action") == action).alias(action) for action in ACTIONS))
+        .orderBy(*keys, "round")
+    )
+    by_group: dict[tuple[str, ...], Rows] = {name: [] for name in names}
+    for row in counted.collect():
+        by_group[tuple(row[key] for key in keys)].append(
+            {name: row[name] for name in ("round", *ACTIONS)}
+        )
+    return [
+        {
+            "by_round": by_group[name][:limit],
+            "rounds_not_shown": max(0, len(by_group[name]) - limit),
+        }
+        for name in names
+    ]
+
+
+def _lines(facts: Facts) -> list[str]:
+    unsettled = facts["unsettled_count"]
+    counts = (
+        plural(facts["group_count"], "group"),
+        plural(facts["partition_count"], "partition"),
+        f"{facts['moved_count']:,} moved",
+        f"{facts['paused_count']:,} paused",
+        f"at most {plural(facts['max_rounds'], 'round')}",
+        *([f"{plural(unsettled, 'group')} never settling"] if unsettled else []),
+    )
+    lines = [", ".join(counts)]
+    if facts["groups"]:
+        rows = ([group_name(row), *map(row.get, _COLUMNS.values())] for row in facts["groups"])
+        lines += ["", *table(["group", *_COLUMNS], [_said(row) for row in rows])]
+    if facts["groups_not_shown"]:
+        lines.append(
+            f"{plural(facts['groups_not_shown'], 'more group')}, less disturbed, not shown "
+            f"(--show {facts['group_count']} shows all)"
+        )
+    for group in facts["groups"]:
+        per_round = ([row["round"], *(row[a] for a in ACTIONS)] for row in group["by_round"])
+        lines += ["", group_name(group), *table(["  round", *ACTIONS], per_round)]
+        if group["rounds_not_shown"]:
+            lines.append(f"  ... {plural(group['rounds_not_shown'], 'more round')}")
+    where = printable(facts["output"])
+    return [*lines, "", f"the rounds are in {where}: steps, listener, summary"]
+
+
+def _said(row: list[Any]) -> list[Any]:
+    return [("yes" if value else "never") if isinstance(value, bool) else value for value in row]

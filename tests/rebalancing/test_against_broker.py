@@ -1,0 +1,260 @@
+"""Every round that is predicted is what real consumers of the Java client are told and given.
+
+A member's id is known only after it has joined: so what is predicted from is the state before a
+change, with the members that were there after it, in the coordinator's order.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.protocol.admin import DescribeGroupsRequest
+from pyspark.sql import SparkSession
+
+from kassign_spark import assign
+from kassign_spark.inputs.live import ClusterTables, Frames, read_cluster, to_snapshot
+from kassign_spark.inputs.protocol import claims, decode_subscription
+from kassign_spark.rebalancing.listener import listener_calls
+from kassign_spark.rebalancing.steps import rebalance
+from tests.kafka.consumers import JavaConsumers, State, java_consumers
+from tests.kafka.secured import SecuredBroker
+from tests.kafka.topics import create_topics
+
+pytestmark = pytest.mark.broker
+
+_GROUPS = {
+    "rounds-cooperative": "cooperative-sticky",
+    "rounds-sticky": "sticky",
+    "rounds-range": "range",
+}
+_ALONE = "rounds-alone"
+_SIZES = {"rounds-a": 7, "rounds-b": 4}
+_GROWN = {"rounds-b": 9}
+_MEMBER_ID, _TOPICS, _GENERATION = 2, 5, 7
+
+Held = list[tuple[str, int]]
+
+
+class Change(NamedTuple):
+    """What the cluster and its consumers said before and after something happened to them."""
+
+    before: ClusterTables
+    after: ClusterTables
+    states_before: dict[str, State]
+    states: dict[str, State]
+    claims: dict[str, Held]
+    """By member of the sticky group: what its user data said when it joined."""
+
+
+class Predicted(NamedTuple):
+    """By change, group and member."""
+
+    rounds: dict[tuple[str, str], int]
+    held: dict[tuple[str, str, str], Held]
+    calls: dict[tuple[str, str, str], list[tuple[str, Held]]]
+
+
+class Fleet:
+    """The running groups, changed one after another."""
+
+    def __init__(self, address: str, consumers: JavaConsumers) -> None:
+        self._address = address
+        self._consumers = consumers
+        self._topics: dict[str, list[str]] = {}
+        self._sizes = dict(_SIZES)
+        self.changes: dict[str, Change] = {}
+
+    def start(self, group_id: str, number: int, assignor: str) -> None:
+        name = f"{group_id}-{number}"
+        self._topics[name] = list(_SIZES)
+        self._consumers.start(
+            name, group_id, self._topics[name], assignor, metadata_max_age_ms="500"
+        )
+
+    def stop(self, group_id: str, number: int) -> None:
+        name = f"{group_id}-{number}"
+        del self._topics[name]
+        self._consumers.stop(name)
+
+    def drop_topic(self, group_id: str, number: int, topic: str) -> None:
+        name = f"{group_id}-{number}"
+        self._topics[name].remove(topic)
+        self._consumers.subscribe(name, self._topics[name])
+
+    def grow(self) -> None:
+        admin = KafkaAdminClient(bootstrap_servers=self._address)
+        try:
+            admin.create_partitions(_GROWN)
+        finally:
+            admin.close()
+        self._sizes |= _GROWN
+
+    def settled(self) -> dict[str, State]:
+        """States once every group is in one generation and owns all its partitions."""
+
+        def accepted(states: dict[str, State]) -> bool:
+            wanted, held, generations = defaultdict(set), defaultdict(list), defaultdict(set)
+            for name, state in states.items():
+                generations[state.group_id].add(state.generation)
+                held[state.group_id] += state.assignment
+                wanted[state.group_id] |= {
+                    (topic, p) for topic in self._topics[name] for p in range(self._sizes[topic])
+                }
+            return (
+                states.keys() == self._topics.keys()
+                and all(state.member_id for state in states.values())
+                and all(len(of) == 1 for of in generations.values())
+                and all(sorted(held[group]) == sorted(wanted[group]) for group in wanted)
+            )
+
+        return self._consumers.wait_until(accepted)
+
+    def change(self, name: str, what: Callable[[], None]) -> None:
+        states_before, before = self.settled(), read_cluster(self._address)
+        what()
+        states = self.settled()
+        self.changes[name] = Change(
+            before, read_cluster(self._address), states_before, states, self._claims()
+        )
+
+    def _claims(self) -> dict[str, Held]:
+        admin = KafkaAdminClient(bootstrap_servers=self._address)
+        try:
+            (coordinator,) = {broker["broker_id"] for broker in admin.describe_cluster()["brokers"]}
+            request = DescribeGroupsRequest(
+                groups=["rounds-sticky"], include_authorized_operations=False
+            )
+            answer = admin._manager.run(admin._manager.send, request, coordinator)
+        finally:
+            admin.close()
+        return {
+            member.member_id: sorted(
+                claims(decode_subscription(member.member_metadata), "sticky").owned
+            )
+            for member in answer.groups[0].members
+        }
+
+
+@pytest.fixture(scope="module")
+def changes(spark: SparkSession, broker: SecuredBroker) -> Iterator[dict[str, Change]]:
+    create_topics(broker.bootstrap_server, _SIZES)
+
+    def on_all(act: Callable[..., None], number: int, *, named: bool = False) -> None:
+        for group_id, assignor in _GROUPS.items():
+            act(group_id, number, *((assignor,) if named else ()))
+
+    with java_consumers(spark, broker.bootstrap_server) as consumers:
+        fleet = Fleet(broker.bootstrap_server, consumers)
+        on_all(fleet.start, 1, named=True)
+        fleet.start(_ALONE, 1, "cooperative-sticky")
+        fleet.change("second joins", lambda: on_all(fleet.start, 2, named=True))
+        fleet.change("third joins", lambda: on_all(fleet.start, 3, named=True))
+        fleet.change("second leaves", lambda: on_all(fleet.stop, 2))
+        fleet.change("topic grows", fleet.grow)
+        fleet.change("topic dropped", lambda: fleet.drop_topic(_ALONE, 1, "rounds-b"))
+        yield fleet.changes
+
+
+@pytest.fixture(scope="module")
+def states_before(spark: SparkSession, changes: dict[str, Change]) -> Frames:
+    """All changes in one call: each is a cluster of its own."""
+    members, topics, owned = [], [], []
+    for name, change in changes.items():
+        generations = {m[_MEMBER_ID]: m[_GENERATION] for m in change.before.members}
+        for row in change.after.members:
+            was = generations.get(row[_MEMBER_ID])
+            members.append((name, *row[1:_GENERATION], was, *row[_GENERATION + 1 :]))
+        topics += [(name, *row[1:]) for row in change.after.topics]
+        owned += [(name, *row[1:]) for row in change.before.owned]
+    frames = to_snapshot(ClusterTables(members, topics, owned, []), spark)
+    return Frames(*(frame.where("cluster_id IS NOT NULL") for frame in frames))
+
+
+@pytest.fixture(scope="module")
+def predicted(states_before: Frames) -> Predicted:
+    ours = states_before.members.where("group_id LIKE 'rounds-%'")
+    steps = rebalance(ours, *states_before[1:]).persist()
+    found = Predicted(defaultdict(int), defaultdict(list), defaultdict(list))
+    rows = steps.collect()
+    for row in rows:
+        group = (row.cluster_id, row.group_id)
+        found.rounds[group] = max(found.rounds[group], row["round"])
+    for row in rows:
+        group = (row.cluster_id, row.group_id)
+        if row["round"] == found.rounds[group] and row.action in ("retained", "assigned"):
+            found.held[(*group, row.member_id)].append((row.topic, row.partition))
+    calls = listener_calls(steps, ours).orderBy("round", "call").collect()
+    for row in calls:
+        call = row.callback.removeprefix("onPartitions").lower()
+        partitions = [(p.topic, p.partition) for p in row.partitions]
+        found.calls[(row.cluster_id, row.group_id, row.member_id)].append((call, partitions))
+    steps.unpersist()
+    return found
+
+
+def _taking_part(changes: dict[str, Change]) -> Iterator[tuple[str, str, State, State | None]]:
+    """Change, consumer, its state then and before, of the groups in which something happened."""
+    for name, change in changes.items():
+        for consumer, state in change.states.items():
+            if (state.group_id == _ALONE) == (name == "topic dropped") or name == "topic grows":
+                yield name, consumer, state, change.states_before.get(consumer)
+
+
+def test_every_member_is_told_what_was_predicted(
+    changes: dict[str, Change], predicted: Predicted
+) -> None:
+    compared = 0
+    for name, consumer, state, before in _taking_part(changes):
+        told = state.events[len(before.events) if before else 0 :]
+        expected = predicted.calls[(name, state.group_id, state.member_id)]
+        assert told == expected, (name, consumer)
+        compared += len(told)
+    assert compared > 50
+
+
+def test_every_member_ends_with_what_was_predicted(
+    changes: dict[str, Change], predicted: Predicted
+) -> None:
+    for name, consumer, state, _ in _taking_part(changes):
+        held = predicted.held[(name, state.group_id, state.member_id)]
+        assert sorted(held) == state.assignment, (name, consumer)
+
+
+def test_there_are_as_many_rounds_as_generations(
+    changes: dict[str, Change], predicted: Predicted
+) -> None:
+    seen = set()
+    for name, _, state, before in _taking_part(changes):
+        if before is not None:
+            passed = state.generation - before.generation
+            assert passed == predicted.rounds[(name, state.group_id)], (name, state.group_id)
+            seen.add((state.group_id, passed))
+    assert {("rounds-cooperative", 2), ("rounds-cooperative", 1), ("rounds-sticky", 1)} <= seen
+
+
+def test_sticky_members_claim_what_a_snapshot_says_they_own(changes: dict[str, Change]) -> None:
+    """Their user data is older than the assignment that a snapshot holds; the next one agrees."""
+    for name, change in changes.items():
+        if name == "topic dropped":
+            continue
+        owned = defaultdict(list)
+        for _, group_id, member_id, topic, partition in change.before.owned:
+            if group_id == "rounds-sticky":
+                owned[member_id].append((topic, partition))
+        assert change.claims == {m: sorted(owned.get(m, [])) for m in change.claims}, name
+        assert any(change.claims.values())
+
+
+def test_assign_predicts_sticky_after_a_member_left(
+    states_before: Frames, changes: dict[str, Change]
+) -> None:
+    name = "second leaves"
+    members = states_before.members.where(f"group_id = 'rounds-sticky' AND cluster_id = '{name}'")
+    found = defaultdict(list)
+    for row in assign(members, *states_before[1:]).collect():
+        found[row.member_id].append((row.topic, row.partition))
+    states = changes[name].states.values()
+    given = {s.member_id: s.assignment for s in states if s.group_id == "rounds-sticky"}
+    assert {member: sorted(held) for member, held in found.items()} == given

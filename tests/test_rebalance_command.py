@@ -1,0 +1,60 @@
+"""``kassign-spark rebalance`` through ``cli.main``."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark import cli, write_snapshot
+from kassign_spark.tables import Snapshot
+from tests.kafka.oracle import Group, Member, to_tables
+
+_JOINS = [Member("c1", ["t"], [("t", 0), ("t", 1)], 4), Member("c2", ["t"])]
+_GROUPS = [Group({"t": 2}, _JOINS, "cooperative-sticky"), Group({"t": 2}, _JOINS, "range")]
+
+
+@pytest.fixture(scope="module")
+def snapshot(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("rebalance") / "snapshot")
+    write_snapshot(Snapshot(*to_tables(spark, _GROUPS)), path)
+    return path
+
+
+def test_rounds_for_programs(
+    spark: SparkSession, snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "rounds")
+    assert cli.main(["rebalance", snapshot, "--output", output, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["group_count"], facts["moved_count"], facts["paused_count"]) == (2, 2, 3)
+    assert (facts["max_rounds"], facts["unsettled_count"]) == (2, 0)
+    eager, cooperative = facts["groups"]
+    assert (eager["group_id"], eager["rounds"], eager["paused_count"]) == ("g1", 1, 2)
+    assert cooperative["by_round"] == [
+        {"round": 1, "retained": 1, "revoked": 1, "assigned": 0, "withheld": 1},
+        {"round": 2, "retained": 1, "revoked": 0, "assigned": 1, "withheld": 0},
+    ]
+    for table, count in (("steps", 9), ("listener", 8), ("summary", 2)):
+        assert spark.read.parquet(f"{output}/{table}").count() == count, table
+
+
+def test_rounds_for_people(
+    snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--assignor", "cooperative-sticky", "--show", "1", "--format", "csv"]
+    output = str(tmp_path / "rounds")
+    assert cli.main(["rebalance", snapshot, "--output", output, *options]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 groups, 4 partitions, 2 moved, 2 paused, at most 2 rounds"
+    assert "1 more group, less disturbed, not shown (--show 2 shows all)" in lines
+    assert "  ... 1 more round" in lines
+
+
+def test_refusals(snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = str(tmp_path / "rounds")
+    command = ["rebalance", snapshot, "--output", output]
+    assert cli.main([*command, "--assignor", "range", "--protocol", "cooperative"]) == 2
+    said = capsys.readouterr().err
+    assert "'range' does not know the cooperative protocol" in said
+    assert not Path(output).exists()
