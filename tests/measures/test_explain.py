@@ -1,0 +1,131 @@
+"""``explain`` finds the assignor that the real client was, and the stale claim that decided."""
+
+import random
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from kassign_spark.measures.explain import explain
+from tests.kafka import oracle
+from tests.kafka.oracle import ASSIGNORS, Group, Member
+from tests.random_states import random_states
+
+SEED = 20261128
+GROUPS = random_states(120, seed=SEED, assignors=ASSIGNORS, hostile_share=0.3)
+STALE = Group(
+    {"t": 2, "u": 2},
+    [
+        Member("a", ["t", "u"], [("t", 1), ("u", 1)], 5),
+        Member("b", ["t", "u"], [("u", 0)], 3),
+        Member("c", ["t", "u"], generation=5),
+    ],
+    "sticky",
+)
+WITH_STALE = {"a": [("t", 1), ("u", 1)], "b": [("u", 0)], "c": [("t", 0)]}
+WITHOUT_STALE = {"a": [("t", 1), ("u", 1)], "b": [("t", 0)], "c": [("u", 0)]}
+
+
+def test_random_assignments_of_the_real_client(spark: SparkSession) -> None:
+    """Half of them as they are, half with two partitions exchanged."""
+    rng = random.Random(SEED)
+    by_name = {name: oracle.assign(spark, GROUPS, assignor=name) for name in ASSIGNORS}
+    observed = []
+    for index, group in enumerate(GROUPS):
+        answer = oracle.as_sets(by_name[group.assignor][index])
+        observed.append(_exchanged(rng, answer) if index % 2 else answer)
+    found = _explained(spark, GROUPS, observed)
+    exact = other = 0
+    for index, (group, answer) in enumerate(zip(GROUPS, observed, strict=True)):
+        if isinstance(answer, str):
+            continue
+        row = found[oracle.group_id(index)]
+        differing = {
+            name: _differing(oracle.as_sets(by_name[name][index]), answer) for name in ASSIGNORS
+        }
+        fitting = {name for name, count in differing.items() if count == 0}
+        if fitting:
+            exact += 1
+            expected = {group.assignor} if group.assignor in fitting else fitting
+            assert row.assignor in expected, (index, group, row)
+            assert row.differing_count == 0
+            others = fitting - {row.assignor}
+            assert all(name in str(row.detail) for name in others), row
+        elif row.assignor is not None:
+            assert "without the stale claims of" in row.detail, row
+        else:
+            other += 1
+            answered = {n: c for n, c in differing.items() if c is not None}
+            nearest = row.detail.removeprefix("nearest is ").split(":")[0].split(" ")[0]
+            if differing[nearest] is not None:
+                assert row.differing_count == min(answered.values()) == differing[nearest], row
+    assert exact > 50
+    assert other > 20
+
+
+@pytest.mark.parametrize(
+    ("observed", "detail"),
+    [
+        (WITH_STALE, "because of the stale claims of b; cooperative-sticky would give the same"),
+        (WITHOUT_STALE, "without the stale claims of b"),
+    ],
+)
+def test_stale_claims(spark: SparkSession, observed: oracle.Assigned, detail: str) -> None:
+    fresh_b = Member("b", ["t", "u"], generation=3)
+    without_b = Group(STALE.topics, [STALE.members[0], fresh_b, STALE.members[2]], "sticky")
+    real = oracle.assign(spark, [STALE, without_b])
+    assert list(map(oracle.as_sets, real)) == [WITH_STALE, WITHOUT_STALE]
+    row = _explained(spark, [STALE], [observed])["g0"]
+    assert (row.assignor, row.differing_count, row.detail) == ("sticky", 0, detail)
+
+
+def test_what_nobody_would_do(spark: SparkSession) -> None:
+    group = Group({"t": 4}, [Member("a", ["t"]), Member("b", ["t"])], "range")
+    observed = {"a": [("t", 0), ("t", 1), ("t", 2)], "b": []}
+    row = _explained(spark, [group], [observed])["g0"]
+    assert (row.assignor, row.differing_count) == (None, 2)
+    assert row.detail == "nearest is range: t-2 is with a, not with b"
+
+
+def _explained(
+    spark: SparkSession, groups: list[Group], observed: list[oracle.Assigned | str]
+) -> dict[str, Row]:
+    rows = [
+        (f"c{index}", oracle.group_id(index), member, topic, partition)
+        for index, answer in enumerate(observed)
+        if isinstance(answer, dict)
+        for member, tps in answer.items()
+        for topic, partition in tps
+    ]
+    assignment = spark.createDataFrame(
+        rows, "cluster_id string, group_id string, member_id string, topic string, partition int"
+    )
+    found = explain(assignment, *oracle.to_tables(spark, groups)).collect()
+    assert len(found) == len(groups)
+    return {row.group_id: row for row in found}
+
+
+def _differing(answer: oracle.Assigned | str, other: oracle.Assigned) -> int | None:
+    """Partitions that are with other members; None where the answer is none."""
+    if isinstance(answer, str):
+        return None
+    here, there = _owners(answer), _owners(other)
+    return sum(here.get(tp) != there.get(tp) for tp in here.keys() | there.keys())
+
+
+def _owners(answer: oracle.Assigned) -> dict[tuple[str, int], list[str]]:
+    owners: dict[tuple[str, int], list[str]] = {}
+    for member in sorted(answer):
+        for tp in answer[member]:
+            owners.setdefault(tp, []).append(member)
+    return owners
+
+
+def _exchanged(rng: random.Random, answer: oracle.Assigned | str) -> oracle.Assigned | str:
+    if isinstance(answer, str) or sum(map(bool, answer.values())) < 2:
+        return answer
+    one, other = rng.sample(sorted(member for member, tps in answer.items() if tps), 2)
+    changed = {member: list(tps) for member, tps in answer.items()}
+    first, second = changed[one].pop(), changed[other].pop()
+    changed[one].append(second)
+    changed[other].append(first)
+    return changed
