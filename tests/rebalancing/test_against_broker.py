@@ -14,10 +14,11 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from pyspark.sql import SparkSession
 
 from kassign_spark import assign
-from kassign_spark.inputs.live import ClusterTables, Frames, read_cluster, to_snapshot
+from kassign_spark.inputs.live import ClusterTables, read_cluster, to_snapshot
 from kassign_spark.inputs.protocol import claims, decode_subscription
 from kassign_spark.rebalancing.listener import listener_calls
 from kassign_spark.rebalancing.steps import rebalance
+from kassign_spark.tables import Snapshot
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
@@ -158,7 +159,7 @@ def changes(spark: SparkSession, broker: SecuredBroker) -> Iterator[dict[str, Ch
 
 
 @pytest.fixture(scope="module")
-def states_before(spark: SparkSession, changes: dict[str, Change]) -> Frames:
+def states_before(spark: SparkSession, changes: dict[str, Change]) -> Snapshot:
     """All changes in one call: each is a cluster of its own."""
     members, topics, owned = [], [], []
     for name, change in changes.items():
@@ -169,11 +170,11 @@ def states_before(spark: SparkSession, changes: dict[str, Change]) -> Frames:
         topics += [(name, *row[1:]) for row in change.after.topics]
         owned += [(name, *row[1:]) for row in change.before.owned]
     frames = to_snapshot(ClusterTables(members, topics, owned, []), spark)
-    return Frames(*(frame.where("cluster_id IS NOT NULL") for frame in frames))
+    return Snapshot(*(frame.where("cluster_id IS NOT NULL") for frame in frames))
 
 
 @pytest.fixture(scope="module")
-def predicted(states_before: Frames) -> Predicted:
+def predicted(states_before: Snapshot) -> Predicted:
     ours = states_before.members.where("group_id LIKE 'rounds-%'")
     steps = rebalance(ours, *states_before[1:]).persist()
     found = Predicted(defaultdict(int), defaultdict(list), defaultdict(list))
@@ -248,7 +249,7 @@ def test_sticky_members_claim_what_a_snapshot_says_they_own(changes: dict[str, C
 
 
 def test_assign_predicts_sticky_after_a_member_left(
-    states_before: Frames, changes: dict[str, Change]
+    states_before: Snapshot, changes: dict[str, Change]
 ) -> None:
     name = "second leaves"
     members = states_before.members.where(f"group_id = 'rounds-sticky' AND cluster_id = '{name}'")
