@@ -9,6 +9,7 @@ from kassign_spark.errors import KassignError
 from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.diff import diff
+from kassign_spark.measures.explain import explain
 from kassign_spark.measures.violations import violations
 from kassign_spark.pipeline import assign
 from kassign_spark.prediction.predict import predict
@@ -30,6 +31,7 @@ __all__ = [
     "check_settings",
     "coordinator_partition",
     "diff",
+    "explain",
     "listener_calls",
     "partition_for_key",
     "predict",
