@@ -39,11 +39,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not args.verbose:
         # PySpark logs every error once more, as JSON.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+        # py4j logs a broken connection with its trace; with no handler at all Python prints it.
+        if not logging.getLogger().handlers:
+            logging.getLogger().addHandler(logging.NullHandler())
     try:
         outcome: Outcome = args.run(args)
     except KeyboardInterrupt:
         return _fail("interrupted; nothing was written", _INTERRUPTED)
     except Exception as error:
+        if _follows_interrupt(error):
+            return _fail("interrupted; nothing was written", _INTERRUPTED)
         if args.verbose:
             traceback.print_exc()
         return _fail(_explained(error), _ERROR)
@@ -67,6 +72,15 @@ def _parser() -> _Parser:
     for command in COMMANDS:
         command.add_parser(commands)
     return parser
+
+
+def _follows_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt came first: tidying up after it, the connection to Java is broken."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
 
 
 def _explained(error: Exception) -> str:

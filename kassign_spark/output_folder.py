@@ -3,6 +3,7 @@
 Everything is written beside its place under a hidden name, which is then renamed.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -52,10 +53,18 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
         done = True
     finally:
         if not done:
-            with suppress(Py4JError):
-                files.delete(writing, True)
-                for parent in missing:
-                    files.delete(parent, False)
+            # In a thread of its own, which has its own connection to Java: an interrupt leaves the
+            # one of this thread in the middle of an answer.
+            tidying = threading.Thread(target=_delete, args=(files, writing, missing))
+            tidying.start()
+            tidying.join()
+
+
+def _delete(files: Any, folder: Any, empty_parents: list[Any]) -> None:
+    with suppress(Py4JError):
+        files.delete(folder, True)
+        for parent in empty_parents:
+            files.delete(parent, False)
 
 
 def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:

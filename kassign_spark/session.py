@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -59,10 +61,27 @@ def open_session(*, verbose: bool = False) -> Iterator[SparkSession]:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         _start_java(_local_conf(verbose), verbose)
     session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
+    _cancel_jobs_on_interrupt(session.sparkContext)
     try:
         yield session
     finally:
         session.stop()
+
+
+def _cancel_jobs_on_interrupt(context: SparkContext) -> None:
+    """Take the place of PySpark's handler, which calls Java on a connection that is in use."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+
+    def cancel() -> None:
+        with suppress(Py4JError):  # already stopping
+            context.cancelAllJobs()
+
+    def interrupt(signal_number: int, frame: object) -> None:
+        threading.Thread(target=cancel, daemon=True).start()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
 
 
 def _local_conf(verbose: bool) -> SparkConf:

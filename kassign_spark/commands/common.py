@@ -1,6 +1,7 @@
 """What the commands share: options, what they give back, and a few rows of a frame to show."""
 
 import argparse
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -97,6 +98,9 @@ def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> R
 @contextmanager
 def announced(what: str) -> Iterator[None]:
     """Say on the error stream what is being done, when it takes long."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit makes one stream of both
+        yield
+        return
     timer = threading.Timer(_LONG_SECONDS, lambda: print(f"{what} ...", file=sys.stderr))
     timer.daemon = True
     timer.start()
