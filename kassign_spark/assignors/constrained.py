@@ -177,12 +177,15 @@ def _places(members: DataFrame) -> DataFrame:
         F.col("lap") <= F.col("laps"),
         F.filter("recipients", lambda r: r["missing"] >= F.col("lap")),
     ).otherwise(F.slice(_by_lap_filled(), F.lit(1), F.col("extras")))
-    return filled.select(
-        *GROUP_KEY, before.alias("first"), F.posexplode(takers).alias("offset", "taker")
-    ).select(
-        *GROUP_KEY,
-        (F.col("first") + F.col("offset")).alias("position"),
-        F.col("taker.member_id").alias("member_id"),
+    # In two steps: beside a generator, an expression is evaluated for every row that comes out.
+    return (
+        filled.select(*GROUP_KEY, before.alias("first"), takers.alias("takers"))
+        .select(*GROUP_KEY, "first", F.posexplode("takers").alias("offset", "taker"))
+        .select(
+            *GROUP_KEY,
+            (F.col("first") + F.col("offset")).alias("position"),
+            F.col("taker.member_id").alias("member_id"),
+        )
     )
 
 
