@@ -14,13 +14,14 @@ class Settings:
     Attributes:
         topics_per_task: a group of more topics is cut into pieces of so many, each expanded
             into partitions and written by a task of its own.
-        batches: small groups of the general pass are settled together, in so many batches, each
-            inside one task.
+        batches: small groups of the sticky assignors are settled together, in so many batches,
+            each inside one task.
         max_edges_per_task: a group with more pairs of a topic class and a subscriber is not
             settled inside one task: its connected components are, and those that are themselves
             larger are settled in rounds over DataFrames. 0 forces rounds for all.
-        max_partitions_per_task: a group of more partitions is settled by its counts alone; its
-            partitions are named by DataFrame operations.
+        max_partitions_per_task: a group of more partitions is assigned by DataFrame steps, never
+            inside one task; in the general pass it is settled by its counts, and its partitions
+            are named by such steps.
         max_rounds: rounds after which the general pass gives up, with an error.
         use_graphframes: whether connected components come from GraphFrames; left out, they do
             where it is there.
@@ -32,7 +33,7 @@ class Settings:
     topics_per_task: int = 32
     batches: int = 32
     max_edges_per_task: int = 2_000_000
-    max_partitions_per_task: int = 2_000_000
+    max_partitions_per_task: int = 500_000
     max_rounds: int = 1_000
     use_graphframes: bool | None = None
 

@@ -6,10 +6,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.constrained import assign_constrained
+from kassign_spark.assignors.constrained_tasks import assign_constrained_in_tasks
 from kassign_spark.assignors.general import assign_general
-from kassign_spark.eligibility.claims import Claims, claimed_partitions, read_claims
+from kassign_spark.eligibility.claims import (
+    Claims,
+    claimed_partitions,
+    number_topics,
+    read_claims,
+)
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.rounds import Round
+from kassign_spark.rounds import Round, hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
 
@@ -49,11 +55,45 @@ def sticky_target(eligible: Eligible, settings: Settings) -> DataFrame:
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: a cooperative rebalance
         withholds the partition for one round.
     """
-    claims = None if eligible.owned is None else read_claims(eligible, eligible.owned)
+    if eligible.owned is None:
+        return _in_steps(eligible, None, settings)
+    fits = F.col("is_homogeneous") & (F.col("partition_count") <= settings.max_partitions_per_task)
+    topics, count = hold(
+        number_topics(eligible), {"all": F.count("*"), "fitting": F.count_if(fits)}
+    )
+    if count["fitting"] == count["all"]:
+        return assign_constrained_in_tasks(topics, eligible, settings)
+    large_topics = topics.where(~fits)
+    large = _of_groups(eligible, large_topics)
+    target = _in_steps(large, read_claims(large, large_topics), settings)
+    if not count["fitting"]:
+        return target
+    fitting_topics = topics.where(fits)
+    return target.unionByName(
+        assign_constrained_in_tasks(fitting_topics, _of_groups(eligible, fitting_topics), settings)
+    )
+
+
+def _in_steps(eligible: Eligible, claims: Claims | None, settings: Settings) -> DataFrame:
+    """Assign groups of any size, by DataFrame steps for those that subscribe alike."""
     target = assign_constrained(eligible, claims, settings)
     if eligible.heterogeneous:
         target = target.unionByName(_differing(eligible, claims, settings))
     return target
+
+
+def _of_groups(eligible: Eligible, topics: DataFrame) -> Eligible:
+    """Keep the groups that have ``topics``."""
+    keys = topics.select(*GROUP_KEY).distinct()
+
+    def of_groups(frame: DataFrame) -> DataFrame:
+        return frame.join(keys, on=list(GROUP_KEY), how="left_semi")
+
+    return eligible._replace(
+        members=of_groups(eligible.members),
+        groups=of_groups(eligible.groups),
+        owned=None if eligible.owned is None else of_groups(eligible.owned),
+    )
 
 
 def _differing(eligible: Eligible, claims: Claims | None, settings: Settings) -> DataFrame:

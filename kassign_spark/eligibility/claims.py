@@ -59,18 +59,19 @@ def topic_number_of(claim: Column) -> Column:
     return claim.bitwiseAND(F.lit(2**32 - 1)).cast("int")
 
 
-def read_claims(eligible: Eligible, owned: DataFrame) -> Claims:
-    """Resolve ``owned`` to one owner a partition; runs jobs, and reads ``owned`` once.
+def read_claims(eligible: Eligible, topics: DataFrame) -> Claims:
+    """Resolve ``eligible.owned``, which must be there, to one owner a partition; runs jobs.
 
     Claims of members that left, and on partitions that do not exist, are dropped (``validate``
     reports them).
+
+    Args:
+        eligible: the groups.
+        topics: as ``number_topics`` gives it.
     """
-    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
-    numbered = subscribed_topics(eligible).withColumn(
-        "topic_number", F.row_number().over(in_order) - 1
-    )
-    subscribed, _ = hold(numbered, {"topics": F.count("*")})
-    existing = owned.join(subscribed, on=[*GROUP_KEY, "topic"], how="inner").where(
+    assert eligible.owned is not None
+    subscribed = topics.select(*GROUP_KEY, "topic", "num_partitions", "topic_number")
+    existing = eligible.owned.join(subscribed, on=[*GROUP_KEY, "topic"], how="inner").where(
         F.col("partition") < F.col("num_partitions")
     )
     claim = code(F.col("partition"), F.col("topic_number"))
@@ -107,23 +108,35 @@ def claimed_partitions(claims: Claims) -> DataFrame:
     )
 
 
-def subscribed_topics(eligible: Eligible) -> DataFrame:
+def number_topics(eligible: Eligible) -> DataFrame:
     """List the topics that somebody in a group subscribes to, as far as they exist.
 
     Returns:
-        cluster_id string, group_id string, topic string, num_partitions int; one row each.
+        cluster_id string, group_id string, topic string, num_partitions int,
+        is_homogeneous boolean: as in ``eligible.groups``,
+        topic_number int: 0-based, in Java's string order of the group's topics,
+        partition_count bigint: of all topics of the group; one row a group and topic.
     """
-    alike = eligible.groups.where("is_homogeneous").select(
-        *GROUP_KEY, F.explode("topics").alias("topic")
+    subscribed = eligible.groups.where("is_homogeneous").select(
+        *GROUP_KEY, F.explode("topics").alias("topic"), F.lit(True).alias("is_homogeneous")
     )
     if eligible.heterogeneous:
         differing = eligible.groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)
-        subscribed = eligible.members.join(differing, on=list(GROUP_KEY), how="left_semi").select(
+        of_members = eligible.members.join(differing, on=list(GROUP_KEY), how="left_semi").select(
             *GROUP_KEY, F.explode("topics").alias("topic")
         )
-        alike = alike.unionByName(subscribed.distinct())
-    return alike.join(eligible.topics, on=["cluster_id", "topic"], how="inner").select(
-        *GROUP_KEY, "topic", "num_partitions"
+        subscribed = subscribed.unionByName(
+            of_members.distinct().withColumn("is_homogeneous", F.lit(False))
+        )
+    group = Window.partitionBy(*GROUP_KEY)
+    in_order = group.orderBy(java_string_order(F.col("topic")))
+    return subscribed.join(eligible.topics, on=["cluster_id", "topic"], how="inner").select(
+        *GROUP_KEY,
+        "topic",
+        "num_partitions",
+        "is_homogeneous",
+        (F.row_number().over(in_order) - 1).alias("topic_number"),
+        F.sum("num_partitions").over(group).alias("partition_count"),
     )
 
 

@@ -7,13 +7,15 @@ from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark import assign
+from kassign_spark import Settings, assign
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
 from tests.kafka.worked_examples import EXAMPLES
 from tests.random_groups import random_member_ids, random_topics
 
 NAMES = ("sticky", "cooperative-sticky")
+IN_TASKS, IN_STEPS = Settings(batches=3), Settings(max_partitions_per_task=0)
+IN_BOTH = Settings(max_partitions_per_task=20)
 MEMBER_COUNTS = (1, 2, 3, 5, 8, 11, 12, 13, 24, 25, 48, 49)
 
 
@@ -78,9 +80,12 @@ def test_worked_examples(spark: SparkSession) -> None:
     assert assigned == [oracle.as_sets(example.expected) for example in examples]
 
 
-def test_random_groups_equal_the_client(spark: SparkSession, tables: oracle.Tables) -> None:
+@pytest.mark.parametrize("settings", [IN_TASKS, IN_STEPS, IN_BOTH])
+def test_random_groups_equal_the_client(
+    spark: SparkSession, tables: oracle.Tables, settings: Settings
+) -> None:
     answers = oracle.assign(spark, GROUPS)
-    assigned = oracle.from_table(assign(*tables), GROUPS)
+    assigned = oracle.from_table(assign(*tables, settings=settings), GROUPS)
     differing = [
         (index, group, answer, found)
         for index, (group, answer, found) in enumerate(zip(GROUPS, answers, assigned, strict=True))
@@ -99,10 +104,14 @@ def test_without_owned_all_is_handed_out(spark: SparkSession, tables: oracle.Tab
     assert assigned == [oracle.as_sets(answer) for answer in oracle.assign(spark, fresh)]
 
 
-def test_the_result_does_not_depend_on_how_the_input_lies(tables: oracle.Tables) -> None:
+@pytest.mark.parametrize("settings", [IN_TASKS, IN_STEPS])
+def test_the_result_does_not_depend_on_how_the_input_lies(
+    tables: oracle.Tables, settings: Settings
+) -> None:
     shuffled = assign(
         tables.members.repartition(7).orderBy(F.reverse("member_id")),
         tables.topics.repartition(3, "num_partitions"),
         tables.owned.repartition(5, "partition").orderBy(F.desc("member_id")),
+        settings=settings,
     )
-    assert_df_equality(assign(*tables), shuffled, ignore_row_order=True)
+    assert_df_equality(assign(*tables, settings=settings), shuffled, ignore_row_order=True)
