@@ -14,8 +14,8 @@ class Settings:
     Attributes:
         topics_per_task: a group of more topics is cut into pieces of so many, each expanded
             into partitions and written by a task of its own.
-        batches: small groups of the sticky assignors are settled together, in so many batches,
-            each inside one task.
+        batches: small groups of the sticky assignors are settled together, in so many batches or
+            more, each inside one task.
         max_edges_per_task: a group with more pairs of a topic class and a subscriber is not
             settled inside one task: its connected components are, and those that are themselves
             larger are settled in rounds over DataFrames. 0 forces rounds for all.
@@ -31,7 +31,7 @@ class Settings:
     """
 
     topics_per_task: int = 32
-    batches: int = 32
+    batches: int = 8
     max_edges_per_task: int = 2_000_000
     max_partitions_per_task: int = 500_000
     max_rounds: int = 1_000

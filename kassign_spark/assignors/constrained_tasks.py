@@ -32,12 +32,12 @@ _AFTER_ALL_LAPS = np.iinfo(np.int32).max
 def assign_constrained_in_tasks(
     topics: DataFrame, eligible: Eligible, settings: Settings
 ) -> DataFrame:
-    """Assign whole groups, many of them in each of ``batches`` tasks; runs no job.
+    """Assign whole groups, many of them in each task; runs no job.
 
     Args:
-        topics: what the groups to assign subscribe to, as ``claims.number_topics`` gives it.
+        topics: what the groups to assign subscribe to, as ``claims.subscribed_topics`` gives it.
         eligible: these groups; others do no harm. ``owned`` must be there.
-        settings: ``batches``.
+        settings: ``batches``, ``max_partitions_per_task``.
 
     Returns:
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: another member owns the
@@ -52,7 +52,7 @@ def assign_constrained_in_tasks(
         }
     )
     table = (
-        rows(topics, _TOPIC, class_="topic_number", topic="topic", number="num_partitions")
+        rows(topics, _TOPIC, topic="topic", number="num_partitions")
         .unionByName(
             rows(members, _MEMBER, member="member_seq", member_id="member_id", number="generation")
         )
@@ -64,21 +64,23 @@ def assign_constrained_in_tasks(
         "cluster_id string, group_id string, member_id string, topic string, partition int, "
         "is_moving boolean"
     )
-    return in_tasks(table, assign_arrow, assigned, settings.batches)
+    tasks = eligible.about_partitions // max(settings.max_partitions_per_task, 1)
+    return in_tasks(table, assign_arrow, assigned, max(settings.batches, tasks))
 
 
 def assign_arrow(table: pa.Table) -> pa.Table:
     """Assign all partitions of the groups whose topics are in the table."""
     cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
-    member_name, topic_name = names(table["member_id"], java_order=True), names(table["topic"])
+    member_name = names(table["member_id"], java_order=True)
+    topic_name = names(table["topic"], java_order=True)
     group = dense(cluster.code, group_name.code)
     group_count = int(group.max(initial=-1)) + 1
     kind, number = table["kind"].to_numpy(), table["number"].to_numpy()
-    topic_number, member_seq = table["class"].to_numpy(), table["member"].to_numpy()
+    member_seq = table["member"].to_numpy()
 
-    # Topics in the order of (group, topic number), members of (group, member id).
+    # Topics in the order of (group, topic), members of (group, member id).
     topics = np.flatnonzero(kind == _TOPIC)
-    topics = topics[np.lexsort((topic_number[topics], group[topics]))]
+    topics = topics[np.lexsort((topic_name.code[topics], group[topics]))]
     subscribed = np.zeros(group_count, bool)
     subscribed[group[topics]] = True
     members = np.flatnonzero((kind == _MEMBER) & subscribed[group])

@@ -2,7 +2,7 @@
 
 import logging
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.constrained import assign_constrained
@@ -11,8 +11,8 @@ from kassign_spark.assignors.general import assign_general
 from kassign_spark.eligibility.claims import (
     Claims,
     claimed_partitions,
-    number_topics,
     read_claims,
+    subscribed_topics,
 )
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.rounds import Round, hold
@@ -57,21 +57,20 @@ def sticky_target(eligible: Eligible, settings: Settings) -> DataFrame:
     """
     if eligible.owned is None:
         return _in_steps(eligible, None, settings)
-    fits = F.col("is_homogeneous") & (F.col("partition_count") <= settings.max_partitions_per_task)
-    topics, count = hold(
-        number_topics(eligible), {"all": F.count("*"), "fitting": F.count_if(fits)}
-    )
-    if count["fitting"] == count["all"]:
+    topics = subscribed_topics(eligible)
+    limit = settings.max_partitions_per_task
+    if not eligible.heterogeneous and eligible.most_partitions <= limit:
         return assign_constrained_in_tasks(topics, eligible, settings)
-    large_topics = topics.where(~fits)
-    large = _of_groups(eligible, large_topics)
-    target = _in_steps(large, read_claims(large, large_topics), settings)
+    size = F.sum("num_partitions").over(Window.partitionBy(*GROUP_KEY))
+    fits = F.col("is_homogeneous") & (size <= limit)
+    topics, count = hold(topics.withColumn("fits", fits), {"fitting": F.count_if(F.col("fits"))})
+    fitting_topics, other_topics = topics.where("fits"), topics.where(~F.col("fits"))
+    others = _of_groups(eligible, other_topics)
+    target = _in_steps(others, read_claims(others, other_topics), settings)
     if not count["fitting"]:
         return target
-    fitting_topics = topics.where(fits)
-    return target.unionByName(
-        assign_constrained_in_tasks(fitting_topics, _of_groups(eligible, fitting_topics), settings)
-    )
+    fitting = _of_groups(eligible, fitting_topics)
+    return target.unionByName(assign_constrained_in_tasks(fitting_topics, fitting, settings))
 
 
 def _in_steps(eligible: Eligible, claims: Claims | None, settings: Settings) -> DataFrame:

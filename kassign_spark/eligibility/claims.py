@@ -67,10 +67,14 @@ def read_claims(eligible: Eligible, topics: DataFrame) -> Claims:
 
     Args:
         eligible: the groups.
-        topics: as ``number_topics`` gives it.
+        topics: of these groups, as ``subscribed_topics`` gives it.
     """
     assert eligible.owned is not None
-    subscribed = topics.select(*GROUP_KEY, "topic", "num_partitions", "topic_number")
+    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
+    numbered = topics.select(
+        *GROUP_KEY, "topic", "num_partitions", (F.row_number().over(in_order) - 1)
+    ).toDF(*GROUP_KEY, "topic", "num_partitions", "topic_number")
+    subscribed, _ = hold(numbered, {"topics": F.count("*")})
     existing = eligible.owned.join(subscribed, on=[*GROUP_KEY, "topic"], how="inner").where(
         F.col("partition") < F.col("num_partitions")
     )
@@ -108,14 +112,12 @@ def claimed_partitions(claims: Claims) -> DataFrame:
     )
 
 
-def number_topics(eligible: Eligible) -> DataFrame:
+def subscribed_topics(eligible: Eligible) -> DataFrame:
     """List the topics that somebody in a group subscribes to, as far as they exist.
 
     Returns:
         cluster_id string, group_id string, topic string, num_partitions int,
-        is_homogeneous boolean: as in ``eligible.groups``,
-        topic_number int: 0-based, in Java's string order of the group's topics,
-        partition_count bigint: of all topics of the group; one row a group and topic.
+        is_homogeneous boolean: as in ``eligible.groups``; one row a group and topic.
     """
     subscribed = eligible.groups.where("is_homogeneous").select(
         *GROUP_KEY, F.explode("topics").alias("topic"), F.lit(True).alias("is_homogeneous")
@@ -128,15 +130,8 @@ def number_topics(eligible: Eligible) -> DataFrame:
         subscribed = subscribed.unionByName(
             of_members.distinct().withColumn("is_homogeneous", F.lit(False))
         )
-    group = Window.partitionBy(*GROUP_KEY)
-    in_order = group.orderBy(java_string_order(F.col("topic")))
     return subscribed.join(eligible.topics, on=["cluster_id", "topic"], how="inner").select(
-        *GROUP_KEY,
-        "topic",
-        "num_partitions",
-        "is_homogeneous",
-        (F.row_number().over(in_order) - 1).alias("topic_number"),
-        F.sum("num_partitions").over(group).alias("partition_count"),
+        *GROUP_KEY, "topic", "num_partitions", "is_homogeneous"
     )
 
 

@@ -23,6 +23,8 @@ class Eligible(NamedTuple):
         owned: ``schemas.OWNED``, or None where the caller gave none.
         groups: as ``fold_groups`` gives it.
         heterogeneous: whether members of some group subscribe to different topics.
+        most_partitions: no group whose members subscribe alike has more.
+        about_partitions: of all such groups together, estimated from the topics' mean size.
     """
 
     members: DataFrame
@@ -30,6 +32,8 @@ class Eligible(NamedTuple):
     owned: DataFrame | None
     groups: DataFrame
     heterogeneous: bool
+    most_partitions: int
+    about_partitions: int
 
 
 def member_order() -> tuple[Column, Column, Column]:

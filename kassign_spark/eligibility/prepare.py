@@ -44,26 +44,41 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
             ),
             "assignors": F.collect_set("assignor"),
             "heterogeneous": F.count_if(~F.col("is_homogeneous")),
+            "most_topics": F.max(F.size("topics")),
+            "all_topics": F.sum(F.size("topics")),
         },
     )
     topics, of_topics = hold(
         fold_topics(inputs.topics, bad_row=any_broken(rules_of_topics(inputs.topics))),
-        {"bad": F.count_if((F.col("bad_rows") > 0) | F.col("is_inconsistent"))},
+        {
+            "bad": F.count_if((F.col("bad_rows") > 0) | F.col("is_inconsistent")),
+            "most": F.max("num_partitions"),
+            "mean": F.avg("num_partitions"),
+        },
     )
     assignors = sorted(of_groups["assignors"] or [])
     unknown = known_assignors is not None and not set(assignors) <= set(known_assignors)
     if of_groups["bad"] or of_topics["bad"] or unknown or _has_bad_rows(inputs.owned):
         refuse(inputs, known_assignors)
-    if of_groups["heterogeneous"]:
-        groups, of_groups = hold(
+    heterogeneous = of_groups["heterogeneous"]
+    if heterogeneous:
+        groups, compared = hold(
             _compare_as_sets(groups, inputs.members),
             {"heterogeneous": F.count_if(~F.col("is_homogeneous"))},
         )
+        heterogeneous = compared["heterogeneous"]
     assignable = topics.where("num_partitions > 0").select(
         "cluster_id", "topic", F.col("num_partitions").cast("int").alias("num_partitions")
     )
-    heterogeneous = bool(of_groups["heterogeneous"])
-    eligible = Eligible(inputs.members, assignable, inputs.owned, groups, heterogeneous)
+    eligible = Eligible(
+        inputs.members,
+        assignable,
+        inputs.owned,
+        groups,
+        heterogeneous=bool(heterogeneous),
+        most_partitions=(of_groups["most_topics"] or 0) * (of_topics["most"] or 0),
+        about_partitions=int((of_groups["all_topics"] or 0) * (of_topics["mean"] or 0)),
+    )
     return Prepared(eligible, assignors)
 
 
