@@ -33,7 +33,7 @@ class Settings:
     topics_per_task: int = 32
     batches: int = 8
     max_edges_per_task: int = 2_000_000
-    max_partitions_per_task: int = 500_000
+    max_partitions_per_task: int = 2_000_000
     max_rounds: int = 1_000
     use_graphframes: bool | None = None
 

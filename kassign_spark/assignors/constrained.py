@@ -35,24 +35,17 @@ def assign_constrained(eligible: Eligible, claims: Claims | None, settings: Sett
     groups = homogeneous_groups(eligible)
     if claims is None:
         return _take_turns(groups, eligible, settings)
-    claiming = claims.members.select(*GROUP_KEY).distinct()
-    fresh = groups.join(claiming, on=list(GROUP_KEY), how="left_anti")
-    groups = groups.join(claiming, on=list(GROUP_KEY), how="left_semi")
     topics = claims.subscribed.join(groups.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
     members, _ = hold(_keep(_quotas(groups, topics), claims), {"members": F.count("*")})
     given = _pool(topics, members, claims).join(
         _places(members), on=[*GROUP_KEY, "position"], how="inner"
     )
     columns = [*GROUP_KEY, "member_id", "topic", "partition", "is_moving"]
-    return (
-        _kept(members, topics)
-        .unionByName(given.select(*columns))
-        .unionByName(_take_turns(fresh, eligible, settings))
-    )
+    return _kept(members, topics).unionByName(given.select(*columns))
 
 
 def _take_turns(groups: DataFrame, eligible: Eligible, settings: Settings) -> DataFrame:
-    """Deal to groups that own nothing: then all laps are full, and members take turns by id."""
+    """Deal where nothing is owned: then all laps are full, and members take turns by id."""
     by_id = F.transform(
         "members", lambda member: F.struct(java_string_order(member), member.alias("member_id"))
     )

@@ -13,6 +13,7 @@ from kassign_spark.eligibility.claims import (
     claimed_partitions,
     read_claims,
     subscribed_topics,
+    topic_number,
 )
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.rounds import Round, hold
@@ -63,14 +64,17 @@ def sticky_target(eligible: Eligible, settings: Settings) -> DataFrame:
         return assign_constrained_in_tasks(topics, eligible, settings)
     size = F.sum("num_partitions").over(Window.partitionBy(*GROUP_KEY))
     fits = F.col("is_homogeneous") & (size <= limit)
-    topics, count = hold(topics.withColumn("fits", fits), {"fitting": F.count_if(F.col("fits"))})
-    fitting_topics, other_topics = topics.where("fits"), topics.where(~F.col("fits"))
-    others = _of_groups(eligible, other_topics)
-    target = _in_steps(others, read_claims(others, other_topics), settings)
+    topics, count = hold(
+        topics.withColumns({"fits": fits, "topic_number": topic_number()}),
+        {"fitting": F.count_if(F.col("fits"))},
+    )
     if not count["fitting"]:
-        return target
-    fitting = _of_groups(eligible, fitting_topics)
-    return target.unionByName(assign_constrained_in_tasks(fitting_topics, fitting, settings))
+        return _in_steps(eligible, read_claims(eligible, topics), settings)
+    fitting_topics, other_topics = topics.where("fits"), topics.where(~F.col("fits"))
+    fitting, others = _of_groups(eligible, fitting_topics), _of_groups(eligible, other_topics)
+    return _in_steps(others, read_claims(others, other_topics), settings).unionByName(
+        assign_constrained_in_tasks(fitting_topics, fitting, settings)
+    )
 
 
 def _in_steps(eligible: Eligible, claims: Claims | None, settings: Settings) -> DataFrame:

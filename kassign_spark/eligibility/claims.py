@@ -67,14 +67,12 @@ def read_claims(eligible: Eligible, topics: DataFrame) -> Claims:
 
     Args:
         eligible: the groups.
-        topics: of these groups, as ``subscribed_topics`` gives it.
+        topics: of these groups, held: cluster_id string, group_id string, topic string,
+            num_partitions int, topic_number int, as ``subscribed_topics`` and ``topic_number``
+            give them.
     """
     assert eligible.owned is not None
-    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
-    numbered = topics.select(
-        *GROUP_KEY, "topic", "num_partitions", (F.row_number().over(in_order) - 1)
-    ).toDF(*GROUP_KEY, "topic", "num_partitions", "topic_number")
-    subscribed, _ = hold(numbered, {"topics": F.count("*")})
+    subscribed = topics.select(*GROUP_KEY, "topic", "num_partitions", "topic_number")
     existing = eligible.owned.join(subscribed, on=[*GROUP_KEY, "topic"], how="inner").where(
         F.col("partition") < F.col("num_partitions")
     )
@@ -133,6 +131,12 @@ def subscribed_topics(eligible: Eligible) -> DataFrame:
     return subscribed.join(eligible.topics, on=["cluster_id", "topic"], how="inner").select(
         *GROUP_KEY, "topic", "num_partitions", "is_homogeneous"
     )
+
+
+def topic_number() -> Column:
+    """Number the topics of a group from 0 in Java's string order: int."""
+    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
+    return F.row_number().over(in_order) - 1
 
 
 def hash_order(member_count: Column) -> tuple[Column, ...]:
