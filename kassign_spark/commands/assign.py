@@ -31,6 +31,7 @@ from kassign_spark.schemas import (
     OWNED,
     Table,
     conform,
+    fill_cluster_id,
     has_cluster_id,
     restore_cluster_id,
 )
@@ -167,10 +168,8 @@ def _withholding(
 
 
 def _with_assignors(measured: DataFrame, assignors: DataFrame) -> DataFrame:
-    given = has_cluster_id(measured)
-    cluster_id = F.coalesce("cluster_id", F.lit("")) if given else F.lit("")
-    keyed = measured.withColumn("cluster_id", cluster_id)
-    return restore_cluster_id(keyed.join(assignors, on=list(GROUP_KEY), how="left"), given)
+    named = fill_cluster_id(measured).join(assignors, on=list(GROUP_KEY), how="left")
+    return restore_cluster_id(named, has_cluster_id(measured))
 
 
 def _totals() -> dict[str, Column]:

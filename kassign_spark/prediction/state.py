@@ -10,6 +10,9 @@ from kassign_spark.prediction.hash_order import java_sorted
 OK, THROWS, NEVER_ENDS, INEXACT = "ok", "throws", "never_ends", "inexact"
 NEVER_SETTLES = "never_settles"
 """Of rounds that follow each other, not of one."""
+FAILING = (THROWS, NEVER_ENDS)
+"""Verdicts without an answer."""
+WORST_FIRST = (NEVER_ENDS, THROWS, NEVER_SETTLES, INEXACT, OK)
 
 NO_GENERATION = -1
 

@@ -4,7 +4,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.measures.diff import diff
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id, restore_cluster_id
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    GROUP_KEY,
+    fill_cluster_id,
+    has_cluster_id,
+    restore_cluster_id,
+)
 
 
 def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
@@ -23,7 +29,7 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         the cooperative one, settles boolean: false where the rounds would repeat for ever.
     """
     given = has_cluster_id(steps)
-    keyed = steps.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
+    keyed = fill_cluster_id(steps)
     last = keyed.groupBy(*GROUP_KEY).agg(F.max("round").alias("rounds"))
     in_the_end = keyed.join(last, on=list(GROUP_KEY), how="inner")
     is_last = F.col("round") == F.col("rounds")
@@ -41,13 +47,7 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         before = owned if given else owned.drop(CLUSTER_ID)
         after = restore_cluster_id(in_the_end.where(is_last & holds), given).select(*before.columns)
         changed = diff(before, after).where("change = 'moved'")
-        moved = (
-            changed.withColumn(
-                CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit("")
-            )
-            .groupBy(*GROUP_KEY)
-            .agg(F.count("*").alias("moved_count"))
-        )
+        moved = fill_cluster_id(changed).groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
     return restore_cluster_id(
         summed.join(moved, on=list(GROUP_KEY), how="left").select(
             *GROUP_KEY,
