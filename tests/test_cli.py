@@ -255,7 +255,9 @@ def test_usage(refused: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("command", ["", "assign", "validate", "diff", "snapshot"])
+@pytest.mark.parametrize(
+    "command", ["", *(command.__name__.rpartition(".")[2] for command in COMMANDS)]
+)
 def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main([command, "--help"] if command else ["--help"])

@@ -12,6 +12,7 @@ from kassign_spark.schemas import (
     OWNED,
     check_same_clusters,
     conform,
+    fill_cluster_id,
     has_cluster_id,
     restore_cluster_id,
 )
@@ -28,6 +29,34 @@ def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         owned: ``schemas.OWNED``: who had what before.
 
     Returns:
+        One row a group of ``members``: the columns of ``loads``, and is_balance_optimal boolean:
+        no assignment of these partitions has a smaller sum_of_squares, is_optimal boolean: nor, at
+        that balance, keeps more, least_moves bigint: the fewest partitions that can change owner at
+        the best balance, least_sum_of_squares bigint. These are proven (``certificate``), and null
+        where nothing is assigned.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+    """
+    measured = loads(assignment, members, owned)
+    assigned = conform(assignment, ASSIGNMENT)
+    before = None if owned is None else _owners(assigned, owned)
+    proven = certify(assigned, conform(members, MEMBERS), before).select(
+        *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves", "least_sum_of_squares"
+    )
+    whole = fill_cluster_id(measured).join(proven, on=list(GROUP_KEY), how="left")
+    return restore_cluster_id(whole, has_cluster_id(members))
+
+
+def loads(assignment: DataFrame, members: DataFrame, owned: DataFrame | None = None) -> DataFrame:
+    """Count what members hold and what has moved, without a proof of what is best.
+
+    Args:
+        assignment: ``schemas.ASSIGNMENT``.
+        members: ``schemas.MEMBERS``.
+        owned: ``schemas.OWNED``.
+
+    Returns:
         One row a group of ``members``: cluster_id string (where the inputs have it),
         group_id string, member_count int, partition_count bigint, min_assigned bigint,
         max_assigned bigint, mean_assigned double, stddev_assigned double (of the population),
@@ -35,22 +64,19 @@ def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         kept_count bigint: partitions that stay with a member that had them, moved_count bigint:
         partitions that somebody else had, both null without ``owned``,
         subscription_type string: `homogeneous` where all members subscribe to the same topics,
-        else `heterogeneous`, is_balance_optimal boolean: no assignment of these partitions has a
-        smaller sum_of_squares, is_optimal boolean: nor, at that balance, keeps more, least_moves
-        bigint: the fewest partitions that can change owner at the best balance. These three are
-        proven (``certificate``), and null where nothing is assigned.
+        else `heterogeneous`.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned)])
     assigned = conform(assignment, ASSIGNMENT)
-    loads = assigned.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("load"))
+    held = assigned.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("load"))
     load = F.coalesce("load", F.lit(0))
     measured = (
         conform(members, MEMBERS)
         .select(*GROUP_KEY, "member_id", F.sort_array(F.array_distinct("topics")).alias("topics"))
-        .join(loads, on=[*GROUP_KEY, "member_id"], how="left")
+        .join(held, on=[*GROUP_KEY, "member_id"], how="left")
         .groupBy(*GROUP_KEY)
         .agg(
             F.count("*").cast("int").alias("member_count"),
@@ -66,32 +92,20 @@ def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         )
     )
     before = None if owned is None else _owners(assigned, owned)
-    proven = certify(assigned, conform(members, MEMBERS), before).select(
-        *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves"
+    counted = measured.join(_stayed(measured, before), on=list(GROUP_KEY), how="left").select(
+        *measured.columns[:-1],
+        *(F.col(name) for name in _STAYED)
+        if owned is None
+        else (F.coalesce(name, F.lit(0)).alias(name) for name in _STAYED),
+        "subscription_type",
     )
-    result = (
-        measured.join(_stayed(measured, before), on=list(GROUP_KEY), how="left")
-        .join(proven, on=list(GROUP_KEY), how="left")
-        .select(
-            *measured.columns[:-1],
-            *(F.col(name) for name in _STAYED)
-            if owned is None
-            else (F.coalesce(name, F.lit(0)).alias(name) for name in _STAYED),
-            "subscription_type",
-            *proven.columns[2:],
-        )
-    )
-    return restore_cluster_id(result, has_cluster_id(members))
+    return restore_cluster_id(counted, has_cluster_id(members))
 
 
 def _owners(assigned: DataFrame, owned: DataFrame) -> DataFrame:
     """One owner a partition: of several, the one that has it still; with change, as in ``diff``."""
-    return (
-        diff(conform(owned, OWNED), assigned)
-        .where(F.col("from_member").isNotNull())
-        .withColumn("cluster_id", F.coalesce("cluster_id", F.lit("")))
-        .withColumnRenamed("from_member", "member_id")
-    )
+    changes = diff(conform(owned, OWNED), assigned).where(F.col("from_member").isNotNull())
+    return fill_cluster_id(changes).withColumnRenamed("from_member", "member_id")
 
 
 def _stayed(groups: DataFrame, owners: DataFrame | None) -> DataFrame:
