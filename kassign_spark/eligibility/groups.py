@@ -23,6 +23,7 @@ class Eligible(NamedTuple):
         owned: ``schemas.OWNED``, or None where the caller gave none.
         groups: as ``fold_groups`` gives it.
         heterogeneous: whether members of some group subscribe to different topics.
+        racks: as ``racks.fold_racks`` gives them; None where no member or no replica has a rack.
     """
 
     members: DataFrame
@@ -30,6 +31,7 @@ class Eligible(NamedTuple):
     owned: DataFrame | None
     groups: DataFrame
     heterogeneous: bool
+    racks: DataFrame | None = None
 
 
 def member_order() -> tuple[Column, Column, Column]:
@@ -62,7 +64,8 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         them sorted; ``prepare`` looks at the others again),
         assignor string: the least that a member names, null where none names one,
         bad_rows bigint, has_duplicates boolean: a member id is there twice,
-        is_mixed boolean: members name different assignors, or some of them none.
+        is_mixed boolean: members name different assignors, or some of them none,
+        has_racks boolean: some member has a rack.
     """
     ordered = F.sort_array(F.collect_list(F.struct(*member_order(), "member_id")))
     folded = members.groupBy(*GROUP_KEY).agg(
@@ -74,6 +77,7 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         ((F.count("assignor") % F.count("*") > 0) | (F.max("assignor") > F.min("assignor"))).alias(
             "is_mixed"
         ),
+        F.bool_or(F.coalesce(F.length("rack_id") > 0, F.lit(False))).alias("has_racks"),
     )
     return folded.select(
         *GROUP_KEY,
@@ -84,6 +88,7 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         "bad_rows",
         (F.size(F.array_distinct("members")) < F.size("members")).alias("has_duplicates"),
         F.coalesce("is_mixed", F.lit(False)).alias("is_mixed"),
+        "has_racks",
     )
 
 

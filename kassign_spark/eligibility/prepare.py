@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.groups import Eligible, fold_groups, fold_topics
+from kassign_spark.eligibility.racks import fold_racks
 from kassign_spark.inputs.checks import Inputs, refuse
 from kassign_spark.inputs.rules import any_broken, member_rules, owned_rules, rules_of_topics
 from kassign_spark.rounds import hold
@@ -44,6 +45,7 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
             ),
             "assignors": F.collect_set("assignor"),
             "heterogeneous": F.count_if(~F.col("is_homogeneous")),
+            "racked": F.count_if("has_racks"),
         },
     )
     topics, of_topics = hold(
@@ -54,6 +56,7 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
     unknown = known_assignors is not None and not set(assignors) <= set(known_assignors)
     if of_groups["bad"] or of_topics["bad"] or unknown or _has_bad_rows(inputs.owned):
         refuse(inputs, known_assignors)
+    racks = _racks(inputs.topics) if of_groups["racked"] else None
     if of_groups["heterogeneous"]:
         groups, of_groups = hold(
             _compare_as_sets(groups, inputs.members),
@@ -63,7 +66,7 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
         "cluster_id", "topic", F.col("num_partitions").cast("int").alias("num_partitions")
     )
     heterogeneous = bool(of_groups["heterogeneous"])
-    eligible = Eligible(inputs.members, assignable, inputs.owned, groups, heterogeneous)
+    eligible = Eligible(inputs.members, assignable, inputs.owned, groups, heterogeneous, racks)
     return Prepared(eligible, assignors)
 
 
@@ -93,6 +96,14 @@ def _compare_as_sets(groups: DataFrame, members: DataFrame) -> DataFrame:
             "is_homogeneous": F.coalesce("equal", "is_homogeneous"),
         }
     )
+
+
+def _racks(topics: DataFrame) -> DataFrame | None:
+    """Hold the racks of the replicas; None where none is known."""
+    if "replica_racks" not in topics.columns:
+        return None
+    racks, found = hold(fold_racks(topics), {"topics": F.count("*")})
+    return racks if found["topics"] else None
 
 
 def _has_bad_rows(owned: DataFrame | None) -> bool:

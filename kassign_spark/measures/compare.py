@@ -39,6 +39,7 @@ _VARIANT = [CLUSTER_ID, "variant_id"]
 _RESULT = [
     *("verdict", "detail", "member_count", "partition_count", "kept", "moved", "least_moves"),
     *("spread", "topic_spread", "sum_of_squares", "least_sum_of_squares", "rounds", "paused"),
+    "cross_rack",
 ]
 
 
@@ -72,7 +73,8 @@ def compare(
         fewest partitions, topic_spread bigint: the same among the subscribers of one topic, of the
         topic where it is largest, sum_of_squares bigint: of the members' loads,
         least_sum_of_squares bigint: at the best balance, rounds int, paused bigint: partitions that
-        their member stops reading for a while, though it is still there.
+        their member stops reading for a while, though it is still there, cross_rack bigint: as
+        cross_rack_count of ``balance``.
         kept, moved and least_moves are null without ``owned``; the optimum is null where nothing is
         assigned, and all that an answer would tell where there is none (throws, never_ends). Of a
         partition that several members claim, any of them keeps it; the optimum knows one of them.
@@ -126,7 +128,7 @@ def _measure(
     rounds = by_variant(summarize(steps), given).select(
         *_VARIANT, "rounds", F.col("paused_count").alias("paused"), "settles"
     )
-    measured = by_variant(loads(after, variants.members, variants.owned), given)
+    measured = by_variant(loads(after, variants.members, variants.owned, topics), given)
     found = (
         variants.keys.join(measured, on=_VARIANT, how="inner")
         .join(_topic_spread(after, variants.members), on=_VARIANT, how="left")
@@ -151,6 +153,7 @@ def _measure(
         "sum_of_squares": F.col("sum_of_squares"),
         "rounds": F.coalesce("rounds", F.lit(1)),
         "paused": F.coalesce("paused", none),
+        "cross_rack": F.col("cross_rack_count"),
     }
     return found.select(
         *GROUP_KEY,
