@@ -8,6 +8,7 @@ from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import KassignError
 from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
+from kassign_spark.measures.compare import compare
 from kassign_spark.measures.diff import diff
 from kassign_spark.measures.explain import explain
 from kassign_spark.measures.violations import violations
@@ -29,6 +30,7 @@ __all__ = [
     "assign",
     "balance",
     "check_settings",
+    "compare",
     "coordinator_partition",
     "diff",
     "explain",

@@ -151,6 +151,12 @@ def declare(frame: DataFrame, table: Table) -> DataFrame:
     )
 
 
+def fill_cluster_id(frame: DataFrame) -> DataFrame:
+    """Make ``cluster_id`` a key of any frame: there, and an empty string where it was null."""
+    given = has_cluster_id(frame)
+    return frame.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
+
+
 def restore_cluster_id(frame: DataFrame, given: bool) -> DataFrame:
     """Undo what ``conform`` did to ``cluster_id``: null where it was null, gone where absent."""
     if not given:

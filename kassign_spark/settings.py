@@ -9,9 +9,13 @@ from kassign_spark.errors import SettingsError
 
 @dataclass(frozen=True)
 class Settings:
-    """What a caller can choose about *how* an assignment is computed, never about its result.
+    """What a caller can choose: how an assignment is computed, and what counts more in it.
+
+    Only ``racks_before_moves`` changes a result.
 
     Attributes:
+        racks_before_moves: whether the general pass, at the best balance, saves partitions without
+            a replica in their member's rack before it saves moves, or the other way round.
         topics_per_task: a group of more topics is cut into pieces of so many, each expanded
             into partitions and written by a task of its own.
         batches: small groups of the sticky assignors are settled together, in so many batches or
@@ -30,6 +34,7 @@ class Settings:
         SettingsError: a value is of the wrong type or out of range.
     """
 
+    racks_before_moves: bool = False
     topics_per_task: int = 32
     batches: int = 8
     max_edges_per_task: int = 2_000_000
@@ -42,6 +47,10 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise SettingsError(f"setting {name}: {value!r} is not a whole number >= {least}")
+        if not isinstance(self.racks_before_moves, bool):
+            raise SettingsError(
+                f"setting racks_before_moves: {self.racks_before_moves!r} is neither true nor false"
+            )
         if not isinstance(self.use_graphframes, bool | None):
             raise SettingsError(
                 f"setting use_graphframes: {self.use_graphframes!r} is neither true nor false"

@@ -1,14 +1,17 @@
 """``kassign-spark rebalance`` through ``cli.main``."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
-from kassign_spark import cli, write_snapshot
+from kassign_spark import cli, rebalance, write_snapshot
 from kassign_spark.tables import Snapshot
 from tests.kafka.oracle import Group, Member, to_tables
+from tests.prediction.test_model import failing_group
 
 _JOINS = [Member("c1", ["t"], [("t", 0), ("t", 1)], 4), Member("c2", ["t"])]
 _GROUPS = [Group({"t": 2}, _JOINS, "cooperative-sticky"), Group({"t": 2}, _JOINS, "range")]
@@ -49,6 +52,7 @@ def test_rounds_for_people(
     assert lines[0] == "2 groups, 4 partitions, 2 moved, 2 paused, at most 2 rounds"
     assert "1 more group, less disturbed, not shown (--show 2 shows all)" in lines
     assert "  ... 1 more round" in lines
+    assert lines[3].split() == ["c0/g0", "2", "2", "1", "1", "ok"]
 
 
 def test_refusals(snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,3 +62,52 @@ def test_refusals(snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     said = capsys.readouterr().err
     assert "'range' does not know the cooperative protocol" in said
     assert not Path(output).exists()
+
+
+def test_groups_that_never_settle_or_throw(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    throwing = replace(failing_group("null-pointer"), assignor="sticky")
+    tables = to_tables(spark, [*_GROUPS, failing_group("never-settles"), throwing])
+    snapshot, output = str(tmp_path / "snapshot"), str(tmp_path / "rounds")
+    write_snapshot(Snapshot(*tables), snapshot)
+    command = ["rebalance", snapshot, "--exact", "--output", output]
+    assert cli.main([*command, "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["is_exact"]
+    assert [facts[f"{kind}_count"] for kind in ("group", "unsettled", "failing", "inexact")] == [
+        4, 1, 1, 0,
+    ]  # fmt: skip
+    assert [(row["group_id"], row["verdict"]) for row in facts["groups"]] == [
+        ("g3", "throws"),
+        ("g2", "never_settles"),
+        ("g1", "ok"),
+        ("g0", "ok"),
+    ]
+    expected = rebalance(*tables, exact=True)
+    for name, frame in zip(("steps", "verdicts"), expected, strict=True):
+        assert_df_equality(
+            spark.read.parquet(f"{output}/{name}"),
+            frame,
+            ignore_row_order=True,
+            ignore_nullable=True,
+        )
+    listener = spark.read.parquet(f"{output}/listener")
+    assert {row.group_id for row in listener.select("group_id").distinct().collect()} == {
+        "g0", "g1", "g2",
+    }  # fmt: skip
+    assert cli.main([*command, "--overwrite", "--show", "2"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("1 group never settling, 1 group without an answer")
+    assert "  never_settles: after round 3 all own what they owned after round 1" in lines
+    assert lines[-1] == f"the rounds are in {output}: steps, listener, summary, verdicts"
+
+
+def test_exact_rounds_that_end_well(
+    snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["rebalance", snapshot, "--exact", "--output", str(tmp_path / "rounds"), "--json"]
+    assert cli.main(command) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {row["verdict"] for row in facts["groups"]} == {"ok"}
+    assert [row["rounds"] for row in facts["groups"]] == [1, 2]

@@ -32,3 +32,9 @@ def test_what_a_file_leaves_out_keeps_its_default(tmp_path: Path) -> None:
 def test_values_out_of_range(value: object) -> None:
     with pytest.raises(SettingsError, match=r"^setting topics_per_task: .* is not a whole number"):
         Settings(topics_per_task=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["racks_before_moves", "use_graphframes"])
+def test_neither_true_nor_false(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"^setting {name}: 'yes' is neither true nor false"):
+        Settings(**{name: "yes"})  # type: ignore[arg-type]

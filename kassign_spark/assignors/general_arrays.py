@@ -35,6 +35,8 @@ class Flow:
         quota: of each member.
         open: partitions of each class that have no place.
         load: partitions that each member holds.
+        surcharge: what an edge adds to distances whether or not the partition moves.
+        move: what a move adds.
     """
 
     by_class: Segments
@@ -47,6 +49,8 @@ class Flow:
     quota: Longs
     open: Longs
     load: Longs
+    surcharge: Longs
+    move: int
 
     def subset(self, rows: Flags) -> "Flow":
         """Only these rows, which must be all rows of their parts; shares nothing."""
@@ -63,11 +67,22 @@ class Flow:
             self.quota[members],
             self.open[classes],
             self.load[members],
+            self.surcharge[rows],
+            self.move,
         )
 
 
-def settle(class_of: Longs, member_of: Longs, owned: Longs, supply: Longs, turn: Longs) -> Longs:
-    """Assign all partitions: balance best, then moves fewest.
+def settle(
+    class_of: Longs,
+    member_of: Longs,
+    owned: Longs,
+    supply: Longs,
+    turn: Longs,
+    *,
+    surcharge: Longs | None = None,
+    move: int = MOVE,
+) -> Longs:
+    """Assign all partitions: balance best, then cost least: moves, and surcharges if there are any.
 
     Args:
         class_of: for each edge its class, dense from 0; edges are sorted by class, then member.
@@ -75,15 +90,20 @@ def settle(class_of: Longs, member_of: Longs, owned: Longs, supply: Longs, turn:
         owned: for each edge how many of the class's partitions the member owns.
         supply: partitions of each class.
         turn: for each class its number within its group.
+        surcharge: for each edge what one partition there costs, moved or not; None: nothing.
+        move: what a move costs; ``MAJOR`` or ``MINOR`` where surcharges are the other one.
 
     Returns:
         For each edge how many partitions of the class the member gets.
     """
+    surcharge = np.zeros(len(owned), np.int64) if surcharge is None else surcharge
     assigned = np.zeros(len(owned), np.int64)
     rows = np.arange(len(owned))
     part = _components(class_of, member_of, len(supply))
     while len(rows):
-        flow = _start(class_of[rows], member_of[rows], owned[rows], supply, turn, part)
+        flow = _start(
+            class_of[rows], member_of[rows], owned[rows], supply, turn, part, surcharge[rows], move
+        )
         _run(flow)
         level_of_member, settled = _levels(flow)
         level = level_of_member[flow.by_member.key]
@@ -112,7 +132,14 @@ def _components(class_of: Longs, member_of: Longs, class_count: int) -> Longs:
 
 
 def _start(
-    class_of: Longs, member_of: Longs, owned: Longs, supply: Longs, turn: Longs, part: Longs
+    class_of: Longs,
+    member_of: Longs,
+    owned: Longs,
+    supply: Longs,
+    turn: Longs,
+    part: Longs,
+    surcharge: Longs,
+    move: int,
 ) -> Flow:
     """Give every part its quota; each member keeps what it owns up to that, lowest class first."""
     classes, class_of = np.unique(class_of, return_inverse=True)
@@ -124,11 +151,13 @@ def _start(
     part_supply = np.zeros(len(parts), np.int64)
     np.add.at(part_supply, part_of_class, supply)
     quota = (part_supply // np.bincount(part))[part]
-    kept = np.clip(quota[member_of] - by_member.before(owned), 0, owned)
+    free = np.where(surcharge == 0, owned, 0)
+    kept = np.clip(quota[member_of] - by_member.before(free), 0, free)
     unplaced = supply - by_class.sum(kept)
     assert (unplaced >= 0).all(), "more partitions are owned than there are: one has two owners"
     load = by_member.sum(kept)
-    return Flow(by_class, by_member, owned, kept, supply, turn, part, quota, unplaced, load)
+    flows = (owned, kept, supply, turn, part, quota, unplaced, load)
+    return Flow(by_class, by_member, *flows, surcharge, move)
 
 
 def _run(flow: Flow) -> None:
@@ -159,8 +188,8 @@ def _place(flow: Flow) -> Longs:
 
 def _step_costs(flow: Flow) -> tuple[Longs, Longs]:
     """Distance from class to member, and from member to class (one of it is pushed out)."""
-    take = np.where(flow.assigned < flow.owned, 1, MOVE + 1)
-    give = np.where(flow.assigned > flow.owned, 1 - MOVE, 1)
+    take = np.where(flow.assigned < flow.owned, 1, flow.move + 1) + flow.surcharge
+    give = np.where(flow.assigned > flow.owned, 1 - flow.move, 1) - flow.surcharge
     return take, give
 
 

@@ -25,13 +25,22 @@ Harvey and others). The second are settled: their loads are quota or quota + 1 i
 assignment, and their moves are the fewest. The others start again, as parts with quotas of their
 own. A class goes with its lowest subscribers; nobody else holds any of it.
 
+Racks. Where they count, an edge to a member in another rack than all of the class's replicas has a
+*surcharge*, in its distance from class to member and back. A class is then of partitions that match
+the same subscribers. Whether the surcharge weighs more than a move or less decides which of the two
+is saved first. Members keep at the start only what costs nothing at all: to keep what has a
+surcharge may be no part of the best, so it comes back, if it does, along a cheapest path.
+
 Two modules take these steps, and break ties alike: ``general_arrays`` inside one task,
-``general_rounds`` in rounds over DataFrames. Nothing in them depends on other components, so the
-result is the same however components are gathered into tasks.
+``general_rounds`` in rounds over DataFrames, where racks do not count. Nothing in them depends on
+other components, so the result is the same however components are gathered into tasks.
 """
 
 MOVE = 1 << 32
 """What one move adds to a distance; more than any path has hops."""
+MAJOR, MINOR = 1 << 36, 1 << 18
+"""What the two costs add to a distance where there are two, of moves and of racks: a path has fewer
+than 2 ** 18 hops and minor costs, as it passes a member once."""
 MUST_FILL = 1 << 56
 """What a place that must be filled takes off a distance; more than any path has moves."""
 UNREACHABLE = 1 << 60

@@ -97,9 +97,9 @@ def assign_arrow(table: pa.Table) -> pa.Table:
     # Slots: the partitions of the first topic, then of the second, and so on.
     first_slot = np.cumsum(size) - size
     owner = np.full(size.sum(), -1)
-    kept = _kept(edge_of_claim, partition, topic_of_claim, assigned)
+    kept = kept_claims(edge_of_claim, partition, topic_of_claim, assigned)
     owner[(first_slot[topic_of_claim] + partition)[kept]] = member_of_edge[edge_of_claim[kept]]
-    owner[owner < 0] = member_of_edge[_in_turn(class_of_edge, assigned - owned)]
+    owner[owner < 0] = member_of_edge[deal_in_turn(class_of_edge, assigned - owned)]
 
     topic_of_slot = np.repeat(np.arange(len(topics)), size)
     of_topic = topics[topic_of_slot]
@@ -116,13 +116,13 @@ def assign_arrow(table: pa.Table) -> pa.Table:
     )
 
 
-def _kept(edge: Longs, partition: Longs, topic: Longs, assigned: Longs) -> Longs:
+def kept_claims(edge: Longs, partition: Longs, topic: Longs, assigned: Longs) -> Longs:
     """Claims that stay: of each edge as many as assigned, the lowest (partition, topic) first."""
     order = np.lexsort((topic, partition, edge))
     return order[place_in_run(edge[order]) < assigned[edge[order]]]
 
 
-def _in_turn(class_of_edge: Longs, missing: Longs) -> Longs:
+def deal_in_turn(class_of_edge: Longs, missing: Longs) -> Longs:
     """Who gets the free partitions, class by class: one to each edge in turn that lacks any.
 
     Who lacks most comes first, then the lower member.

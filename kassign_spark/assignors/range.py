@@ -1,9 +1,10 @@
-"""Kafka's RangeAssignor without racks: consecutive blocks of each topic, the first ones longer."""
+"""Kafka's RangeAssignor: consecutive blocks of each topic, the first ones longer."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.dealing import deal
+from kassign_spark.assignors.rack_aware import range_by_racks
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.eligibility.subscribers import heterogeneous_topics, homogeneous_topics
 from kassign_spark.settings import Settings
@@ -13,11 +14,16 @@ def assign_range(eligible: Eligible, settings: Settings) -> DataFrame:
     """Assign as ``org.apache.kafka.clients.consumer.RangeAssignor`` does.
 
     Of a topic with n partitions and k subscribers in MemberInfo order, the first n mod k get
-    n div k + 1 consecutive partitions each, the others n div k.
+    n div k + 1 consecutive partitions each, the others n div k. Where racks count, members get as
+    many, but first of what has a replica in their own rack.
 
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
+    return range_by_racks(eligible, settings, _in_blocks)
+
+
+def _in_blocks(eligible: Eligible, settings: Settings) -> DataFrame:
     topics = homogeneous_topics(eligible, settings)
     if eligible.heterogeneous:
         topics = topics.unionByName(heterogeneous_topics(eligible).drop("subscriber_ranks"))

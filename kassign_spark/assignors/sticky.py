@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.constrained import assign_constrained
 from kassign_spark.assignors.constrained_tasks import assign_constrained_in_tasks
 from kassign_spark.assignors.general import assign_general
+from kassign_spark.assignors.rack_aware import sticky_by_racks
 from kassign_spark.eligibility.claims import (
     Claims,
     claimed_partitions,
@@ -29,7 +30,8 @@ def assign_sticky(eligible: Eligible, settings: Settings) -> DataFrame:
     """Assign as ``StickyAssignor`` does where all members of a group subscribe alike.
 
     Where they do not, the result is the best balance there is and, at that balance, the fewest
-    moves; Kafka's own search may miss both.
+    moves; Kafka's own search may miss both. Of several such, the one with the fewest partitions
+    that have no replica in their member's rack; with ``racks_before_moves`` that counts first.
 
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
@@ -56,6 +58,10 @@ def sticky_target(eligible: Eligible, settings: Settings) -> DataFrame:
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: a cooperative rebalance
         withholds the partition for one round.
     """
+    return sticky_by_racks(eligible, settings, _without_racks)
+
+
+def _without_racks(eligible: Eligible, settings: Settings) -> DataFrame:
     if eligible.owned is None:
         return _in_steps(eligible, None, settings)
     topics = subscribed_topics(eligible)

@@ -31,6 +31,7 @@ from kassign_spark.schemas import (
     OWNED,
     Table,
     conform,
+    fill_cluster_id,
     has_cluster_id,
     restore_cluster_id,
 )
@@ -56,11 +57,7 @@ _COLUMNS = {
     "kept": "kept_count",
     "moved": "moved_count",
 }
-
-_RACKS = (
-    "members and replicas have racks; range and the sticky assignors do not use them yet here, "
-    "while Kafka's do"
-)
+_RACKS = {"cross-rack": "cross_rack_count"}
 
 
 def add_parser(commands: Any) -> None:
@@ -128,7 +125,7 @@ def _plan(
         write_table(found.frame, folder, "violations", args.format)
     broken = first_rows(found.frame, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
 
-    measured = hold(_with_assignors(balance(written, members, owned), assignors), _totals())
+    measured = hold(_with_assignors(balance(written, members, owned, topics), assignors), _totals())
     write_table(measured.frame, folder, "balance", args.format)
     worst = first_rows(measured.frame, [*_worst_first(), *GROUP_KEY], args.show)
     totals = measured.measured
@@ -141,7 +138,6 @@ def _plan(
         "violation_count": found.measured["count"],
         "violations": broken if found.measured["count"] else [],
         "round_count": counter.rounds,
-        "notes": _notes(members, topics),
         "groups_not_shown": totals["groups"] - len(worst),
         "balance": worst,
         "assignments": _assignments(written, members, worst, args.show),
@@ -167,10 +163,8 @@ def _withholding(
 
 
 def _with_assignors(measured: DataFrame, assignors: DataFrame) -> DataFrame:
-    given = has_cluster_id(measured)
-    cluster_id = F.coalesce("cluster_id", F.lit("")) if given else F.lit("")
-    keyed = measured.withColumn("cluster_id", cluster_id)
-    return restore_cluster_id(keyed.join(assignors, on=list(GROUP_KEY), how="left"), given)
+    named = fill_cluster_id(measured).join(assignors, on=list(GROUP_KEY), how="left")
+    return restore_cluster_id(named, has_cluster_id(measured))
 
 
 def _totals() -> dict[str, Column]:
@@ -184,16 +178,6 @@ def _totals() -> dict[str, Column]:
 def _worst_first() -> list[Column]:
     spread = F.col("max_assigned") - F.col("min_assigned")
     return [spread.desc(), F.col("stddev_assigned").desc()]
-
-
-def _notes(members: DataFrame, topics: DataFrame) -> list[str]:
-    if "rack_id" not in members.columns or "replica_racks" not in topics.columns:
-        return []
-    in_racks = members.where(F.col("rack_id").isNotNull()).limit(1)
-    replicas = topics.where(F.size("replica_racks") > 0).limit(1)
-    if in_racks.crossJoin(replicas).select(F.lit(1)).collect():
-        return [_RACKS]
-    return []
 
 
 def _assignments(
@@ -248,12 +232,13 @@ def _lines(facts: Facts) -> list[str]:
         plural(count, "violation") if count else "no violations",
         *([plural(facts["round_count"], "round")] if facts["round_count"] else []),
     )
-    lines = [", ".join(counts), *(f"note: {note}" for note in facts["notes"]), ""]
+    lines = [", ".join(counts), ""]
     if facts["balance"]:
+        columns = _COLUMNS | (_RACKS if _has_racks(facts["balance"]) else {})
         lines += table(
-            ["group", *_COLUMNS],
+            ["group", *columns],
             (
-                [group_name(row), *(row[column] for column in _COLUMNS.values())]
+                [group_name(row), *(row[column] for column in columns.values())]
                 for row in facts["balance"]
             ),
         )
@@ -269,6 +254,10 @@ def _lines(facts: Facts) -> list[str]:
         lines += ["", *_violation_lines(facts)]
     tables = "assignment, balance" + (", violations" if count else "")
     return [*lines, "", f"the plan is in {printable(facts['output'])}: {tables}"]
+
+
+def _has_racks(balance: list[Facts]) -> bool:
+    return any(row["cross_rack_count"] is not None for row in balance)
 
 
 def _member_lines(group: Facts) -> list[str]:

@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from kassign_spark.errors import OutputError
+from kassign_spark.errors import InputError, OutputError
+from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.output_folder import same_or_inside
+from kassign_spark.schemas import ASSIGNMENT, OWNED
+from kassign_spark.tables import has_table, read_table
 
 FORMATS = ("parquet", "csv", "json")
 _LONG_SECONDS = 10
@@ -87,6 +90,24 @@ def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: s
     for path in inputs if output is not None else ():
         if same_or_inside(spark, str(output), path) or same_or_inside(spark, path, str(output)):
             raise OutputError(f"output {output}: would replace the input {path}; name a new folder")
+
+
+def read_assigned(spark: SparkSession, folder: str) -> DataFrame:
+    """Read who has what: the table assignment of a plan, or the table owned of a snapshot.
+
+    Returns:
+        The columns of the files; of JSON lines without a single line none.
+
+    Raises:
+        InputError: neither table is there, or its rows have no meaning.
+    """
+    for found in (ASSIGNMENT, OWNED):
+        if has_table(spark, folder, found.name):
+            frame = read_table(spark, folder, found)
+            if frame.columns:
+                refuse_broken_rows(frame, found)
+            return frame
+    raise InputError(f"folder {folder}: has neither the table assignment nor the table owned")
 
 
 def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> Rows:

@@ -15,17 +15,16 @@ from kassign_spark.commands.common import (
     announced,
     first_rows,
     new_parser,
+    read_assigned,
     refuse_output_over_input,
 )
 from kassign_spark.display import cell, group_name, plural, printable, table, topic_ranges
-from kassign_spark.errors import InputError
-from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.measures.diff import diff
 from kassign_spark.measures.holdings import with_ranges
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, OWNED, has_cluster_id
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, has_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.tables import empty_table, has_table, new_folder, read_table, write_table
+from kassign_spark.tables import empty_table, new_folder, write_table
 
 CHANGES = ("kept", "moved", "new", "dropped")
 
@@ -67,7 +66,7 @@ def _is(change: str) -> Column:
 
 
 def _read_both(spark: SparkSession, before: str, after: str) -> tuple[DataFrame, DataFrame]:
-    frames = [_read(spark, folder) for folder in (before, after)]
+    frames = [read_assigned(spark, folder) for folder in (before, after)]
     # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
     named = any(has_cluster_id(frame) for frame in frames)
     first, second = (
@@ -75,16 +74,6 @@ def _read_both(spark: SparkSession, before: str, after: str) -> tuple[DataFrame,
         for frame in frames
     )
     return first, second
-
-
-def _read(spark: SparkSession, folder: str) -> DataFrame:
-    for found in (ASSIGNMENT, OWNED):
-        if has_table(spark, folder, found.name):
-            frame = read_table(spark, folder, found)
-            if frame.columns:
-                refuse_broken_rows(frame, found)
-            return frame
-    raise InputError(f"folder {folder}: has neither the table assignment nor the table owned")
 
 
 def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:

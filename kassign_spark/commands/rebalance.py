@@ -19,12 +19,18 @@ from kassign_spark.commands.common import (
     refuse_output_over_input,
 )
 from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.prediction.state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
 from kassign_spark.rebalancing.listener import listener_calls
 from kassign_spark.rebalancing.protocol import COOPERATIVE, EAGER
 from kassign_spark.rebalancing.steps import rebalance
 from kassign_spark.rebalancing.summary import summarize
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.schemas import (
+    GROUP_KEY,
+    fill_cluster_id,
+    has_cluster_id,
+    restore_cluster_id,
+)
 from kassign_spark.session import open_session
 from kassign_spark.settings import Settings, load_settings
 from kassign_spark.tables import Snapshot, new_folder, read_snapshot, write_table
@@ -34,7 +40,7 @@ _COLUMNS = {
     "partitions": "partition_count",
     "moved": "moved_count",
     "paused": "paused_count",
-    "settles": "settles",
+    "verdict": "verdict",
 }
 ACTIONS = ("retained", "revoked", "assigned", "withheld")
 
@@ -47,7 +53,9 @@ def add_parser(commands: Any) -> None:
         summary="follow the rebalance of every group, round by round",
         description="Follow the rebalance of every group of a snapshot until nothing is withheld:\n"
         "what each member keeps, gives up and receives, and what its rebalance listener is told.\n"
-        "Exits 0 when done, 1 when a group never settles, 2 on an error.",
+        "With --exact each round is the answer of Kafka's own client, which may also throw or\n"
+        "never end: the table verdicts says so, and the table listener leaves such groups out.\n"
+        "Exits 0 when done, 1 when a group never settles, throws or never ends, 2 on an error.",
         example="kassign-spark rebalance examples/fleet --output build/rounds",
     )
     parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
@@ -61,6 +69,9 @@ def add_parser(commands: Any) -> None:
         "--protocol",
         choices=(EAGER, COOPERATIVE),
         help="one protocol for all groups (default: the assignor's own)",
+    )
+    parser.add_argument(
+        "--exact", action="store_true", help="answer each round exactly as Kafka's own client does"
     )
     parser.add_argument(
         "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
@@ -77,7 +88,8 @@ def run(args: argparse.Namespace) -> Outcome:
         with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
             snapshot = read_snapshot(args.snapshot, spark)
             facts = _follow(spark, snapshot, folder, args, settings)
-    return Outcome(1 if facts["unsettled_count"] else 0, facts, _lines(facts))
+    failing = facts["unsettled_count"] + facts["failing_count"]
+    return Outcome(1 if failing else 0, facts, _lines(facts))
 
 
 def _follow(
@@ -89,29 +101,59 @@ def _follow(
 ) -> Facts:
     members, topics, owned = snapshot
     options = {"assignor": args.assignor, "protocol": args.protocol}
-    found = rebalance(members, topics, owned, **options, settings=settings)
+    verdicts = None
+    if args.exact:
+        found, verdicts = rebalance(members, topics, owned, **options, exact=True)
+        write_table(verdicts, folder, "verdicts", args.format)
+    else:
+        found = rebalance(members, topics, owned, **options, settings=settings)
     steps = hold(found, {"count": F.count(F.lit(1))}).frame
     write_table(steps, folder, "steps", args.format)
-    write_table(listener_calls(steps, members, **options), folder, "listener", args.format)
-    summary = hold(summarize(steps, owned), _totals())
-    write_table(summary.frame, folder, "summary", args.format)
-    worst = first_rows(summary.frame, [*_worst_first(), *GROUP_KEY], args.show)
-    totals = summary.measured
+    told = members if verdicts is None else _answered(members, verdicts)
+    write_table(listener_calls(steps, told, **options), folder, "listener", args.format)
+    summary = hold(summarize(steps, owned), {"count": F.count(F.lit(1))}).frame
+    write_table(summary, folder, "summary", args.format)
+    judged, totals = hold(_judged(summary, verdicts), _totals())
+    worst = first_rows(judged, [*_worst_first(), *GROUP_KEY], args.show)
     return {
         "snapshot": args.snapshot,
         "output": args.output,
+        "is_exact": args.exact,
         "group_count": totals["groups"],
         "partition_count": totals["partitions"],
         "moved_count": totals["moved"],
         "paused_count": totals["paused"],
         "max_rounds": totals["rounds"],
         "unsettled_count": totals["unsettled"],
+        "failing_count": totals["failing"],
+        "inexact_count": totals["inexact"],
         "groups_not_shown": totals["groups"] - len(worst),
         "groups": [
             {**row, **rounds}
             for row, rounds in zip(worst, _rounds(steps, worst, args.show), strict=True)
         ],
     }
+
+
+def _answered(members: DataFrame, verdicts: DataFrame) -> DataFrame:
+    """Members of the groups whose leader has an answer in every round: the others wait for it."""
+    failing = fill_cluster_id(verdicts).where(F.col("verdict").isin(*FAILING)).select(*GROUP_KEY)
+    named = fill_cluster_id(members).join(failing, on=list(GROUP_KEY), how="left_anti")
+    return restore_cluster_id(named, has_cluster_id(members))
+
+
+def _judged(summary: DataFrame, verdicts: DataFrame | None) -> DataFrame:
+    """Add verdict and detail to the summary, in which groups without a step have no row."""
+    if verdicts is None:
+        settled = F.when(F.col("settles"), OK).otherwise(NEVER_SETTLES)
+        return summary.withColumns({"verdict": settled, "detail": F.lit(None).cast("string")})
+    joined = fill_cluster_id(verdicts).join(
+        fill_cluster_id(summary), on=list(GROUP_KEY), how="left"
+    )
+    return restore_cluster_id(
+        joined.select(*GROUP_KEY, *_COLUMNS.values(), "settles", "detail"),
+        has_cluster_id(verdicts),
+    )
 
 
 def _totals() -> dict[str, Column]:
@@ -124,12 +166,16 @@ def _totals() -> dict[str, Column]:
         "moved": total("moved_count"),
         "paused": total("paused_count"),
         "rounds": F.coalesce(F.max("rounds"), F.lit(0)),
-        "unsettled": F.count_if(~F.col("settles")),
+        "unsettled": F.count_if(F.col("verdict") == NEVER_SETTLES),
+        "failing": F.count_if(F.col("verdict").isin(*FAILING)),
+        "inexact": F.count_if(F.col("verdict") == INEXACT),
     }
 
 
 def _worst_first() -> list[Column]:
-    return [F.col("settles"), *(F.col(c).desc() for c in ("paused_count", "moved_count", "rounds"))]
+    order = F.array(*map(F.lit, WORST_FIRST))
+    most = (F.col(c).desc() for c in ("paused_count", "moved_count", "rounds"))
+    return [F.array_position(order, F.col("verdict")), *most]
 
 
 def _rounds(steps: DataFrame, shown: Rows, limit: int) -> list[Facts]:
@@ -161,7 +207,7 @@ def _rounds(steps: DataFrame, shown: Rows, limit: int) -> list[Facts]:
 
 
 def _lines(facts: Facts) -> list[str]:
-    unsettled = facts["unsettled_count"]
+    unsettled, failing = facts["unsettled_count"], facts["failing_count"]
     counts = (
         plural(facts["group_count"], "group"),
         plural(facts["partition_count"], "partition"),
@@ -169,11 +215,12 @@ def _lines(facts: Facts) -> list[str]:
         f"{facts['paused_count']:,} paused",
         f"at most {plural(facts['max_rounds'], 'round')}",
         *([f"{plural(unsettled, 'group')} never settling"] if unsettled else []),
+        *([f"{plural(failing, 'group')} without an answer"] if failing else []),
     )
     lines = [", ".join(counts)]
     if facts["groups"]:
         rows = ([group_name(row), *map(row.get, _COLUMNS.values())] for row in facts["groups"])
-        lines += ["", *table(["group", *_COLUMNS], [_said(row) for row in rows])]
+        lines += ["", *table(["group", *_COLUMNS], rows)]
     if facts["groups_not_shown"]:
         lines.append(
             f"{plural(facts['groups_not_shown'], 'more group')}, less disturbed, not shown "
@@ -181,12 +228,12 @@ def _lines(facts: Facts) -> list[str]:
         )
     for group in facts["groups"]:
         per_round = ([row["round"], *(row[a] for a in ACTIONS)] for row in group["by_round"])
-        lines += ["", group_name(group), *table(["  round", *ACTIONS], per_round)]
+        lines += ["", group_name(group)]
+        if group["detail"]:
+            lines.append(f"  {group['verdict']}: {printable(group['detail'])}")
+        lines += table(["  round", *ACTIONS], per_round)
         if group["rounds_not_shown"]:
             lines.append(f"  ... {plural(group['rounds_not_shown'], 'more round')}")
     where = printable(facts["output"])
-    return [*lines, "", f"the rounds are in {where}: steps, listener, summary"]
-
-
-def _said(row: list[Any]) -> list[Any]:
-    return [("yes" if value else "never") if isinstance(value, bool) else value for value in row]
+    tables = "steps, listener, summary" + (", verdicts" if facts["is_exact"] else "")
+    return [*lines, "", f"the rounds are in {where}: {tables}"]

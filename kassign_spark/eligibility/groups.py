@@ -25,6 +25,7 @@ class Eligible(NamedTuple):
         heterogeneous: whether members of some group subscribe to different topics.
         most_partitions: no group whose members subscribe alike has more.
         about_partitions: of all such groups together, estimated from the topics' mean size.
+        racks: as ``racks.fold_racks`` gives them; None where no member or no replica has a rack.
     """
 
     members: DataFrame
@@ -34,6 +35,7 @@ class Eligible(NamedTuple):
     heterogeneous: bool
     most_partitions: int
     about_partitions: int
+    racks: DataFrame | None = None
 
 
 def member_order() -> tuple[Column, Column, Column]:
@@ -66,7 +68,8 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         them sorted; ``prepare`` looks at the others again),
         assignor string: the least that a member names, null where none names one,
         bad_rows bigint, has_duplicates boolean: a member id is there twice,
-        is_mixed boolean: members name different assignors, or some of them none.
+        is_mixed boolean: members name different assignors, or some of them none,
+        has_racks boolean: some member has a rack.
     """
     ordered = F.sort_array(F.collect_list(F.struct(*member_order(), "member_id")))
     folded = members.groupBy(*GROUP_KEY).agg(
@@ -78,6 +81,7 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         ((F.count("assignor") % F.count("*") > 0) | (F.max("assignor") > F.min("assignor"))).alias(
             "is_mixed"
         ),
+        F.bool_or(F.coalesce(F.length("rack_id") > 0, F.lit(False))).alias("has_racks"),
     )
     return folded.select(
         *GROUP_KEY,
@@ -88,6 +92,7 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         "bad_rows",
         (F.size(F.array_distinct("members")) < F.size("members")).alias("has_duplicates"),
         F.coalesce("is_mixed", F.lit(False)).alias("is_mixed"),
+        "has_racks",
     )
 
 

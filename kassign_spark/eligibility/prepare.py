@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.groups import Eligible, fold_groups, fold_topics
+from kassign_spark.eligibility.racks import fold_racks
 from kassign_spark.inputs.checks import Inputs, refuse
 from kassign_spark.inputs.rules import any_broken, member_rules, owned_rules, rules_of_topics
 from kassign_spark.rounds import hold
@@ -46,6 +47,7 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
             "heterogeneous": F.count_if(~F.col("is_homogeneous")),
             "most_topics": F.max(F.size("topics")),
             "all_topics": F.sum(F.size("topics")),
+            "racked": F.count_if("has_racks"),
         },
     )
     topics, of_topics = hold(
@@ -60,6 +62,7 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
     unknown = known_assignors is not None and not set(assignors) <= set(known_assignors)
     if of_groups["bad"] or of_topics["bad"] or unknown or _has_bad_rows(inputs.owned):
         refuse(inputs, known_assignors)
+    racks = _racks(inputs.topics) if of_groups["racked"] else None
     heterogeneous = of_groups["heterogeneous"]
     if heterogeneous:
         groups, compared = hold(
@@ -78,6 +81,7 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
         heterogeneous=bool(heterogeneous),
         most_partitions=(of_groups["most_topics"] or 0) * (of_topics["most"] or 0),
         about_partitions=int((of_groups["all_topics"] or 0) * (of_topics["mean"] or 0)),
+        racks=racks,
     )
     return Prepared(eligible, assignors)
 
@@ -108,6 +112,14 @@ def _compare_as_sets(groups: DataFrame, members: DataFrame) -> DataFrame:
             "is_homogeneous": F.coalesce("equal", "is_homogeneous"),
         }
     )
+
+
+def _racks(topics: DataFrame) -> DataFrame | None:
+    """Hold the racks of the replicas; None where none is known."""
+    if "replica_racks" not in topics.columns:
+        return None
+    racks, found = hold(fold_racks(topics), {"topics": F.count("*")})
+    return racks if found["topics"] else None
 
 
 def _has_bad_rows(owned: DataFrame | None) -> bool:

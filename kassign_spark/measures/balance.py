@@ -3,15 +3,19 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.eligibility.racks import fold_racks
 from kassign_spark.measures.certificate import certify
 from kassign_spark.measures.diff import diff
 from kassign_spark.schemas import (
     ASSIGNMENT,
+    CLUSTER_ID,
     GROUP_KEY,
     MEMBERS,
     OWNED,
+    TOPICS,
     check_same_clusters,
     conform,
+    fill_cluster_id,
     has_cluster_id,
     restore_cluster_id,
 )
@@ -19,13 +23,53 @@ from kassign_spark.schemas import (
 _STAYED = ("kept_count", "moved_count")
 
 
-def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None = None) -> DataFrame:
+def balance(
+    assignment: DataFrame,
+    members: DataFrame,
+    owned: DataFrame | None = None,
+    topics: DataFrame | None = None,
+) -> DataFrame:
     """Measure an assignment, also one that Kafka made.
 
     Args:
         assignment: ``schemas.ASSIGNMENT``.
         members: ``schemas.MEMBERS``; members without partitions count with a load of zero.
         owned: ``schemas.OWNED``: who had what before.
+        topics: ``schemas.TOPICS``, for ``cross_rack_count`` alone.
+
+    Returns:
+        One row a group of ``members``: the columns of ``loads``, and is_balance_optimal boolean:
+        no assignment of these partitions has a smaller sum_of_squares, is_optimal boolean: nor, at
+        that balance, keeps more, least_moves bigint: the fewest partitions that can change owner at
+        the best balance, least_sum_of_squares bigint. These are proven (``certificate``), and null
+        where nothing is assigned.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+    """
+    measured = loads(assignment, members, owned, topics)
+    assigned = conform(assignment, ASSIGNMENT)
+    before = None if owned is None else _owners(assigned, owned)
+    proven = certify(assigned, conform(members, MEMBERS), before).select(
+        *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves", "least_sum_of_squares"
+    )
+    whole = fill_cluster_id(measured).join(proven, on=list(GROUP_KEY), how="left")
+    return restore_cluster_id(whole, has_cluster_id(members))
+
+
+def loads(
+    assignment: DataFrame,
+    members: DataFrame,
+    owned: DataFrame | None = None,
+    topics: DataFrame | None = None,
+) -> DataFrame:
+    """Count what members hold and what has moved, without a proof of what is best.
+
+    Args:
+        assignment: ``schemas.ASSIGNMENT``.
+        members: ``schemas.MEMBERS``.
+        owned: ``schemas.OWNED``.
+        topics: ``schemas.TOPICS``.
 
     Returns:
         One row a group of ``members``: cluster_id string (where the inputs have it),
@@ -35,22 +79,21 @@ def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         kept_count bigint: partitions that stay with a member that had them, moved_count bigint:
         partitions that somebody else had, both null without ``owned``,
         subscription_type string: `homogeneous` where all members subscribe to the same topics,
-        else `heterogeneous`, is_balance_optimal boolean: no assignment of these partitions has a
-        smaller sum_of_squares, is_optimal boolean: nor, at that balance, keeps more, least_moves
-        bigint: the fewest partitions that can change owner at the best balance. These three are
-        proven (``certificate``), and null where nothing is assigned.
+        else `heterogeneous`, cross_rack_count bigint: partitions of which some replica's rack is
+        known, and none is in the rack of the member; null without ``topics`` that have
+        ``replica_racks``. A member without a rack reads nothing across racks.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned)])
     assigned = conform(assignment, ASSIGNMENT)
-    loads = assigned.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("load"))
+    held = assigned.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("load"))
     load = F.coalesce("load", F.lit(0))
     measured = (
         conform(members, MEMBERS)
         .select(*GROUP_KEY, "member_id", F.sort_array(F.array_distinct("topics")).alias("topics"))
-        .join(loads, on=[*GROUP_KEY, "member_id"], how="left")
+        .join(held, on=[*GROUP_KEY, "member_id"], how="left")
         .groupBy(*GROUP_KEY)
         .agg(
             F.count("*").cast("int").alias("member_count"),
@@ -66,31 +109,56 @@ def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         )
     )
     before = None if owned is None else _owners(assigned, owned)
-    proven = certify(assigned, conform(members, MEMBERS), before).select(
-        *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves"
+    counted = measured.join(_stayed(measured, before), on=list(GROUP_KEY), how="left").select(
+        *measured.columns[:-1],
+        *(F.col(name) for name in _STAYED)
+        if owned is None
+        else (F.coalesce(name, F.lit(0)).alias(name) for name in _STAYED),
+        "subscription_type",
     )
-    result = (
-        measured.join(_stayed(measured, before), on=list(GROUP_KEY), how="left")
-        .join(proven, on=list(GROUP_KEY), how="left")
-        .select(
-            *measured.columns[:-1],
-            *(F.col(name) for name in _STAYED)
-            if owned is None
-            else (F.coalesce(name, F.lit(0)).alias(name) for name in _STAYED),
-            "subscription_type",
-            *proven.columns[2:],
+    crossing = None if topics is None else _cross_rack(assigned, members, topics)
+    if crossing is None:
+        whole = counted.withColumn("cross_rack_count", F.lit(None).cast("bigint"))
+    else:
+        whole = counted.join(crossing, on=list(GROUP_KEY), how="left").fillna(
+            0, ["cross_rack_count"]
         )
-    )
-    return restore_cluster_id(result, has_cluster_id(members))
+    return restore_cluster_id(whole, has_cluster_id(members))
 
 
 def _owners(assigned: DataFrame, owned: DataFrame) -> DataFrame:
     """One owner a partition: of several, the one that has it still; with change, as in ``diff``."""
+    changes = diff(conform(owned, OWNED), assigned).where(F.col("from_member").isNotNull())
+    return fill_cluster_id(changes).withColumnRenamed("from_member", "member_id")
+
+
+def _cross_rack(assigned: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame | None:
+    """Count partitions by group that have replicas, but none in their member's rack."""
+    if "replica_racks" not in topics.columns:
+        return None
+    check_same_clusters([(MEMBERS, members), (TOPICS, topics)])
+    racked = conform(members, MEMBERS).where(F.length("rack_id") > 0)
+    each = F.posexplode("replica_racks").alias("partition", "racks")
+    replicas = (
+        fold_racks(conform(topics, TOPICS))
+        .select(CLUSTER_ID, "topic", each)
+        .select(
+            CLUSTER_ID,
+            "topic",
+            F.col("partition").cast("bigint").alias("partition"),
+            F.array_compact(F.coalesce("racks", F.array().cast("array<string>"))).alias("racks"),
+        )
+        .where(F.size("racks") > 0)
+    )
     return (
-        diff(conform(owned, OWNED), assigned)
-        .where(F.col("from_member").isNotNull())
-        .withColumn("cluster_id", F.coalesce("cluster_id", F.lit("")))
-        .withColumnRenamed("from_member", "member_id")
+        assigned.join(
+            racked.select(*GROUP_KEY, "member_id", "rack_id"),
+            on=[*GROUP_KEY, "member_id"],
+            how="inner",
+        )
+        .join(replicas, on=[CLUSTER_ID, "topic", "partition"], how="inner")
+        .groupBy(*GROUP_KEY)
+        .agg(F.count_if(~F.array_contains("racks", F.col("rack_id"))).alias("cross_rack_count"))
     )
 
 

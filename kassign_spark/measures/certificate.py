@@ -53,7 +53,8 @@ def certify(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         is_optimal boolean: the balance is, and no assignment of that balance keeps more,
         kept_count bigint: partitions that stay with their owner,
         most_kept_count bigint: the most that can stay, at the best balance,
-        least_moves bigint: the fewest partitions that can change owner, at the best balance.
+        least_moves bigint: the fewest partitions that can change owner, at the best balance,
+        least_sum_of_squares bigint: of the loads at the best balance.
     """
     placed = assignment.select(*_TOPIC_KEY, "partition", "member_id")
     if owned is None:
@@ -68,7 +69,7 @@ def certify(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         .applyInArrow(
             judge_arrow,
             "cluster_id string, group_id string, eligible_count bigint, is_balanced boolean, "
-            "most_kept_count bigint",
+            "most_kept_count bigint, least_sum_of_squares bigint",
         )
     )
     is_kept = F.col("owner").eqNullSafe(F.col("member_id"))
@@ -83,7 +84,7 @@ def certify(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
     is_balanced = F.coalesce(is_valid & F.col("is_balanced"), F.lit(False))
     return (
         totals.join(judged, on=list(GROUP_KEY), how="left")
-        .fillna(0, ["most_kept_count"])
+        .fillna(0, ["most_kept_count", "least_sum_of_squares"])
         .select(
             *GROUP_KEY,
             is_balanced.alias("is_balance_optimal"),
@@ -91,6 +92,7 @@ def certify(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
             "kept_count",
             "most_kept_count",
             (F.col("owned_count") - F.col("most_kept_count")).alias("least_moves"),
+            "least_sum_of_squares",
         )
     )
 
@@ -140,13 +142,17 @@ def judge_arrow(table: pa.Table) -> pa.Table:
     group_of_member = np.zeros(member.max() + 1, np.int64)
     group_of_member[member] = group
     unbalanced = group_of_member[~is_balanced(topic, member, assigned)]
-    eligible, most_kept = np.zeros((2, group.max() + 1), np.int64)
+    eligible, most_kept, squares = np.zeros((3, group.max() + 1), np.int64)
     np.add.at(eligible, group, assigned)
     np.add.at(most_kept, of_group, np.minimum(kept, best.owned))
+    load = np.zeros(len(group_of_member), np.int64)
+    np.add.at(load, best.member, kept)
+    np.add.at(squares, group_of_member, load * load)
     return (
         groups.append_column("eligible_count", pa.array(eligible))
         .append_column("is_balanced", pa.array(~np.isin(np.arange(len(eligible)), unbalanced)))
         .append_column("most_kept_count", pa.array(most_kept))
+        .append_column("least_sum_of_squares", pa.array(squares))
     )
 
 

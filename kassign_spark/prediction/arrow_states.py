@@ -1,12 +1,13 @@
 """Rows of groups to and from the model, batch by batch, through Arrow."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
 from kassign_spark.prediction.model import predict_group
-from kassign_spark.prediction.state import NO_GENERATION, GroupState, Outcome
+from kassign_spark.prediction.state import NO_GENERATION, GroupState, Layout
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,11 +36,11 @@ def _predict_batches(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.Record
     import pyarrow as pa
 
     for batch in batches:
-        runs = _Runs([], [], [], [], [0], [0])
+        runs = Runs.empty()
         outcomes = []
         for state in states_of(batch):
             outcome = predict_group(state)
-            runs.append(state, outcome)
+            runs.append(state.member_ids, outcome.layout, outcome.assigned)
             outcomes.append(outcome)
         yield pa.RecordBatch.from_arrays(
             [
@@ -53,7 +54,7 @@ def _predict_batches(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.Record
         )
 
 
-class _Runs(NamedTuple):
+class Runs(NamedTuple):
     """Partitions of one member and topic after the other, in flat lists.
 
     Attributes:
@@ -72,13 +73,21 @@ class _Runs(NamedTuple):
     run_ends: list[int]
     group_ends: list[int]
 
-    def append(self, state: GroupState, outcome: Outcome) -> None:
-        topic_of, number_of = outcome.layout.topic_of, outcome.layout.number_of
+    @classmethod
+    def empty(cls) -> "Runs":
+        """Begin."""
+        return cls([], [], [], [], [0], [0])
+
+    def append(
+        self, member_ids: Sequence[str], layout: Layout, by_member: Iterable[list[int]]
+    ) -> None:
+        """Add a group; sorts the ids of each member."""
+        topic_of, number_of = layout.topic_of, layout.number_of
         first_member = len(self.names)
-        self.names.extend(state.member_ids)
+        self.names.extend(member_ids)
         first_topic = len(self.names)
-        self.names.extend(outcome.layout.topics)
-        for member, ids in enumerate(outcome.assigned):
+        self.names.extend(layout.topics)
+        for member, ids in enumerate(by_member):
             last = -1
             ids.sort()
             for partition in ids:
@@ -93,6 +102,7 @@ class _Runs(NamedTuple):
         self.group_ends.append(len(self.members))
 
     def to_arrow(self) -> "pa.ListArray":
+        """Give one element a group: array<struct<member_id, topic, partitions>>."""
         import pyarrow as pa
 
         names = pa.array(self.names, type=pa.string())
@@ -147,10 +157,38 @@ class _Column:
 
     def __init__(self, batch: "pa.RecordBatch", name: str) -> None:
         column = batch.column(name)
-        self.offsets: list[int] = column.offsets.to_pylist()
-        self.fields: list[list[Any]] = [field.to_pylist() for field in column.values.flatten()]
+        self.offsets: list[int] = column.offsets.to_numpy().tolist()
+        self.fields: list[list[Any]] = [_to_list(field) for field in column.values.flatten()]
 
     def of(self, row: int) -> list[list[Any]]:
         """Give the fields of a row's structs; nothing where the array is null."""
         start, end = self.offsets[row], self.offsets[row + 1]
         return [field[start:end] for field in self.fields]
+
+
+def _to_list(array: "pa.Array") -> list[Any]:
+    """As ``to_pylist``, in a fraction of its time where strings repeat: equal ones are one object.
+
+    So their hash codes, too, are computed once.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_list(array.type):
+        values, ends = _to_list(array.values), array.offsets.to_numpy().tolist()
+        lists: list[Any] = [values[start:end] for start, end in pairwise(ends)]
+        return _with_nulls(lists, array) if array.null_count else lists
+    if pa.types.is_string(array.type):
+        encoded = array.dictionary_encode()
+        names = [*encoded.dictionary.to_pylist(), None]
+        codes = encoded.indices.fill_null(len(names) - 1).to_numpy().tolist()
+        return [names[code] for code in codes]
+    if array.null_count:
+        plain: list[Any] = array.to_pylist()
+        return plain
+    numbers: list[Any] = array.to_numpy().tolist()
+    return numbers
+
+
+def _with_nulls(values: list[Any], array: "pa.Array") -> list[Any]:
+    valid = array.is_valid().to_numpy(zero_copy_only=False).tolist()
+    return [v if is_there else None for v, is_there in zip(values, valid, strict=True)]

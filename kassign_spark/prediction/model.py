@@ -9,7 +9,7 @@ from kassign_spark.prediction.hash_order import (
     java_hash,
     java_sorted,
 )
-from kassign_spark.prediction.racks import need_matching, number_racks
+from kassign_spark.prediction.racks import Racks, need_matching, number_racks
 from kassign_spark.prediction.range_racks import assign_range
 from kassign_spark.prediction.state import (
     INEXACT,
@@ -18,6 +18,7 @@ from kassign_spark.prediction.state import (
     THROWS,
     Claims,
     GroupState,
+    Layout,
     NeverEnds,
     Outcome,
     Thrown,
@@ -48,6 +49,39 @@ def predict_group(state: GroupState) -> Outcome:
     return Outcome(INEXACT if unsure else OK, unsure, assigned, moving, layout)
 
 
+def follow_constrained(state: GroupState) -> Outcome:
+    """Follow the pass of the sticky assignors over equal subscriptions.
+
+    Args:
+        state: at least one member; all subscribe to the same topics, however they list them, and
+            claim only what exists.
+
+    Returns:
+        As for `cooperative-sticky`.
+    """
+    claims = lay_out(state)
+    members = hash_map_order([java_hash(member_id) for member_id in state.member_ids])
+    assigned, moving, _ = assign_constrained(
+        claims.layout,
+        believe(state, claims, members),
+        members,
+        java_sorted(state.member_ids),
+        _racks_in_use(state, claims.layout),
+    )
+    for partition, member in moving.items():
+        assigned[member].remove(partition)
+    return Outcome(OK, None, assigned, moving, claims.layout)
+
+
+def _racks_in_use(state: GroupState, layout: Layout) -> Racks | None:
+    """Give the racks of a group of the sticky assignors where they can change anything."""
+    racks = number_racks(state, layout)
+    if racks is None:
+        return None
+    existing = [r for p, r in enumerate(racks.of_partition) if p not in layout.missing]
+    return racks if need_matching(racks.of_member, existing) else None
+
+
 def _assign_sticky(
     state: GroupState, claims: Claims
 ) -> tuple[list[list[int]], dict[int, int], str | None]:
@@ -55,11 +89,7 @@ def _assign_sticky(
     layout = claims.layout
     members = hash_map_order([java_hash(member_id) for member_id in state.member_ids])
     by_id = java_sorted(state.member_ids)
-    racks = number_racks(state, layout)
-    if racks is not None:
-        existing = [r for p, r in enumerate(racks.of_partition) if p not in layout.missing]
-        if not need_matching(racks.of_member, existing):
-            racks = None
+    racks = _racks_in_use(state, layout)
     believed = believe(state, claims, members)
     by_order = believed.by_order
     if believed.is_homogeneous:

@@ -14,7 +14,7 @@ from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.prediction.arrow_states import predict_states
 from kassign_spark.prediction.state import OK
-from kassign_spark.prediction.states import collect_states, with_racks
+from kassign_spark.prediction.states import collect_states, topics_with_racks
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -102,19 +102,22 @@ def predict(
     groups, counted = hold(
         route_groups(eligible.members.withColumn("assignor", own_assignor)),
         {name: F.count_if(F.col("route") == name) for name in (*_VECTORISED, MODELLED)}
-        | {"groups": F.count("*"), "racks": F.count_if("has_racks")},
+        | {"groups": F.count("*")},
     )
     assigned, verdicts = [], []
     for name in _VECTORISED:
         if counted[name]:
             keys = groups.where(F.col("route") == name).select(*GROUP_KEY)
-            chosen = _restrict(eligible, keys, counted[name] == counted["groups"])
+            plain = eligible._replace(racks=None)
+            chosen = _restrict(plain, keys, counted[name] == counted["groups"])
             assigned.append(ASSIGNORS[name](chosen, Settings()))
             verdicts.append(_all_ok(keys))
     if counted[MODELLED]:
-        sized = with_racks(eligible.topics, inputs.topics, is_needed=counted["racks"] > 0)
         states = collect_states(
-            groups.where(F.col("route") == MODELLED), eligible.members, sized, eligible.owned
+            groups.where(F.col("route") == MODELLED),
+            eligible.members,
+            topics_with_racks(eligible),
+            eligible.owned,
         )
         # Held: the two results are of one computation.
         predicted, _ = hold(predict_states(states), {"groups": F.count("*")})

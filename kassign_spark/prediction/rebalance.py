@@ -13,7 +13,7 @@ from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.prediction.arrow_states import states_of
 from kassign_spark.prediction.predict import PREDICTED, VERDICTS, predict, route_groups
 from kassign_spark.prediction.rounds import Rebalance, follow_rounds
-from kassign_spark.prediction.states import collect_states, with_racks
+from kassign_spark.prediction.states import collect_states, topics_with_racks
 from kassign_spark.rebalancing.protocol import COOPERATIVE, COOPERATIVE_ASSIGNORS, protocol_column
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
@@ -135,11 +135,8 @@ def _cooperative(
     inputs = conform_inputs(members, topics, owned)
     eligible = prepare(inputs, known_assignors=None).eligible
     cooperative = F.lit("cooperative-sticky")
-    groups, counted = hold(
-        route_groups(eligible.members.withColumn("assignor", cooperative)),
-        {"racks": F.count_if("has_racks")},
-    )
-    sized = with_racks(eligible.topics, inputs.topics, is_needed=counted["racks"] > 0)
+    groups = route_groups(eligible.members.withColumn("assignor", cooperative))
+    sized = topics_with_racks(eligible)
     states = collect_states(groups, eligible.members, sized, eligible.owned)
     followed, _ = hold(states.mapInArrow(_follow_batches, _FOLLOWED), {"groups": F.count("*")})
     steps = followed.select(*GROUP_KEY, F.inline("steps")).select(

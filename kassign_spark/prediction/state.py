@@ -1,7 +1,7 @@
 """One group as the model sees it: names outside, small integers inside."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -10,6 +10,9 @@ from kassign_spark.prediction.hash_order import java_sorted
 OK, THROWS, NEVER_ENDS, INEXACT = "ok", "throws", "never_ends", "inexact"
 NEVER_SETTLES = "never_settles"
 """Of rounds that follow each other, not of one."""
+FAILING = (THROWS, NEVER_ENDS)
+"""Verdicts without an answer."""
+WORST_FIRST = (NEVER_ENDS, THROWS, NEVER_SETTLES, INEXACT, OK)
 
 NO_GENERATION = -1
 
@@ -130,6 +133,21 @@ class Claims:
 
     layout: Layout
     by_member: list[list[int]] = field(default_factory=list)
+
+
+def without_missing(state: GroupState) -> GroupState:
+    """Leave out claims of partitions that do not exist."""
+    sizes = dict(zip(state.topics, state.num_partitions, strict=True))
+    claims = zip(state.claim_members, state.claim_topics, state.claim_partitions, strict=True)
+    existing = [claim for claim in claims if claim[2] < sizes.get(claim[1], 0)]
+    if len(existing) == len(state.claim_members):
+        return state
+    return replace(
+        state,
+        claim_members=[member for member, _, _ in existing],
+        claim_topics=[topic for _, topic, _ in existing],
+        claim_partitions=[partition for _, _, partition in existing],
+    )
 
 
 def lay_out(state: GroupState) -> Claims:

@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.eligibility.subscribers import spread
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, TOPICS
 
@@ -67,16 +68,13 @@ def collect_states(
     return states.join(of_owned, on=key, how="left")
 
 
-def with_racks(sizes: DataFrame, topics: DataFrame, *, is_needed: bool) -> DataFrame:
-    """Add ``replica_racks`` to the sizes of the topics; null where it is not known.
+def topics_with_racks(eligible: Eligible) -> DataFrame:
+    """Give the topics with their replicas' racks, null where none is known.
 
-    Args:
-        sizes: cluster_id string, topic string, num_partitions int; one row a topic.
-        topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
-        is_needed: False where no member has a rack.
+    Returns:
+        cluster_id string, topic string, num_partitions int, replica_racks array<array<string>>.
     """
-    if not is_needed or "replica_racks" not in topics.columns:
+    if eligible.racks is None:
         racks_type = TOPICS.columns["replica_racks"].dataType
-        return sizes.withColumn("replica_racks", F.lit(None).cast(racks_type))
-    racks = topics.groupBy(CLUSTER_ID, "topic").agg(F.max("replica_racks").alias("replica_racks"))
-    return sizes.join(racks, on=[CLUSTER_ID, "topic"], how="left")
+        return eligible.topics.withColumn("replica_racks", F.lit(None).cast(racks_type))
+    return eligible.topics.join(eligible.racks, on=[CLUSTER_ID, "topic"], how="left")

@@ -5,6 +5,7 @@ partition that changes hands is given up in one round and received in the next (
 """
 
 from functools import reduce
+from typing import Literal, overload
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,6 +17,8 @@ from kassign_spark.eligibility.prepare import prepare, restrict
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.pipeline import strategy_of
+from kassign_spark.prediction.predict import PREDICTED
+from kassign_spark.prediction.rebalance import PredictedRebalance, predict_rebalance
 from kassign_spark.rebalancing.protocol import (
     COOPERATIVE,
     EAGER,
@@ -30,6 +33,7 @@ _OWNED_KEY = [*GROUP_KEY, "member_id", "topic", "partition"]
 _STEP = [*GROUP_KEY, "round", "member_id", "topic", "partition", "action"]
 
 
+@overload
 def rebalance(
     members: DataFrame,
     topics: DataFrame,
@@ -37,8 +41,34 @@ def rebalance(
     *,
     assignor: str | Assignor | None = None,
     protocol: str | None = None,
+    exact: Literal[False] = False,
     settings: Settings = Settings(),
-) -> DataFrame:
+) -> DataFrame: ...
+
+
+@overload
+def rebalance(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    assignor: str | Assignor | None = None,
+    protocol: str | None = None,
+    exact: Literal[True],
+    settings: Settings = Settings(),
+) -> PredictedRebalance: ...
+
+
+def rebalance(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    assignor: str | Assignor | None = None,
+    protocol: str | None = None,
+    exact: bool = False,
+    settings: Settings = Settings(),
+) -> DataFrame | PredictedRebalance:
     """Follow the rebalance of every group until nothing is withheld any more; runs jobs.
 
     Args:
@@ -46,25 +76,39 @@ def rebalance(
         topics: ``schemas.TOPICS``, or one row a partition.
         owned: ``schemas.OWNED``, what members own before; rows of members that are not in
             ``members`` are those of members that left.
-        assignor: as for ``assign``.
+        assignor: as for ``assign``; with ``exact`` as for ``predict``.
         protocol: `eager` or `cooperative`; None for the assignor's own: `cooperative-sticky` is
             cooperative, the others are eager. `cooperative-sticky` under `eager` knows nothing of
             what members owned (its user data has a generation only) and assigns afresh.
-        settings: how to compute it.
+        exact: answer each round as ``predict`` does, exactly as Kafka's client, and give verdicts
+            too. Otherwise each round is one of ``assign``.
+        settings: how to compute it; not used with ``exact``.
 
     Returns:
-        cluster_id string (where the inputs have it), group_id string, round int (from 1),
+        steps: cluster_id string (where the inputs have it), group_id string, round int (from 1),
         member_id string, topic string, partition int, action string:
         `retained` the member has it before and after the round, `revoked` it gives it up,
         `assigned` it receives it, `withheld` it is to receive it in a later round, when the owner
         has given it up. Under `eager` nothing is retained: all that members own is revoked.
         A group whose last round withholds something never settles: its state repeated.
 
+        With ``exact`` two frames, (steps, verdicts), as ``predict`` gives two. verdicts:
+        cluster_id string (where the inputs have it), group_id string, verdict string (ok | throws
+        | never_ends | inexact | never_settles), detail string; one row a group. never_settles: the
+        members come back to what they owned after an earlier round, and so on for ever. The steps
+        of a group that throws or never ends are those of the rounds before that one, and under
+        `eager` what its members gave up.
+
     Raises:
         SchemaError: columns are missing or of the wrong type.
-        InputError: values that have no meaning, an unknown assignor or protocol, or an assignor
-            that does not know the cooperative protocol.
+        InputError: values that have no meaning, an unknown assignor or protocol, an assignor that
+            does not know the cooperative protocol, or with ``exact`` one that is not Kafka's own.
     """
+    if exact:
+        if callable(assignor):
+            own = ", ".join(sorted(PREDICTED))
+            raise InputError(f"exact=True follows Kafka's own assignors only: name one of {own}")
+        return predict_rebalance(members, topics, owned, assignor=assignor, protocol=protocol)
     chosen = strategy_of(assignor)
     check_protocol(protocol)
     inputs = conform_inputs(members, topics, owned)

@@ -1,10 +1,16 @@
 """One row a group: how many rounds a rebalance takes, what moves and who has to pause."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.measures.diff import diff
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id, restore_cluster_id
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    GROUP_KEY,
+    fill_cluster_id,
+    has_cluster_id,
+    restore_cluster_id,
+)
 
 
 def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
@@ -23,15 +29,12 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         the cooperative one, settles boolean: false where the rounds would repeat for ever.
     """
     given = has_cluster_id(steps)
-    keyed = steps.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
-    last = keyed.groupBy(*GROUP_KEY).agg(F.max("round").alias("rounds"))
-    in_the_end = keyed.join(last, on=list(GROUP_KEY), how="inner")
+    in_the_end = _with_rounds(steps)
     is_last = F.col("round") == F.col("rounds")
-    holds = F.col("action").isin("retained", "assigned")
     revoked = F.when(F.col("action") == "revoked", F.struct("topic", "partition"))
     summed = in_the_end.groupBy(*GROUP_KEY).agg(
         F.max("rounds").alias("rounds"),
-        F.count_if(is_last & holds).alias("partition_count"),
+        F.count_if(_in_the_end()).alias("partition_count"),
         F.count_distinct(revoked).alias("paused_count"),
         (~F.bool_or(is_last & (F.col("action") == "withheld"))).alias("settles"),
     )
@@ -39,15 +42,9 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         moved = summed.select(*GROUP_KEY, F.lit(0).cast("bigint").alias("moved_count"))
     else:
         before = owned if given else owned.drop(CLUSTER_ID)
-        after = restore_cluster_id(in_the_end.where(is_last & holds), given).select(*before.columns)
+        after = final_assignment(steps).select(*before.columns)
         changed = diff(before, after).where("change = 'moved'")
-        moved = (
-            changed.withColumn(
-                CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit("")
-            )
-            .groupBy(*GROUP_KEY)
-            .agg(F.count("*").alias("moved_count"))
-        )
+        moved = fill_cluster_id(changed).groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
     return restore_cluster_id(
         summed.join(moved, on=list(GROUP_KEY), how="left").select(
             *GROUP_KEY,
@@ -59,3 +56,25 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         ),
         given,
     )
+
+
+def final_assignment(steps: DataFrame) -> DataFrame:
+    """Give what members hold after the last round; columns of ``schemas.ASSIGNMENT``.
+
+    Args:
+        steps: as ``rebalance`` gives them.
+    """
+    held = _with_rounds(steps).where(_in_the_end())
+    columns = held.select(*GROUP_KEY, "member_id", "topic", "partition")
+    return restore_cluster_id(columns, has_cluster_id(steps))
+
+
+def _with_rounds(steps: DataFrame) -> DataFrame:
+    keyed = fill_cluster_id(steps)
+    last = keyed.groupBy(*GROUP_KEY).agg(F.max("round").alias("rounds"))
+    return keyed.join(last, on=list(GROUP_KEY), how="inner")
+
+
+def _in_the_end() -> Column:
+    is_last = F.col("round") == F.col("rounds")
+    return is_last & F.col("action").isin("retained", "assigned")

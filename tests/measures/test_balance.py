@@ -13,8 +13,9 @@ from tests.builders import held
 _COLUMNS = (
     "group_id string, member_count int, partition_count bigint, min_assigned bigint, "
     "max_assigned bigint, mean_assigned double, stddev_assigned double, sum_of_squares bigint, "
-    "kept_count bigint, moved_count bigint, subscription_type string, "
-    "is_balance_optimal boolean, is_optimal boolean, least_moves bigint"
+    "kept_count bigint, moved_count bigint, subscription_type string, cross_rack_count bigint, "
+    "is_balance_optimal boolean, is_optimal boolean, least_moves bigint, "
+    "least_sum_of_squares bigint"
 )
 
 # group: members (name -> topics), assignment, owned, the row
@@ -23,37 +24,37 @@ _CASES: dict[str, tuple[dict[str, list[str]], str, str, tuple[Any, ...]]] = {
         {"C0": ["t0"], "C1": ["t0"]},
         "C0: t0p0 t0p1; C1: t0p2 t0p3",
         "C0: t0p0 t0p2; C1: t0p3",
-        (2, 4, 2, 2, 2.0, 0.0, 8, 2, 1, "homogeneous", True, False, 0),
+        (2, 4, 2, 2, 2.0, 0.0, 8, 2, 1, "homogeneous", None, True, False, 0, 8),
     ),
     "idle member": (
         {"C0": ["t0"], "C1": ["t0"]},
         "C0: t0p0 t0p1",
         "C1: t0p0 t0p1",
-        (2, 2, 0, 2, 1.0, 1.0, 4, 0, 2, "homogeneous", False, False, 1),
+        (2, 2, 0, 2, 1.0, 1.0, 4, 0, 2, "homogeneous", None, False, False, 1, 2),
     ),
     "nothing assigned": (
         {"C0": ["t0"]},
         "",
         "C0: t0p0",
-        (1, 0, 0, 0, 0.0, 0.0, 0, 0, 0, "homogeneous", None, None, None),
+        (1, 0, 0, 0, 0.0, 0.0, 0, 0, 0, "homogeneous", None, None, None, None, None),
     ),
     "differing": (
         {"C0": ["t0", "t1"], "C1": ["t1"]},
         "C0: t0p0; C1: t1p0",
         "",
-        (2, 2, 1, 1, 1.0, 0.0, 2, 0, 0, "heterogeneous", True, True, 0),
+        (2, 2, 1, 1, 1.0, 0.0, 2, 0, 0, "heterogeneous", None, True, True, 0, 2),
     ),
     "order and repetition make no difference": (
         {"C0": ["t0", "t1"], "C1": ["t1", "t0", "t1"]},
         "C0: t0p0; C1: t1p0",
         "C0: t0p0; C1: t1p0",
-        (2, 2, 1, 1, 1.0, 0.0, 2, 2, 0, "homogeneous", True, True, 0),
+        (2, 2, 1, 1, 1.0, 0.0, 2, 2, 0, "homogeneous", None, True, True, 0, 2),
     ),
     "strangers own nothing here": (
         {"C0": ["t0"]},
         "C0: t0p0",
         "C9: t0p0",
-        (1, 1, 1, 1, 1.0, 0.0, 1, 0, 1, "homogeneous", True, True, 1),
+        (1, 1, 1, 1, 1.0, 0.0, 1, 0, 1, "homogeneous", None, True, True, 1, 1),
     ),
 }
 
@@ -87,15 +88,44 @@ def test_without_owned_nothing_is_kept_or_moved(spark: SparkSession) -> None:
     assigned, members, _ = _frames(spark)
     expected = []
     for group, case in _CASES.items():
-        *counts, _, _, subscriptions, balanced, _, moves = case[3]
-        proven = (balanced, balanced, None if moves is None else 0)
-        expected.append((group, *counts, None, None, subscriptions, *proven))
+        *counts, _, _, subscriptions, _, balanced, _, moves, squares = case[3]
+        proven = (balanced, balanced, None if moves is None else 0, squares)
+        expected.append((group, *counts, None, None, subscriptions, None, *proven))
     assert_df_equality(
         balance(assigned, members),
         spark.createDataFrame(expected, _COLUMNS),
         ignore_row_order=True,
         ignore_nullable=True,
     )
+
+
+def test_cross_rack_partitions(spark: SparkSession) -> None:
+    """Unknown replicas, and members without a rack, cross nothing."""
+    members = [
+        {"group_id": group, "member_id": member, "topics": ["t", "u"], "rack_id": rack}
+        for group, member, rack in (
+            ("g", "east", "e"),
+            ("g", "west", "w"),
+            ("g", "nowhere", ""),
+            ("h", "anywhere", None),
+        )
+    ]
+    topics = [
+        {"topic": "t", "num_partitions": 4, "replica_racks": [["e", "w"], ["e"], [None], []]},
+        {"topic": "u", "num_partitions": 1, "replica_racks": None},
+    ]
+    assigned = builders.assignment(
+        spark,
+        held("east: tp0 tp2; west: tp1 tp3 up0; nowhere: tp1", "g"),
+        held("anywhere: tp0 tp1", "h"),
+    )
+    frames = assigned, builders.members(spark, members)
+    found = balance(*frames, topics=builders.topics(spark, topics)).collect()
+    assert {row.group_id: row.cross_rack_count for row in found} == {"g": 1, "h": 0}
+    no_racks = builders.topics(spark, {"t": 4, "u": 1})
+    assert "cross_rack_count" in balance(*frames, topics=no_racks).columns
+    (first, _) = balance(*frames, topics=no_racks).collect()
+    assert first.cross_rack_count is None
 
 
 def test_clusters_do_not_mix(spark: SparkSession) -> None:

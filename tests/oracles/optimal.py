@@ -4,7 +4,7 @@ Both work on counts: a group is its classes (what may go where, and how many) an
 member, how many partitions that member owns already. Neither shares code with the package.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -60,6 +60,59 @@ def least_cost(supply: Mapping[str, int], owned: Mapping[tuple[str, str], int]) 
     flows = flow.flows(added)
     moves = int(flows[columns[:, 3] == 1].sum())
     return Optimum(int((flows * columns[:, 3]).sum() - moves) // weight, moves)
+
+
+@dataclass(frozen=True)
+class RackOptimum:
+    sum_of_squares: int
+    moves: int
+    crossings: int
+
+
+def least_cost_with_racks(
+    supply: Mapping[str, int],
+    owned: Mapping[tuple[str, str], int],
+    crossing: Collection[tuple[str, str]],
+    *,
+    racks_before_moves: bool,
+) -> RackOptimum:
+    """As ``least_cost``, where each partition of a ``crossing`` pair is a cost of its own too.
+
+    A class is here of partitions with the same subscribers, and the same ones of other racks.
+    """
+    total = sum(supply[name] for name in {name for name, _ in owned})
+    classes, members = sorted({name for name, _ in owned}), sorted({m for _, m in owned})
+    node = {name: number for number, name in enumerate([*classes, *members])}
+    base = total + 1
+    of_move, of_crossing = (1, base) if racks_before_moves else (base, 1)
+    arcs: list[tuple[int, int, int, int]] = []
+    kinds: list[tuple[int, int, int]] = []
+    reach = dict.fromkeys(members, 0)
+    for (name, member), count in owned.items():
+        crosses = int((name, member) in crossing)
+        for moves, capacity in ((0, count), (1, supply[name])):
+            cost = moves * of_move + crosses * of_crossing
+            arcs.append((node[name], node[member], capacity, cost))
+            kinds.append((0, moves, crosses))
+        reach[member] += supply[name]
+    for member in members:
+        for load in range(1, reach[member] + 1):
+            arcs.append((node[member], len(node), 1, base * base * (2 * load - 1)))
+            kinds.append((2 * load - 1, 0, 0))
+    if not arcs:
+        return RackOptimum(0, 0, 0)
+    flow = min_cost_flow.SimpleMinCostFlow()
+    columns = np.array(arcs, dtype=np.int64)
+    added = flow.add_arcs_with_capacity_and_unit_cost(
+        columns[:, 0].astype(np.int32), columns[:, 1].astype(np.int32), columns[:, 2], columns[:, 3]
+    )
+    for name in classes:
+        flow.set_node_supply(node[name], supply[name])
+    flow.set_node_supply(len(node), -total)
+    status = flow.solve()
+    assert status == flow.OPTIMAL, status
+    squares, moves, crossings = flow.flows(added) @ np.array(kinds, dtype=np.int64)
+    return RackOptimum(int(squares), int(moves), int(crossings))
 
 
 def enumerated(supply: Mapping[str, int], owned: Mapping[tuple[str, str], int]) -> Optimum:

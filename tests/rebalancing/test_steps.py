@@ -1,6 +1,7 @@
 """Each round of a rebalance is what the real assignor answers to the state before it."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +13,7 @@ from tests.assignors.test_sticky import differing_groups
 from tests.assignors.test_sticky_constrained import claiming_groups
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member
+from tests.prediction.test_model import failing_group
 
 ALIKE = [Group(g.topics, g.members, "cooperative-sticky") for g in claiming_groups(120, seed=11)]
 DIFFERING = [
@@ -49,9 +51,7 @@ def after(rounds: dict, number: int, group: Group) -> Assigned:  # type: ignore[
 
 
 def next_state(group: Group, answer: Assigned, generation: int) -> Group:
-    members = [
-        Member(m.member_id, m.topics, answer[m.member_id], generation) for m in group.members
-    ]
+    members = [replace(m, owned=answer[m.member_id], generation=generation) for m in group.members]
     return Group(group.topics, members, group.assignor)
 
 
@@ -142,3 +142,32 @@ def test_an_eager_assignor_is_not_forced_to_cooperate(spark: SparkSession) -> No
         rebalance(*oracle.to_tables(spark, [group]), protocol="cooperative")
     with pytest.raises(InputError, match="unknown protocol 'lazy'; known are eager, cooperative"):
         rebalance(*oracle.to_tables(spark, [group]), protocol="lazy")
+
+
+def test_exact_rounds_come_with_verdicts(spark: SparkSession) -> None:
+    """The recorded group alternates between two assignments, as the real client does."""
+    throwing = replace(failing_group("null-pointer"), assignor="sticky")
+    groups = [failing_group("never-settles"), throwing, ALIKE[0]]
+    tables = oracle.to_tables(spark, groups)
+    steps, verdicts = rebalance(*tables, exact=True)
+    found = {row.group_id: (row.verdict, row.detail) for row in verdicts.collect()}
+    assert found["g0"] == ("never_settles", "after round 3 all own what they owned after round 1")
+    assert found["g1"][0] == "throws"
+    assert found["g2"] == ("ok", None)
+    rounds = by_round(steps.collect(), len(groups))
+    state = groups[0]
+    for number in (1, 2, 3):
+        (answer,) = oracle.assign(spark, [state])
+        assert isinstance(answer, dict)
+        assert after(rounds[0], number, state) == oracle.as_sets(answer)
+        state = next_state(state, answer, number + 1)
+    assert sorted(rounds[0]) == [1, 2, 3]
+    assert after(rounds[0], 1, state) == after(rounds[0], 3, state)
+
+
+def test_exact_rounds_are_of_kafkas_own_assignors(spark: SparkSession) -> None:
+    tables = oracle.to_tables(spark, [Group({"t": 1}, [Member("a", ["t"])], "range")])
+    with pytest.raises(InputError, match="exact=True follows Kafka's own assignors only: name one"):
+        rebalance(*tables, assignor=lambda eligible, settings: eligible.members, exact=True)
+    with pytest.raises(InputError, match="unknown assignor 'best'"):
+        rebalance(*tables, assignor="best", exact=True)

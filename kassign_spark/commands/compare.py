@@ -1,0 +1,165 @@
+"""``kassign-spark compare``: what every assignor would do to every group, beside the optimum."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    Rows,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.measures.compare import compare
+from kassign_spark.prediction.state import FAILING, NEVER_SETTLES
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
+from kassign_spark.session import open_session
+from kassign_spark.settings import Settings, load_settings
+from kassign_spark.tables import new_folder, read_snapshot, write_table
+
+_KEY = ("assignor", "protocol")
+_OF_ALL = {
+    "moved": "moved",
+    "least": "least_moves",
+    "paused": "paused",
+    "rounds": "max_rounds",
+    "spread": "max_spread",
+    "of a topic": "max_topic_spread",
+    "best balance": "balanced_count",
+    "without end": "failing_count",
+}
+_OF_GROUP = {
+    "moved": "moved",
+    "least": "least_moves",
+    "paused": "paused",
+    "rounds": "rounds",
+    "spread": "spread",
+    "of a topic": "topic_spread",
+    "squares": "sum_of_squares",
+    "least squares": "least_sum_of_squares",
+    "verdict": "verdict",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "compare",
+        summary="compare what every assignor would do, with the best there is",
+        description="Follow a rebalance of every group under every assignor of Kafka's: how many\n"
+        "partitions move and pause, in how many rounds, how even the result is, for all groups\n"
+        "and for each; beside it the least moves at the best balance there is.\n"
+        "Exits 0 when done, 2 on an error.",
+        example="kassign-spark compare examples/fleet",
+    )
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_output(parser, "the table comparison")
+    parser.add_argument(
+        "--exact", action="store_true", help="answer as Kafka's own client does, also if badly"
+    )
+    parser.add_argument(
+        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
+    )
+    add_show(parser, "print at most N groups, those first in which most moves")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    settings = load_settings(args.settings) if args.settings else Settings()
+    with open_session(verbose=args.verbose) as spark, announced(f"comparing {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        snapshot = read_snapshot(args.snapshot, spark)
+        found = compare(*snapshot, exact=args.exact, settings=settings)
+        compared = hold(found, {"rows": F.count(F.lit(1))}).frame
+        if args.output is not None:
+            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+                write_table(compared, folder, "comparison", args.format)
+        facts = _facts(compared, args)
+    return Outcome(0, facts, _lines(facts))
+
+
+def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
+    totals = compared.groupBy(*_KEY).agg(
+        F.count("*").alias("group_count"), *(of.alias(name) for name, of in _totals().items())
+    )
+    rows = [row.asDict() for row in totals.orderBy(*_KEY).collect()]
+    count = rows[0]["group_count"] if rows else 0
+    most = (
+        fill_cluster_id(compared)
+        .groupBy(*GROUP_KEY)
+        .agg(F.max("moved").alias("moved"), F.max("paused").alias("paused"))
+    )
+    shown = first_rows(most, [F.col("moved").desc(), F.col("paused").desc(), *GROUP_KEY], args.show)
+    return {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "is_exact": args.exact,
+        "group_count": count,
+        "assignors": [{k: v for k, v in row.items() if k != "group_count"} for row in rows],
+        "groups_not_shown": count - len(shown),
+        "groups": _groups(compared, shown),
+    }
+
+
+def _totals() -> dict[str, Column]:
+    failing = F.col("verdict").isin(*FAILING, NEVER_SETTLES)
+    is_balanced = F.col("sum_of_squares") <= F.coalesce("least_sum_of_squares", F.lit(0))
+    return {
+        "moved": F.sum("moved"),
+        "least_moves": F.sum("least_moves"),
+        "paused": F.sum("paused"),
+        "max_rounds": F.max("rounds"),
+        "max_spread": F.max("spread"),
+        "max_topic_spread": F.max("topic_spread"),
+        "balanced_count": F.count_if(~failing & is_balanced),
+        "failing_count": F.count_if(failing),
+    }
+
+
+def _groups(compared: DataFrame, shown: Rows) -> list[Facts]:
+    """Collect the rows of the groups to show."""
+    if not shown:
+        return []
+    names = [tuple(row[key] for key in GROUP_KEY) for row in shown]
+    spark = compared.sparkSession
+    wanted = F.broadcast(spark.createDataFrame(names, "cluster_id string, group_id string"))
+    keyed = fill_cluster_id(compared).join(wanted, on=list(GROUP_KEY), how="left_semi")
+    by_name: dict[tuple[str, ...], Rows] = {name: [] for name in names}
+    for row in keyed.orderBy(*_KEY).collect():
+        by_name[row["cluster_id"], row["group_id"]].append(
+            {name: row[name] for name in (*_KEY, *_OF_GROUP.values(), "detail")}
+        )
+    return [
+        {**{key: row[key] for key in GROUP_KEY if row[key]}, "by_assignor": by_name[name]}
+        for name, row in zip(names, shown, strict=True)
+    ]
+
+
+def _lines(facts: Facts) -> list[str]:
+    lines = [plural(facts["group_count"], "group")]
+    if facts["assignors"]:
+        rows = ([row[c] for c in (*_KEY, *_OF_ALL.values())] for row in facts["assignors"])
+        lines += ["", *table([*_KEY, *_OF_ALL], rows)]
+    for group in facts["groups"]:
+        rows = ([row[c] for c in (*_KEY, *_OF_GROUP.values())] for row in group["by_assignor"])
+        lines += ["", group_name(group), *table([*_KEY, *_OF_GROUP], rows)]
+    if facts["groups_not_shown"]:
+        lines += [
+            "",
+            f"{plural(facts['groups_not_shown'], 'more group')} not shown "
+            f"(--show {facts['group_count']} shows all)",
+        ]
+    if facts["output"] is not None:
+        lines += ["", f"the table comparison is in {printable(facts['output'])}"]
+    return lines

@@ -1,0 +1,93 @@
+"""``kassign-spark predict``: what Kafka itself will do, and the groups in which that goes wrong."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.prediction.predict import PREDICTED, predict
+from kassign_spark.prediction.state import FAILING, INEXACT, NEVER_ENDS, OK, THROWS, WORST_FIRST
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.session import open_session
+from kassign_spark.tables import new_folder, read_snapshot, write_table
+
+_SAID = {
+    OK: "answered exactly",
+    INEXACT: "maybe otherwise",
+    THROWS: "throwing",
+    NEVER_ENDS: "never ending",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "predict",
+        summary="say what Kafka's own client will do, and whether it will end",
+        description="Give the exact answer of Kafka's Java client for every group's next\n"
+        "rebalance, and a verdict: ok, throws, never_ends, or inexact where something that\n"
+        "decides is not known or not modelled.\n"
+        "Exits 0 when done, 1 when a group throws or never ends, 2 on an error.",
+        example="kassign-spark predict examples/fleet",
+    )
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_output(parser, "the tables assignment and verdicts")
+    parser.add_argument(
+        "--assignor",
+        choices=sorted(PREDICTED),
+        help="one assignor for all groups (default: each group's own)",
+    )
+    add_show(parser, "print at most N groups that are not ok")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    with open_session(verbose=args.verbose) as spark, announced(f"predicting {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        assignment, found = predict(*read_snapshot(args.snapshot, spark), assignor=args.assignor)
+        counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
+        verdicts, counted = hold(found, counts)
+        if args.output is not None:
+            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+                write_table(assignment, folder, "assignment", args.format)
+                write_table(verdicts, folder, "verdicts", args.format)
+        order = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
+        odd = first_rows(verdicts.where(F.col("verdict") != OK), [order, *GROUP_KEY], args.show)
+    facts = {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "group_count": sum(counted.values()),
+        **{f"{verdict}_count": counted[verdict] for verdict in _SAID},
+        "groups_not_shown": sum(counted.values()) - counted[OK] - len(odd),
+        "groups": odd,
+    }
+    return Outcome(1 if any(counted[verdict] for verdict in FAILING) else 0, facts, _lines(facts))
+
+
+def _lines(facts: Facts) -> list[str]:
+    counts = (f"{facts[f'{verdict}_count']:,} {said}" for verdict, said in _SAID.items())
+    lines = [f"{plural(facts['group_count'], 'group')}: {', '.join(counts)}"]
+    if facts["groups"]:
+        rows = ([group_name(row), row["verdict"], row["detail"]] for row in facts["groups"])
+        lines += ["", *table(["group", "verdict", "detail"], rows)]
+    if facts["groups_not_shown"]:
+        shown = len(facts["groups"]) + facts["groups_not_shown"]
+        hidden = plural(facts["groups_not_shown"], "more group")
+        lines.append(f"{hidden} not shown (--show {shown} shows all)")
+    if facts["output"] is not None:
+        lines += ["", f"the answers are in {printable(facts['output'])}: assignment, verdicts"]
+    return lines

@@ -1,0 +1,168 @@
+"""``assign`` with racks: the client's answer where it is exact; nothing new without a use."""
+
+from collections import Counter
+from dataclasses import replace
+from unittest.mock import Mock
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import kassign_spark.assignors.rack_aware as rack_aware
+from kassign_spark import Settings, assign, rebalance
+from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.eligibility.racks import rack_use
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.prediction.racks import need_matching, number_racks
+from kassign_spark.prediction.state import lay_out
+from tests.assignors.test_general_racks import GROUPS as GENERAL
+from tests.assignors.test_general_racks import best, found
+from tests.kafka import oracle
+from tests.kafka.oracle import Group
+from tests.prediction.states import to_state
+from tests.random_states import random_states
+from tests.rebalancing.test_steps import after, by_round
+
+SEED = 20261202
+_STATES = random_states(
+    4000, seed=SEED, assignors=["range", "sticky", "cooperative-sticky"], hostile_share=0.4
+)
+
+
+def _is_exact(group: Group) -> bool:
+    """Whether ``assign`` promises the client's own answer."""
+    if group.assignor == "range":
+        return True
+    lists = [m.topics for m in group.members]
+    alike = all(set(topics) == set(lists[0]) and len(topics) == len(lists[0]) for topics in lists)
+    sizes = {t: n if isinstance(n, int) else len(n) for t, n in group.topics.items()}
+    exist = all(p < sizes.get(t, 0) for m in group.members for t, p in m.owned)
+    return alike and len(set(lists[0])) == len(lists[0]) and exist
+
+
+EXACT = [
+    group
+    for group in _STATES
+    if _is_exact(group) and any(not isinstance(n, int) for n in group.topics.values())
+]
+# Equal subscriptions make a constrained pass, which gives up claims in other racks, even if it need
+# not for the balance.
+MIXED = [group for group in GENERAL if len({frozenset(m.topics) for m in group.members}) > 1]
+GROUPS = [*EXACT, *MIXED[:150]]
+
+
+def in_use(group: Group) -> bool:
+    state = to_state(group)
+    layout = lay_out(state).layout
+    racks = number_racks(state, layout)
+    if racks is None:
+        return False
+    existing = [
+        racks.of_partition[p] for topic in range(len(layout.topics)) for p in layout.existing(topic)
+    ]
+    return need_matching(racks.of_member, existing)
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> oracle.Tables:
+    return oracle.to_tables(spark, GROUPS)
+
+
+def test_the_groups_hold_what_racks_can_do() -> None:
+    kinds = Counter((group.assignor, in_use(group)) for group in EXACT)
+    assert all(kinds[name, True] > 100 for name in ("range", "sticky", "cooperative-sticky")), kinds
+    assert all(kinds[name, False] > 100 for name in ("range", "sticky", "cooperative-sticky"))
+
+
+def test_one_call_gives_the_clients_answers_and_the_optimum(
+    spark: SparkSession, tables: oracle.Tables
+) -> None:
+    answers = oracle.assign(spark, EXACT)
+    assigned = oracle.from_table(assign(*tables), GROUPS)
+    differing = [
+        (SEED, index, group, answer, mine)
+        for index, (group, answer, mine) in enumerate(zip(EXACT, answers, assigned, strict=False))
+        if oracle.as_sets(answer) != mine
+    ]
+    assert differing == []
+    for group, answer in zip(MIXED, assigned[len(EXACT) :], strict=False):
+        assert found(group, answer) == best(group, racks_before_moves=False), group
+
+
+def test_racks_before_moves(spark: SparkSession) -> None:
+    some = MIXED[150:250]
+    settings = Settings(racks_before_moves=True)
+    assigned = oracle.from_table(assign(*oracle.to_tables(spark, some), settings=settings), some)
+    for group, answer in zip(some, assigned, strict=True):
+        assert found(group, answer) == best(group, racks_before_moves=True), group
+
+
+def test_where_racks_count(spark: SparkSession, tables: oracle.Tables) -> None:
+    """By the frames as by the client's own rule: group by group, no more and no fewer."""
+    eligible = prepare(conform_inputs(*tables), known_assignors=None).eligible
+    rows = {row.group_id: row for row in rack_use(eligible).collect()}
+    for index, group in enumerate(GROUPS):
+        row = rows.get(oracle.group_id(index))
+        assert (row is not None and row.by_group) == in_use(group), group
+
+
+def test_without_a_use_for_racks_nothing_changes(
+    spark: SparkSession, tables: oracle.Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replica of everything in each rack: the strategies that know no racks are asked alone."""
+    some = F.expr("int(substr(group_id, 2)) < 40")
+    members = tables.members.where(some)
+    names = members.select("cluster_id").distinct()
+    topics = tables.topics.join(names, on="cluster_id", how="left_semi").withColumn(
+        "replica_racks",
+        F.array_repeat(
+            F.array(*map(F.lit, ("a", "b", "c", "d", "elsewhere"))), F.col("num_partitions")
+        ),
+    )
+    owned = tables.owned.where(some)
+    followed = Mock(side_effect=AssertionError("a group was followed one by one"))
+    monkeypatch.setattr(rack_aware, "collect_states", followed)
+    assert_df_equality(
+        assign(members, topics, owned),
+        assign(members.drop("rack_id"), topics, owned),
+        ignore_row_order=True,
+    )
+
+
+def test_the_result_does_not_depend_on_how_the_input_lies(
+    spark: SparkSession, tables: oracle.Tables
+) -> None:
+    some = F.expr("int(substr(group_id, 2)) % 9 = 0")
+    members, owned = tables.members.where(some), tables.owned.where(some)
+    shuffled = assign(
+        members.repartition(7).orderBy(F.reverse("member_id")),
+        tables.topics.repartition(3, "num_partitions"),
+        owned.repartition(5).orderBy(F.col("partition").desc()),
+    )
+    assert_df_equality(shuffled, assign(members, tables.topics, owned), ignore_row_order=True)
+
+
+def test_rounds_equal_the_clients(spark: SparkSession) -> None:
+    """Equal subscriptions and racks: a partition may go on to a better member in a later round."""
+    groups = [g for g in EXACT if g.assignor == "cooperative-sticky" and in_use(g)][:60]
+    steps = by_round(rebalance(*oracle.to_tables(spark, groups)).collect(), len(groups))
+    going = dict(enumerate(groups))
+    number = 0
+    while going:
+        number += 1
+        answers = oracle.assign(spark, going.values())
+        states = list(going.items())
+        going = {}
+        for (index, group), answer in zip(states, answers, strict=True):
+            assert isinstance(answer, dict)
+            assert after(steps[index], number, group) == oracle.as_sets(answer), (index, number)
+            subscribed = [
+                replace(m, owned=[tp for tp in m.owned if tp[0] in m.topics]) for m in group.members
+            ]
+            if any(set(m.owned) - set(answer[m.member_id]) for m in subscribed):
+                members = [
+                    replace(m, owned=answer[m.member_id], generation=number) for m in group.members
+                ]
+                going[index] = replace(group, members=members)
+    assert number > 1

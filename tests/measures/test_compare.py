@@ -1,0 +1,169 @@
+"""``compare`` against groups done by hand, and against its parts called one by one."""
+
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark import assign, balance, compare, diff, rebalance, summarize
+from kassign_spark.errors import InputError
+from kassign_spark.prediction.predict import PREDICTED, predict
+from kassign_spark.rebalancing.summary import final_assignment
+from tests.kafka import oracle
+from tests.kafka.oracle import Group, Member
+from tests.prediction.test_model import failing_group
+from tests.random_states import random_states
+
+Key = tuple[str, str]
+
+COOPERATIVE = ("cooperative-sticky", "cooperative")
+FORGETFUL = ("cooperative-sticky", "eager")
+
+JOINED = Group(
+    {"t": 4},
+    [
+        Member("a", ["t"], [("t", 0), ("t", 1)], 1),
+        Member("b", ["t"], [("t", 2), ("t", 3)], 1),
+        Member("c", ["t"]),
+    ],
+)
+MIXED = Group(
+    {"t0": 4, "t1": 3, "t2": 2},
+    [Member("c0", ["t0", "t1", "t2"]), Member("c1", ["t0", "t1"]), Member("c2", ["t2"])],
+)
+IDLE = Group({"t": 1}, [Member("a", []), Member("b", [])])
+
+
+def found(rows: list[Row], index: int) -> dict[Key, Row]:
+    of_group = [row for row in rows if row.group_id == oracle.group_id(index)]
+    by_key = {(row.assignor, row.protocol): row for row in of_group}
+    assert len(by_key) == len(of_group)
+    return by_key
+
+
+def numbers(rows: dict[Key, Row], *columns: str) -> dict[Key, tuple[int, ...]]:
+    return {key: tuple(row[column] for column in columns) for key, row in rows.items()}
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_by_hand(spark: SparkSession, exact: bool) -> None:
+    tables = oracle.to_tables(spark, [JOINED, MIXED, IDLE])
+    rows = compare(*tables, exact=exact).collect()
+    assert len(rows) == 3 * 5
+    assert {row.verdict for row in rows} == {"ok"}
+    joined = found(rows, 0)
+    assert numbers(joined, "kept", "moved", "rounds", "paused") == {
+        # p3 goes from b to c, a keeps p0 and p1.
+        ("range", "eager"): (3, 1, 1, 4),
+        # Round the ring: a p0 and p3, b p1, c p2.
+        ("roundrobin", "eager"): (1, 3, 1, 4),
+        ("sticky", "eager"): (3, 1, 1, 4),
+        COOPERATIVE: (3, 1, 2, 1),
+        # Knows nothing of what was owned: as roundrobin.
+        FORGETFUL: (1, 3, 1, 4),
+    }
+    for row in joined.values():
+        assert (row.member_count, row.partition_count, row.spread, row.topic_spread) == (3, 4, 1, 1)
+        assert (row.least_moves, row.sum_of_squares, row.least_sum_of_squares) == (1, 6, 6)
+    # Loads of c0, c1, c2 are 5, 3, 1 by topic, and 4, 3, 2 at the best.
+    uneven, best = (4, 1, 35), (2, 2, 29)
+    assert numbers(found(rows, 1), "spread", "topic_spread", "sum_of_squares") == {
+        ("range", "eager"): uneven,
+        ("roundrobin", "eager"): uneven,
+        ("sticky", "eager"): best,
+        COOPERATIVE: best,
+        FORGETFUL: best,
+    }
+    assert {row.least_sum_of_squares for row in found(rows, 1).values()} == {29}
+    for row in found(rows, 2).values():
+        assert (row.partition_count, row.rounds, row.paused, row.moved) == (0, 1, 0, 0)
+
+
+def test_it_is_its_parts_called_one_by_one(spark: SparkSession) -> None:
+    groups = random_states(30, seed=20261130, assignors=["range"], hostile_share=0)
+    tables = oracle.to_tables(spark, groups)
+    rows = compare(*tables).collect()
+    assert len(rows) == len(groups) * 5
+    for name in PREDICTED:
+        measured = after(tables, assign(*tables, assignor=name))
+        for index in range(len(groups)):
+            row = found(rows, index)[name, "cooperative" if name == COOPERATIVE[0] else "eager"]
+            expected = measured[oracle.group_id(index)]
+            assert row.member_count == expected.member_count
+            # cooperative-sticky is not done after one round.
+            if name != COOPERATIVE[0]:
+                assert (row.kept, row.moved, row.least_moves, row.sum_of_squares) == (
+                    expected.kept_count,
+                    expected.moved_count,
+                    expected.least_moves,
+                    expected.sum_of_squares,
+                ), (index, name)
+                assert row.least_sum_of_squares == expected.least_sum_of_squares
+                assert row.spread == expected.max_assigned - expected.min_assigned
+    for key in (COOPERATIVE, FORGETFUL):
+        steps = rebalance(*tables, assignor=key[0], protocol=key[1])
+        summary = {row.group_id: row for row in summarize(steps, tables.owned).collect()}
+        for index in range(len(groups)):
+            row, name = found(rows, index)[key], oracle.group_id(index)
+            if name in summary:
+                assert (row.rounds, row.moved, row.paused, row.partition_count) == (
+                    summary[name].rounds,
+                    summary[name].moved_count,
+                    summary[name].paused_count,
+                    summary[name].partition_count,
+                ), (index, key)
+
+
+def test_the_clients_own_answers(spark: SparkSession) -> None:
+    """In one call with all others, the groups in which an answer never comes."""
+    failing = [failing_group(case) for case in ("never-settles", "null-pointer", "never-ends")]
+    groups = [*failing, *random_states(10, seed=3, assignors=["range"], hostile_share=0)]
+    tables = oracle.to_tables(spark, groups)
+    rows = compare(*tables, exact=True).collect()
+    assert found(rows, 0)[COOPERATIVE].verdict == "never_settles"
+    throwing = found(rows, 1)["sticky", "eager"]
+    assert (throwing.verdict, throwing.moved, throwing.rounds) == ("throws", None, None)
+    assert "NullPointerException" in throwing.detail
+    assert throwing.least_moves is not None
+    changed = diff(tables.owned, predict(*tables, assignor="sticky").assignment)
+    moved = {row.group_id: row.moved for row in moves(changed).collect()}
+    for index in range(3, len(groups)):
+        row = found(rows, index)["sticky", "eager"]
+        assert row.moved == moved.get(oracle.group_id(index), 0)
+        assert row.sum_of_squares >= row.least_sum_of_squares
+
+
+def test_columns(spark: SparkSession) -> None:
+    tables = oracle.to_tables(spark, [JOINED])
+    one = [frame.drop("cluster_id") for frame in tables]
+    compared = compare(one[0], one[1])
+    assert compared.columns == [
+        *("group_id", "assignor", "protocol", "verdict", "detail", "member_count"),
+        *("partition_count", "kept", "moved", "least_moves", "spread", "topic_spread"),
+        *("sum_of_squares", "least_sum_of_squares", "rounds", "paused"),
+        "cross_rack",
+    ]
+    row = compared.where("assignor = 'range'").collect()[0]
+    assert (row.kept, row.moved, row.least_moves, row.paused) == (None, None, None, 0)
+    twice = replace(JOINED, members=[*JOINED.members, JOINED.members[2]])
+    tables = oracle.to_tables(spark, [twice])
+    with pytest.raises(InputError, match='"c" is there 2 times in group "g0"'):
+        compare(*tables)
+
+
+def after(tables: oracle.Tables, assignment: DataFrame) -> dict[str, Row]:
+    measured = balance(assignment, tables.members, tables.owned)
+    return {row.group_id: row for row in measured.collect()}
+
+
+def moves(changed: DataFrame) -> DataFrame:
+    return changed.groupBy("group_id").agg(F.count_if(F.col("change") == "moved").alias("moved"))
+
+
+def test_the_end_of_a_rebalance(spark: SparkSession) -> None:
+    groups = [replace(JOINED, assignor=name) for name in PREDICTED]
+    tables = oracle.to_tables(spark, groups)
+    held = oracle.from_table(final_assignment(rebalance(*tables)), groups)
+    assert [sum(map(len, members.values())) for members in held] == [4] * 4
+    assert held[0] == {"a": [("t", 0), ("t", 1)], "b": [("t", 2)], "c": [("t", 3)]}

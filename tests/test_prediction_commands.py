@@ -1,0 +1,115 @@
+"""``kassign-spark predict``, ``explain`` and ``compare`` through ``cli.main``."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark import cli, write_snapshot
+from kassign_spark.tables import Snapshot
+from tests.kafka.oracle import Group, Member, to_tables
+from tests.prediction.test_model import failing_group
+
+_OWN = [Member("c1", ["t"], [("t", 0), ("t", 1)], 4), Member("c2", ["t"], [("t", 2)], 4)]
+_ODD = [Member("c1", ["t"], [("t", 0), ("t", 1)], 4), Member("c2", ["t"])]
+_GROUPS = [
+    Group({"t": 3}, _OWN, "range"),
+    Group({"t": 3}, _ODD, "cooperative-sticky"),
+    replace(failing_group("null-pointer"), assignor="sticky"),
+    failing_group("never-ends"),
+]
+
+
+@pytest.fixture(scope="module")
+def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("predict")
+    for name, groups in (("all", _GROUPS), ("well", _GROUPS[:2]), ("settled", _GROUPS[:1])):
+        write_snapshot(Snapshot(*to_tables(spark, groups)), str(folder / name))
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, Any]:
+    """The exit code and the facts."""
+    code = cli.main([*map(str, arguments), "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def lines(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> list[str]:
+    cli.main([*map(str, arguments)])
+    return capsys.readouterr().out.splitlines()
+
+
+def test_predict(
+    spark: SparkSession, fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "predicted"
+    code, facts = run(capsys, "predict", fleet / "all", "--output", output)
+    assert code == 1
+    assert [facts[f"{v}_count"] for v in ("group", "ok", "throws", "never_ends")] == [4, 2, 1, 1]
+    assert [(row["group_id"], row["verdict"]) for row in facts["groups"]] == [
+        ("g3", "never_ends"),
+        ("g2", "throws"),
+    ]
+    assert spark.read.parquet(str(output / "verdicts")).count() == 4
+    assignment = spark.read.parquet(str(output / "assignment"))
+    assert {row.group_id for row in assignment.collect()} == {"g0", "g1"}
+    said = lines(capsys, "predict", fleet / "all", "--show", "1")
+    assert said[0] == (
+        "4 groups: 2 answered exactly, 0 maybe otherwise, 1 throwing, 1 never ending"
+    )
+    assert said[-1] == "1 more group not shown (--show 2 shows all)"
+    code, facts = run(capsys, "predict", fleet / "well", "--assignor", "sticky")
+    assert (code, facts["ok_count"], facts["groups"]) == (0, 2, [])
+
+
+def test_explain(
+    spark: SparkSession, fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, facts = run(capsys, "explain", fleet / "well")
+    assert (code, facts["explained_count"], facts["groups_not_shown"]) == (1, 1, 0)
+    unexplained, settled = facts["groups"]
+    assert (unexplained["group_id"], unexplained["assignor"]) == ("g1", None)
+    assert settled["assignor"] == "range"
+    said = lines(capsys, "explain", fleet / "well")
+    assert said[0] == "2 groups: 1 explained (1 range), 1 not"
+    assert cli.main(["explain", str(fleet / "settled"), "--json"]) == 0
+    capsys.readouterr()
+    # What predict says will be, explain says has been.
+    planned, found = tmp_path / "planned", tmp_path / "found"
+    cli.main(["predict", str(fleet / "well"), "--output", str(planned)])
+    capsys.readouterr()
+    code, facts = run(capsys, "explain", fleet / "well", planned, "--output", found)
+    assert (code, facts["explained_count"]) == (0, 2)
+    assert spark.read.parquet(str(found / "explained")).count() == 2
+
+
+def test_explain_needs_something_to_explain(
+    fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "members.csv").write_text("group_id,member_id,topics\ng,m,t\n")
+    (tmp_path / "topics.csv").write_text("topic,num_partitions\nt,1\n")
+    assert cli.main(["explain", str(tmp_path)]) == 2
+    assert "has no table owned, so nothing is observed" in capsys.readouterr().err
+
+
+def test_compare(
+    spark: SparkSession, fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "compared"
+    code, facts = run(
+        capsys, "compare", fleet / "all", "--exact", "--show", "1", "--output", output
+    )
+    assert (code, facts["group_count"], facts["groups_not_shown"]) == (0, 4, 3)
+    totals = {(row["assignor"], row["protocol"]): row for row in facts["assignors"]}
+    assert len(totals) == 5
+    assert totals["sticky", "eager"]["failing_count"] == 2
+    assert totals["range", "eager"]["failing_count"] == 0
+    assert len(facts["groups"][0]["by_assignor"]) == 5
+    assert spark.read.parquet(str(output / "comparison")).count() == 4 * 5
+    said = lines(capsys, "compare", fleet / "settled")
+    assert said[0] == "1 group"
+    (row,) = (line.split() for line in said if line.startswith("range  ") and "ok" in line)
+    assert row == ["range", "eager", "0", "0", "3", "1", "1", "1", "5", "5", "ok"]
