@@ -6,18 +6,17 @@ there, the many small joins cost more than the work.
 """
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
+from kassign_spark.assignors.task_claims import hash_order, resolve
 from kassign_spark.assignors.task_tables import (
     Longs,
     dense,
     find_by_name,
     in_tasks,
     java_hash_codes,
-    key,
+    joined_rows,
     names,
     place_in_run,
     rows,
@@ -44,18 +43,9 @@ def assign_constrained_in_tasks(
         partition now, or several dispute it, so that a cooperative rebalance withholds it.
     """
     assert eligible.owned is not None
-    members = eligible.members.withColumns(
-        {
-            "generation": F.coalesce("generation", F.lit(-1)),
-            # Without a place in the JoinGroup response: first, by member id.
-            "member_seq": F.coalesce("member_seq", F.lit(-1)),
-        }
-    )
     table = (
         rows(topics, _TOPIC, topic="topic", number="num_partitions")
-        .unionByName(
-            rows(members, _MEMBER, member="member_seq", member_id="member_id", number="generation")
-        )
+        .unionByName(joined_rows(eligible.members, _MEMBER))
         .unionByName(
             rows(eligible.owned, _CLAIM, topic="topic", member_id="member_id", number="partition")
         )
@@ -100,14 +90,14 @@ def assign_arrow(table: pa.Table) -> pa.Table:
 
     group_of_member = group[members]
     member_count = np.bincount(group_of_member, minlength=group_count)
-    visit = _hash_order(
+    visit = hash_order(
         group_of_member,
-        member_count,
         java_hash_codes(member_name.strings)[member_name.code[members] - 1],
         member_seq[members],
+        member_name.code[members],
     )
     moving = np.zeros(size.sum(), bool)
-    prevails, disputed = _resolve(claimed, visit[claimant], number[members][claimant])
+    prevails, disputed = resolve(claimed, visit[claimant], number[members][claimant])
     moving[disputed] = True
     claimed, claimant = claimed[prevails], claimant[prevails]
 
@@ -149,46 +139,6 @@ def assign_arrow(table: pa.Table) -> pa.Table:
             "is_moving": pa.array(moving),
         }
     )
-
-
-def _hash_order(
-    group: Longs, member_count: Longs, hash_code: npt.NDArray[np.uint32], member_seq: Longs
-) -> Longs:
-    """Rank members, which come by group and id, as Java's hash map of their ids iterates."""
-    capacity = np.full(len(member_count), 16)
-    while (too_small := member_count * 4 > capacity * 3).any():
-        capacity[too_small] *= 2
-    bucket = (hash_code ^ hash_code >> 16) & (capacity[group] - 1)
-    rank = np.empty(len(group), np.int64)
-    rank[np.lexsort((member_seq, bucket, group))] = np.arange(len(group))
-    return rank
-
-
-def _resolve(
-    claimed: Longs, visit: Longs, generation: Longs
-) -> tuple[npt.NDArray[np.bool_], Longs]:
-    """Let the highest generation win; equal ones dispute, and nobody has what is disputed.
-
-    A dispute is remembered, also where a newer generation is visited afterwards.
-
-    Returns:
-        which claims prevail, and the slots in dispute.
-    """
-    prevails = np.ones(len(claimed), bool)
-    contested = np.flatnonzero(np.bincount(claimed)[claimed] > 1)
-    if not len(contested):
-        return prevails, contested
-    contested = contested[np.lexsort((visit[contested], claimed[contested]))]
-    slot, generation = claimed[contested], generation[contested]
-    begins = np.flatnonzero(np.diff(slot, prepend=-1))
-    slot_number = np.cumsum(np.diff(slot, prepend=-1) != 0) - 1
-    highest_so_far = np.maximum.accumulate(key(slot_number, generation + 1))
-    disputes = np.zeros(len(slot), bool)
-    disputes[1:] = highest_so_far[:-1] == key(slot_number, generation + 1)[1:]
-    disputed = np.logical_or.reduceat(disputes, begins)
-    highest = np.maximum.reduceat(generation, begins)
-    prevails[contested] = ~disputed[slot_number] & (generation == highest[slot_number])
-    return prevails, slot[begins][disputed]
 
 
 def _takers(group: Longs, missing: Longs, extras: Longs) -> Longs:

@@ -14,6 +14,12 @@ from kassign_spark.assignors.general_arrays import settle_arrow
 from kassign_spark.assignors.general_naming import name_partitions
 from kassign_spark.assignors.general_rounds import settle_in_rounds
 from kassign_spark.assignors.general_tasks import assign_in_tasks
+from kassign_spark.eligibility.claims import (
+    claimed_partitions,
+    read_claims,
+    subscribed_topics,
+    topic_number,
+)
 from kassign_spark.eligibility.classes import (
     EDGE_KEY,
     Classes,
@@ -27,15 +33,23 @@ from kassign_spark.eligibility.graph import (
     number_groups,
 )
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.rounds import Budget, OnRound, settle
+from kassign_spark.eligibility.prepare import restrict_to
+from kassign_spark.rounds import Budget, OnRound, hold, settle
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
 
+_PARTITION_KEY = (*GROUP_KEY, "topic", "partition")
 _SOLVED = (*EDGE_KEY, "owned", "assigned")
 
 
 class General(NamedTuple):
-    """The assignment (columns of ``schemas.ASSIGNMENT``), and the rounds that it took."""
+    """What the general pass gives.
+
+    Attributes:
+        assignment: the columns of ``schemas.ASSIGNMENT`` and is_moving boolean: others claim the
+            partition now, so that a cooperative rebalance withholds it.
+        rounds: how many rounds over DataFrames it took.
+    """
 
     assignment: DataFrame
     rounds: int
@@ -50,8 +64,8 @@ def assign_general(
     needed only for groups beyond ``max_edges_per_task``.
 
     Args:
-        eligible: groups of any subscriptions; ``owned`` has at most one owner a partition. What
-            is owned but does not exist, or is not subscribed to, is left aside.
+        eligible: groups of any subscriptions. Claims are resolved as the constrained pass does;
+            what is owned but does not exist, or is not subscribed to, is left aside.
         settings: ``batches``, ``max_edges_per_task``, ``max_partitions_per_task``,
             ``max_rounds``, ``use_graphframes``.
         on_round: called after every round over DataFrames, with what is unfinished.
@@ -61,38 +75,64 @@ def assign_general(
     """
     classes = topic_classes(eligible)
     budget = Budget(settings.max_rounds, on_round)
-    owned = eligible.owned
-    if owned is not None:
-        groups = eligible.groups.select(*GROUP_KEY)
-        owned = owned.join(groups, on=list(GROUP_KEY), how="left_semi")
     if (
         classes.most_edges <= settings.max_edges_per_task
         and classes.most_partitions <= settings.max_partitions_per_task
     ):
-        return General(assign_in_tasks(classes, owned, settings), budget.used)
+        return General(assign_in_tasks(classes, eligible, settings), budget.used)
     fits = (F.col("group_edges") <= settings.max_edges_per_task) & (
         F.col("group_partitions") <= settings.max_partitions_per_task
     )
     small, large = restrict_classes(classes, fits), restrict_classes(classes, ~fits)
-    in_parts = _assign_large(large, owned, settings, budget)
-    if owned is not None:
-        groups = small.edges.select(*GROUP_KEY).distinct()
-        owned = owned.join(groups, on=list(GROUP_KEY), how="left_semi")
-    in_tasks = assign_in_tasks(small, owned, settings)
+    in_parts = _assign_large(large, restrict_to(eligible, large.edges), settings, budget)
+    in_tasks = assign_in_tasks(small, restrict_to(eligible, small.edges), settings)
     return General(in_tasks.unionByName(in_parts), budget.used)
 
 
 def _assign_large(
-    classes: Classes, owned: DataFrame | None, settings: Settings, budget: Budget
+    classes: Classes, eligible: Eligible, settings: Settings, budget: Budget
 ) -> DataFrame:
     """Settle counts first, wherever they fit, and name partitions by DataFrame operations."""
-    claims = _claims(owned, classes)
+    claims = _claims(_prevailing(eligible), classes)
     edges = _edges(classes, claims)
     fits = F.col("group_edges") <= settings.max_edges_per_task
     solved = _in_tasks(edges.where(fits), settings)
     if classes.most_edges > settings.max_edges_per_task:
         solved = solved.unionByName(_by_components(edges.where(~fits), settings, budget))
-    return name_partitions(settle(solved).frame, classes, claims)
+    return _mark_moving(name_partitions(settle(solved).frame, classes, claims), eligible)
+
+
+def _prevailing(eligible: Eligible) -> DataFrame | None:
+    """What is owned, at most one owner a partition."""
+    if eligible.owned is None:
+        return None
+    topics, _ = hold(
+        subscribed_topics(eligible).withColumn("topic_number", topic_number()),
+        {"topics": F.count("*")},
+    )
+    return claimed_partitions(read_claims(eligible, topics))
+
+
+def _mark_moving(assignment: DataFrame, eligible: Eligible) -> DataFrame:
+    """Add is_moving: others claim the partition now."""
+    if eligible.owned is None:
+        return assignment.withColumn("is_moving", F.lit(False))
+    # What a member sent as owned counts here, also where its claim did not prevail.
+    owners = (
+        eligible.owned.join(
+            eligible.members.select(*GROUP_KEY, "member_id"),
+            on=[*GROUP_KEY, "member_id"],
+            how="left_semi",
+        )
+        .groupBy(*_PARTITION_KEY)
+        .agg(F.collect_set("member_id").alias("owners"))
+    )
+    is_moving = ~F.coalesce(F.array_contains("owners", F.col("member_id")), F.lit(True))
+    return (
+        assignment.join(owners, on=list(_PARTITION_KEY), how="left")
+        .withColumn("is_moving", is_moving)
+        .drop("owners")
+    )
 
 
 def _claims(owned: DataFrame | None, classes: Classes) -> DataFrame | None:

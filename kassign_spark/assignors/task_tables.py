@@ -53,6 +53,21 @@ def rows(
     )
 
 
+def joined_rows(members: DataFrame, kind: int) -> DataFrame:
+    """Give ``schemas.MEMBERS`` the columns of ``rows``: what decides between members' claims.
+
+    ``number`` is the generation and ``member`` the place in the JoinGroup response; -1 where they
+    are unknown.
+    """
+    known = members.withColumns(
+        {
+            "generation": F.coalesce("generation", F.lit(-1)),
+            "member_seq": F.coalesce("member_seq", F.lit(-1)),
+        }
+    )
+    return rows(known, kind, member="member_seq", member_id="member_id", number="generation")
+
+
 def in_tasks(
     table: DataFrame, function: Callable[[pa.Table], pa.Table], schema: str, tasks: int
 ) -> DataFrame:

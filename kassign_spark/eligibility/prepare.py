@@ -94,6 +94,20 @@ def restrict(eligible: Eligible, assignor: str) -> Eligible:
     )
 
 
+def restrict_to(eligible: Eligible, frame: DataFrame) -> Eligible:
+    """Keep the groups that have rows in ``frame``."""
+    keys = frame.select(*GROUP_KEY).distinct()
+
+    def of_groups(rows: DataFrame) -> DataFrame:
+        return rows.join(keys, on=list(GROUP_KEY), how="left_semi")
+
+    return eligible._replace(
+        members=of_groups(eligible.members),
+        groups=of_groups(eligible.groups),
+        owned=None if eligible.owned is None else of_groups(eligible.owned),
+    )
+
+
 def _compare_as_sets(groups: DataFrame, members: DataFrame) -> DataFrame:
     """Find the groups whose members list the same topics, only in another order or repeatedly."""
     differing = groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)

@@ -1,6 +1,6 @@
 """Range, RoundRobin and Sticky on groups that subscribe alike, beside Java and Spark's floor.
 
-    python -m tests.benchmarks.equal [SHAPE ...] [--runs N] [--no-java]
+    python -m tests.benchmarks.equal [SHAPE ...] [--cases CASE ...] [--runs N] [--no-java]
 
 Ours goes from Parquet to Parquet, checks included. The floor is what Spark needs to read the same
 inputs and to write as many rows of the same columns, with no assignor in between. Java's assignors
@@ -49,24 +49,39 @@ TENFOLD = [
 ]
 
 
+CASES: dict[str, tuple[str, str | None, str]] = {
+    "range": ("all", None, "range"),
+    "roundrobin": ("all", None, "roundrobin"),
+    "sticky": ("all", None, "sticky"),
+    "sticky-leave": ("fewer", "owned_by_all", "sticky"),
+    "sticky-join": ("all", "owned_by_fewer", "sticky"),
+    "cooperative-join": ("all", "owned_by_fewer", "cooperative-sticky"),
+}
+"""Who is in the group, what they own, and the assignor; one member in ten joins or leaves."""
+
+
 def main() -> None:
     """Run the shapes that are named, or those of a million partitions."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("shapes", nargs="*", help=" ".join(s.name for s in SHAPES + TENFOLD))
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), metavar="CASE")
     parser.add_argument("--runs", type=int, default=5, help="counted runs, after two to warm up")
     parser.add_argument("--no-java", action="store_true", help="leave Kafka's assignors out")
     args = parser.parse_args()
     chosen = [s for s in SHAPES + TENFOLD if s.name in args.shapes] if args.shapes else SHAPES
-    with tempfile.TemporaryDirectory() as folder:
-        spark = start_session(Path(folder), memory="6g")
+    with tempfile.TemporaryDirectory() as scratch:
+        spark = start_session(Path(scratch), memory="6g")
         try:
             for shape in chosen:
-                _run(spark, shape, Path(folder) / shape.name, args.runs, java=not args.no_java)
+                folder = Path(scratch) / shape.name
+                _run(spark, shape, folder, args.cases, args.runs, java=not args.no_java)
         finally:
             spark.stop()
 
 
-def _run(spark: SparkSession, shape: Shape, folder: Path, runs: int, *, java: bool) -> None:
+def _run(
+    spark: SparkSession, shape: Shape, folder: Path, cases: list[str], runs: int, *, java: bool
+) -> None:
     print(
         f"{shape.name}: {shape.groups} groups of {shape.topics} topics x {shape.partitions} "
         f"partitions x {shape.members} members, {shape.total} partitions",
@@ -93,15 +108,8 @@ def _run(spark: SparkSession, shape: Shape, folder: Path, runs: int, *, java: bo
             plan.write.parquet(str(out))
         return time.perf_counter() - started
 
-    cases: list[tuple[str, str, str | None, str]] = [
-        ("range, fresh", "all", None, "range"),
-        ("roundrobin, fresh", "all", None, "roundrobin"),
-        ("sticky, fresh", "all", None, "sticky"),
-        ("sticky, one in ten leaves", "fewer", "owned_by_all", "sticky"),
-        ("sticky, one in ten joins", "all", "owned_by_fewer", "sticky"),
-        ("cooperative-sticky, one in ten joins", "all", "owned_by_fewer", "cooperative-sticky"),
-    ]
-    for label, members, owned, assignor in cases:
+    for label in cases:
+        members, owned, assignor = CASES[label]
         floors, ours = [], []
         for run in range(runs + 2):
             floor, mine = timed(members, owned, None), timed(members, owned, assignor)
@@ -115,7 +123,7 @@ def _run(spark: SparkSession, shape: Shape, folder: Path, runs: int, *, java: bo
         )
         if java:
             theirs = statistics.median(
-                oracle.seconds_taken(spark, _as_groups(shape, read, members, owned, assignor))[2:]
+                oracle.seconds_taken(spark, _as_groups(shape, read, members, owned, assignor))[1:]
             )
             line += f", {mine / theirs:.1f} x Java's {theirs:.2f} s in memory"
         print(line, flush=True)

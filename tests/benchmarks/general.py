@@ -8,6 +8,7 @@ and no assignment of that balance keeps more.
 """
 
 import argparse
+import logging
 import random
 import tempfile
 import time
@@ -19,11 +20,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.general import assign_general
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark import assign
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.measures.certificate import certify
-from kassign_spark.rounds import Round
 from kassign_spark.settings import Settings
 from tests.kafka import oracle
 from tests.spark_session import start_session
@@ -149,24 +148,44 @@ def _ours(
     owned_name: str | None,
     settings: Settings,
 ) -> None:
-    rounds: list[Round] = []
-    with _timed(f"  {name}: kassign_spark, Parquet to Parquet"):
+    rounds: list[float] = []
+    shuffled = _shuffled_bytes(spark)
+    with _timed(f"  {name}: kassign_spark, Parquet to Parquet"), _rounds_logged(rounds):
+        members = spark.read.parquet(str(folder / members_name))
+        topics = spark.read.parquet(str(folder / "topics"))
         owned = spark.read.parquet(str(folder / owned_name)) if owned_name else None
-        inputs = conform_inputs(
-            spark.read.parquet(str(folder / members_name)),
-            spark.read.parquet(str(folder / "topics")),
-            owned,
-        )
-        eligible = prepare(inputs, known_assignors=None).eligible
-        started = time.perf_counter()
-        result = assign_general(eligible, settings, rounds.append)
-        settled = time.perf_counter() - started
-        result.assignment.drop("cluster_id").write.parquet(str(folder / name))
+        plan = assign(members, topics, owned, assignor="sticky", settings=settings)
+        plan.write.parquet(str(folder / name))
+    print(f"    {(_shuffled_bytes(spark) - shuffled) / 2**20:,.1f} MiB shuffled", flush=True)
     if rounds:
-        print(f"    {result.rounds} rounds, {settled / result.rounds:.2f} s a round", flush=True)
+        each = (rounds[-1] - rounds[0]) / max(len(rounds) - 1, 1)
+        print(f"    {len(rounds)} rounds, {each:.2f} s a round", flush=True)
+    inputs = conform_inputs(members, topics, owned)
     assignment = spark.read.parquet(str(folder / name)).withColumn("cluster_id", F.lit(""))
     with _timed("    certified"):
         _print_certificate(assignment, inputs.members, inputs.owned)
+
+
+@contextmanager
+def _rounds_logged(ends: list[float]) -> Iterator[None]:
+    """Note when each round ends, which the general pass logs."""
+    log = logging.getLogger("kassign_spark.assignors.sticky")
+    handler = logging.Handler()
+    handler.emit = lambda record: ends.append(time.perf_counter())  # type: ignore[method-assign]
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+def _shuffled_bytes(spark: SparkSession) -> int:
+    """What has been written to shuffles since the session began."""
+    executors = spark._jsc.sc().statusStore().executorList(False)
+    return sum(executors.apply(i).totalShuffleWrite() for i in range(executors.size()))
 
 
 def _print_certificate(assignment: DataFrame, members: DataFrame, owned: DataFrame | None) -> None:
