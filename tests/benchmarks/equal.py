@@ -123,7 +123,7 @@ def _run(
         )
         if java:
             theirs = statistics.median(
-                oracle.seconds_taken(spark, _as_groups(shape, read, members, owned, assignor))[1:]
+                oracle.seconds_taken(spark, _as_groups(shape, read, members, owned, assignor))[2:]
             )
             line += f", {mine / theirs:.1f} x Java's {theirs:.2f} s in memory"
         print(line, flush=True)
