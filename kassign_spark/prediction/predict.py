@@ -98,9 +98,8 @@ def predict(
     inputs = conform_inputs(members, topics, owned)
     known = PREDICTED if assignor is None else None
     eligible = prepare(inputs, known_assignors=known).eligible
-    own_assignor = F.col("assignor") if assignor is None else F.lit(assignor)
     groups, counted = hold(
-        route_groups(eligible.members.withColumn("assignor", own_assignor)),
+        route_groups(eligible.groups, assignor),
         {name: F.count_if(F.col("route") == name) for name in (*_VECTORISED, MODELLED)}
         | {"groups": F.count("*")},
     )
@@ -126,20 +125,20 @@ def predict(
     return Prediction(_whole(assigned, ASSIGNMENT, members), _whole(verdicts, VERDICTS, members))
 
 
-def route_groups(members: DataFrame) -> DataFrame:
+def route_groups(groups: DataFrame, assignor: str | None) -> DataFrame:
     """Say for each group how its answer is found: by a strategy's name, or by the model.
+
+    Args:
+        groups: as of ``Eligible``.
+        assignor: takes the place of each group's own.
 
     Returns:
         cluster_id string, group_id string, assignor string, has_racks boolean, route string.
     """
-    has_racks = F.max(F.coalesce(F.length("rack_id") > 0, F.lit(False)))
-    groups = members.groupBy(*GROUP_KEY).agg(
-        F.min("assignor").alias("assignor"), has_racks.alias("has_racks")
-    )
-    is_plain = (F.col("assignor") == "roundrobin") | (
-        (F.col("assignor") == "range") & ~F.col("has_racks")
-    )
-    return groups.withColumn("route", F.when(is_plain, F.col("assignor")).otherwise(MODELLED))
+    name = F.col("assignor") if assignor is None else F.lit(assignor)
+    is_plain = (name == "roundrobin") | ((name == "range") & ~F.col("has_racks"))
+    route = F.when(is_plain, name).otherwise(MODELLED)
+    return groups.select(*GROUP_KEY, name.alias("assignor"), "has_racks", route.alias("route"))
 
 
 def _restrict(eligible: Eligible, keys: DataFrame, is_all: bool) -> Eligible:

@@ -134,8 +134,7 @@ def _cooperative(
 ) -> PredictedRebalance:
     inputs = conform_inputs(members, topics, owned)
     eligible = prepare(inputs, known_assignors=None).eligible
-    cooperative = F.lit("cooperative-sticky")
-    groups = route_groups(eligible.members.withColumn("assignor", cooperative))
+    groups = route_groups(eligible.groups, "cooperative-sticky")
     sized = topics_with_racks(eligible)
     states = collect_states(groups, eligible.members, sized, eligible.owned)
     followed, _ = hold(states.mapInArrow(_follow_batches, _FOLLOWED), {"groups": F.count("*")})

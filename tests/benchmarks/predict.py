@@ -33,7 +33,7 @@ AT_A_TIME = 1000
 
 
 def main() -> None:
-    """Print the seconds of both."""
+    """Print seconds and groups a second of both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("groups", nargs="?", type=int, default=10_000)
     parser.add_argument("--assignor", choices=PREDICTED, default="cooperative-sticky")
@@ -45,10 +45,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         spark = start_session(Path(folder))
         try:
-            _ours(spark, groups, Path(folder))
-            _kafkas(spark, groups)
+            ours = _ours(spark, groups, Path(folder))
+            kafkas = _kafkas(spark, groups)
         finally:
             spark.stop()
+    per_second = [f"{len(groups) / seconds:,.0f}" for seconds in (ours, kafkas)]
+    print(
+        "groups a second: {} predicted from Parquet to Parquet, {} by Kafka's".format(*per_second)
+    )
     states = [to_state(group) for group in groups]
     with _timed("the model alone, one core"):
         for state in states:
@@ -81,7 +85,7 @@ def _group(rng: random.Random, assignor: str, *, has_racks: bool) -> Group:
     return Group(racks, members, assignor)
 
 
-def _ours(spark: SparkSession, groups: Sequence[Group], folder: Path) -> None:
+def _ours(spark: SparkSession, groups: Sequence[Group], folder: Path) -> float:
     for start in range(0, len(groups), AT_A_TIME):
         tables = oracle.to_tables(spark, groups[start : start + AT_A_TIME])
         for name, table in tables._asdict().items():
@@ -91,6 +95,7 @@ def _ours(spark: SparkSession, groups: Sequence[Group], folder: Path) -> None:
             )
             table.write.mode("append").parquet(str(folder / name))
     for times in ("first", "second"):
+        started = time.perf_counter()
         with _timed(f"predict, Parquet to Parquet, {times} time"):
             members, topics, owned = (
                 spark.read.parquet(str(folder / name)) for name in oracle.Tables._fields
@@ -100,15 +105,19 @@ def _ours(spark: SparkSession, groups: Sequence[Group], folder: Path) -> None:
             found = Counter(
                 {row.verdict: row["count"] for row in verdicts.groupBy("verdict").count().collect()}
             )
+        seconds = time.perf_counter() - started
         print(f"  {dict(found)}, {spark.read.parquet(str(folder / 'assignment')).count()} rows")
     with _timed("floor: owned read and written back"):
         owned.write.parquet(str(folder / "floor"))
+    return seconds
 
 
-def _kafkas(spark: SparkSession, groups: Sequence[Group]) -> None:
+def _kafkas(spark: SparkSession, groups: Sequence[Group]) -> float:
     batches = [groups[i : i + AT_A_TIME] for i in range(0, len(groups), AT_A_TIME)]
     taken = [oracle.seconds_taken(spark, batch, times=3) for batch in batches]
-    print(f"Kafka's assignors in memory, one thread: {sum(map(min, taken)):.1f} s", flush=True)
+    seconds = sum(map(min, taken))
+    print(f"Kafka's assignors in memory, one thread: {seconds:.1f} s", flush=True)
+    return seconds
 
 
 @contextmanager
