@@ -2,10 +2,12 @@
 
 from kassign_spark.around.client_settings import check_settings
 from kassign_spark.around.coordinators import coordinator_partition
+from kassign_spark.around.new_topics import touched_groups
 from kassign_spark.around.partitioner import partition_for_key
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import KassignError
+from kassign_spark.inputs.patterns import resolve_patterns
 from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.diff import diff
@@ -37,7 +39,9 @@ __all__ = [
     "predict",
     "read_snapshot",
     "rebalance",
+    "resolve_patterns",
     "summarize",
+    "touched_groups",
     "validate",
     "violations",
     "write_snapshot",

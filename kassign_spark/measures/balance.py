@@ -3,10 +3,12 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.measures.certificate import certify
 from kassign_spark.measures.diff import diff
 from kassign_spark.schemas import (
     ASSIGNMENT,
+    CLUSTER_ID,
     GROUP_KEY,
     MEMBERS,
     OWNED,
@@ -45,11 +47,14 @@ def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
     """
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned)])
     assigned = conform(assignment, ASSIGNMENT)
+    # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
+    known = with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic"))
     loads = assigned.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("load"))
     load = F.coalesce("load", F.lit(0))
     measured = (
-        conform(members, MEMBERS)
-        .select(*GROUP_KEY, "member_id", F.sort_array(F.array_distinct("topics")).alias("topics"))
+        known.select(
+            *GROUP_KEY, "member_id", F.sort_array(F.array_distinct("topics")).alias("topics")
+        )
         .join(loads, on=[*GROUP_KEY, "member_id"], how="left")
         .groupBy(*GROUP_KEY)
         .agg(
@@ -66,7 +71,7 @@ def balance(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         )
     )
     before = None if owned is None else _owners(assigned, owned)
-    proven = certify(assigned, conform(members, MEMBERS), before).select(
+    proven = certify(assigned, known, before).select(
         *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves"
     )
     result = (
