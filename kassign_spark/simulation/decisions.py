@@ -8,14 +8,13 @@ comes back under its ``group.instance.id``: KIP-345), ``ConsumerCoordinator`` an
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.rebalancing.choice import CANDIDATES, choose_assignors
+from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.rebalancing.choice import CANDIDATES, PROTOCOLS, choose_assignors
 from kassign_spark.rebalancing.protocol import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.simulation.followed import MIXED
 from kassign_spark.simulation.problems import is_restart, problem_of_event
 from kassign_spark.simulation.state import State
-
-MIXED = "mixed"
-"""Eager and cooperative members in one group: amid the second bounce of KIP-429."""
 
 
 def events_of_groups(now: DataFrame, state: State) -> DataFrame:
@@ -42,7 +41,8 @@ def choose(members: DataFrame) -> DataFrame:
         string: `eager`, `cooperative` or ``MIXED``.
     """
     candidates = members.select(*CANDIDATES.columns.names)
-    chosen = choose_assignors(candidates).groups.withColumn(
+    supported = {**dict.fromkeys(ASSIGNORS, (EAGER,)), **PROTOCOLS}
+    chosen = choose_assignors(candidates, protocols=supported).groups.withColumn(
         CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit(""))
     )
     return chosen.select(
@@ -145,6 +145,8 @@ def _facts(changed: DataFrame) -> DataFrame:
         F.bool_or("goes").alias("went"),
         F.bool_or("comes").alias("came"),
         F.bool_or("is_new").alias("is_new"),
+        F.bool_or(F.col("switches") & ~is_static).alias("leaves_between"),
+        F.bool_or("switches").alias("switches"),
         F.bool_or(here & F.coalesce(differs, F.lit(True))).alias("differs"),
         F.bool_or(here & (subscribes("resolved") | subscribes("resolved_before"))).alias("touched"),
         F.bool_or(here & F.col("resolved").isNull() & F.col("topics_pattern").isNull()).alias(
@@ -270,6 +272,22 @@ def _outcome() -> Column:
         .when(
             returns,
             no("a static member is back within its session timeout: it gets its old assignment"),
+        )
+        .when(
+            F.col("leaves_between"),
+            yes(
+                "a consumer that changes between a list and a pattern has to unsubscribe: it "
+                "leaves, and joins again",
+                0,
+            ),
+        )
+        .when(
+            F.col("switches") & F.coalesce(F.col("lost"), F.lit(False)),
+            yes("a static member joins again: its assignment has a topic that it has dropped", 0),
+        )
+        .when(
+            F.col("switches"),
+            no("a static member that changes between a list and a pattern gets its old assignment"),
         )
         .when(F.col("differs"), yes("a member's subscription changes", 0))
         .otherwise(no("the members subscribe to the same topics as before"))

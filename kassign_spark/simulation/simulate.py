@@ -14,8 +14,6 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.rebalancing.protocol import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
-from kassign_spark.rebalancing.steps import rebalance
 from kassign_spark.rounds import hold, settle
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -26,8 +24,9 @@ from kassign_spark.schemas import (
     restore_cluster_id,
 )
 from kassign_spark.settings import Settings
-from kassign_spark.simulation.decisions import MIXED, alone, choose, decide, events_of_groups
+from kassign_spark.simulation.decisions import alone, choose, decide, events_of_groups
 from kassign_spark.simulation.events import EVENTS, raise_problems, schedule
+from kassign_spark.simulation.followed import PROTOCOLS, follow
 from kassign_spark.simulation.state import (
     MEMBER_KEY,
     State,
@@ -58,7 +57,6 @@ SIMULATED = StructType(
         StructField("action", _STRING),
     ]
 )
-_STEP = ["round", "member_id", "topic", "partition", "action"]
 
 
 def simulate(
@@ -98,8 +96,8 @@ def simulate(
         Round 0 is before the rebalance: what a member had that goes, `revoked` on closing, else
         `lost`. A group whose last round withholds something never settles.
 
-        In a `mixed` group eager members give up all they own before the first round, and keep what
-        they got in it in those that follow: the client would hand it out again.
+        In a `mixed` group eager members give up all they own before each round, cooperative ones
+        what they have to.
 
     Raises:
         SchemaError: columns are missing or of the wrong type, or only some have cluster_id.
@@ -120,14 +118,14 @@ def simulate(
 
 def _step(state: State, now: DataFrame, lists: bool, settings: Settings) -> tuple[DataFrame, State]:
     """Take one step: what happens in it, and the state after it."""
-    of_groups, counted = hold(events_of_groups(now, state), {"topics": F.count_if("e.is_topic")})
+    of_groups, counted = settle(events_of_groups(now, state), {"topics": F.count_if("e.is_topic")})
     topics = state.topics
     if counted["topics"]:
         topics = settle(change_topics(state.topics, now)).frame
     changed = settle(change_members(state, topics, of_groups)).frame
     chosen = choose if lists else alone
-    here = state.members.join(F.broadcast(of_groups.drop("e")), on=list(GROUP_KEY), how="left_semi")
-    decisions, measured = hold(
+    here = state.members.join(of_groups.drop("e"), on=list(GROUP_KEY), how="left_semi")
+    decisions, measured = settle(
         decide(
             of_groups,
             changed,
@@ -139,7 +137,7 @@ def _step(state: State, now: DataFrame, lists: bool, settings: Settings) -> tupl
             "problems": F.count_if(F.col("problem").isNotNull()),
             **{
                 protocol: F.count_if(_follows() & (F.col("protocol") == protocol))
-                for protocol in (EAGER, COOPERATIVE, MIXED)
+                for protocol in PROTOCOLS
             },
         },
     )
@@ -149,7 +147,7 @@ def _step(state: State, now: DataFrame, lists: bool, settings: Settings) -> tupl
         raised = decisions.where("problem IS NOT NULL")
         raise_problems(raised.select(*where, F.lit("").alias("group_id"), "problem").distinct())
     after = changed.join(
-        F.broadcast(decisions.select(*GROUP_KEY, "rebalance", "refused", *_chosen())),
+        decisions.select(*GROUP_KEY, "rebalance", "refused", *_chosen()),
         on=list(GROUP_KEY),
         how="inner",
     ).withColumns(
@@ -161,10 +159,8 @@ def _step(state: State, now: DataFrame, lists: bool, settings: Settings) -> tupl
     )
     owned = _carried(state.owned, after)
     rounds = [
-        _follow(
-            after.where(F.col("chosen_protocol") == protocol), topics, owned, protocol, settings
-        )
-        for protocol in (EAGER, COOPERATIVE, MIXED)
+        _rounds(after, topics, owned, protocol, settings)
+        for protocol in PROTOCOLS
         if measured[protocol]
     ]
     steps = reduce(DataFrame.unionByName, [_given_up(owned, of_groups), *rounds])
@@ -199,7 +195,7 @@ def _lost_groups(owned: DataFrame, changed: DataFrame) -> DataFrame:
         *GROUP_KEY, F.col("old_member_id").alias("member_id"), "resolved"
     )
     return (
-        owned.join(F.broadcast(back), on=MEMBER_KEY, how="inner")
+        owned.join(back, on=MEMBER_KEY, how="inner")
         .where(~F.array_contains("resolved", F.col("topic")))
         .select(*GROUP_KEY)
         .distinct()
@@ -228,7 +224,7 @@ def _given_up(owned: DataFrame, of_groups: DataFrame) -> DataFrame:
     is_lost = F.col("e.kind").isin("member_crashes", "member_polls_too_late")
     return (
         owned.where("goes")
-        .join(F.broadcast(of_groups), on=list(GROUP_KEY), how="inner")
+        .join(of_groups, on=list(GROUP_KEY), how="inner")
         .select(
             *GROUP_KEY,
             F.lit(0).alias("round"),
@@ -240,40 +236,22 @@ def _given_up(owned: DataFrame, of_groups: DataFrame) -> DataFrame:
     )
 
 
-def _follow(
+def _rounds(
     after: DataFrame, topics: DataFrame, owned: DataFrame, protocol: str, settings: Settings
 ) -> DataFrame:
-    """Follow the rounds of the groups that rebalance under a protocol."""
+    """Follow the groups that rebalance under a protocol."""
     taking_part = after.where(
         ~F.col("is_away") & F.col("rebalance") & (F.col("chosen_protocol") == protocol)
     )
     claims = owned.where(~F.col("goes")).join(
-        taking_part.select(*MEMBER_KEY, "assignors"), on=MEMBER_KEY, how="inner"
+        taking_part.select(*MEMBER_KEY), on=MEMBER_KEY, how="left_semi"
     )
-    stops = F.lit(False)
-    if protocol == MIXED:
-        stops = F.exists("assignors", lambda name: ~name.isin(*COOPERATIVE_ASSIGNORS))
-    resolved = {
-        "topics": F.col("resolved").alias("topics"),
-        "topics_pattern": F.lit(None).cast("string").alias("topics_pattern"),
-    }
-    found = rebalance(
-        taking_part.select(*(resolved.get(name, F.col(name)) for name in MEMBERS.columns.names)),
-        topics,
-        claims.where(~stops).select(*MEMBER_KEY, "topic", "partition"),
-        protocol=EAGER if protocol == EAGER else COOPERATIVE,
-        settings=settings,
-    )
-    followed = found.select(F.coalesce(CLUSTER_ID, F.lit("")).alias(CLUSTER_ID), "group_id", *_STEP)
-    if protocol != MIXED:
-        return followed
-    stopped = claims.where(stops).withColumns({"round": F.lit(1), "action": F.lit("revoked")})
-    return followed.unionByName(stopped.select(*GROUP_KEY, *_STEP))
+    return follow(taking_part, topics, claims, protocol, settings)
 
 
 def _next_members(before: DataFrame, after: DataFrame, of_groups: DataFrame) -> DataFrame:
     """Members of a group that has been through a rebalance are all of its new generation."""
-    others = before.join(F.broadcast(of_groups), on=list(GROUP_KEY), how="left_anti")
+    others = before.join(of_groups, on=list(GROUP_KEY), how="left_anti")
     latest = F.max("generation").over(Window.partitionBy(*GROUP_KEY))
     is_in_it = F.col("rebalance") & ~F.col("is_away")
     generation = F.when(is_in_it, F.coalesce(latest, F.lit(0)) + 1).otherwise(F.col("generation"))
@@ -284,9 +262,7 @@ def _next_owned(owned: DataFrame, happened: DataFrame, decisions: DataFrame) -> 
     """After a rebalance members own what its last round left them; else what they had."""
     rebalanced = decisions.where("rebalance AND is_told").select(*GROUP_KEY)
     columns = [*MEMBER_KEY, "topic", "partition"]
-    kept = owned.where(~F.col("goes")).join(
-        F.broadcast(rebalanced), on=list(GROUP_KEY), how="left_anti"
-    )
+    kept = owned.where(~F.col("goes")).join(rebalanced, on=list(GROUP_KEY), how="left_anti")
     last = F.max("round").over(Window.partitionBy(*GROUP_KEY))
     held = (
         happened.withColumn("last", last)

@@ -95,9 +95,11 @@ def change_members(state: State, topics: DataFrame, of_groups: DataFrame) -> Dat
     Returns:
         The columns of ``State.members`` of these groups' members, and e, old_member_id string,
         is_target boolean: the event names the member, was_away boolean, resolved_before
-        array<string>, is_new boolean, and goes, comes boolean.
+        array<string>, is_new boolean, goes boolean: leaves the group, comes boolean: joins it, as a
+        consumer that knows nothing of before, and switches boolean: comes because it changes
+        between a list and a pattern.
     """
-    present = state.members.join(F.broadcast(of_groups), on=list(GROUP_KEY), how="inner")
+    present = state.members.join(of_groups, on=list(GROUP_KEY), how="inner")
     event, kind = F.col("e"), F.col("e.kind")
     instance = F.coalesce("group_instance_id", F.lit(""))
     known = present.withColumns(
@@ -134,7 +136,20 @@ def change_members(state: State, topics: DataFrame, of_groups: DataFrame) -> Dat
     def given(name: str, when: Column) -> Column:
         return F.when(when & event[name].isNotNull(), event[name]).otherwise(F.col(name))
 
-    marked = members.withColumns({"goes": goes, "comes": comes, "resubscribes": resubscribes})
+    # A consumer has to unsubscribe in between: a dynamic one leaves by that, and joins anew.
+    switches = (
+        resubscribes
+        & (kind == "subscription_changes")
+        & (event["topics_pattern"].isNotNull() != F.col("topics_pattern").isNotNull())
+    )
+    marked = members.withColumns(
+        {
+            "goes": goes,
+            "comes": comes | switches,
+            "resubscribes": resubscribes,
+            "switches": switches,
+        }
+    )
     went, came, again = F.col("goes"), F.col("comes"), F.col("resubscribes")
     changed = marked.withColumns(
         {
@@ -183,9 +198,7 @@ def _joiners(state: State, of_groups: DataFrame) -> DataFrame:
         return F.when(F.min(value) == F.max(value), F.min(value)[name]).alias(f"all_{name}")
 
     others = (
-        state.members.join(
-            F.broadcast(joins.select(*GROUP_KEY)), on=list(GROUP_KEY), how="left_semi"
-        )
+        state.members.join(joins.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
         .groupBy(*GROUP_KEY)
         .agg(
             *(shared(name) for name in ("topics", "topics_pattern", "assignors")),

@@ -66,6 +66,9 @@ SCENARIOS = {
     "all-resubscribe": Scenario("range", e("subscription_changes", topics=["u"])),
     "same-subscription": Scenario("range", e("subscription_changes", topics=["t"])),
     "same-by-pattern": Scenario("range", e("subscription_changes", topics_pattern="t")),
+    "same-pattern": Scenario(
+        "range", e("subscription_changes", topics_pattern="t+"), C0="t", C1="t|x"
+    ),
     "other-pattern": Scenario(
         "range", e("subscription_changes", topics_pattern="[tu]"), C0="t", C1="t|x"
     ),
@@ -168,7 +171,8 @@ def outcome(told: Told, name: str, event: int = 0, stage: int = 1) -> tuple[Any,
         ("resubscribes", True, 0, 2),
         ("all-resubscribe", True, 0, 1),
         ("same-subscription", False, None, 0),
-        ("same-by-pattern", False, None, 0),
+        ("same-by-pattern", True, 0, 1),
+        ("same-pattern", False, None, 0),
         ("other-pattern", True, 0, 1),
         ("last-leaves", True, 0, 0),
         ("refused", False, None, 0),
