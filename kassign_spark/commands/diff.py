@@ -67,7 +67,7 @@ def _is(change: str) -> Column:
 
 
 def _read_both(spark: SparkSession, before: str, after: str) -> tuple[DataFrame, DataFrame]:
-    frames = [_read(spark, folder) for folder in (before, after)]
+    frames = [read_assigned(spark, folder) for folder in (before, after)]
     # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
     named = any(has_cluster_id(frame) for frame in frames)
     first, second = (
@@ -77,7 +77,12 @@ def _read_both(spark: SparkSession, before: str, after: str) -> tuple[DataFrame,
     return first, second
 
 
-def _read(spark: SparkSession, folder: str) -> DataFrame:
+def read_assigned(spark: SparkSession, folder: str) -> DataFrame:
+    """Read who has what: a plan's table assignment, or a snapshot's table owned.
+
+    Raises:
+        InputError: the folder has neither, or rows that have no meaning.
+    """
     for found in (ASSIGNMENT, OWNED):
         if has_table(spark, folder, found.name):
             frame = read_table(spark, folder, found)
