@@ -1,11 +1,20 @@
 """Kafka consumer-group partition assignment for whole fleets, as Spark DataFrames."""
 
 from kassign_spark.around.client_settings import check_settings
-from kassign_spark.around.coordinators import coordinator_partition
-from kassign_spark.around.partitioner import partition_for_key
+from kassign_spark.around.coordinators import (
+    coordinator_load,
+    coordinator_partition,
+    coordinators,
+)
+from kassign_spark.around.delivery import deliver
+from kassign_spark.around.new_topics import touched_groups
+from kassign_spark.around.null_keys import null_key_shares
+from kassign_spark.around.partitioner import moved_keys, partition_for_key, place_records
+from kassign_spark.around.traffic import member_traffic, partition_traffic
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import KassignError
+from kassign_spark.inputs.patterns import resolve_patterns
 from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.compare import compare
@@ -14,10 +23,16 @@ from kassign_spark.measures.explain import explain
 from kassign_spark.measures.violations import violations
 from kassign_spark.pipeline import assign
 from kassign_spark.prediction.predict import predict
+from kassign_spark.rebalancing.choice import check_migration, choose_assignors
 from kassign_spark.rebalancing.listener import listener_calls
 from kassign_spark.rebalancing.steps import rebalance
 from kassign_spark.rebalancing.summary import summarize
 from kassign_spark.settings import Settings
+from kassign_spark.simulation.questions import Sweep, parse_sweep
+from kassign_spark.simulation.simulate import simulate
+from kassign_spark.simulation.summary import summarize_events
+from kassign_spark.simulation.sweep import sweep
+from kassign_spark.simulation.timeouts import Timeouts
 from kassign_spark.tables import Snapshot, read_snapshot, write_snapshot
 
 __all__ = [
@@ -27,19 +42,37 @@ __all__ = [
     "KassignError",
     "Settings",
     "Snapshot",
+    "Sweep",
+    "Timeouts",
     "assign",
     "balance",
+    "check_migration",
     "check_settings",
+    "choose_assignors",
     "compare",
+    "coordinator_load",
     "coordinator_partition",
+    "coordinators",
+    "deliver",
     "diff",
     "explain",
     "listener_calls",
+    "member_traffic",
+    "moved_keys",
+    "null_key_shares",
+    "parse_sweep",
     "partition_for_key",
+    "partition_traffic",
+    "place_records",
     "predict",
     "read_snapshot",
     "rebalance",
+    "resolve_patterns",
+    "simulate",
     "summarize",
+    "summarize_events",
+    "sweep",
+    "touched_groups",
     "validate",
     "violations",
     "write_snapshot",

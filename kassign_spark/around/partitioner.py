@@ -63,8 +63,7 @@ def partition_for_key(key: Column, num_partitions: Column | int) -> Column:
 
     ``(murmur2(key) & 0x7fffffff) % num_partitions`` (``BuiltInPartitioner.partitionForKey``), the
     partitions without a leader included. An empty key is a key. What runs is compiled by Spark, no
-    Python a row. That is fast in a column of its own (``murmur2`` has numbers), slow within a
-    condition or a filter, where Spark computes common parts again and again.
+    Python a row.
 
     Args:
         key: string (its UTF-8 bytes count) or binary; null gives null, as such a record has no

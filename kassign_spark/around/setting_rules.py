@@ -32,6 +32,8 @@ _LEAST = {
 """The least values that the consumer's constructor takes, and since when it looks."""
 NUMBERS = [SESSION, *_LEAST, BROKER_SESSION, BROKER_HEARTBEAT]
 """Settings that are whole numbers."""
+SETTINGS = [*NUMBERS, STRATEGY, GROUP_ID, INSTANCE_ID, PROTOCOL, REMOTE_ASSIGNOR, "client.rack"]
+"""All that some rule looks at."""
 
 _SINCE = {
     POLL_RECORDS: "0.10.0",

@@ -67,7 +67,8 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         is_homogeneous boolean: all members list the same topics in the same order (clients send
         them sorted; ``prepare`` looks at the others again),
         assignor string: the least that a member names, null where none names one,
-        bad_rows bigint, has_duplicates boolean: a member id is there twice,
+        bad_rows bigint, has_patterns boolean: a member subscribes by a pattern,
+        has_duplicates boolean: a member id is there twice,
         is_mixed boolean: members name different assignors, or some of them none,
         has_racks boolean: some member has a rack.
     """
@@ -78,6 +79,7 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         (F.min("topics") == F.max("topics")).alias("is_homogeneous"),
         F.min("assignor").alias("assignor"),
         F.count_if(bad_row).alias("bad_rows"),
+        (F.count("topics_pattern") > 0).alias("has_patterns"),
         ((F.count("assignor") % F.count("*") > 0) | (F.max("assignor") > F.min("assignor"))).alias(
             "is_mixed"
         ),
@@ -90,6 +92,7 @@ def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
         F.coalesce("is_homogeneous", F.lit(False)).alias("is_homogeneous"),
         "assignor",
         "bad_rows",
+        "has_patterns",
         (F.size(F.array_distinct("members")) < F.size("members")).alias("has_duplicates"),
         F.coalesce("is_mixed", F.lit(False)).alias("is_mixed"),
         "has_racks",

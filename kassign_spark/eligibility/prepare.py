@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 from kassign_spark.eligibility.groups import Eligible, fold_groups, fold_topics
 from kassign_spark.eligibility.racks import fold_racks
 from kassign_spark.inputs.checks import Inputs, refuse
+from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.rules import any_broken, member_rules, owned_rules, rules_of_topics
-from kassign_spark.rounds import hold
+from kassign_spark.rounds import Settled, hold
 from kassign_spark.schemas import GROUP_KEY
 
 
@@ -24,7 +25,8 @@ class Prepared(NamedTuple):
 def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared:
     """Fold, check and hold the inputs; runs a job over each table.
 
-    What was checked is what is assigned: the folded frames are held, not read again.
+    What was checked is what is assigned: the folded frames are held, not read again. Members that
+    subscribe by a pattern are given its topics, and then held as well.
 
     Args:
         inputs: conforming tables.
@@ -34,22 +36,11 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
     Raises:
         InputError: values that have no meaning; lists every one.
     """
-    ignore_assignor = F.lit(known_assignors is None)
-    groups, of_groups = hold(
-        fold_groups(inputs.members, bad_row=any_broken(member_rules())),
-        {
-            "bad": F.count_if(
-                (F.col("bad_rows") > 0)
-                | F.col("has_duplicates")
-                | (~ignore_assignor & (F.col("is_mixed") | F.col("assignor").isNull()))
-            ),
-            "assignors": F.collect_set("assignor"),
-            "heterogeneous": F.count_if(~F.col("is_homogeneous")),
-            "most_topics": F.max(F.size("topics")),
-            "all_topics": F.sum(F.size("topics")),
-            "racked": F.count_if("has_racks"),
-        },
-    )
+    groups, of_groups = _hold_groups(inputs, known_assignors)
+    if of_groups["patterns"]:
+        resolved = with_topics(inputs.members, inputs.topics)
+        inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
+        groups, of_groups = _hold_groups(inputs, known_assignors)
     topics, of_topics = hold(
         fold_topics(inputs.topics, bad_row=any_broken(rules_of_topics(inputs.topics))),
         {
@@ -84,6 +75,26 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
         racks=racks,
     )
     return Prepared(eligible, assignors)
+
+
+def _hold_groups(inputs: Inputs, known_assignors: Collection[str] | None) -> Settled:
+    ignore_assignor = F.lit(known_assignors is None)
+    return hold(
+        fold_groups(inputs.members, bad_row=any_broken(member_rules())),
+        {
+            "bad": F.count_if(
+                (F.col("bad_rows") > 0)
+                | F.col("has_duplicates")
+                | (~ignore_assignor & (F.col("is_mixed") | F.col("assignor").isNull()))
+            ),
+            "patterns": F.count_if("has_patterns"),
+            "assignors": F.collect_set("assignor"),
+            "heterogeneous": F.count_if(~F.col("is_homogeneous")),
+            "most_topics": F.max(F.size("topics")),
+            "all_topics": F.sum(F.size("topics")),
+            "racked": F.count_if("has_racks"),
+        },
+    )
 
 
 def restrict(eligible: Eligible, assignor: str) -> Eligible:

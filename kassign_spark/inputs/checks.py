@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
+from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.rules import (
     Rule,
     member_rules,
@@ -54,6 +55,11 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
     )
 
 
+def resolved(inputs: Inputs) -> Inputs:
+    """Give members that subscribe by a pattern its topics; runs no job."""
+    return inputs._replace(members=with_topics(inputs.members, inputs.topics))
+
+
 def refuse(inputs: Inputs, assignors: Collection[str] | None) -> None:
     """Raise the error that lists what is wrong; called when a count said that something is.
 
@@ -92,7 +98,7 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
     """List what an assignment is refused for.
 
     Args:
-        inputs: conforming tables.
+        inputs: conforming tables, patterns resolved.
         assignors: the known names, against which ``members.assignor`` is checked; None where the
             caller's own choice overrides that column.
 

@@ -23,7 +23,7 @@ class Rule(NamedTuple):
 
 
 def member_rules() -> list[Rule]:
-    """Rules over ``schemas.MEMBERS``."""
+    """Rules over ``schemas.MEMBERS``, patterns resolved: one that is left is unusable."""
     topics, pattern = F.col("topics"), F.col("topics_pattern")
     # array_contains answers null where it finds nothing but meets a null.
     unnamed_topic = topics.isNotNull() & F.coalesce(F.array_contains(topics, ""), F.lit(True))
@@ -44,11 +44,18 @@ def member_rules() -> list[Rule]:
             "null and empty names are no topics: leave them out",
         ),
         Rule(
-            "topics_pattern_unsupported",
+            "topics_pattern_unusable",
             "topics_pattern",
-            pattern.isNotNull(),
+            pattern.isNotNull() & topics.isNull(),
             quoted("topics_pattern"),
-            "patterns are not resolved by this version: list the topics instead",
+            "not a pattern of java.util.regex that a consumer takes",
+        ),
+        Rule(
+            "topics_pattern_and_topics",
+            "topics_pattern",
+            pattern.isNotNull() & topics.isNotNull(),
+            quoted("topics_pattern"),
+            "the member lists topics as well: a consumer has a pattern or a list",
         ),
         _integer("generation", least=-1),
         _integer("member_seq", least=0),

@@ -6,7 +6,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.inputs.checks import Inputs, as_problems, conform_inputs, refusals
+from kassign_spark.inputs.checks import Inputs, as_problems, conform_inputs, refusals, resolved
 from kassign_spark.inputs.hash_order import lost_orders
 from kassign_spark.inputs.rules import quoted
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id, restore_cluster_id
@@ -33,7 +33,8 @@ def validate(
         all is well. An assignment is refused for the problems that ``checks.refusals`` lists;
         these do not hinder one:
         `topic_without_metadata`, `topic_without_partitions` (left out, as Kafka does),
-        `topic_listed_twice` (counts once), `duplicate_group_instance_id` (a broker fences the
+        `topic_listed_twice` (counts once), `pattern_without_match` (no topic matches now),
+        `duplicate_group_instance_id` (a broker fences the
         older member), `owned_partition_missing` (dropped), `owner_not_in_group` (the member left),
         `claimed_twice` (the highest generation wins, equal ones dispute),
         `hash_order_not_reproduced` (which sticky members keep one partition more may differ).
@@ -41,11 +42,13 @@ def validate(
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
-    inputs = conform_inputs(members, topics, owned)
+    conforming = conform_inputs(members, topics, owned)
+    inputs = resolved(conforming)
     sizes = inputs.topics.select("cluster_id", "topic", *_size(inputs.topics))
     found = [
         refusals(inputs, assignors),
         *_of_subscriptions(inputs.members, sizes),
+        _idle_patterns(conforming.members, inputs.members),
         _duplicate_instances(inputs.members),
         lost_orders(inputs.members),
         *_of_owned(inputs, sizes),
@@ -100,6 +103,20 @@ def _of_subscriptions(members: DataFrame, sizes: DataFrame) -> list[DataFrame]:
             )
         )
     return found
+
+
+def _idle_patterns(members: DataFrame, resolved_members: DataFrame) -> DataFrame:
+    by_pattern = members.where("topics_pattern IS NOT NULL").select(
+        *GROUP_KEY, "member_id", "topics_pattern"
+    )
+    idle = resolved_members.where("topics_pattern IS NULL AND size(topics) = 0").select(
+        *GROUP_KEY, "member_id"
+    )
+    return as_problems(
+        by_pattern.join(idle, on=[*GROUP_KEY, "member_id"], how="left_semi"),
+        "pattern_without_match",
+        F.concat(F.lit("no topic matches "), quoted("topics_pattern"), F.lit(" as a whole")),
+    )
 
 
 def _duplicate_instances(members: DataFrame) -> DataFrame:

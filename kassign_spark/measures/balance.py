@@ -4,6 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.racks import fold_racks
+from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.measures.certificate import certify
 from kassign_spark.measures.diff import diff
 from kassign_spark.schemas import (
@@ -50,7 +51,8 @@ def balance(
     measured = loads(assignment, members, owned, topics)
     assigned = conform(assignment, ASSIGNMENT)
     before = None if owned is None else _owners(assigned, owned)
-    proven = certify(assigned, conform(members, MEMBERS), before).select(
+    known = with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic"))
+    proven = certify(assigned, known, before).select(
         *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves", "least_sum_of_squares"
     )
     whole = fill_cluster_id(measured).join(proven, on=list(GROUP_KEY), how="left")
@@ -88,11 +90,14 @@ def loads(
     """
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned)])
     assigned = conform(assignment, ASSIGNMENT)
+    # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
+    known = with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic"))
     held = assigned.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("load"))
     load = F.coalesce("load", F.lit(0))
     measured = (
-        conform(members, MEMBERS)
-        .select(*GROUP_KEY, "member_id", F.sort_array(F.array_distinct("topics")).alias("topics"))
+        known.select(
+            *GROUP_KEY, "member_id", F.sort_array(F.array_distinct("topics")).alias("topics")
+        )
         .join(held, on=[*GROUP_KEY, "member_id"], how="left")
         .groupBy(*GROUP_KEY)
         .agg(

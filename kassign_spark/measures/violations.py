@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.checks import conform_inputs, resolved
 from kassign_spark.schemas import (
     ASSIGNMENT,
     GROUP_KEY,
@@ -47,7 +47,7 @@ def violations(
         SchemaError: columns are missing or of the wrong type.
     """
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
-    inputs = conform_inputs(members, topics, owned)
+    inputs = resolved(conform_inputs(members, topics, owned))
     assigned = conform(assignment, ASSIGNMENT)
     sizes = _sizes(inputs.topics)
     subscribed = (

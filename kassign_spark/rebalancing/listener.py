@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import Assignor
+from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.rebalancing.protocol import COOPERATIVE, protocol_column
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -54,7 +55,8 @@ def listener_calls(
     """
     given = has_cluster_id(members)
     keyed = steps.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
-    all_members = conform(members, MEMBERS).withColumn(
+    subscribed = with_topics(conform(members, MEMBERS), keyed.select(CLUSTER_ID, "topic"))
+    all_members = subscribed.withColumn(
         "is_cooperative", protocol_column(assignor, protocol) == COOPERATIVE
     )
     calls = (

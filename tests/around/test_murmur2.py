@@ -47,10 +47,9 @@ def test_null_stays_null(spark: SparkSession) -> None:
 
 
 def test_every_length_is_as_in_java(spark: SparkSession) -> None:
-    """Lengths 0 to 100 pass through all tails, and from the compiled way to the loop (44)."""
     chosen = random.Random(SEED)
-    keys = [chosen.randbytes(length) for length in range(101) for _ in range(6)]
-    keys += [bytes([255]) * length for length in range(101)]
+    keys = [chosen.randbytes(length) for length in range(301) for _ in range(3)]
+    keys += [bytes([255]) * length for length in range(301)]
     java = spark._jvm.org.apache.kafka.common.utils.Utils.murmur2
     expected = {key: java(bytearray(key)) for key in keys}
     assert wrong_hashes(spark, expected) == [], f"seed {SEED}"
@@ -61,3 +60,17 @@ def test_random_keys_are_as_in_kafka_python(spark: SparkSession) -> None:
     keys = [chosen.randbytes(chosen.randrange(65)) for _ in range(5000)]
     expected = {key: kafka_python_murmur2(key) for key in keys}
     assert wrong_hashes(spark, expected) == [], f"seed {SEED}"
+
+
+def test_it_is_an_expression_like_any_other(spark: SparkSession) -> None:
+    """In filters, groups, aggregates, joins and whole-stage code."""
+    keys = spark.createDataFrame([(f"key-{n}",) for n in range(50)], "key STRING")
+    hashed = murmur2(F.col("key").cast("binary"))
+    by_hash = keys.where(hashed % 2 == 0).groupBy(hashed % 3).agg(F.max(hashed), F.count("*"))
+    expected = [kafka_python_murmur2(f"key-{n}".encode()) % 2**32 for n in range(50)]
+    even = [h for h in expected if h % 2 == 0]
+    assert sorted(map(tuple, by_hash.collect())) == sorted(
+        (r, max(h for h in even if h % 3 == r), sum(h % 3 == r for h in even)) for r in range(3)
+    )
+    other = keys.select(hashed.alias("hash"))
+    assert keys.join(other, hashed == F.col("hash"), how="inner").count() == 50

@@ -28,6 +28,7 @@ SHAPES = {
     "36 bytes": ("user-", 36),
     "43 bytes": ("", 43),
     "100 bytes": ("", 100),
+    "1 kB": ("", 1000),
 }
 PYTHON_KEYS = 20_000
 

@@ -108,7 +108,13 @@ public class Consumers {
                 JsonNode subscribed = null;
                 while (!stopping) {
                     JsonNode wanted = subscription;
-                    if (wanted != subscribed) subscribe(consumer, wanted);
+                    if (wanted != subscribed) {
+                        // The client takes a pattern after a list, or a list after a pattern, only so.
+                        if (subscribed != null && subscribed.isTextual() != wanted.isTextual()) {
+                            consumer.unsubscribe();
+                        }
+                        subscribe(consumer, wanted);
+                    }
                     subscribed = wanted;
                     consumer.poll(Duration.ofMillis(100L));
                     note(consumer);

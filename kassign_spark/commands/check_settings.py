@@ -1,0 +1,97 @@
+"""``kassign-spark check-settings``: what is wrong in the properties files of consumers."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from kassign_spark.around.client_settings import CLIENTS, check_settings
+from kassign_spark.around.setting_rules import SETTINGS
+from kassign_spark.around.versions import version_of
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+)
+from kassign_spark.display import plural, printable, table
+from kassign_spark.inputs.client_properties import read_properties
+from kassign_spark.rounds import hold
+from kassign_spark.session import open_session
+from kassign_spark.tables import new_folder, write_table
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "check-settings",
+        summary="check the properties files of consumers",
+        description="Check the settings of consumers, a properties file each, by the rules of\n"
+        "their Java client and its broker: what they refuse, and what is advised.\n"
+        "Exits 0 when all is well or there is only advice, 1 when something is refused, 2 on an\n"
+        "error. Only settings with a rule are looked at: no secret is read or shown.",
+        example="kassign-spark check-settings consumer.properties --client-version 4.1.0",
+    )
+    parser.add_argument("files", metavar="FILE", nargs="+", help="properties, as Kafka reads them")
+    parser.add_argument(
+        "--client-version", metavar="X.Y.Z", required=True, help="version of kafka-clients"
+    )
+    add_output(parser, "the table findings")
+    add_show(parser, "print at most N findings")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    version_of(args.client_version)
+    rows: list[tuple[str, str, str | None, str | None]] = []
+    for path in dict.fromkeys(args.files):
+        found = read_properties(path)
+        known = [name for name in SETTINGS if name in found]
+        rows.append((path, args.client_version, None, None))
+        rows += [(path, args.client_version, name, str(found[name])) for name in known]
+    with open_session(verbose=args.verbose) as spark, announced("checking settings"):
+        columns = ", ".join(f"{name} string" for name in CLIENTS.columns.names)
+        clients = spark.createDataFrame(rows, columns)
+        counts = {
+            "rows": F.count(F.lit(1)),
+            "refused": F.count_if(F.col("severity") == "refused"),
+        }
+        findings = hold(check_settings(clients), counts)
+        if args.output is not None:
+            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+                write_table(findings.frame, folder, "findings", args.format)
+        refused_first = F.col("severity").desc()
+        shown = first_rows(
+            findings.frame, [refused_first, "client", "setting", "detail"], args.show
+        )
+    facts = {
+        "client_version": args.client_version,
+        "output": args.output,
+        "client_count": len(dict.fromkeys(args.files)),
+        "refused_count": findings.measured["refused"],
+        "advice_count": findings.measured["rows"] - findings.measured["refused"],
+        "findings_not_shown": findings.measured["rows"] - len(shown),
+        "findings": shown,
+    }
+    return Outcome(1 if facts["refused_count"] else 0, facts, _lines(facts))
+
+
+def _lines(facts: Facts) -> list[str]:
+    lines = [
+        f"{plural(facts['client_count'], 'client')} of version {facts['client_version']}: "
+        f"{facts['refused_count']} refused, {facts['advice_count']} advised against"
+    ]
+    if facts["findings"]:
+        columns = ("severity", "client", "setting", "value", "detail")
+        rows = ([row[name] for name in columns] for row in facts["findings"])
+        lines += ["", *table(columns, rows)]
+    if hidden := facts["findings_not_shown"]:
+        lines.append(f"{hidden:,} more not shown")
+    if facts["output"] is not None:
+        lines += ["", f"in {printable(facts['output'])}: findings"]
+    return lines

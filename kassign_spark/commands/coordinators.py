@@ -1,0 +1,144 @@
+"""``kassign-spark coordinators``: which broker each group asks, and how they are loaded."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.around.coordinators import (
+    DEFAULT_OFFSETS_PARTITIONS,
+    LEADERS,
+    coordinator_load,
+    coordinators,
+)
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY, has_cluster_id
+from kassign_spark.session import open_session
+from kassign_spark.tables import (
+    Snapshot,
+    empty_table,
+    has_table,
+    new_folder,
+    read_snapshot,
+    read_table,
+    write_table,
+)
+
+_LOAD = {
+    "coordinator": "coordinator",
+    "offsets partitions": "coordinator_partition_count",
+    "groups": "group_count",
+    "members": "member_count",
+    "partitions": "partition_count",
+    "load": "load_ratio",
+    "hot": "is_hot",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "coordinators",
+        summary="say which broker coordinates each group, and how they are loaded",
+        description="Say which partition of __consumer_offsets each group of a snapshot belongs\n"
+        "to. Where the snapshot has a table leaders (topic, partition, leader: a broker's id),\n"
+        "also its broker, the load of each broker, and hot spots.\n"
+        "Exits 0 when done, 2 on an error.",
+        example="kassign-spark coordinators examples/fleet",
+    )
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    parser.add_argument(
+        "--num-partitions",
+        metavar="N",
+        type=_partitions,
+        help="offsets.topic.num.partitions (default: as many as leaders shows, or "
+        f"{DEFAULT_OFFSETS_PARTITIONS})",
+    )
+    add_output(parser, "the tables coordinators and load")
+    add_show(parser, "print at most N brokers and groups")
+    parser.set_defaults(run=run)
+
+
+def _partitions(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 1")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    with open_session(verbose=args.verbose) as spark, announced(f"reading {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        facts = _coordinate(spark, read_snapshot(args.snapshot, spark), args)
+    return Outcome(0, facts, _lines(facts))
+
+
+def _coordinate(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespace) -> Facts:
+    named = has_cluster_id(snapshot.members)
+    leaders = empty_table(spark, LEADERS, cluster_id=named)
+    if has_table(spark, args.snapshot, LEADERS.name):
+        read = read_table(spark, args.snapshot, LEADERS)
+        leaders = read if read.columns else leaders
+    knows_leaders = not leaders.isEmpty()
+    count = args.num_partitions or (None if knows_leaders else DEFAULT_OFFSETS_PARTITIONS)
+    tables: dict[str, DataFrame] = {
+        "coordinators": coordinators(snapshot.members, leaders, num_partitions=count),
+        "load": coordinator_load(snapshot.members, leaders, snapshot.owned, num_partitions=count),
+    }
+    held = {name: hold(frame, {"rows": F.count(F.lit(1))}) for name, frame in tables.items()}
+    if args.output is not None:
+        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+            for name, each in held.items():
+                write_table(each.frame, folder, name, args.format)
+    load = held["load"].frame
+    brokers = load.where("coordinator IS NOT NULL")
+    busiest: list[str | Column] = [F.col("load_ratio").desc_nulls_last()]
+    busiest += ["cluster_id", "coordinator"]
+    rows = first_rows(held["coordinators"].frame, [*GROUP_KEY], args.show)
+    return {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "group_count": held["coordinators"].measured["rows"],
+        "brokers": first_rows(brokers, busiest, args.show) if knows_leaders else [],
+        "hot_count": brokers.where("is_hot").count() if knows_leaders else 0,
+        "groups_not_shown": held["coordinators"].measured["rows"] - len(rows),
+        "groups": rows,
+    }
+
+
+def _lines(facts: Facts) -> list[str]:
+    lines = [plural(facts["group_count"], "group")]
+    if facts["brokers"]:
+        lines[0] += f", {plural(facts['hot_count'], 'hot coordinator')}"
+        rows = ([_said(row[column]) for column in _LOAD.values()] for row in facts["brokers"])
+        lines += ["", *table(list(_LOAD), rows)]
+    if facts["groups"]:
+        rows = (
+            [group_name(row), row["coordinator_partition"], row["coordinator"]]
+            for row in facts["groups"]
+        )
+        lines += ["", *table(["group", "offsets partition", "coordinator"], rows)]
+    if hidden := facts["groups_not_shown"]:
+        lines.append(
+            f"{plural(hidden, 'more group')} not shown (--show {facts['group_count']} shows all)"
+        )
+    if facts["output"] is not None:
+        lines += ["", f"in {printable(facts['output'])}: coordinators, load"]
+    return lines
+
+
+def _said(value: Any) -> Any:
+    return ("yes" if value else "no") if isinstance(value, bool) else value

@@ -1,0 +1,101 @@
+"""``kassign-spark deliver``: each member's own part of a plan, as JSON that consumers take."""
+
+import argparse
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.around.delivery import deliver
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    read_assigned,
+    refuse_output_over_input,
+)
+from kassign_spark.display import group_name, plural, printable
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
+from kassign_spark.session import open_session
+from kassign_spark.tables import empty_table, new_folder, write_table
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "deliver",
+        summary="give each member its own part of a plan, as JSON",
+        description="Give each member its own part of a plan (its table assignment) or of a\n"
+        "snapshot (its table owned): as topic-partitions for a consumer's assign(), and as the\n"
+        "option assign of Spark's Kafka source. Exits 0 when done, 2 on an error.",
+        example="kassign-spark deliver build/plan --group orders-billing",
+    )
+    parser.add_argument("plan", metavar="PLAN", help="folder of a plan or a snapshot")
+    parser.add_argument("--group", metavar="ID", help="only this group")
+    parser.add_argument("--member", metavar="ID", help="only this member")
+    add_output(parser, "the table delivery")
+    add_show(parser, "print at most N members")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    with open_session(verbose=args.verbose) as spark, announced(f"delivering {args.plan}"):
+        refuse_output_over_input(spark, args.output, args.plan)
+        facts = _deliver(spark, args)
+    return Outcome(0, facts, _lines(facts))
+
+
+def _deliver(spark: SparkSession, args: argparse.Namespace) -> Facts:
+    assigned = read_assigned(spark, args.plan)
+    if not assigned.columns:  # JSON lines without a line tell no columns
+        assigned = empty_table(spark, ASSIGNMENT, cluster_id=False)
+    for column, wanted in (("group_id", args.group), ("member_id", args.member)):
+        if wanted is not None:
+            assigned = assigned.where(F.col(column) == wanted)
+    found = hold(deliver(assigned), {"members": F.count(F.lit(1))})
+    if args.output is not None:
+        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+            columns = found.frame
+            if args.format == "csv":  # the same partitions are there as JSON
+                columns = columns.drop("partitions")
+            write_table(columns, folder, "delivery", args.format)
+    rows = first_rows(found.frame, [*GROUP_KEY, "member_id"], args.show)
+    texts = ("topic_partitions", "spark_assign")
+    return {
+        "plan": args.plan,
+        "output": args.output,
+        "member_count": found.measured["members"],
+        "members_not_shown": found.measured["members"] - len(rows),
+        "members": [
+            {
+                **{name: value for name, value in row.items() if name != "partitions"},
+                **{name: json.loads(row[name]) for name in texts},
+            }
+            for row in rows
+        ],
+    }
+
+
+def _lines(facts: Facts) -> list[str]:
+    lines = [plural(facts["member_count"], "member")]
+    for row in facts["members"]:
+        heading = f"{group_name(row)} {printable(row['member_id'])}"
+        lines += ["", f"{heading}: {plural(row['partition_count'], 'partition')}"]
+        for name in ("topic_partitions", "spark_assign"):
+            text = json.dumps(row[name], ensure_ascii=False, separators=(",", ":"))
+            lines.append(f"  {printable(text)}")
+    if hidden := facts["members_not_shown"]:
+        lines.append(
+            f"{plural(hidden, 'more member')} not shown (--show {facts['member_count']} shows all)"
+        )
+    if facts["output"] is not None:
+        lines += ["", f"in {printable(facts['output'])}: delivery"]
+    return lines

@@ -1,0 +1,207 @@
+"""``kassign-spark simulate``: let events happen to a snapshot, and see what they start."""
+
+import argparse
+from contextlib import nullcontext
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    Rows,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY, has_cluster_id
+from kassign_spark.session import open_session
+from kassign_spark.settings import Settings, load_settings
+from kassign_spark.simulation.event_file import EventFile, read_events
+from kassign_spark.simulation.events import KINDS
+from kassign_spark.simulation.simulate import simulate
+from kassign_spark.simulation.summary import summarize_events
+from kassign_spark.simulation.sweep import sweep
+from kassign_spark.tables import Snapshot, new_folder, read_snapshot, write_table
+
+_EVENT_COLUMNS = {
+    "event": "event",
+    "kind": "kind",
+    "rebalance": "rebalance",
+    "rounds": "rounds",
+    "moved": "moved_count",
+    "paused": "paused_count",
+    "stopped": "stopped_count",
+    "noticed in": "noticed_within_ms",
+    "why": "reason",
+}
+_SWEEP_COLUMNS = {
+    "variant": "variant",
+    "members": "member_count",
+    "partitions": "partition_count",
+    "min": "min_assigned",
+    "max": "max_assigned",
+    "idle": "idle_count",
+    "moved": "moved_count",
+    "paused": "paused_count",
+    "rounds": "rounds",
+    "why not": "detail",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "simulate",
+        summary="let events happen to a snapshot, and see what they start",
+        description="Let events happen to the groups of a snapshot, one after the other: what\n"
+        "starts a rebalance and why, or why not, how soon it is noticed, the rounds it takes,\n"
+        "what moves and who pauses. Each event meets the state that the one before it left.\n"
+        "Exits 0 when done, 1 when a group never settles, 2 on an error.\n\n"
+        "The file is YAML (.yaml, .yml), a list of events or the sections timeouts, events and\n"
+        "sweeps; or JSON, an event on each line. An event has a kind and what the kind needs:\n"
+        + "".join(
+            f"  {kind}: {', '.join(of.needs)}" + (f" [{', '.join(of.may)}]\n" if of.may else "\n")
+            for kind, of in KINDS.items()
+        )
+        + "and, where several clusters are in the snapshot, cluster_id; its own timeouts, such as\n"
+        "session_timeout_ms, if need be. A sweep asks what if: members: -3..+3, partitions: x2.",
+        example="kassign-spark simulate examples/fleet --events examples/events.yaml",
+    )
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    parser.add_argument("--events", metavar="FILE", required=True, help="what happens, in order")
+    add_output(parser, "the tables steps and events, and sweep where the file has sweeps")
+    parser.add_argument(
+        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
+    )
+    add_show(parser, "print at most N events with their groups, and variants")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    settings = load_settings(args.settings) if args.settings else Settings()
+    asked = read_events(args.events)
+    with open_session(verbose=args.verbose) as spark, announced(f"simulating {args.events}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        output = (
+            nullcontext(None)
+            if args.output is None
+            else new_folder(spark, args.output, overwrite=args.overwrite)
+        )
+        with output as folder:
+            facts = _simulate(
+                spark, read_snapshot(args.snapshot, spark), asked, folder, args, settings
+            )
+    return Outcome(1 if facts["unsettled_count"] else 0, facts, _lines(facts))
+
+
+def _simulate(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    asked: EventFile,
+    folder: str | None,
+    args: argparse.Namespace,
+    settings: Settings,
+) -> Facts:
+    found: dict[str, tuple[DataFrame, list[str | Column]]] = {}
+    members, topics, owned = snapshot
+    if asked.rows:
+        events = asked.events(spark, cluster_id=has_cluster_id(members))
+        steps = simulate(members, topics, owned, events, timeouts=asked.timeouts, settings=settings)
+        if folder is not None:
+            write_table(steps, folder, "steps", args.format)
+        most_first = (F.col("rebalance").desc(), F.col("moved_count").desc())
+        found["events"] = (
+            summarize_events(steps),
+            ["event", "stage", *most_first, *GROUP_KEY],
+        )
+    if asked.sweeps:
+        answers = sweep(members, topics, owned, asked.sweeps, settings=settings)
+        by_variant = ("partition_times", "partition_more", "member_change")
+        found["sweep"] = (answers, ["sweep", *GROUP_KEY, *by_variant])
+    facts: Facts = {
+        "snapshot": args.snapshot,
+        "events_file": args.events,
+        "output": args.output,
+        "event_count": len(asked.rows),
+        "rebalance_count": 0,
+        "moved_count": 0,
+        "unsettled_count": 0,
+    }
+    for name, (frame, order) in found.items():
+        counted = hold(frame, _totals(frame))
+        if folder is not None:
+            write_table(counted.frame, folder, name, args.format)
+        rows = first_rows(counted.frame, order, args.show)
+        facts[name] = rows
+        facts[f"{name}_not_shown"] = counted.measured["rows"] - len(rows)
+        facts["unsettled_count"] += counted.measured["unsettled"]
+        if name == "events":
+            facts["rebalance_count"] = counted.measured["rebalances"]
+            facts["moved_count"] = counted.measured["moved"]
+    return facts
+
+
+def _totals(frame: DataFrame) -> dict[str, Column]:
+    totals = {
+        "rows": F.count(F.lit(1)),
+        "unsettled": F.count_if(~F.col("settles")),
+        "moved": F.coalesce(F.sum("moved_count"), F.lit(0)),
+    }
+    if "rebalance" in frame.columns:
+        totals["rebalances"] = F.count_if("rebalance")
+    return totals
+
+
+def _lines(facts: Facts) -> list[str]:
+    lines: list[str] = []
+    if "events" in facts:
+        counts = (
+            plural(facts["event_count"], "event"),
+            plural(facts["rebalance_count"], "rebalance"),
+            f"{facts['moved_count']:,} moved",
+            *([f"{facts['unsettled_count']} never settling"] if facts["unsettled_count"] else []),
+        )
+        lines += [", ".join(counts), "", *_table(facts["events"], _EVENT_COLUMNS)]
+        lines += _hidden(facts["events_not_shown"], len(facts["events"]))
+    if "sweep" in facts:
+        lines += [*([""] if lines else []), *_table(facts["sweep"], _SWEEP_COLUMNS)]
+        lines += _hidden(facts["sweep_not_shown"], len(facts["sweep"]))
+    if facts["output"] is not None:
+        names = [name for name in ("steps", "events", "sweep") if name == "steps" or name in facts]
+        names = names if "events" in facts else names[1:]
+        lines += ["", f"in {printable(facts['output'])}: {', '.join(names)}"]
+    return lines
+
+
+def _table(rows: Rows, columns: dict[str, str]) -> list[str]:
+    shown = [name for name, column in columns.items() if any(r[column] is not None for r in rows)]
+    first, *others = shown or list(columns)
+    body = (
+        [_said(row, columns[first]), group_name(row), *(_said(row, columns[n]) for n in others)]
+        for row in rows
+    )
+    return table([first, "group", *others], body)
+
+
+def _said(row: dict[str, Any], column: str) -> object:
+    value = row[column]
+    if column == "event" and row["stage"] > 1:
+        return f"{value}, {row['stage']}nd stage"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if column.endswith("_ms") and value is not None:
+        return "at once" if value == 0 else f"{value / 1000:g} s"
+    return value
+
+
+def _hidden(count: int, shown: int) -> list[str]:
+    return [f"{count:,} more not shown (--show {count + shown} shows all)"] if count else []

@@ -1,0 +1,1 @@
+"""What happens to groups over time: events, the rebalances that they start, and what-if sweeps."""

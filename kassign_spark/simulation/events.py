@@ -1,0 +1,215 @@
+"""The events of a simulation: their table, what each kind needs, and the order they come in."""
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
+
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.checks import MAX_LISTED
+from kassign_spark.inputs.rules import quoted
+from kassign_spark.rebalancing.choice import PROTOCOLS
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table, conform
+from kassign_spark.simulation.timeouts import LEAST, Timeouts
+
+_STRING, _INT = StringType(), IntegerType()
+
+EVENTS = Table(
+    "events",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            StructField("event", _INT, nullable=False),
+            StructField("kind", _STRING, nullable=False),
+            StructField("line", _INT),
+            StructField("group_id", _STRING),
+            StructField("member_id", _STRING),
+            StructField("group_instance_id", _STRING),
+            StructField("rack_id", _STRING),
+            StructField("topics", ArrayType(_STRING)),
+            StructField("topics_pattern", _STRING),
+            StructField("assignors", ArrayType(_STRING)),
+            StructField("new_member_id", _STRING),
+            StructField("downtime_ms", _INT),
+            StructField("topic", _STRING),
+            StructField("num_partitions", _INT),
+            *(StructField(name, _INT) for name in LEAST),
+        ]
+    ),
+)
+"""What happens. ``event`` is the order, of each group and of its cluster's topics: two events of
+one group have different numbers, events of two groups may have the same. ``line`` is where the
+event stands in a file, for messages. ``member_id`` may be a static member's ``group.instance.id``,
+but where the member joins."""
+
+
+class Kind(NamedTuple):
+    """What an event of a kind must have, and what it may have beside it."""
+
+    needs: tuple[str, ...]
+    may: tuple[str, ...] = ()
+
+
+_MEMBER = ("group_id", "member_id")
+_SUBSCRIPTION = ("topics", "topics_pattern")
+KINDS = {
+    "member_joins": Kind(_MEMBER, (*_SUBSCRIPTION, "group_instance_id", "rack_id", "assignors")),
+    "member_leaves": Kind(_MEMBER),
+    "member_crashes": Kind(_MEMBER),
+    "member_polls_too_late": Kind(_MEMBER),
+    "member_restarts": Kind(
+        _MEMBER, (*_SUBSCRIPTION, "rack_id", "assignors", "new_member_id", "downtime_ms")
+    ),
+    "subscription_changes": Kind(("group_id",), ("member_id", *_SUBSCRIPTION)),
+    "assignor_changes": Kind((*_MEMBER, "assignors"), ("new_member_id", "downtime_ms")),
+    "topic_appears": Kind(("topic", "num_partitions")),
+    "topic_disappears": Kind(("topic",)),
+    "topic_grows": Kind(("topic", "num_partitions")),
+}
+TOPIC_KINDS = tuple(kind for kind in KINDS if kind.startswith("topic_"))
+RESTARTS = ("member_restarts", "assignor_changes")
+"""A new list of assignors takes a restart of the member."""
+_ALWAYS = (CLUSTER_ID, "event", "kind", "line", *LEAST)
+
+
+def schedule(events: DataFrame, timeouts: Timeouts) -> tuple[DataFrame, int]:
+    """Check events and say in which step each is taken; runs jobs.
+
+    The nth events of all groups are taken at once, but none before a topic's event of its cluster
+    that comes first. A restart takes two steps: the member goes, and comes back.
+
+    Returns:
+        the columns of ``EVENTS``, timeouts filled in, and step int (from 1), stage int, is_topic
+        boolean, where string: how messages name the event; and the number of steps.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: an event lacks what its kind needs, has what it has no use for, has a number
+            out of range, or stands at the place of another; lists every one.
+    """
+    known = conform(events, EVENTS)
+    # A file has rows of all kinds in one frame: what a row leaves out is null.
+    named = known.withColumns(
+        {
+            "is_topic": F.coalesce(F.col("kind").isin(*TOPIC_KINDS), F.lit(False)),
+            "where": _where(),
+        }
+    )
+    checked, measured = hold(
+        named.withColumn("problem", _problem()), {"bad": F.count_if(F.col("problem").isNotNull())}
+    )
+    if measured["bad"]:
+        raise_problems(checked.where("problem IS NOT NULL"))
+    filled = checked.drop("problem").withColumns(
+        {name: F.coalesce(name, F.lit(value)) for name, value in vars(timeouts).items()}
+    )
+    steps, of_steps = hold(_with_steps(filled), {"last": F.coalesce(F.max("step"), F.lit(0))})
+    return steps, of_steps["last"]
+
+
+def raise_problems(problems: DataFrame) -> None:
+    """Raise the error that lists ``problem`` of events, in their order.
+
+    Raises:
+        InputError: always.
+    """
+    order = ["event", "line", *GROUP_KEY, "problem"]
+    listed = problems.select("where", "problem", *order[:-1]).orderBy(*order).limit(MAX_LISTED + 1)
+    rows = [f"{row.where}: {row.problem}" for row in listed.collect()]
+    more = "; and more problems" if len(rows) > MAX_LISTED else ""
+    raise InputError("; ".join(rows[:MAX_LISTED]) + more)
+
+
+def _where() -> Column:
+    name = F.concat(
+        F.lit("event "),
+        F.coalesce(F.col("event").cast("string"), F.lit("without a number")),
+        F.coalesce(F.concat(F.lit(" ("), F.col("kind"), F.lit(")")), F.lit("")),
+    )
+    return F.coalesce(
+        F.concat(F.lit("line "), F.col("line").cast("string"), F.lit(": "), name), name
+    )
+
+
+def _problem() -> Column:
+    """The first rule that an event breaks, as text; null where it is fine."""
+    problem = F.when(F.col("event").isNull(), "column event: give each event a number").when(
+        ~F.coalesce(F.col("kind").isin(*KINDS), F.lit(False)),
+        F.concat(F.lit("unknown kind "), quoted("kind"), F.lit(f"; known are {', '.join(KINDS)}")),
+    )
+    fields = [name for name in EVENTS.columns.names if name not in _ALWAYS]
+    for name in fields:
+        is_given = F.col(name).isNotNull()
+        needed = [kind for kind, of in KINDS.items() if name in of.needs]
+        useless = [k for k, of in KINDS.items() if name not in of.needs and name not in of.may]
+        problem = problem.when(F.col("kind").isin(*needed) & ~is_given, f"needs {name}").when(
+            F.col("kind").isin(*useless) & is_given, f"has no use for {name}"
+        )
+        if name in ("group_id", "member_id", "topic", "new_member_id"):
+            problem = problem.when(F.col(name) == "", f"{name} is empty")
+    both = F.col("topics").isNotNull() & F.col("topics_pattern").isNotNull()
+    neither = F.col("topics").isNull() & F.col("topics_pattern").isNull()
+    names = F.coalesce("topics", F.array())
+    unknown = F.array_except("assignors", F.array(*(F.lit(name) for name in PROTOCOLS)))
+    problem = (
+        problem.when(both, "give topics or topics_pattern, not both")
+        .when((F.col("kind") == "subscription_changes") & neither, "needs topics or topics_pattern")
+        .when(F.exists(names, lambda t: t.isNull() | (t == "")), "topics has a null or empty name")
+        .when(F.size("assignors") == 0, "assignors is empty")
+        .when(
+            F.size(unknown) > 0,
+            F.concat(
+                F.lit("unknown assignor "),
+                F.to_json(unknown),
+                F.lit(f"; known are {', '.join(sorted(PROTOCOLS))}"),
+            ),
+        )
+    )
+    for name, least in {"num_partitions": 1, "downtime_ms": 0, **LEAST}.items():
+        problem = problem.when(
+            ~F.col(name).between(least, 2**31 - 1),
+            F.concat(
+                F.lit(f"{name} is "),
+                F.col(name).cast("string"),
+                F.lit(f"; must be a whole number from {least} to {2**31 - 1}"),
+            ),
+        )
+    at_once = Window.partitionBy(CLUSTER_ID, "event")
+    of_topic = F.max("is_topic").over(at_once) & (F.count("*").over(at_once) > 1)
+    of_group = F.count("*").over(Window.partitionBy(*GROUP_KEY, "event")) > 1
+    return problem.when(
+        of_topic | of_group, "another event has the same number: the order is not known"
+    )
+
+
+def _with_steps(events: DataFrame) -> DataFrame:
+    """A topic's event is a barrier for its cluster: it parts the groups' events into segments."""
+    segment = [CLUSTER_ID, "segment"]
+    is_topic = F.col("is_topic").cast("int")
+    in_order = Window.partitionBy(CLUSTER_ID).orderBy("event")
+    of_group = Window.partitionBy(*segment, "group_id").orderBy("event")
+    stages = F.when(F.col("kind").isin(*RESTARTS), 2).otherwise(1)
+    placed = (
+        events.withColumn("stages", stages)
+        .withColumn("segment", F.sum(is_topic).over(in_order) - is_topic)
+        .withColumn(
+            "place", F.sum("stages").over(of_group.rowsBetween(Window.unboundedPreceding, 0))
+        )
+    )
+    length = F.coalesce(F.max(F.when(~F.col("is_topic"), F.col("place"))), F.lit(0))
+    before = (
+        Window.partitionBy(CLUSTER_ID).orderBy("segment").rowsBetween(Window.unboundedPreceding, -1)
+    )
+    offset = F.coalesce(F.sum("length").over(before), F.lit(0)) + F.col("segment")
+    offsets = placed.groupBy(*segment).agg(length.alias("length")).withColumn("offset", offset)
+    first = F.when(F.col("is_topic"), F.col("length") + 1).otherwise(
+        F.col("place") - F.col("stages") + 1
+    )
+    return (
+        placed.join(offsets, on=segment, how="inner")
+        .withColumn("stage", F.explode(F.sequence(F.lit(1), F.col("stages"))))
+        .withColumn("step", (F.col("offset") + first + F.col("stage") - 1).cast("int"))
+        .select(*EVENTS.columns.names, "step", "stage", "is_topic", "where")
+    )

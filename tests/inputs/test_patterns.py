@@ -1,0 +1,216 @@
+"""Patterns against ``java.util.regex`` and the real client, and through every function."""
+
+from typing import Any
+
+import pytest
+from pyspark.errors import IllegalArgumentException
+from pyspark.sql import SparkSession
+
+from kassign_spark import (
+    assign,
+    balance,
+    listener_calls,
+    predict,
+    rebalance,
+    resolve_patterns,
+    touched_groups,
+    validate,
+    violations,
+)
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.patterns import INTERNAL_TOPICS, match_topics
+from tests import builders
+
+_NAMES = [
+    *("a", "ab", "b", "abc", "A", "AB", "a.b", "axb", "orders", "orders-eu", "my-orders"),
+    *("orders.created", "payments", "x", "a b", "1", "a1", "a_1", "\n", "a\n", "ü", "組", "Q", "E"),
+    *("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"),
+    *("_schemas", "__mine", "(", ")", "a)", "z", "a.b#c", "ab\nc", "$", "a$", "^a"),
+]
+_PATTERNS = [
+    *("a", "a|ab", "ab|a", "^a$", "a.*", ".*", "(?i)AB?", "(?s).*", "(?m)^a$", "a$", "^a|b$"),
+    *(r"\Qa.b\E", r"\Qa.b", r"\Qa", r"a\Q.\Eb", r"\Q)", r"a\Q)", r"a|\Q)\E|b", r"\\Q", r"\Q\\E"),
+    *("(?x) a b # c", "(?x) a # b)", "(?x)a b\n|c # ", r"(?x)a # \Qfoo", "(?x: a ) b", "(?x)a#)"),
+    *("(?-i)a", "(?d).*", "(?u)Ü", "(?iu)Ü", "a)|(b", "(", ")", "[", "[a", "a{2", "*", "x\\"),
+    *(r"\p{L}+", r"\p{Nope}", r"(?<n>a)\k<n>?", r"(a)(b)?\1*", "(?=a).*", "(?<=a)b", "(?>a|ab)c"),
+    *("a++b", "a*+a", "orders[.-].*", "(?!__).*", r"\S+", r"\w+", r"a\n", r"\Aa\z", r"a\Z", r"\Ga"),
+    *(
+        "",
+        " ",
+        "(?x)",
+        "#",
+        "(?x)#",
+        "(?i)",
+        r"\Q",
+        r"\Q\E",
+        r"\E",
+        "a\\E",
+        "__.*",
+        "組|ü",
+        "a(?#b)",
+    ),
+    *("(?:a", "a(?", "(?<", "[a-", "[a&&[b", r"\x4", r"\c", r"\N{", "a{1,", "(?i", "[^a]+", "[)]"),
+]
+
+
+def test_patterns_match_as_java_matches_whole_names(spark: SparkSession) -> None:
+    patterns = spark.createDataFrame(
+        [("c", p) for p in _PATTERNS], "cluster_id string, topics_pattern string"
+    )
+    topics = spark.createDataFrame([("c", n) for n in _NAMES], "cluster_id string, topic string")
+    found = {r.topics_pattern: r.matching for r in match_topics(patterns, topics).collect()}
+    jvm: Any = spark._jvm
+    internal = jvm.org.apache.kafka.common.internals.Topic
+    visible = sorted(n for n in _NAMES if not internal.isInternal(n))
+    assert sorted(set(_NAMES) - set(visible)) == sorted(INTERNAL_TOPICS)
+    internals = jvm.org.apache.kafka.clients.consumer.internals
+    never = internals.AutoOffsetResetStrategy.NONE
+    expected: dict[str, list[str] | None] = {}
+    for pattern in _PATTERNS:
+        try:
+            compiled = jvm.java.util.regex.Pattern.compile(pattern)
+        except IllegalArgumentException:
+            expected[pattern] = None
+            continue
+        matching = [n for n in visible if compiled.matcher(n).matches()]
+        expected[pattern] = matching if pattern else None
+        consumer = internals.SubscriptionState(
+            jvm.org.apache.kafka.common.utils.internals.LogContext(), never
+        )
+        consumer.subscribe(compiled, jvm.java.util.Optional.empty())
+        assert matching == [n for n in visible if consumer.matchesSubscribedPattern(n)], pattern
+    assert found == expected
+    assert sum(m is None for m in expected.values()) > 15
+    assert sum(bool(m) for m in expected.values()) > 40
+
+
+_TOPICS = {"orders": 4, "orders-eu": 3, "payments": 2, "empty": 0, "__consumer_offsets": 50}
+_BY_PATTERN = [
+    {"group_id": "alike", "member_id": "C0", "topics_pattern": "orders.*"},
+    {"group_id": "alike", "member_id": "C1", "topics_pattern": "orders.*", "topics": []},
+    {"group_id": "mixed", "member_id": "C0", "topics_pattern": "orders|payments"},
+    {"group_id": "mixed", "member_id": "C1", "topics": ["orders", "__consumer_offsets"]},
+    {"group_id": "none", "member_id": "C0", "topics_pattern": "order"},
+    {"group_id": "all", "member_id": "C0", "topics_pattern": ".*"},
+    {"group_id": "all", "member_id": "C1", "topics_pattern": "(orders|payments).*"},
+]
+_RESOLVED = {
+    ("alike", "C0"): ["orders", "orders-eu"],
+    ("alike", "C1"): ["orders", "orders-eu"],
+    ("mixed", "C0"): ["orders", "payments"],
+    ("mixed", "C1"): ["orders", "__consumer_offsets"],
+    ("none", "C0"): [],
+    ("all", "C0"): ["orders", "orders-eu", "payments"],
+    ("all", "C1"): ["orders", "orders-eu", "payments"],
+}
+
+
+def test_every_function_sees_the_topics_of_a_pattern(spark: SparkSession) -> None:
+    topics = builders.topics(spark, _TOPICS)
+    owned = builders.owned(spark, builders.held("C0: ordersp0 paymentsp1 gonep0", "mixed"))
+    options = {"assignor": "cooperative-sticky", "generation": 1}
+    given = builders.members(spark, [{**row, **options} for row in _BY_PATTERN])
+    listed = resolve_patterns(given, topics)
+    rows = {(r.group_id, r.member_id): r for r in listed.collect()}
+    assert {key: r.topics for key, r in rows.items()} == _RESOLVED
+    assert all(r.topics_pattern is None for r in rows.values())
+    answers = []
+    for members in (given, listed):
+        assignment = assign(members, topics, owned, assignor="range")
+        frames = [
+            assignment,
+            predict(members, topics, owned, assignor="range").assignment,
+            balance(assignment, members),
+            violations(assignment, members, topics),
+        ]
+        steps = rebalance(members, topics, owned)
+        frames += [steps, listener_calls(steps, members)]
+        answers.append([_rows(frame) for frame in frames])
+    assert answers[0] == answers[1]
+    assert len(answers[0][0]) > 20
+    assert not answers[0][3]
+    problems = {(r.group_id, r.problem): r.detail for r in validate(given, topics).collect()}
+    assert problems["none", "pattern_without_match"] == 'no topic matches "order" as a whole'
+    assert ("mixed", "pattern_without_match") not in problems
+    assert not any(problem.startswith("topics_") for _, problem in problems)
+
+
+def _rows(frame: Any) -> list[Any]:
+    return sorted(map(tuple, frame.collect()), key=repr)
+
+
+def test_members_of_other_clusters_see_other_topics(spark: SparkSession) -> None:
+    members = builders.members(
+        spark,
+        [
+            {"cluster_id": c, "group_id": "g", "member_id": "C0", "topics_pattern": "t."}
+            for c in ("a", "b", "c", None)
+        ],
+    )
+    topics = builders.topics(
+        spark,
+        [
+            {"cluster_id": c, "topic": t, "partition": 0}
+            for c, t in [("a", "t1"), ("b", "t2"), ("b", "t3"), (None, "t4"), ("a", "x")]
+        ],
+    )
+    found = {r.cluster_id: r.topics for r in resolve_patterns(members, topics).collect()}
+    assert found == {"a": ["t1"], "b": ["t2", "t3"], "c": [], None: ["t4"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (
+            {"topics_pattern": "a)|(b"},
+            'column topics_pattern: "a)|(b" (at group_id="g" member_id="C0"): not a pattern of '
+            "java.util.regex that a consumer takes",
+        ),
+        ({"topics_pattern": "", "topics": []}, 'column topics_pattern: "" (at group_id="g"'),
+        (
+            {"topics_pattern": "a", "topics": ["t"]},
+            'column topics_pattern: "a" (at group_id="g" member_id="C0"): the member lists topics '
+            "as well: a consumer has a pattern or a list",
+        ),
+    ],
+)
+def test_unusable_patterns_are_refused_in_one_line(
+    spark: SparkSession, row: dict[str, Any], says: str
+) -> None:
+    fine = {"group_id": "g", "member_id": "C1", "topics_pattern": "a"}
+    members = builders.members(spark, [{"group_id": "g", "member_id": "C0", **row}, fine])
+    topics = builders.topics(spark, {"a": 1, "t": 1})
+    with pytest.raises(InputError) as error:
+        assign(members, topics, assignor="range")
+    assert str(error.value).startswith(f"table members, {says}")
+    assert "\n" not in str(error.value)
+    assert "; " not in str(error.value)
+    details = [r.detail for r in validate(members, topics).collect()]
+    assert [d for d in details if says in d]
+    resolved = {r.member_id: r for r in resolve_patterns(members, topics).collect()}
+    assert resolved["C0"].topics_pattern == row["topics_pattern"]
+    assert resolved["C1"].topics == ["a"]
+
+
+def test_groups_that_a_new_topic_touches(spark: SparkSession) -> None:
+    rows = [
+        *_BY_PATTERN,
+        {"group_id": "waiting", "member_id": "C0", "topics": ["orders-us", "other"]},
+        {"group_id": "waiting", "member_id": "C1", "topics": ["orders-us", "orders-us"]},
+        {"group_id": "broken", "member_id": "C0", "topics_pattern": "("},
+    ]
+    topics = builders.topics(spark, {"orders-us": 3, "__share_group_state": 50, "order": 1})
+    found = touched_groups(builders.members(spark, rows), topics.unionAll(topics))
+    assert sorted(map(tuple, found.collect())) == [
+        ("alike", "orders-us", 2, 2),
+        ("all", "order", 1, 1),
+        ("all", "orders-us", 2, 2),
+        ("none", "order", 1, 1),
+        ("waiting", "orders-us", 2, 0),
+    ]
+    assert [f.simpleString() for f in found.schema] == [
+        "group_id:string",
+        "topic:string",
+        "member_count:bigint",
+        "pattern_count:bigint",
+    ]

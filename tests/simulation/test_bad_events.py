@@ -1,0 +1,150 @@
+"""Events that are not possible: one clear line each, with the file's line where there is one."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark.errors import InputError, SchemaError
+from kassign_spark.simulation.events import schedule
+from kassign_spark.simulation.simulate import simulate
+from kassign_spark.simulation.timeouts import Timeouts
+from tests import builders
+from tests.simulation.test_simulate import e, events_frame
+
+_AT = {"group_id": "g", "member_id": "C0"}
+_STATIC = [
+    ({"kind": None}, "unknown kind null; known are member_joins, member_leaves, "),
+    ({"kind": "member_left", **_AT}, 'unknown kind "member_left"; known are '),
+    ({"kind": "member_leaves", "group_id": "g"}, "needs member_id"),
+    ({"kind": "member_leaves", "member_id": "C0"}, "needs group_id"),
+    ({"kind": "member_leaves", "group_id": "g", "member_id": ""}, "member_id is empty"),
+    ({"kind": "member_leaves", **_AT, "topic": "t"}, "has no use for topic"),
+    ({"kind": "topic_grows", "topic": "t"}, "needs num_partitions"),
+    ({"kind": "topic_appears", "topic": "t", "num_partitions": 0}, "num_partitions is 0; must be"),
+    (
+        {"kind": "topic_appears", "topic": "t", "num_partitions": 2**31},
+        "num_partitions is 2147483648; must be a whole number from 1 to 2147483647",
+    ),
+    ({"kind": "topic_disappears", "topic": "t", "group_id": "g"}, "has no use for group_id"),
+    ({"kind": "subscription_changes", "group_id": "g"}, "needs topics or topics_pattern"),
+    (
+        {"kind": "member_joins", **_AT, "topics": ["t"], "topics_pattern": "t"},
+        "give topics or topics_pattern, not both",
+    ),
+    ({"kind": "member_joins", **_AT, "topics": ["t", ""]}, "topics has a null or empty name"),
+    ({"kind": "member_joins", **_AT, "topics": [None]}, "topics has a null or empty name"),
+    ({"kind": "assignor_changes", **_AT}, "needs assignors"),
+    ({"kind": "assignor_changes", **_AT, "assignors": []}, "assignors is empty"),
+    (
+        {"kind": "member_joins", **_AT, "assignors": ["range", "rnage"]},
+        'unknown assignor ["rnage"]; known are cooperative-sticky, range, ',
+    ),
+    ({"kind": "member_restarts", **_AT, "downtime_ms": -1}, "downtime_ms is -1; must be"),
+    ({"kind": "member_crashes", **_AT, "session_timeout_ms": 0}, "session_timeout_ms is 0; must"),
+    ({"kind": "member_crashes", **_AT, "event": None}, "column event: give each event a number"),
+]
+
+
+def test_bad_events_are_refused_all_at_once(spark: SparkSession) -> None:
+    rows = [{"event": n, "line": n + 1, **row} for n, (row, _) in enumerate(_STATIC)]
+    with pytest.raises(InputError) as error:
+        schedule(events_frame(spark, rows).repartition(2), Timeouts())
+    said = str(error.value)
+    assert "\n" not in said
+    for n, (row, says) in enumerate(_STATIC):
+        number = "without a number" if row.get("event", n) is None else n
+        kind = f" ({row['kind']})" if row["kind"] else ""
+        assert f"line {n + 1}: event {number}{kind}: {says}" in said
+
+
+def test_events_have_an_order(spark: SparkSession) -> None:
+    at_once = [
+        {"event": 1, "kind": "member_leaves", **_AT},
+        {"event": 1, "kind": "member_leaves", "group_id": "h", "member_id": "C0"},
+        {"event": 2, "kind": "topic_disappears", "topic": "t"},
+        {"event": 3, "kind": "member_restarts", **_AT},
+        {"event": 5, "kind": "member_joins", **_AT},
+        {"event": 4, "kind": "member_leaves", "group_id": "h", "member_id": "C1"},
+        {"event": 6, "kind": "topic_disappears", "topic": "u"},
+        {"event": 7, "kind": "topic_disappears", "topic": "v"},
+    ]
+    steps, last = schedule(events_frame(spark, at_once).repartition(3), Timeouts())
+    found = sorted((r.step, r.event, r.group_id or "", r.stage) for r in steps.collect())
+    assert found == [
+        (1, 1, "g", 1),
+        (1, 1, "h", 1),
+        (2, 2, "", 1),
+        (3, 3, "g", 1),
+        (3, 4, "h", 1),
+        (4, 3, "g", 2),
+        (5, 5, "g", 1),
+        (6, 6, "", 1),
+        (7, 7, "", 1),
+    ]
+    assert last == 7
+    twice = [{**at_once[0], "event": 2}, at_once[2]]
+    with pytest.raises(InputError, match="another event has the same number"):
+        schedule(events_frame(spark, twice), Timeouts())
+
+
+_IMPOSSIBLE = [
+    (e("member_leaves", "C9", group_id="g"), 'group "g" has no member "C9"'),
+    (e("member_leaves", "C0", group_id="x"), 'group "x" is not there'),
+    (
+        e("member_joins", "C0", group_id="new", topics=["t"]),
+        'group "new" is not there: a new group needs topics or topics_pattern, and assignors',
+    ),
+    (e("member_joins", "C0", group_id="h"), 'member "C0" is in group "h" already'),
+    (e("subscription_changes", group_id="i", topics_pattern="("), 'topics_pattern ["("] is no'),
+    (
+        e("member_joins", "C9", group_id="differ"),
+        'the members of group "differ" do not all subscribe alike: give topics',
+    ),
+    (
+        e("member_joins", "C9", group_id="static", group_instance_id="i0"),
+        'group.instance.id i0 is another member\'s of group "static": member_restarts takes',
+    ),
+]
+_OF_TOPICS = [
+    (e("topic_grows", topic="t", num_partitions=4), 'topic "t" has 4 partitions and cannot get 4'),
+    (e("topic_disappears", topic="no"), 'topic "no" is not there'),
+    (e("topic_appears", topic="t", num_partitions=4), 'topic "t" is there already, with 4'),
+]
+
+
+def _tables(spark: SparkSession) -> tuple[Any, Any, None]:
+    rows: list[dict[str, Any]] = [
+        {"group_id": g, "member_id": "C0", "topics": ["t"]}
+        for g in ("g", "h", "i", "differ", "static")
+    ]
+    rows[-1]["group_instance_id"] = "i0"
+    rows.append({"group_id": "differ", "member_id": "C1", "topics": ["u"]})
+    members = builders.members(spark, [{**row, "assignor": "range"} for row in rows])
+    return members, builders.topics(spark, {"t": 4}), None
+
+
+def test_impossible_events_are_refused_with_their_lines(spark: SparkSession) -> None:
+    rows = [{"event": 1, "line": 10 + n, **row} for n, (row, _) in enumerate(_IMPOSSIBLE)]
+    with pytest.raises(InputError) as error:
+        simulate(*_tables(spark), events_frame(spark, rows))
+    said = str(error.value).split("; ")
+    assert len(said) == len(_IMPOSSIBLE)
+    for n, (row, says) in enumerate(_IMPOSSIBLE):
+        assert said[n].startswith(f"line {10 + n}: event 1 ({row['kind']}): {says}")
+
+
+@pytest.mark.parametrize(("row", "says"), _OF_TOPICS)
+def test_impossible_counts_are_refused(spark: SparkSession, row: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError) as error:
+        simulate(*_tables(spark), events_frame(spark, [{"event": 1, **row}]))
+    assert str(error.value).startswith(f"event 1 ({row['kind']}): {says}")
+    assert "; " not in str(error.value)
+
+
+def test_events_of_other_clusters_are_refused(spark: SparkSession) -> None:
+    members, topics, _ = _tables(spark)
+    named = {"event": 1, "cluster_id": "b", **e("topic_appears", topic="x", num_partitions=1)}
+    events = events_frame(spark, [named])
+    with pytest.raises(SchemaError, match="cluster_id"):
+        simulate(members, topics, None, events)

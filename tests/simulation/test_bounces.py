@@ -1,0 +1,95 @@
+"""From `range` to `cooperative-sticky`, member by member, in two rolling bounces (KIP-429)."""
+
+from collections import defaultdict
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from kassign_spark.simulation.simulate import simulate
+from tests import builders
+from tests.simulation.test_simulate import e, events_frame
+
+_BOTH, _ONE = ["cooperative-sticky", "range"], ["cooperative-sticky"]
+_CHANGES = [("C0", _BOTH), ("C1", _BOTH), ("C0", _ONE), ("C1", _ONE)]
+Told = dict[tuple[str, int, int], list[Row]]
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession) -> Told:
+    rows = [
+        {
+            "group_id": name,
+            "member_id": member,
+            "topics": ["t"],
+            "generation": 1,
+            "assignor": "range",
+            "group_instance_id": member if name == "static" else None,
+        }
+        for name in ("static", "dynamic")
+        for member in ("C0", "C1")
+    ]
+    owned = [
+        row for name in ("static", "dynamic") for row in builders.held("C0: tp0 tp1; C1: tp2", name)
+    ]
+    events = [
+        {**e("assignor_changes", member, assignors=names), "group_id": name, "event": number}
+        for name in ("static", "dynamic")
+        for number, (member, names) in enumerate(_CHANGES, start=1)
+    ]
+    found: Told = defaultdict(list)
+    tables = builders.members(spark, rows), builders.topics(spark, {"t": 3})
+    for row in simulate(
+        *tables, builders.owned(spark, owned), events_frame(spark, events)
+    ).collect():
+        found[row.group_id, row.event, row.stage].append(row)
+    return found
+
+
+def test_static_members_rebalance_only_when_the_assignor_changes(told: Told) -> None:
+    of_group = {key[1:]: rows for key, rows in told.items() if key[0] == "static"}
+    assert sorted(of_group) == [(1, 2), (2, 2), (3, 2), (4, 2)]
+    first = {key: (r[0].rebalance, r[0].assignor, r[0].protocol) for key, r in of_group.items()}
+    assert first == {
+        (1, 2): (False, "range", "eager"),
+        (2, 2): (True, "cooperative-sticky", "eager"),
+        (3, 2): (False, "cooperative-sticky", "mixed"),
+        (4, 2): (False, "cooperative-sticky", "cooperative"),
+    }
+    assert of_group[2, 2][0].reason == (
+        "a static member is back in time, but the chosen assignor changes from range to "
+        "cooperative-sticky"
+    )
+
+
+def test_dynamic_members_rebalance_each_time(told: Told) -> None:
+    of_group = {key[1:]: rows for key, rows in told.items() if key[0] == "dynamic"}
+    assert sorted(of_group) == [(n, stage) for n in range(1, 5) for stage in (1, 2)]
+    assert all(rows[0].rebalance for rows in of_group.values())
+    chosen = {key: (rows[0].assignor, rows[0].protocol) for key, rows in of_group.items()}
+    # Alone, a member uses what it lists first.
+    assert chosen == {
+        (1, 1): ("range", "eager"),
+        (1, 2): ("range", "eager"),
+        (2, 1): ("cooperative-sticky", "eager"),
+        (2, 2): ("cooperative-sticky", "eager"),
+        (3, 1): ("cooperative-sticky", "eager"),
+        (3, 2): ("cooperative-sticky", "mixed"),
+        (4, 1): ("cooperative-sticky", "cooperative"),
+        (4, 2): ("cooperative-sticky", "cooperative"),
+    }
+    for (event, stage), rows in of_group.items():
+        last = max(r["round"] for r in rows)
+        has = [(r.member_id, r.partition) for r in rows if r["round"] == last and _holds(r)]
+        assert sorted(p for _, p in has) == [0, 1, 2], (event, stage)
+    mixed = of_group[3, 2]
+    # The eager member gives up what it has: nobody has to wait for it.
+    assert {r.action for r in mixed if r.member_id == "C1" and r["round"] == 1} == {
+        "revoked",
+        "assigned",
+    }
+    assert max(r["round"] for r in mixed) == 1
+    assert max(r["round"] for r in of_group[4, 2]) == 2
+
+
+def _holds(row: Row) -> bool:
+    return row.action in ("retained", "assigned")

@@ -1,0 +1,108 @@
+"""Groups with eager and cooperative members: each round is what the real assignor answers."""
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.settings import Settings
+from kassign_spark.simulation.followed import MIXED, follow
+from tests.assignors.test_sticky_constrained import claiming_groups
+from tests.kafka import oracle
+from tests.kafka.oracle import Assigned, Group, Member
+
+
+def _once(member: Member) -> Member:
+    """A member that owns a partition once: what is revoked and then told keeps no repeats."""
+    return replace(member, owned=list(dict.fromkeys(member.owned)))
+
+
+GROUPS = [
+    Group(g.topics, list(map(_once, g.members)), "cooperative-sticky")
+    for g in claiming_groups(60, seed=23)
+    if len(g.members) > 1
+]
+Held = dict[str, set[tuple[str, int]]]
+Steps = dict[int, dict[int, dict[str, Held]]]
+
+
+def is_eager(member_id: str) -> bool:
+    return sum(map(ord, member_id)) % 2 == 0
+
+
+@pytest.fixture(scope="module")
+def steps(spark: SparkSession) -> Steps:
+    members, topics, owned = conform_inputs(*oracle.to_tables(spark, GROUPS))
+    eager = [m.member_id for g in GROUPS for m in g.members if is_eager(m.member_id)]
+    cooperative = F.array(F.lit("cooperative-sticky"))
+    both = F.array(F.lit("cooperative-sticky"), F.lit("range"))
+    prepared = members.withColumns(
+        {
+            "assignors": F.when(F.col("member_id").isin(eager), both).otherwise(cooperative),
+            "resolved": F.col("topics"),
+        }
+    )
+    assert owned is not None
+    sizes = topics.where("num_partitions > 0")
+    found: Steps = defaultdict(lambda: defaultdict(lambda: defaultdict(lambda: defaultdict(set))))
+    for row in follow(prepared, sizes, owned, MIXED, Settings()).collect():
+        of = found[int(row.group_id[1:])][row["round"]][row.action]
+        of[row.member_id].add((row.topic, row.partition))
+    return found
+
+
+def test_each_round_is_the_assignors_answer_to_what_cooperative_members_own(
+    spark: SparkSession, steps: Steps
+) -> None:
+    assert {is_eager(m.member_id) for g in GROUPS for m in g.members} == {True, False}
+    states: dict[int, dict[str, Any]] = {
+        i: {m.member_id: (set(m.owned), m.generation) for m in g.members}
+        for i, g in enumerate(GROUPS)
+    }
+    number = 0
+    while states:
+        number += 1
+        asked = [_told(GROUPS[i], state) for i, state in states.items()]
+        for (i, state), answer in zip(
+            list(states.items()), oracle.assign(spark, asked), strict=True
+        ):
+            assert isinstance(answer, dict)
+            actions = steps[i][number]
+            _check(GROUPS[i], state, answer, actions)
+            again = any(
+                tp[0] in m.topics
+                for m in GROUPS[i].members
+                if not is_eager(m.member_id)
+                for tp in actions["revoked"][m.member_id]
+            )
+            assert (number + 1 in steps[i]) == again
+            del states[i]
+            if again:
+                states[i] = {m: (set(tps), number) for m, tps in answer.items()}
+    assert number == 2
+
+
+def _told(group: Group, state: dict[str, Any]) -> Group:
+    """The group as its leader sees it: nothing of eager members, nothing of dropped topics."""
+    members = []
+    for m in group.members:
+        owned, generation = state[m.member_id]
+        kept = [] if is_eager(m.member_id) else sorted(tp for tp in owned if tp[0] in m.topics)
+        members.append(Member(m.member_id, m.topics, kept, generation))
+    return Group(group.topics, members, group.assignor)
+
+
+def _check(group: Group, state: dict[str, Any], answer: Assigned, actions: dict[str, Held]) -> None:
+    for m in group.members:
+        name, owned = m.member_id, state[m.member_id][0]
+        gets = actions["retained"][name] | actions["assigned"][name]
+        assert gets == set(answer[name])
+        assert actions["retained"][name] | actions["revoked"][name] == owned
+        if is_eager(name):
+            assert actions["retained"][name] == set()
+        else:
+            assert not actions["revoked"][name] & gets

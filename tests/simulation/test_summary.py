@@ -1,0 +1,42 @@
+"""Paused, moved, stopped: counted from steps that are written out."""
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from kassign_spark.simulation.simulate import SIMULATED
+from kassign_spark.simulation.summary import summarize_events
+
+_COLUMNS = ("group_id", "event", "round", "member_id", "partition", "action")
+_STEPS = [
+    ("g", 1, 0, "C0", 0, "lost"),
+    ("g", 1, 1, "C1", 1, "retained"),
+    ("g", 1, 1, "C1", 2, "revoked"),
+    ("g", 1, 1, "C1", 0, "assigned"),
+    ("g", 1, 1, "C2", 2, "withheld"),
+    ("g", 1, 2, "C1", 0, "retained"),
+    ("g", 1, 2, "C1", 1, "retained"),
+    ("g", 1, 2, "C2", 2, "assigned"),
+    ("g", 2, None, None, None, None),
+    ("h", 1, 1, "C0", 0, "revoked"),
+    ("h", 1, 1, "C1", 0, "withheld"),
+]
+
+
+def test_counts(spark: SparkSession) -> None:
+    fields = [f for f in SIMULATED if f.name != "cluster_id"]
+    rows = [{"stage": 1, "topic": "t", **dict(zip(_COLUMNS, row, strict=True))} for row in _STEPS]
+    frame = spark.createDataFrame(
+        [tuple(row.get(f.name) for f in fields) for row in rows], StructType(fields)
+    )
+    found = {(r.group_id, r.event): r for r in summarize_events(frame).collect()}
+    counts = {
+        key: (r.rounds, r.partition_count, r.moved_count, r.paused_count, r.stopped_count)
+        for key, r in found.items()
+    }
+    assert counts == {
+        ("g", 1): (2, 3, 2, 1, 1),
+        ("g", 2): (0, 0, 0, 0, 0),
+        ("h", 1): (1, 0, 0, 1, 0),
+    }
+    assert {key: r.settles for key, r in found.items() if not r.settles} == {("h", 1): False}
+    assert found["g", 1].paused_member_count == 1
