@@ -10,12 +10,16 @@ from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
+    add_assignor,
     add_output,
+    add_settings,
     add_show,
+    add_snapshot,
     announced,
     first_rows,
     new_parser,
     refuse_output_over_input,
+    settings_of,
 )
 from kassign_spark.commands.progress import rounds_counted
 from kassign_spark.display import cell, group_name, plural, printable, table, topic_ranges
@@ -36,7 +40,7 @@ from kassign_spark.schemas import (
     restore_cluster_id,
 )
 from kassign_spark.session import open_session
-from kassign_spark.settings import Settings, load_settings
+from kassign_spark.settings import Settings
 from kassign_spark.tables import (
     Snapshot,
     empty_table,
@@ -71,16 +75,10 @@ def add_parser(commands: Any) -> None:
         "Exits 0 when done, 1 when the plan violates a rule, 2 on an error.",
         example="kassign-spark assign examples/fleet --output build/plan --assignor range",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_snapshot(parser)
     add_output(parser, "the tables assignment and balance", required=True)
-    parser.add_argument(
-        "--assignor",
-        choices=sorted(ASSIGNORS),
-        help="one assignor for all groups (default: each group's own)",
-    )
-    parser.add_argument(
-        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
-    )
+    add_assignor(parser, ASSIGNORS)
+    add_settings(parser)
     parser.add_argument(
         "--progress",
         action="store_true",
@@ -92,7 +90,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    settings = load_settings(args.settings) if args.settings else Settings()
+    settings = settings_of(args)
     with open_session(verbose=args.verbose) as spark, announced(f"assigning {args.snapshot}"):
         refuse_output_over_input(spark, args.output, args.snapshot)
         with new_folder(spark, args.output, overwrite=args.overwrite) as folder:

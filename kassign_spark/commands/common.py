@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from kassign_spark.errors import InputError, OutputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.output_folder import same_or_inside
 from kassign_spark.schemas import ASSIGNMENT, OWNED
+from kassign_spark.settings import Settings, load_settings
 from kassign_spark.tables import has_table, read_table
 
 FORMATS = ("parquet", "csv", "json")
@@ -51,6 +52,36 @@ def new_parser(
         "--verbose", action="store_true", help="show Spark's log and, on errors, the trace"
     )
     return parser
+
+
+def add_snapshot(parser: argparse.ArgumentParser) -> None:
+    """Add what the command reads."""
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+
+
+def add_assignor(parser: argparse.ArgumentParser, known: Iterable[str]) -> None:
+    """Add the option that puts one assignor in the place of each group's own."""
+    parser.add_argument(
+        "--assignor",
+        choices=sorted(known),
+        help="one assignor for all groups (default: each group's own)",
+    )
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names a file of settings."""
+    parser.add_argument(
+        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
+    )
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """Load the settings that were named, or take the defaults.
+
+    Raises:
+        SettingsError: the file cannot be read, or a setting is unknown or out of range.
+    """
+    return load_settings(args.settings) if args.settings else Settings()
 
 
 def add_output(parser: argparse.ArgumentParser, holds: str, *, required: bool = False) -> None:

@@ -11,11 +11,14 @@ from kassign_spark.commands.common import (
     Outcome,
     Rows,
     add_output,
+    add_settings,
     add_show,
+    add_snapshot,
     announced,
     first_rows,
     new_parser,
     refuse_output_over_input,
+    settings_of,
 )
 from kassign_spark.display import group_name, plural, printable, table
 from kassign_spark.measures.compare import compare
@@ -23,7 +26,6 @@ from kassign_spark.prediction.state import FAILING, NEVER_SETTLES
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.settings import Settings, load_settings
 from kassign_spark.tables import new_folder, read_snapshot, write_table
 
 _KEY = ("assignor", "protocol")
@@ -62,21 +64,19 @@ def add_parser(commands: Any) -> None:
         "Exits 0 when done, 2 on an error.",
         example="kassign-spark compare examples/fleet",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_snapshot(parser)
     add_output(parser, "the table comparison")
     parser.add_argument(
         "--exact", action="store_true", help="answer as Kafka's own client does, also if badly"
     )
-    parser.add_argument(
-        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
-    )
+    add_settings(parser)
     add_show(parser, "print at most N groups, those first in which most moves")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    settings = load_settings(args.settings) if args.settings else Settings()
+    settings = settings_of(args)
     with open_session(verbose=args.verbose) as spark, announced(f"comparing {args.snapshot}"):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = read_snapshot(args.snapshot, spark)

@@ -17,6 +17,7 @@ from kassign_spark.commands.common import (
     Outcome,
     add_output,
     add_show,
+    add_snapshot,
     announced,
     first_rows,
     new_parser,
@@ -59,7 +60,7 @@ def add_parser(commands: Any) -> None:
         "Exits 0 when done, 2 on an error.",
         example="kassign-spark coordinators examples/fleet",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_snapshot(parser)
     parser.add_argument(
         "--num-partitions",
         metavar="N",

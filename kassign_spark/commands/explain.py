@@ -11,6 +11,7 @@ from kassign_spark.commands.common import (
     Outcome,
     add_output,
     add_show,
+    add_snapshot,
     announced,
     first_rows,
     new_parser,
@@ -41,7 +42,7 @@ def add_parser(commands: Any) -> None:
         "Exits 0 when all is explained, 1 when some group's assignment is not, 2 on an error.",
         example="kassign-spark explain examples/fleet",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_snapshot(parser)
     parser.add_argument(
         "assigned", metavar="ASSIGNED", nargs="?", help="folder of a plan or a snapshot"
     )

@@ -8,8 +8,10 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
+    add_assignor,
     add_output,
     add_show,
+    add_snapshot,
     announced,
     first_rows,
     new_parser,
@@ -43,13 +45,9 @@ def add_parser(commands: Any) -> None:
         "Exits 0 when done, 1 when a group throws or never ends, 2 on an error.",
         example="kassign-spark predict examples/fleet",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_snapshot(parser)
     add_output(parser, "the tables assignment and verdicts")
-    parser.add_argument(
-        "--assignor",
-        choices=sorted(PREDICTED),
-        help="one assignor for all groups (default: each group's own)",
-    )
+    add_assignor(parser, PREDICTED)
     add_show(parser, "print at most N groups that are not ok")
     parser.set_defaults(run=run)
 

@@ -11,12 +11,16 @@ from kassign_spark.commands.common import (
     Facts,
     Outcome,
     Rows,
+    add_assignor,
     add_output,
+    add_settings,
     add_show,
+    add_snapshot,
     announced,
     first_rows,
     new_parser,
     refuse_output_over_input,
+    settings_of,
 )
 from kassign_spark.display import group_name, plural, printable, table
 from kassign_spark.prediction.state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
@@ -32,7 +36,7 @@ from kassign_spark.schemas import (
     restore_cluster_id,
 )
 from kassign_spark.session import open_session
-from kassign_spark.settings import Settings, load_settings
+from kassign_spark.settings import Settings
 from kassign_spark.tables import Snapshot, new_folder, read_snapshot, write_table
 
 _COLUMNS = {
@@ -58,13 +62,9 @@ def add_parser(commands: Any) -> None:
         "Exits 0 when done, 1 when a group never settles, throws or never ends, 2 on an error.",
         example="kassign-spark rebalance examples/fleet --output build/rounds",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_snapshot(parser)
     add_output(parser, "the tables steps, listener and summary", required=True)
-    parser.add_argument(
-        "--assignor",
-        choices=sorted(ASSIGNORS),
-        help="one assignor for all groups (default: each group's own)",
-    )
+    add_assignor(parser, ASSIGNORS)
     parser.add_argument(
         "--protocol",
         choices=(EAGER, COOPERATIVE),
@@ -73,16 +73,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--exact", action="store_true", help="answer each round exactly as Kafka's own client does"
     )
-    parser.add_argument(
-        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
-    )
+    add_settings(parser)
     add_show(parser, "print at most N groups, and the rounds of each")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    settings = load_settings(args.settings) if args.settings else Settings()
+    settings = settings_of(args)
     with open_session(verbose=args.verbose) as spark, announced(f"rebalancing {args.snapshot}"):
         refuse_output_over_input(spark, args.output, args.snapshot)
         with new_folder(spark, args.output, overwrite=args.overwrite) as folder:

@@ -12,17 +12,20 @@ from kassign_spark.commands.common import (
     Outcome,
     Rows,
     add_output,
+    add_settings,
     add_show,
+    add_snapshot,
     announced,
     first_rows,
     new_parser,
     refuse_output_over_input,
+    settings_of,
 )
 from kassign_spark.display import group_name, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.settings import Settings, load_settings
+from kassign_spark.settings import Settings
 from kassign_spark.simulation.event_file import EventFile, read_events
 from kassign_spark.simulation.events import KINDS
 from kassign_spark.simulation.simulate import simulate
@@ -75,19 +78,17 @@ def add_parser(commands: Any) -> None:
         "session_timeout_ms, if need be. A sweep asks what if: members: -3..+3, partitions: x2.",
         example="kassign-spark simulate examples/fleet --events examples/events.yaml",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_snapshot(parser)
     parser.add_argument("--events", metavar="FILE", required=True, help="what happens, in order")
     add_output(parser, "the tables steps and events, and sweep where the file has sweeps")
-    parser.add_argument(
-        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
-    )
+    add_settings(parser)
     add_show(parser, "print at most N events with their groups, and variants")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    settings = load_settings(args.settings) if args.settings else Settings()
+    settings = settings_of(args)
     asked = read_events(args.events)
     with open_session(verbose=args.verbose) as spark, announced(f"simulating {args.events}"):
         refuse_output_over_input(spark, args.output, args.snapshot)

@@ -11,6 +11,7 @@ from kassign_spark.commands.common import (
     Outcome,
     add_output,
     add_show,
+    add_snapshot,
     announced,
     first_rows,
     new_parser,
@@ -37,7 +38,7 @@ def add_parser(commands: Any) -> None:
         "Exits 0 when all is well, 1 when there are problems, 2 on an error.",
         example="kassign-spark validate examples/fleet",
     )
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    add_snapshot(parser)
     add_output(parser, "the table problems")
     add_show(parser, "print at most N problems")
     parser.set_defaults(run=run)
