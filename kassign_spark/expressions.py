@@ -71,6 +71,11 @@ def java_hash_code(text: Column) -> Column:
     return _signed32(F.when(is_ascii, by_unit).otherwise(by_code_point))
 
 
+def div(dividend: Column, divisor: Column) -> Column:
+    """Divide whole numbers, dropping the fraction: Java's ``/`` of ints, as bigint."""
+    return F.call_function("div", dividend, divisor)
+
+
 def topic_partition_hash(topic: Column, partition: Column) -> Column:
     """Give the hash of Kafka's ``TopicPartition``: ``31 * (31 + partition) + hash(topic)``.
 

@@ -17,7 +17,7 @@ from kassign_spark.assignors.roundrobin import turns, whose_turn
 from kassign_spark.eligibility.claims import Claims, hash_order, partition_of, topic_number_of
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.eligibility.subscribers import homogeneous_groups, spread
-from kassign_spark.expressions import java_string_order
+from kassign_spark.expressions import div, java_string_order
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
@@ -85,7 +85,7 @@ def _quotas(groups: DataFrame, topics: DataFrame) -> DataFrame:
             *GROUP_KEY,
             F.explode("members").alias("member_id"),
             "member_count",
-            _div(partitions, F.col("member_count")).alias("min_quota"),
+            div(partitions, F.col("member_count")).alias("min_quota"),
             F.ceil(partitions / F.col("member_count")).alias("max_quota"),
             (partitions % F.col("member_count")).alias("places_at_max"),
         )
@@ -153,7 +153,7 @@ def _places(members: DataFrame) -> DataFrame:
         .where("below + extras > 0")
     )
     laps = F.coalesce(F.array_max(F.transform("recipients", lambda r: r["missing"])), F.lit(0))
-    per_task = F.greatest(F.lit(1), _div(F.lit(_PLACES_PER_TASK), F.size("recipients")).cast("int"))
+    per_task = F.greatest(F.lit(1), div(F.lit(_PLACES_PER_TASK), F.size("recipients")).cast("int"))
     # The extra places are one lap more.
     starts = F.sequence(F.lit(1), laps + 1, per_task)
     chunks = groups.select("*", F.explode(starts).alias("first_lap"), laps.alias("laps"))
@@ -249,7 +249,3 @@ def _free(partitions: Column, is_moving: Column) -> Column:
     return F.transform(
         partitions, lambda p: F.struct(p.alias("partition"), is_moving.alias("is_moving"))
     )
-
-
-def _div(dividend: Column, divisor: Column) -> Column:
-    return F.call_function("div", dividend, divisor)

@@ -7,6 +7,7 @@ from kassign_spark.assignors.dealing import deal
 from kassign_spark.assignors.rack_aware import range_by_racks
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.eligibility.subscribers import heterogeneous_topics, homogeneous_topics
+from kassign_spark.expressions import div
 from kassign_spark.settings import Settings
 
 
@@ -33,19 +34,15 @@ def _in_blocks(eligible: Eligible, settings: Settings) -> DataFrame:
 def _block_of_partition() -> Column:
     """Number the block that a partition lies in, from partition, num_partitions, subscribers."""
     partition, subscriber_count = F.col("partition"), F.size("subscribers")
-    length = _div(F.col("num_partitions"), subscriber_count)
+    length = div(F.col("num_partitions"), subscriber_count)
     longer_blocks = F.col("num_partitions") % subscriber_count
     in_longer_blocks = longer_blocks * (length + 1)
     return (
-        F.when(partition < in_longer_blocks, _div(partition, length + 1))
+        F.when(partition < in_longer_blocks, div(partition, length + 1))
         # Reached only where length >= 1; greatest() keeps the plan free of a division by zero.
         .otherwise(
             longer_blocks
-            + _div(partition - in_longer_blocks, F.greatest(length, F.lit(1).cast("bigint")))
+            + div(partition - in_longer_blocks, F.greatest(length, F.lit(1).cast("bigint")))
         )
         .cast("int")
     )
-
-
-def _div(dividend: Column, divisor: Column) -> Column:
-    return F.call_function("div", dividend, divisor)
