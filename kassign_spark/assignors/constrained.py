@@ -50,7 +50,7 @@ def _take_turns(groups: DataFrame, eligible: Eligible, settings: Settings) -> Da
         "members", lambda member: F.struct(java_string_order(member), member.alias("member_id"))
     )
     ring = groups.withColumn("members", F.sort_array(by_id)["member_id"])
-    dealt = deal(turns(ring, eligible.topics, settings), whose_turn())
+    dealt = deal(turns(ring, eligible, settings), whose_turn())
     return dealt.withColumn("is_moving", F.lit(False))
 
 

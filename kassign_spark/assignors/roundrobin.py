@@ -9,6 +9,7 @@ from kassign_spark.eligibility.subscribers import (
     explode_topics,
     heterogeneous_topics,
     homogeneous_groups,
+    spread,
 )
 from kassign_spark.expressions import java_string_order
 from kassign_spark.schemas import GROUP_KEY
@@ -25,7 +26,7 @@ def assign_roundrobin(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    topics = turns(homogeneous_groups(eligible), eligible.topics, settings)
+    topics = turns(homogeneous_groups(eligible), eligible, settings)
     if eligible.heterogeneous:
         topics = topics.unionByName(_heterogeneous_topics(eligible))
     return deal(topics, whose_turn())
@@ -36,13 +37,13 @@ def whose_turn() -> Column:
     return (F.col("first_taker") + F.col("partition")) % F.size("subscribers")
 
 
-def turns(groups: DataFrame, topics: DataFrame, settings: Settings) -> DataFrame:
+def turns(groups: DataFrame, eligible: Eligible, settings: Settings) -> DataFrame:
     """Find each topic's first taker where all take turns: by how many partitions come before.
 
     Args:
         groups: cluster_id string, group_id string, members array<string> in the order of the ring,
             topics array<string>: what all of them subscribe to.
-        topics: as in ``Eligible``.
+        eligible: these groups among others.
         settings: ``topics_per_task``.
 
     Returns:
@@ -52,21 +53,21 @@ def turns(groups: DataFrame, topics: DataFrame, settings: Settings) -> DataFrame
     in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
     before = F.sum("num_partitions").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
     first_taker = F.coalesce(before, F.lit(0)) % F.col("member_count")
-    dealt = (
-        groups.select(
-            *GROUP_KEY, F.size("members").alias("member_count"), F.explode("topics").alias("topic")
-        )
-        .join(topics, on=["cluster_id", "topic"], how="inner")
+    subscribed = groups.select(
+        *GROUP_KEY, F.size("members").alias("member_count"), F.explode("topics").alias("topic")
+    ).join(eligible.topics, on=["cluster_id", "topic"], how="inner")
+    ranked = (
+        spread(subscribed, *GROUP_KEY)
         .withColumn("first_taker", first_taker.cast("int"))
-        .groupBy(*GROUP_KEY)
-        .agg(
-            F.sort_array(F.collect_list(F.struct("topic", "num_partitions", "first_taker"))).alias(
-                "topics"
-            )
-        )
+        .select(*GROUP_KEY, "topic", "num_partitions", "first_taker")
     )
     members = groups.select(*GROUP_KEY, F.col("members").alias("subscribers"))
-    ring = members.join(dealt, on=list(GROUP_KEY), how="inner")
+    if eligible.most_topics <= settings.topics_per_task:
+        return members.join(ranked, on=list(GROUP_KEY), how="inner")
+    # The window has put all topics of a group into one task: fold them, to spread them again.
+    topic = F.struct("topic", "num_partitions", "first_taker")
+    folded = ranked.groupBy(*GROUP_KEY).agg(F.sort_array(F.collect_list(topic)).alias("topics"))
+    ring = members.join(folded, on=list(GROUP_KEY), how="inner")
     return explode_topics(ring, settings).select(*GROUP_KEY, "subscribers", "topic.*")
 
 

@@ -23,7 +23,8 @@ class Eligible(NamedTuple):
         owned: ``schemas.OWNED``, or None where the caller gave none.
         groups: as ``fold_groups`` gives it.
         heterogeneous: whether members of some group subscribe to different topics.
-        most_partitions: no group whose members subscribe alike has more.
+        most_topics: no group whose members subscribe alike subscribes to more.
+        most_partitions: no such group has more.
         about_partitions: of all such groups together, estimated from the topics' mean size.
         racks: as ``racks.fold_racks`` gives them; None where no member or no replica has a rack.
     """
@@ -33,6 +34,7 @@ class Eligible(NamedTuple):
     owned: DataFrame | None
     groups: DataFrame
     heterogeneous: bool
+    most_topics: int
     most_partitions: int
     about_partitions: int
     racks: DataFrame | None = None

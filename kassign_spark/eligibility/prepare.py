@@ -70,6 +70,7 @@ def prepare(inputs: Inputs, known_assignors: Collection[str] | None) -> Prepared
         inputs.owned,
         groups,
         heterogeneous=bool(heterogeneous),
+        most_topics=of_groups["most_topics"] or 0,
         most_partitions=(of_groups["most_topics"] or 0) * (of_topics["most"] or 0),
         about_partitions=int((of_groups["all_topics"] or 0) * (of_topics["mean"] or 0)),
         racks=racks,
