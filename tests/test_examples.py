@@ -1,5 +1,6 @@
 """What the README and the examples show is what happens."""
 
+import json
 import re
 import runpy
 from itertools import pairwise
@@ -9,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import cli
+from kassign_spark.simulation.event_file import read_events
+from kassign_spark.simulation.events import KINDS
 
 _ROOT = Path(__file__).parents[1]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -45,3 +48,20 @@ def test_quickstart(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> 
     assert by_range.count("moved|") == 4
     assert by_stickiness.count("moved|") == 2
     assert _MOVED in by_stickiness
+
+
+def test_events_of_the_example() -> None:
+    asked = read_events(_ROOT / "examples" / "events.yaml")
+    folder = _ROOT / "examples" / "fleet"
+    rows = [json.loads(line) for line in (folder / "members" / "members.json").open()]
+    groups = {row["group_id"] for row in rows}
+    assert {row["group_id"] for row in asked.rows if "group_id" in row} <= groups
+    assert {each.group_id for each in asked.sweeps} <= groups
+    static = {row.get("group_instance_id") for row in rows}
+    named = {row["member_id"] for row in asked.rows if row["kind"] == "member_restarts"}
+    assert named <= static
+
+
+def test_the_readme_lists_every_kind_of_event() -> None:
+    text = (_ROOT / "README.md").read_text()
+    assert [kind for kind in KINDS if f"`{kind}`" not in text] == []

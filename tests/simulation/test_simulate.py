@@ -144,7 +144,12 @@ def told(spark: SparkSession) -> Told:
     rows += [{**event, "event": _BARRIER + n} for n, event in enumerate(_CLUSTER)]
     events = events_frame(spark, rows).repartition(3)
     found: Told = defaultdict(list)
-    for row in simulate(*fleet(spark, SCENARIOS), events).collect():
+    simulated = simulate(*fleet(spark, SCENARIOS), events)
+    # Held after each step: the plan is a union of so many leaves, whatever came before them.
+    steps = len({row["event"] for row in rows}) + 1
+    plan = simulated._jdf.queryExecution().optimizedPlan().toString()
+    assert len(plan.splitlines()) <= 2 * steps + 2
+    for row in simulated.collect():
         found[row.group_id, row.event, row.stage].append(row)
     return found
 
