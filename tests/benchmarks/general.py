@@ -78,7 +78,7 @@ def main() -> None:
     chosen = [s for s in SHAPES + CURVE if s.name in args.shapes] if args.shapes else SHAPES
     settings = Settings(max_edges_per_task=0) if args.rounds else Settings()
     with tempfile.TemporaryDirectory() as folder:
-        spark = start_session(Path(folder))
+        spark = start_session(Path(folder), memory="6g")
         try:
             warm_up = Shape("warm-up", "join", 10, 10, 10, _half)
             for shape in [warm_up, *chosen]:
