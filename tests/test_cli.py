@@ -254,7 +254,8 @@ def test_usage(refused: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["", *(command.__name__.rpartition(".")[2] for command in COMMANDS)]
+    "command",
+    ["", *(c.__name__.rpartition(".")[2].replace("_", "-") for c in COMMANDS)],
 )
 def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

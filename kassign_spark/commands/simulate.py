@@ -1,6 +1,7 @@
 """``kassign-spark simulate``: let events happen to a snapshot, and see what they start."""
 
 import argparse
+import textwrap
 from contextlib import nullcontext
 from typing import Any
 
@@ -70,10 +71,7 @@ def add_parser(commands: Any) -> None:
         "Exits 0 when done, 1 when a group never settles, 2 on an error.\n\n"
         "The file is YAML (.yaml, .yml), a list of events or the sections timeouts, events and\n"
         "sweeps; or JSON, an event on each line. An event has a kind and what the kind needs:\n"
-        + "".join(
-            f"  {kind}: {', '.join(of.needs)}" + (f" [{', '.join(of.may)}]\n" if of.may else "\n")
-            for kind, of in KINDS.items()
-        )
+        + "".join(_described(kind) for kind in KINDS)
         + "and, where several clusters are in the snapshot, cluster_id; its own timeouts, such as\n"
         "session_timeout_ms, if need be. A sweep asks what if: members: -3..+3, partitions: x2.",
         example="kassign-spark simulate examples/fleet --events examples/events.yaml",
@@ -84,6 +82,13 @@ def add_parser(commands: Any) -> None:
     add_settings(parser)
     add_show(parser, "print at most N events with their groups, and variants")
     parser.set_defaults(run=run)
+
+
+def _described(kind: str) -> str:
+    """What an event of this kind needs and [may have], in lines of the help."""
+    needs, may = (", ".join(names) for names in (KINDS[kind].needs, KINDS[kind].may))
+    text = f"  {kind}: {needs}" + (f" [{may}]" if may else "")
+    return textwrap.fill(text, 90, subsequent_indent="    ") + "\n"
 
 
 def run(args: argparse.Namespace) -> Outcome:
