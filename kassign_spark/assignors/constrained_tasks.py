@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from kassign_spark.assignors.task_claims import hash_order, resolve
+from kassign_spark.assignors.segments import Longs
+from kassign_spark.assignors.task_claims import claimed_slots, hash_order, resolve
 from kassign_spark.assignors.task_tables import (
-    Longs,
-    dense,
-    find_by_name,
+    ASSIGNED,
+    assigned_table,
+    encode,
     in_tasks,
-    java_hash_codes,
     joined_rows,
-    names,
+    lay_out,
     place_in_run,
     rows,
 )
@@ -50,58 +50,35 @@ def assign_constrained_in_tasks(
             rows(eligible.owned, _CLAIM, topic="topic", member_id="member_id", number="partition")
         )
     )
-    assigned = (
-        "cluster_id string, group_id string, member_id string, topic string, partition int, "
-        "is_moving boolean"
-    )
     tasks = eligible.about_partitions // max(settings.max_partitions_per_task, 1)
-    return in_tasks(table, assign_arrow, assigned, max(settings.batches, tasks))
+    return in_tasks(table, assign_arrow, ASSIGNED, max(settings.batches, tasks))
 
 
 def assign_arrow(table: pa.Table) -> pa.Table:
     """Assign all partitions of the groups whose topics are in the table."""
-    cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
-    member_name = names(table["member_id"], java_order=True)
-    topic_name = names(table["topic"], java_order=True)
-    group = dense(cluster.code, group_name.code)
-    group_count = int(group.max(initial=-1)) + 1
-    kind, number = table["kind"].to_numpy(), table["number"].to_numpy()
-    member_seq = table["member"].to_numpy()
+    read = encode(table, topics_in_java_order=True)
+    group, group_count = read.group, int(read.group.max(initial=-1)) + 1
 
     # Topics in the order of (group, topic), members of (group, member id).
-    topics = np.flatnonzero(kind == _TOPIC)
-    topics = topics[np.lexsort((topic_name.code[topics], group[topics]))]
+    topics = np.flatnonzero(read.kind == _TOPIC)
+    topics = topics[np.lexsort((read.topic_name.code[topics], group[topics]))]
     subscribed = np.zeros(group_count, bool)
     subscribed[group[topics]] = True
-    members = np.flatnonzero((kind == _MEMBER) & subscribed[group])
-    members = members[np.lexsort((member_name.code[members], group[members]))]
-    claims = np.flatnonzero((kind == _CLAIM) & subscribed[group])
-
-    # Slots: the partitions of the first topic, then of the second, and so on.
-    size = number[topics]
-    first_slot = np.cumsum(size) - size
-    topic_of_claim = find_by_name(group, topic_name.code, topics, claims)
-    member_of_claim = find_by_name(group, member_name.code, members, claims)
-    partition = number[claims]
-    exists = (topic_of_claim >= 0) & (member_of_claim >= 0)
-    exists &= partition < np.append(size, 0)[topic_of_claim]
-    claimant = member_of_claim[exists]
-    claimed = first_slot[topic_of_claim[exists]] + partition[exists]
+    members = np.flatnonzero((read.kind == _MEMBER) & subscribed[group])
+    members = members[np.lexsort((read.member_name.code[members], group[members]))]
+    claims = np.flatnonzero((read.kind == _CLAIM) & subscribed[group])
+    slots = lay_out(read, topics)
+    claimed, claimant = claimed_slots(read, slots, members, claims)
 
     group_of_member = group[members]
     member_count = np.bincount(group_of_member, minlength=group_count)
-    visit = hash_order(
-        group_of_member,
-        java_hash_codes(member_name.strings)[member_name.code[members] - 1],
-        member_seq[members],
-        member_name.code[members],
-    )
-    moving = np.zeros(size.sum(), bool)
-    prevails, disputed = resolve(claimed, visit[claimant], number[members][claimant])
+    visit = hash_order(read, members, read.member[members])
+    moving = np.zeros(len(slots.topic), bool)
+    prevails, disputed = resolve(claimed, visit[claimant], read.number[members][claimant])
     moving[disputed] = True
     claimed, claimant = claimed[prevails], claimant[prevails]
 
-    partition_count = np.bincount(group[topics], size, group_count).astype(np.int64)
+    partition_count = np.bincount(group[topics], slots.size, group_count).astype(np.int64)
     least, places_at_max = np.divmod(partition_count, np.maximum(member_count, 1))
     owned = np.bincount(claimant, minlength=len(members))
     over = places_at_max[group_of_member]
@@ -113,12 +90,10 @@ def assign_arrow(table: pa.Table) -> pa.Table:
     quota[by_visit] += place_in_run(group_of_member[by_visit]) < over[by_visit]
 
     # Members keep the lowest partition numbers, by topic where those are equal.
-    topic_of_slot = np.repeat(np.arange(len(topics)), size)
-    partition_of_slot = np.arange(len(topic_of_slot)) - first_slot[topic_of_slot]
-    order = np.lexsort((claimed, partition_of_slot[claimed], claimant))
+    order = np.lexsort((claimed, slots.partition[claimed], claimant))
     claimed, claimant = claimed[order], claimant[order]
     keeps = place_in_run(claimant) < quota[claimant]
-    owner = np.full(len(topic_of_slot), -1)
+    owner = np.full(len(slots.topic), -1)
     owner[claimed[keeps]] = claimant[keeps]
     moving[claimed[~keeps]] = True
 
@@ -127,18 +102,7 @@ def assign_arrow(table: pa.Table) -> pa.Table:
     )
     missing = least[group_of_member] - np.bincount(claimant[keeps], minlength=len(members))
     owner[owner < 0] = _takers(group_of_member, missing, extras)
-
-    of_topic = topics[topic_of_slot]
-    return pa.table(
-        {
-            "cluster_id": cluster.take(cluster.code[of_topic]),
-            "group_id": group_name.take(group_name.code[of_topic]),
-            "member_id": member_name.take(member_name.code[members[owner]]),
-            "topic": topic_name.take(topic_name.code[of_topic]),
-            "partition": pa.array(partition_of_slot.astype(np.int32)),
-            "is_moving": pa.array(moving),
-        }
-    )
+    return assigned_table(read, slots, members[owner], moving)
 
 
 def _takers(group: Longs, missing: Longs, extras: Longs) -> Longs:

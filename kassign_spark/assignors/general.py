@@ -14,6 +14,7 @@ from kassign_spark.assignors.general_arrays import settle_arrow
 from kassign_spark.assignors.general_naming import name_partitions
 from kassign_spark.assignors.general_rounds import settle_in_rounds
 from kassign_spark.assignors.general_tasks import assign_in_tasks
+from kassign_spark.assignors.task_tables import in_tasks
 from kassign_spark.eligibility.claims import (
     claimed_partitions,
     read_claims,
@@ -85,8 +86,8 @@ def assign_general(
     )
     small, large = restrict_classes(classes, fits), restrict_classes(classes, ~fits)
     in_parts = _assign_large(large, restrict_to(eligible, large.edges), settings, budget)
-    in_tasks = assign_in_tasks(small, restrict_to(eligible, small.edges), settings)
-    return General(in_tasks.unionByName(in_parts), budget.used)
+    whole = assign_in_tasks(small, restrict_to(eligible, small.edges), settings)
+    return General(whole.unionByName(in_parts), budget.used)
 
 
 def _assign_large(
@@ -160,15 +161,11 @@ def _edges(classes: Classes, claims: DataFrame | None) -> DataFrame:
 
 def _in_tasks(edges: DataFrame, settings: Settings) -> DataFrame:
     """Settle counts of whole groups or components inside single tasks, many of them in each."""
-    batch = F.pmod(F.xxhash64(*GROUP_KEY), F.lit(settings.batches))
-    return (
-        edges.select(*EDGE_KEY, "supply", "owned", batch.alias("batch"))
-        .groupBy("batch")
-        .applyInArrow(
-            settle_arrow,
-            "cluster_id string, group_id string, class int, member int, "
-            "owned bigint, assigned bigint",
-        )
+    return in_tasks(
+        edges.select(*EDGE_KEY, "supply", "owned"),
+        settle_arrow,
+        "cluster_id string, group_id string, class int, member int, owned bigint, assigned bigint",
+        settings.batches,
     )
 
 

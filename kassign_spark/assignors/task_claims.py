@@ -3,23 +3,41 @@
 import numpy as np
 import numpy.typing as npt
 
-from kassign_spark.assignors.task_tables import Longs, key
+from kassign_spark.assignors.segments import Longs
+from kassign_spark.assignors.task_tables import (
+    Encoded,
+    Slots,
+    find_by_name,
+    java_hash_codes,
+    key,
+)
 
 
-def hash_order(
-    group: Longs,
-    hash_code: npt.NDArray[np.uint32],
-    member_seq: Longs,
-    name: Longs,
-) -> Longs:
+def claimed_slots(
+    table: Encoded, slots: Slots, members: Longs, claims: Longs
+) -> tuple[Longs, Longs]:
+    """Find what the rows ``claims`` are about; those that are about nothing that exists are left.
+
+    Returns:
+        of each claim the slot, and the claimant as an index into the rows ``members``.
+    """
+    topic = find_by_name(table.group, table.topic_name.code, slots.topics, claims)
+    claimant = find_by_name(table.group, table.member_name.code, members, claims)
+    partition = table.number[claims]
+    exists = (topic >= 0) & (claimant >= 0) & (partition < np.append(slots.size, 0)[topic])
+    return slots.first[topic[exists]] + partition[exists], claimant[exists]
+
+
+def hash_order(table: Encoded, members: Longs, member_seq: Longs) -> Longs:
     """Rank members, all of their groups, as Java's hash map of their ids iterates.
 
     Args:
-        group: of each member, from 0.
-        hash_code: Java's of its id.
-        member_seq: its place in the JoinGroup response; where that is unknown, -1.
-        name: in the order of Java's strings of the ids.
+        table: where the members are.
+        members: their rows.
+        member_seq: of each its place in the JoinGroup response; where that is unknown, -1.
     """
+    group, name = table.group[members], table.member_name.code[members]
+    hash_code = java_hash_codes(table.member_name.strings)[name - 1]
     member_count = np.bincount(group)
     capacity = np.full(len(member_count), 16)
     while (too_small := member_count * 4 > capacity * 3).any():

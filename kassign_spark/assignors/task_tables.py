@@ -14,9 +14,14 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.assignors.segments import Longs
 from kassign_spark.schemas import GROUP_KEY
 
-Longs = npt.NDArray[np.int64]
+ASSIGNED = (
+    "cluster_id string, group_id string, member_id string, topic string, partition int, "
+    "is_moving boolean"
+)
+"""What a task gives back: the columns of ``schemas.ASSIGNMENT``, and is_moving."""
 
 _KEY_BITS = 32
 _FIRST_BYTE_OF_E000 = 0xEE
@@ -102,6 +107,79 @@ def names(column: pa.ChunkedArray, *, java_order: bool = False) -> Names:
     rank[-1] = 0
     indices = pc.fill_null(encoded.indices, -1).to_numpy().astype(np.int64)
     return Names(rank[indices], strings.take(pa.array(order)))
+
+
+class Encoded(NamedTuple):
+    """A task's table (see ``rows``) in numbers, row by row; groups are numbered from 0."""
+
+    cluster: Names
+    group_name: Names
+    member_name: Names
+    topic_name: Names
+    group: Longs
+    kind: Longs
+    class_: Longs
+    member: Longs
+    number: Longs
+
+
+def encode(table: pa.Table, *, topics_in_java_order: bool) -> Encoded:
+    """Read a task's table; members' names are in Java's order."""
+    cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
+    return Encoded(
+        cluster,
+        group_name,
+        names(table["member_id"], java_order=True),
+        names(table["topic"], java_order=topics_in_java_order),
+        dense(cluster.code, group_name.code),
+        *(
+            table[name].to_numpy().astype(np.int64)
+            for name in ("kind", "class", "member", "number")
+        ),
+    )
+
+
+class Slots(NamedTuple):
+    """The partitions of the first topic, then of the second, and so on.
+
+    Attributes:
+        topics: which rows of the table the topics are.
+        size: how many partitions each topic has.
+        first: the first slot of each topic.
+        topic: of each slot, an index into ``topics``.
+        partition: of each slot, its number in the topic.
+    """
+
+    topics: Longs
+    size: Longs
+    first: Longs
+    topic: Longs
+    partition: Longs
+
+
+def lay_out(table: Encoded, topics: Longs) -> Slots:
+    """Give each partition of the rows ``topics``, whose number is their size, a slot."""
+    size = table.number[topics]
+    first = np.cumsum(size) - size
+    topic = np.repeat(np.arange(len(topics)), size)
+    return Slots(topics, size, first, topic, np.arange(len(topic)) - first[topic])
+
+
+def assigned_table(
+    table: Encoded, slots: Slots, owner: Longs, is_moving: npt.NDArray[np.bool_]
+) -> pa.Table:
+    """Name what each slot's owner, a row of the table, was given: the columns of ``ASSIGNED``."""
+    topic = slots.topics[slots.topic]
+    return pa.table(
+        {
+            "cluster_id": table.cluster.take(table.cluster.code[topic]),
+            "group_id": table.group_name.take(table.group_name.code[topic]),
+            "member_id": table.member_name.take(table.member_name.code[owner]),
+            "topic": table.topic_name.take(table.topic_name.code[topic]),
+            "partition": pa.array(slots.partition.astype(np.int32)),
+            "is_moving": pa.array(is_moving),
+        }
+    )
 
 
 def java_hash_codes(strings: pa.Array) -> npt.NDArray[np.uint32]:

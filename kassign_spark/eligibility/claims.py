@@ -114,22 +114,20 @@ def subscribed_topics(eligible: Eligible) -> DataFrame:
     """List the topics that somebody in a group subscribes to, as far as they exist.
 
     Returns:
-        cluster_id string, group_id string, topic string, num_partitions int,
-        is_homogeneous boolean: as in ``eligible.groups``; one row a group and topic.
+        cluster_id string, group_id string, topic string, num_partitions int;
+        one row a group and topic.
     """
     subscribed = eligible.groups.where("is_homogeneous").select(
-        *GROUP_KEY, F.explode("topics").alias("topic"), F.lit(True).alias("is_homogeneous")
+        *GROUP_KEY, F.explode("topics").alias("topic")
     )
     if eligible.heterogeneous:
         differing = eligible.groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)
         of_members = eligible.members.join(differing, on=list(GROUP_KEY), how="left_semi").select(
             *GROUP_KEY, F.explode("topics").alias("topic")
         )
-        subscribed = subscribed.unionByName(
-            of_members.distinct().withColumn("is_homogeneous", F.lit(False))
-        )
+        subscribed = subscribed.unionByName(of_members.distinct())
     return subscribed.join(eligible.topics, on=["cluster_id", "topic"], how="inner").select(
-        *GROUP_KEY, "topic", "num_partitions", "is_homogeneous"
+        *GROUP_KEY, "topic", "num_partitions"
     )
 
 
