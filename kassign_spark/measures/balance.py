@@ -1,5 +1,7 @@
 """How evenly an assignment loads the members of each group, and how much of it stayed."""
 
+from typing import NamedTuple
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -22,6 +24,15 @@ from kassign_spark.schemas import (
 )
 
 _STAYED = ("kept_count", "moved_count")
+
+
+class _Known(NamedTuple):
+    """Conforming inputs: members with the topics of their patterns, owners before, and racks."""
+
+    assigned: DataFrame
+    members: DataFrame
+    before: DataFrame | None
+    racks: DataFrame | None
 
 
 def balance(
@@ -48,14 +59,11 @@ def balance(
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
-    measured = loads(assignment, members, owned, topics)
-    assigned = conform(assignment, ASSIGNMENT)
-    before = None if owned is None else _owners(assigned, owned)
-    known = with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic"))
-    proven = certify(assigned, known, before).select(
+    known = _known(assignment, members, owned, topics)
+    proven = certify(known.assigned, known.members, known.before).select(
         *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves", "least_sum_of_squares"
     )
-    whole = fill_cluster_id(measured).join(proven, on=list(GROUP_KEY), how="left")
+    whole = _loads(known).join(proven, on=list(GROUP_KEY), how="left")
     return restore_cluster_id(whole, has_cluster_id(members))
 
 
@@ -88,14 +96,34 @@ def loads(
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
-    check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned)])
+    whole = _loads(_known(assignment, members, owned, topics))
+    return restore_cluster_id(whole, has_cluster_id(members))
+
+
+def _known(
+    assignment: DataFrame, members: DataFrame, owned: DataFrame | None, topics: DataFrame | None
+) -> _Known:
+    racked = topics if topics is not None and "replica_racks" in topics.columns else None
+    check_same_clusters(
+        [(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned), (TOPICS, racked)]
+    )
     assigned = conform(assignment, ASSIGNMENT)
     # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
-    known = with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic"))
+    resolved = with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic"))
+    return _Known(
+        assigned,
+        resolved,
+        None if owned is None else _owners(assigned, owned),
+        None if racked is None else fold_racks(conform(racked, TOPICS)),
+    )
+
+
+def _loads(known: _Known) -> DataFrame:
+    assigned, members, before, racks = known
     held = assigned.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("load"))
     load = F.coalesce("load", F.lit(0))
     measured = (
-        known.select(
+        members.select(
             *GROUP_KEY, "member_id", F.sort_array(F.array_distinct("topics")).alias("topics")
         )
         .join(held, on=[*GROUP_KEY, "member_id"], how="left")
@@ -113,22 +141,17 @@ def loads(
             .alias("subscription_type"),
         )
     )
-    before = None if owned is None else _owners(assigned, owned)
     counted = measured.join(_stayed(measured, before), on=list(GROUP_KEY), how="left").select(
         *measured.columns[:-1],
         *(F.col(name) for name in _STAYED)
-        if owned is None
+        if before is None
         else (F.coalesce(name, F.lit(0)).alias(name) for name in _STAYED),
         "subscription_type",
     )
-    crossing = None if topics is None else _cross_rack(assigned, members, topics)
-    if crossing is None:
-        whole = counted.withColumn("cross_rack_count", F.lit(None).cast("bigint"))
-    else:
-        whole = counted.join(crossing, on=list(GROUP_KEY), how="left").fillna(
-            0, ["cross_rack_count"]
-        )
-    return restore_cluster_id(whole, has_cluster_id(members))
+    if racks is None:
+        return counted.withColumn("cross_rack_count", F.lit(None).cast("bigint"))
+    crossing = _cross_rack(assigned, members, racks)
+    return counted.join(crossing, on=list(GROUP_KEY), how="left").fillna(0, ["cross_rack_count"])
 
 
 def _owners(assigned: DataFrame, owned: DataFrame) -> DataFrame:
@@ -137,16 +160,12 @@ def _owners(assigned: DataFrame, owned: DataFrame) -> DataFrame:
     return fill_cluster_id(changes).withColumnRenamed("from_member", "member_id")
 
 
-def _cross_rack(assigned: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame | None:
+def _cross_rack(assigned: DataFrame, members: DataFrame, racks: DataFrame) -> DataFrame:
     """Count partitions by group that have replicas, but none in their member's rack."""
-    if "replica_racks" not in topics.columns:
-        return None
-    check_same_clusters([(MEMBERS, members), (TOPICS, topics)])
-    racked = conform(members, MEMBERS).where(F.length("rack_id") > 0)
+    racked = members.where(F.length("rack_id") > 0)
     each = F.posexplode("replica_racks").alias("partition", "racks")
     replicas = (
-        fold_racks(conform(topics, TOPICS))
-        .select(CLUSTER_ID, "topic", each)
+        racks.select(CLUSTER_ID, "topic", each)
         .select(
             CLUSTER_ID,
             "topic",
