@@ -51,6 +51,13 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def not_shown(hidden: int, noun: str, which: str = "", *, of: int) -> list[str]:
+    """Say how many are left out and how to see them all; nothing where none is."""
+    if not hidden:
+        return []
+    return [f"{plural(hidden, f'more {noun}')}{which} not shown (--show {of} shows all)"]
+
+
 def topic_ranges(topic: Mapping[str, Any]) -> str:
     """A topic's partitions in short: ``orders[0-3,7]``."""
     shown = topic["ranges"][:_MAX_RANGES]

@@ -22,7 +22,15 @@ from kassign_spark.commands.common import (
     settings_of,
 )
 from kassign_spark.commands.progress import rounds_counted
-from kassign_spark.display import cell, group_name, plural, printable, table, topic_ranges
+from kassign_spark.display import (
+    cell,
+    group_name,
+    not_shown,
+    plural,
+    printable,
+    table,
+    topic_ranges,
+)
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.holdings import holdings
 from kassign_spark.measures.violations import violations
@@ -240,12 +248,9 @@ def _lines(facts: Facts) -> list[str]:
                 for row in facts["balance"]
             ),
         )
-    hidden = facts["groups_not_shown"]
-    if hidden:
-        lines.append(
-            f"{plural(hidden, 'more group')}, better balanced, not shown "
-            f"(--show {facts['group_count']} shows all)"
-        )
+    lines += not_shown(
+        facts["groups_not_shown"], "group", ", better balanced,", of=facts["group_count"]
+    )
     for group in facts["assignments"]:
         lines += ["", f"{group_name(group)} ({cell(group['assignor'])})", *_member_lines(group)]
     if count:

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -102,14 +102,19 @@ def add_output(parser: argparse.ArgumentParser, holds: str, *, required: bool = 
 def add_show(parser: argparse.ArgumentParser, what: str) -> None:
     """Add the option that bounds what is printed."""
     parser.add_argument(
-        "--show", metavar="N", type=_count, default=50, help=f"{what} (default: 50)"
+        "--show", metavar="N", type=whole_number(least=0), default=50, help=f"{what} (default: 50)"
     )
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 0")
-    return int(text)
+def whole_number(*, least: int) -> Callable[[str], int]:
+    """Give the type of an option that takes a whole number from ``least`` on."""
+
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not least <= int(text) < 2**31:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= {least}")
+        return int(text)
+
+    return parse
 
 
 def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: str) -> None:

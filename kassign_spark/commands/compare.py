@@ -20,7 +20,7 @@ from kassign_spark.commands.common import (
     refuse_output_over_input,
     settings_of,
 )
-from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.measures.compare import compare
 from kassign_spark.prediction.state import FAILING, NEVER_SETTLES
 from kassign_spark.rounds import hold
@@ -155,11 +155,7 @@ def _lines(facts: Facts) -> list[str]:
         rows = ([row[c] for c in (*_KEY, *_OF_GROUP.values())] for row in group["by_assignor"])
         lines += ["", group_name(group), *table([*_KEY, *_OF_GROUP], rows)]
     if facts["groups_not_shown"]:
-        lines += [
-            "",
-            f"{plural(facts['groups_not_shown'], 'more group')} not shown "
-            f"(--show {facts['group_count']} shows all)",
-        ]
+        lines += ["", *not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])]
     if facts["output"] is not None:
         lines += ["", f"the table comparison is in {printable(facts['output'])}"]
     return lines

@@ -22,8 +22,9 @@ from kassign_spark.commands.common import (
     first_rows,
     new_parser,
     refuse_output_over_input,
+    whole_number,
 )
-from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id
 from kassign_spark.session import open_session
@@ -64,19 +65,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--num-partitions",
         metavar="N",
-        type=_partitions,
+        type=whole_number(least=1),
         help="offsets.topic.num.partitions (default: as many as leaders shows, or "
         f"{DEFAULT_OFFSETS_PARTITIONS})",
     )
     add_output(parser, "the tables coordinators and load")
     add_show(parser, "print at most N brokers and groups")
     parser.set_defaults(run=run)
-
-
-def _partitions(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 2**31:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 1")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -132,10 +127,7 @@ def _lines(facts: Facts) -> list[str]:
             for row in facts["groups"]
         )
         lines += ["", *table(["group", "offsets partition", "coordinator"], rows)]
-    if hidden := facts["groups_not_shown"]:
-        lines.append(
-            f"{plural(hidden, 'more group')} not shown (--show {facts['group_count']} shows all)"
-        )
+    lines += not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])
     if facts["output"] is not None:
         lines += ["", f"in {printable(facts['output'])}: coordinators, load"]
     return lines

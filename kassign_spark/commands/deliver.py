@@ -19,7 +19,7 @@ from kassign_spark.commands.common import (
     read_assigned,
     refuse_output_over_input,
 )
-from kassign_spark.display import group_name, plural, printable
+from kassign_spark.display import group_name, not_shown, plural, printable
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.session import open_session
@@ -92,10 +92,7 @@ def _lines(facts: Facts) -> list[str]:
         for name in ("topic_partitions", "spark_assign"):
             text = json.dumps(row[name], ensure_ascii=False, separators=(",", ":"))
             lines.append(f"  {printable(text)}")
-    if hidden := facts["members_not_shown"]:
-        lines.append(
-            f"{plural(hidden, 'more member')} not shown (--show {facts['member_count']} shows all)"
-        )
+    lines += not_shown(facts["members_not_shown"], "member", of=facts["member_count"])
     if facts["output"] is not None:
         lines += ["", f"in {printable(facts['output'])}: delivery"]
     return lines

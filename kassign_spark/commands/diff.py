@@ -18,7 +18,15 @@ from kassign_spark.commands.common import (
     read_assigned,
     refuse_output_over_input,
 )
-from kassign_spark.display import cell, group_name, plural, printable, table, topic_ranges
+from kassign_spark.display import (
+    cell,
+    group_name,
+    not_shown,
+    plural,
+    printable,
+    table,
+    topic_ranges,
+)
 from kassign_spark.measures.diff import diff
 from kassign_spark.measures.holdings import with_ranges
 from kassign_spark.rounds import hold
@@ -154,11 +162,7 @@ def _lines(facts: Facts) -> list[str]:
     if facts["groups"]:
         rows = ([group_name(row), *(row[name] for name in CHANGES)] for row in facts["groups"])
         lines += ["", *table(["group", *CHANGES], rows)]
-    if facts["groups_not_shown"]:
-        lines.append(
-            f"{plural(facts['groups_not_shown'], 'more changed group')} not shown "
-            f"(--show {facts['changed_group_count']} shows all)"
-        )
+    lines += not_shown(facts["groups_not_shown"], "changed group", of=facts["changed_group_count"])
     for group in facts["groups"]:
         lines += ["", group_name(group), *_change_lines(group)]
     if facts["output"] is not None:

@@ -18,7 +18,7 @@ from kassign_spark.commands.common import (
     read_assigned,
     refuse_output_over_input,
 )
-from kassign_spark.display import cell, group_name, plural, printable, table
+from kassign_spark.display import cell, group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.measures.explain import explain
 from kassign_spark.prediction.predict import PREDICTED
@@ -107,9 +107,7 @@ def _lines(facts: Facts) -> list[str]:
             for row in facts["groups"]
         )
         lines += ["", *table(["group", "assignor", "differing", "detail"], rows)]
-    if facts["groups_not_shown"]:
-        hidden = plural(facts["groups_not_shown"], "more group")
-        lines.append(f"{hidden} not shown (--show {count} shows all)")
+    lines += not_shown(facts["groups_not_shown"], "group", of=count)
     if facts["output"] is not None:
         lines += ["", f"the table explained is in {printable(facts['output'])}"]
     return lines

@@ -17,7 +17,7 @@ from kassign_spark.commands.common import (
     new_parser,
     refuse_output_over_input,
 )
-from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.prediction.predict import PREDICTED, predict
 from kassign_spark.prediction.state import FAILING, INEXACT, NEVER_ENDS, OK, THROWS, WORST_FIRST
 from kassign_spark.rounds import hold
@@ -82,10 +82,8 @@ def _lines(facts: Facts) -> list[str]:
     if facts["groups"]:
         rows = ([group_name(row), row["verdict"], row["detail"]] for row in facts["groups"])
         lines += ["", *table(["group", "verdict", "detail"], rows)]
-    if facts["groups_not_shown"]:
-        shown = len(facts["groups"]) + facts["groups_not_shown"]
-        hidden = plural(facts["groups_not_shown"], "more group")
-        lines.append(f"{hidden} not shown (--show {shown} shows all)")
+    hidden = facts["groups_not_shown"]
+    lines += not_shown(hidden, "group", of=len(facts["groups"]) + hidden)
     if facts["output"] is not None:
         lines += ["", f"the answers are in {printable(facts['output'])}: assignment, verdicts"]
     return lines

@@ -22,7 +22,7 @@ from kassign_spark.commands.common import (
     refuse_output_over_input,
     settings_of,
 )
-from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.prediction.state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
 from kassign_spark.rebalancing.listener import listener_calls
 from kassign_spark.rebalancing.protocol import COOPERATIVE, EAGER
@@ -219,11 +219,9 @@ def _lines(facts: Facts) -> list[str]:
     if facts["groups"]:
         rows = ([group_name(row), *map(row.get, _COLUMNS.values())] for row in facts["groups"])
         lines += ["", *table(["group", *_COLUMNS], rows)]
-    if facts["groups_not_shown"]:
-        lines.append(
-            f"{plural(facts['groups_not_shown'], 'more group')}, less disturbed, not shown "
-            f"(--show {facts['group_count']} shows all)"
-        )
+    lines += not_shown(
+        facts["groups_not_shown"], "group", ", less disturbed,", of=facts["group_count"]
+    )
     for group in facts["groups"]:
         per_round = ([row["round"], *(row[a] for a in ACTIONS)] for row in group["by_round"])
         lines += ["", group_name(group)]

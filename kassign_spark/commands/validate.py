@@ -17,7 +17,7 @@ from kassign_spark.commands.common import (
     new_parser,
     refuse_output_over_input,
 )
-from kassign_spark.display import plural, printable, table
+from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.inputs.validation import validate
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
@@ -71,9 +71,7 @@ def _lines(facts: Facts) -> list[str]:
         columns = [name for name in facts["problems"][0] if name != "problem"]
         rows = ([row[name] for name in ("problem", *columns)] for row in facts["problems"])
         lines += ["", *table(["problem", *columns], rows)]
-    if facts["problems_not_shown"]:
-        hidden = plural(facts["problems_not_shown"], "more problem")
-        lines.append(f"{hidden} not shown (--show {count} shows all)")
+    lines += not_shown(facts["problems_not_shown"], "problem", of=count)
     if facts["output"] is not None:
         lines += ["", f"the table problems is in {printable(facts['output'])}"]
     return lines
