@@ -23,9 +23,11 @@ class Settings:
         max_edges_per_task: a group with more pairs of a topic class and a subscriber is not
             settled inside one task: its connected components are, and those that are themselves
             larger are settled in rounds over DataFrames. 0 forces rounds for all.
-        max_partitions_per_task: a group of more partitions is assigned by DataFrame steps, never
-            inside one task; in the general pass it is settled by its counts, and its partitions
-            are named by such steps.
+        partitions_per_slice: a group of more partitions, owned already by members that subscribe
+            alike, is cut into slices of about so many for the sticky assignors, each settled by a
+            task of its own.
+        max_partitions_per_task: the general pass settles a group of more partitions by its counts
+            alone, and names its partitions by DataFrame steps, never inside one task.
         max_rounds: rounds after which the general pass gives up, with an error.
         use_graphframes: whether connected components come from GraphFrames; left out, they do
             where it is there.
@@ -38,6 +40,7 @@ class Settings:
     topics_per_task: int = 32
     batches: int = 8
     max_edges_per_task: int = 2_000_000
+    partitions_per_slice: int = 250_000
     max_partitions_per_task: int = 2_000_000
     max_rounds: int = 1_000
     use_graphframes: bool | None = None
@@ -61,6 +64,7 @@ _LEAST = {
     "topics_per_task": 1,
     "batches": 1,
     "max_edges_per_task": 0,
+    "partitions_per_slice": 1,
     "max_partitions_per_task": 0,
     "max_rounds": 1,
 }

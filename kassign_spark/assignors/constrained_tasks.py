@@ -1,9 +1,12 @@
 """The constrained pass of the sticky assignors inside single tasks, for groups that fit into one.
 
-The same steps and the same answer as ``eligibility.claims`` and ``assignors.constrained``, which
-spread one giant group over all tasks, here in numpy over thousands of small groups side by side:
-there, the many small joins cost more than the work.
+Exactly what Kafka's client does (``AbstractStickyAssignor.ConstrainedAssignmentBuilder``, clients
+3.7.1 and later, without racks): every member keeps of what it owns up to its quota, and the rest is
+handed out one by one to those below. Where Kafka loops, this counts, in numpy over thousands of
+groups side by side. ``constrained_slices`` cuts larger groups into slices.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +16,8 @@ from kassign_spark.assignors.segments import Longs
 from kassign_spark.assignors.task_claims import claimed_slots, hash_order, resolve
 from kassign_spark.assignors.task_tables import (
     ASSIGNED,
+    Encoded,
+    Slots,
     assigned_table,
     encode,
     in_tasks,
@@ -24,7 +29,9 @@ from kassign_spark.assignors.task_tables import (
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.settings import Settings
 
-_TOPIC, _MEMBER, _CLAIM = range(3)
+TOPIC, MEMBER, CLAIM = range(3)
+"""Kinds of rows: a subscribed topic, a member, what a member says it owns."""
+
 _AFTER_ALL_LAPS = np.iinfo(np.int32).max
 
 
@@ -44,10 +51,10 @@ def assign_constrained_in_tasks(
     """
     assert eligible.owned is not None
     table = (
-        rows(topics, _TOPIC, topic="topic", number="num_partitions")
-        .unionByName(joined_rows(eligible.members, _MEMBER))
+        rows(topics, TOPIC, topic="topic", number="num_partitions")
+        .unionByName(joined_rows(eligible.members, MEMBER))
         .unionByName(
-            rows(eligible.owned, _CLAIM, topic="topic", member_id="member_id", number="partition")
+            rows(eligible.owned, CLAIM, topic="topic", member_id="member_id", number="partition")
         )
     )
     tasks = eligible.about_partitions // max(settings.max_partitions_per_task, 1)
@@ -57,52 +64,97 @@ def assign_constrained_in_tasks(
 def assign_arrow(table: pa.Table) -> pa.Table:
     """Assign all partitions of the groups whose topics are in the table."""
     read = encode(table, topics_in_java_order=True)
-    group, group_count = read.group, int(read.group.max(initial=-1)) + 1
+    held = hold_claims(read)
+    group, slots = read.group[held.members], held.slots
+    group_count = int(group.max(initial=-1)) + 1
+    partition_count = np.bincount(read.group[slots.topics], slots.size, group_count)
+    owned = np.bincount(held.claimant, minlength=len(group))
+    quota = quotas(group, partition_count.astype(np.int64), owned, held.visit)
 
-    # Topics in the order of (group, topic), members of (group, member id).
-    topics = np.flatnonzero(read.kind == _TOPIC)
-    topics = topics[np.lexsort((read.topic_name.code[topics], group[topics]))]
-    subscribed = np.zeros(group_count, bool)
-    subscribed[group[topics]] = True
-    members = np.flatnonzero((read.kind == _MEMBER) & subscribed[group])
-    members = members[np.lexsort((read.member_name.code[members], group[members]))]
-    claims = np.flatnonzero((read.kind == _CLAIM) & subscribed[group])
-    slots = lay_out(read, topics)
-    claimed, claimant = claimed_slots(read, slots, members, claims)
+    keeps = place_in_run(held.claimant) < quota.quota[held.claimant]
+    owner = np.full(len(slots.topic), -1)
+    owner[held.claimed[keeps]] = held.claimant[keeps]
+    moving = np.zeros(len(owner), bool)
+    moving[held.disputed] = True
+    moving[held.claimed[~keeps]] = True
+    missing = quota.least - np.bincount(held.claimant[keeps], minlength=len(group))
+    owner[owner < 0] = _takers(group, missing, quota.extras)
+    return assigned_table(read, slots, held.members[owner], moving)
 
-    group_of_member = group[members]
-    member_count = np.bincount(group_of_member, minlength=group_count)
-    visit = hash_order(read, members, read.member[members])
-    moving = np.zeros(len(slots.topic), bool)
-    prevails, disputed = resolve(claimed, visit[claimant], read.number[members][claimant])
-    moving[disputed] = True
+
+class Held(NamedTuple):
+    """What members own, a claim a row; each keeps its first ones, as far as its quota goes.
+
+    Attributes:
+        members: rows of the table, by (group, member id).
+        visit: their rank in ``hash_order``.
+        slots: the partitions, by (group, topic, partition).
+        claimed: of each claim the slot.
+        claimant: of each claim an index into ``members``; claims are by claimant, and then by
+            partition number, and by topic where that is equal.
+        disputed: slots that several members of one generation claim, so that nobody owns them.
+    """
+
+    members: Longs
+    visit: Longs
+    slots: Slots
+    claimed: Longs
+    claimant: Longs
+    disputed: Longs
+
+
+def hold_claims(table: Encoded) -> Held:
+    """Resolve the claims of the groups whose topics are in the table to one owner a partition."""
+    topics = np.flatnonzero(table.kind == TOPIC)
+    topics = topics[np.lexsort((table.topic_name.code[topics], table.group[topics]))]
+    subscribed = np.zeros(int(table.group.max(initial=-1)) + 1, bool)
+    subscribed[table.group[topics]] = True
+    members = np.flatnonzero((table.kind == MEMBER) & subscribed[table.group])
+    members = members[np.lexsort((table.member_name.code[members], table.group[members]))]
+    claims = np.flatnonzero((table.kind == CLAIM) & subscribed[table.group])
+    slots = lay_out(table, topics)
+    visit = hash_order(table, members, table.member[members])
+    claimed, claimant = claimed_slots(table, slots, members, claims)
+    prevails, disputed = resolve(claimed, visit[claimant], table.number[members][claimant])
     claimed, claimant = claimed[prevails], claimant[prevails]
+    order = np.lexsort((claimed, slots.partition[claimed], claimant))
+    return Held(members, visit, slots, claimed[order], claimant[order], disputed)
 
-    partition_count = np.bincount(group[topics], slots.size, group_count).astype(np.int64)
+
+class Quotas(NamedTuple):
+    """How many partitions members may keep.
+
+    Attributes:
+        least: of each member what every member of its group gets at least.
+        quota: of each member how many of its own it may keep.
+        extras: of each group how many members may yet get one more than the least.
+    """
+
+    least: Longs
+    quota: Longs
+    extras: Longs
+
+
+def quotas(group: Longs, partition_count: Longs, owned: Longs, visit: Longs) -> Quotas:
+    """Let members keep the least number, and as many as may have one more keep that one.
+
+    Args:
+        group: of each member.
+        partition_count: of each group.
+        owned: of each member.
+        visit: of each member its rank in ``hash_order``.
+    """
+    member_count = np.bincount(group, minlength=len(partition_count))
     least, places_at_max = np.divmod(partition_count, np.maximum(member_count, 1))
-    owned = np.bincount(claimant, minlength=len(members))
-    over = places_at_max[group_of_member]
-    quota = least[group_of_member]
-    owns_max = (owned > quota) & (over > 0)
-    # The first in hash order that own so much may keep one more than the least.
+    least, places = least[group], places_at_max[group]
+    owns_max = (owned > least) & (places > 0)
+    # The first in hash order that own so much may keep it.
     by_visit = np.flatnonzero(owns_max)
     by_visit = by_visit[np.argsort(visit[by_visit])]
-    quota[by_visit] += place_in_run(group_of_member[by_visit]) < over[by_visit]
-
-    # Members keep the lowest partition numbers, by topic where those are equal.
-    order = np.lexsort((claimed, slots.partition[claimed], claimant))
-    claimed, claimant = claimed[order], claimant[order]
-    keeps = place_in_run(claimant) < quota[claimant]
-    owner = np.full(len(slots.topic), -1)
-    owner[claimed[keeps]] = claimant[keeps]
-    moving[claimed[~keeps]] = True
-
-    extras = np.maximum(
-        places_at_max - np.bincount(group_of_member[owns_max], minlength=group_count), 0
-    )
-    missing = least[group_of_member] - np.bincount(claimant[keeps], minlength=len(members))
-    owner[owner < 0] = _takers(group_of_member, missing, extras)
-    return assigned_table(read, slots, members[owner], moving)
+    quota = least.copy()
+    quota[by_visit] += place_in_run(group[by_visit]) < places[by_visit]
+    at_max = np.bincount(group[owns_max], minlength=len(partition_count))
+    return Quotas(least, quota, np.maximum(places_at_max - at_max, 0))
 
 
 def _takers(group: Longs, missing: Longs, extras: Longs) -> Longs:

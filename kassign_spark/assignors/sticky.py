@@ -5,11 +5,12 @@ import logging
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.constrained import assign_constrained
+from kassign_spark.assignors.constrained_slices import assign_constrained_in_slices
 from kassign_spark.assignors.constrained_tasks import assign_constrained_in_tasks
+from kassign_spark.assignors.fresh import assign_fresh
 from kassign_spark.assignors.general import assign_general
 from kassign_spark.assignors.rack_aware import sticky_by_racks
-from kassign_spark.eligibility.claims import read_claims, subscribed_topics, topic_number
+from kassign_spark.eligibility.claims import subscribed_topics
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.eligibility.prepare import restrict_to
 from kassign_spark.rounds import Round, hold
@@ -65,25 +66,25 @@ def _without_racks(eligible: Eligible, settings: Settings) -> DataFrame:
 
 
 def _alike(eligible: Eligible, settings: Settings) -> DataFrame:
-    """The constrained pass: groups that fit inside tasks, the others by DataFrame steps."""
+    """The constrained pass: many groups in a task, or many tasks for a group."""
     if eligible.owned is None:
-        return assign_constrained(eligible, None, settings)
+        return assign_fresh(eligible, settings)
     topics = subscribed_topics(eligible)
-    limit = settings.max_partitions_per_task
+    limit = settings.partitions_per_slice
     if eligible.most_partitions <= limit:
         return assign_constrained_in_tasks(topics, eligible, settings)
     size = F.sum("num_partitions").over(Window.partitionBy(*GROUP_KEY))
-    topics, count = hold(
-        topics.withColumns({"fits": size <= limit, "topic_number": topic_number()}),
-        {"fitting": F.count_if(F.col("fits"))},
+    topics, found = hold(
+        topics.withColumn("partition_count", size),
+        {"fitting": F.count_if(F.col("partition_count") <= limit)},
     )
-    if not count["fitting"]:
-        return assign_constrained(eligible, read_claims(eligible, topics), settings)
-    fitting_topics, other_topics = topics.where("fits"), topics.where(~F.col("fits"))
-    fitting = restrict_to(eligible, fitting_topics)
-    others = restrict_to(eligible, other_topics)
-    return assign_constrained(others, read_claims(others, other_topics), settings).unionByName(
-        assign_constrained_in_tasks(fitting_topics, fitting, settings)
+    giant = topics.where(F.col("partition_count") > limit)
+    in_slices = assign_constrained_in_slices(giant, eligible, settings)
+    if not found["fitting"]:
+        return in_slices
+    fitting = topics.where(F.col("partition_count") <= limit)
+    return in_slices.unionByName(
+        assign_constrained_in_tasks(fitting, restrict_to(eligible, fitting), settings)
     )
 
 

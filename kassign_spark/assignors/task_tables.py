@@ -23,6 +23,9 @@ ASSIGNED = (
 )
 """What a task gives back: the columns of ``schemas.ASSIGNMENT``, and is_moving."""
 
+ArrowFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What ``DataFrame.mapInArrow`` calls."""
+
 _KEY_BITS = 32
 _FIRST_BYTE_OF_E000 = 0xEE
 """UTF-8 sorts as UTF-16 does as long as no character is in U+E000 or above."""
@@ -77,13 +80,18 @@ def in_tasks(
     table: DataFrame, function: Callable[[pa.Table], pa.Table], schema: str, tasks: int
 ) -> DataFrame:
     """Call ``function`` in ``tasks`` tasks, each with all rows of the groups that fall to it."""
+    return table.repartition(tasks, *GROUP_KEY).mapInArrow(all_rows(function), schema)
 
-    def whole_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+
+def all_rows(function: Callable[[pa.Table], pa.Table]) -> ArrowFunction:
+    """Call ``function`` with all rows of a task, if it has any."""
+
+    def of_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         given = list(batches)
         if given:
             yield from function(pa.Table.from_batches(given)).to_batches()
 
-    return table.repartition(tasks, *GROUP_KEY).mapInArrow(whole_partition, schema)
+    return of_task
 
 
 class Names(NamedTuple):

@@ -14,8 +14,8 @@ from tests.kafka.worked_examples import EXAMPLES
 from tests.random_groups import random_member_ids, random_topics
 
 NAMES = ("sticky", "cooperative-sticky")
-IN_TASKS, IN_STEPS = Settings(batches=3), Settings(max_partitions_per_task=0)
-IN_BOTH = Settings(max_partitions_per_task=20)
+IN_TASKS, IN_SLICES = Settings(batches=3), Settings(partitions_per_slice=10)
+IN_BOTH = Settings(partitions_per_slice=40)
 MEMBER_COUNTS = (1, 2, 3, 5, 8, 11, 12, 13, 24, 25, 48, 49)
 
 
@@ -80,7 +80,7 @@ def test_worked_examples(spark: SparkSession) -> None:
     assert assigned == [oracle.as_sets(example.expected) for example in examples]
 
 
-@pytest.mark.parametrize("settings", [IN_TASKS, IN_STEPS, IN_BOTH])
+@pytest.mark.parametrize("settings", [IN_TASKS, IN_SLICES, IN_BOTH])
 def test_random_groups_equal_the_client(
     spark: SparkSession, tables: oracle.Tables, settings: Settings
 ) -> None:
@@ -104,7 +104,7 @@ def test_without_owned_all_is_handed_out(spark: SparkSession, tables: oracle.Tab
     assert assigned == [oracle.as_sets(answer) for answer in oracle.assign(spark, fresh)]
 
 
-@pytest.mark.parametrize("settings", [IN_TASKS, IN_STEPS])
+@pytest.mark.parametrize("settings", [IN_TASKS, IN_SLICES])
 def test_the_result_does_not_depend_on_how_the_input_lies(
     tables: oracle.Tables, settings: Settings
 ) -> None:

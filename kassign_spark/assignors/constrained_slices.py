@@ -1,0 +1,310 @@
+"""The constrained pass of the sticky assignors for a giant group, which is no single task's work.
+
+A group is cut into slices, each of some partition numbers of all its topics. Members keep their
+lowest partition numbers first, so a slice must know only how many each member owns in the slices
+before it; and free partitions are handed out by topic, so it must know how many are free of each
+topic in the other slices. Between the steps over slices, such counts alone come together:
+
+1. slice: what each member owns (``constrained_tasks.hold_claims``);
+2. group: what each may keep in each slice, by prefix sums over slices;
+3. slice: who keeps what, and how much of each topic is free;
+4. group: the first place of each topic in each slice, by prefix sums over (topic, slice);
+5. slice: who takes the place of each free partition, which has a closed form.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors.constrained_tasks import CLAIM, MEMBER, TOPIC, hold_claims, quotas
+from kassign_spark.assignors.segments import Longs
+from kassign_spark.assignors.task_tables import (
+    ASSIGNED,
+    ArrowFunction,
+    all_rows,
+    encode,
+    place_in_run,
+    rows,
+)
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.eligibility.subscribers import spread
+from kassign_spark.expressions import div
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.settings import Settings
+
+_SLICE_KEY = (*GROUP_KEY, "first_partition")
+_KEYS = "cluster_id string, group_id string, first_partition int, "
+_NAMES = "topics array<string>, sizes array<bigint>, members array<string>, "
+_HELD = (
+    f"{_KEYS}{_NAMES}visit array<bigint>, owned array<bigint>, "
+    "claimed array<bigint>, claimant array<bigint>, disputed array<bigint>"
+)
+_LIMITS = f"{_KEYS}may_keep array<bigint>, missing array<bigint>, extras bigint"
+_KEPT = (
+    f"{_KEYS}{_NAMES}missing array<bigint>, extras bigint, "
+    "owner array<bigint>, moving array<boolean>, free array<bigint>"
+)
+_FIRST_PLACES = f"{_KEYS}first_places array<bigint>"
+
+
+def assign_constrained_in_slices(
+    topics: DataFrame, eligible: Eligible, settings: Settings
+) -> DataFrame:
+    """Assign giant groups, each by many tasks; runs jobs.
+
+    Args:
+        topics: what the groups to assign subscribe to, as ``claims.subscribed_topics`` gives it,
+            and partition_count bigint: of the group.
+        eligible: these groups; others do no harm. ``owned`` must be there.
+        settings: ``partitions_per_slice``.
+
+    Returns:
+        The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: another member owns the
+        partition now, or several dispute it, so that a cooperative rebalance withholds it.
+    """
+    table = spread(_cut(topics, eligible, settings), *GROUP_KEY, "class")
+    held, _ = hold(table.mapInArrow(all_rows(_held), _HELD), {"slices": F.count(F.lit(1))})
+    counts = held.select(*_SLICE_KEY, "sizes", "visit", "owned")
+    limits = counts.groupBy(*GROUP_KEY).applyInArrow(_limits, _LIMITS)
+    of_slices = spread(held.join(limits, on=list(_SLICE_KEY), how="inner"), *_SLICE_KEY)
+    kept, _ = hold(of_slices.mapInArrow(_each(_kept), _KEPT), {"slices": F.count(F.lit(1))})
+    first_places = (
+        kept.select(*_SLICE_KEY, "free")
+        .groupBy(*GROUP_KEY)
+        .applyInArrow(_first_places, _FIRST_PLACES)
+    )
+    ready = spread(kept.join(first_places, on=list(_SLICE_KEY), how="inner"), *_SLICE_KEY)
+    return ready.mapInArrow(_each(_assigned), ASSIGNED)
+
+
+def _cut(topics: DataFrame, eligible: Eligible, settings: Settings) -> DataFrame:
+    """Give every slice its topics, all members and its claims, as ``task_tables.rows``.
+
+    ``class`` is the slice's first partition number; a topic's size and a claim's partition count
+    from there.
+    """
+    assert eligible.owned is not None
+    slice_count = F.ceil(F.first("partition_count") / settings.partitions_per_slice)
+    largest = F.max("num_partitions")
+    groups = F.broadcast(
+        topics.groupBy(*GROUP_KEY).agg(
+            largest.alias("largest"), F.ceil(largest / slice_count).cast("int").alias("width")
+        )
+    )
+    first = F.explode(F.sequence(F.lit(0), F.col("largest") - 1, F.col("width")))
+    size = F.least(F.col("num_partitions") - F.col("first_partition"), F.col("width"))
+    of_topics = topics.join(groups, on=list(GROUP_KEY)).select("*", first.alias("first_partition"))
+    of_members = eligible.members.join(groups, on=list(GROUP_KEY)).select(
+        *GROUP_KEY,
+        "member_id",
+        F.coalesce("generation", F.lit(-1)).alias("generation"),
+        F.coalesce("member_seq", F.lit(-1)).alias("member_seq"),
+        first.alias("first_partition"),
+    )
+    partition, width = F.col("partition"), F.col("width")
+    claims = (
+        eligible.owned.join(groups, on=list(GROUP_KEY))
+        .where(partition < F.col("largest"))
+        .withColumn("first_partition", (div(partition, width) * width).cast("int"))
+        .withColumn("place", partition - F.col("first_partition"))
+    )
+    cut = {"class_": "first_partition"}
+    return (
+        rows(
+            of_topics.withColumn("size", F.greatest(size, F.lit(0))),
+            TOPIC,
+            topic="topic",
+            number="size",
+            **cut,
+        )
+        .unionByName(
+            rows(
+                of_members,
+                MEMBER,
+                member="member_seq",
+                member_id="member_id",
+                number="generation",
+                **cut,
+            )
+        )
+        .unionByName(
+            rows(claims, CLAIM, topic="topic", member_id="member_id", number="place", **cut)
+        )
+    )
+
+
+def _held(table: pa.Table) -> pa.Table:
+    """Step 1: what members own, slice by slice."""
+    slice_key = [*GROUP_KEY, "class"]
+    row_numbers = pa.array(np.arange(len(table)))
+    slices = (
+        table.append_column("row", row_numbers).group_by(slice_key).aggregate([("row", "list")])
+    )
+    lists = slices["row_list"].combine_chunks()
+    # Once for all slices: taking from a table of several chunks copies all of them.
+    table = table.take(lists.flatten()).combine_chunks()
+    sizes = lists.value_lengths().to_numpy()
+    return pa.Table.from_batches(
+        [
+            _held_of_slice(table.slice(first, size))
+            for first, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True)
+        ]
+    )
+
+
+def _held_of_slice(table: pa.Table) -> pa.RecordBatch:
+    read = encode(table, topics_in_java_order=True)
+    held = hold_claims(read)
+    keys = table.slice(0, 1).select([*GROUP_KEY, "class"]).to_batches()[0]
+    return _row(
+        keys.rename_columns([*_SLICE_KEY]),
+        topics=read.topic_name.take(read.topic_name.code[held.slots.topics]),
+        sizes=held.slots.size,
+        members=read.member_name.take(read.member_name.code[held.members]),
+        visit=held.visit,
+        owned=np.bincount(held.claimant, minlength=len(held.members)),
+        claimed=held.claimed,
+        claimant=held.claimant,
+        disputed=held.disputed,
+    )
+
+
+def _limits(slices: pa.Table) -> pa.Table:
+    """Step 2: how many of its own each member may keep in each slice of a group."""
+    slices = slices.sort_by("first_partition")
+    owned, visit = _matrix(slices, "owned"), _matrix(slices, "visit")[0]
+    total = owned.sum(axis=0)
+    partition_count = np.array([_matrix(slices, "sizes").sum()])
+    quota = quotas(np.zeros(len(total), np.int64), partition_count, total, visit)
+    before = np.cumsum(owned, axis=0) - owned
+    may_keep = np.clip(quota.quota - before, 0, owned)
+    missing = quota.least - may_keep.sum(axis=0)
+    return (
+        slices.select(_SLICE_KEY)
+        .append_column("may_keep", _lists(may_keep))
+        .append_column("missing", _lists(np.broadcast_to(missing, owned.shape)))
+        .append_column("extras", pa.array(np.repeat(quota.extras, len(slices))))
+    )
+
+
+def _kept(of_slice: pa.RecordBatch) -> pa.RecordBatch:
+    """Step 3: members keep their first claims; the others' owner is -1."""
+    sizes, claimant = _numbers(of_slice, "sizes"), _numbers(of_slice, "claimant")
+    claimed, may_keep = _numbers(of_slice, "claimed"), _numbers(of_slice, "may_keep")
+    keeps = place_in_run(claimant) < may_keep[claimant]
+    owner = np.full(sizes.sum(), -1)
+    owner[claimed[keeps]] = claimant[keeps]
+    moving = np.zeros(len(owner), bool)
+    moving[_numbers(of_slice, "disputed")] = True
+    moving[claimed[~keeps]] = True
+    topic = np.repeat(np.arange(len(sizes)), sizes)
+    return _row(
+        of_slice.select([*_SLICE_KEY, "topics", "sizes", "members", "missing", "extras"]),
+        owner=owner,
+        moving=moving,
+        free=np.bincount(topic[owner < 0], minlength=len(sizes)),
+    )
+
+
+def _first_places(slices: pa.Table) -> pa.Table:
+    """Step 4: number the free partitions of a group by topic, and then partition, from 0."""
+    slices = slices.sort_by("first_partition")
+    by_topic = _matrix(slices, "free").T
+    first = (np.cumsum(by_topic) - by_topic.ravel()).reshape(by_topic.shape).T
+    return slices.select(_SLICE_KEY).append_column("first_places", _lists(first))
+
+
+def _assigned(of_slice: pa.RecordBatch) -> pa.RecordBatch:
+    """Step 5: name the owners, and those who take what is free."""
+    sizes, owner = _numbers(of_slice, "sizes"), _numbers(of_slice, "owner").copy()
+    topic = np.repeat(np.arange(len(sizes)), sizes)
+    free = np.flatnonzero(owner < 0)
+    place = _numbers(of_slice, "first_places")[topic[free]] + place_in_run(topic[free])
+    owner[free] = takers(place, _numbers(of_slice, "missing"), of_slice["extras"][0].as_py())
+    first_partition = of_slice["first_partition"][0].as_py()
+    partition = first_partition + place_in_run(topic)
+    key = [of_slice[name].take(pa.array(np.zeros(len(owner), int))) for name in GROUP_KEY]
+    return pa.RecordBatch.from_arrays(
+        [
+            *key,
+            of_slice["members"].flatten().take(pa.array(owner)),
+            of_slice["topics"].flatten().take(pa.array(topic)),
+            pa.array(partition.astype(np.int32)),
+            of_slice["moving"].flatten(),
+        ],
+        [*GROUP_KEY, "member_id", "topic", "partition", "is_moving"],
+    )
+
+
+def takers(place: Longs, missing: Longs, extras: int) -> Longs:
+    """Who takes the free partitions at ``place`` in the order in which they are handed out.
+
+    Members below the least get one each a lap, by id. Then one more goes to each of the first
+    ``extras`` of those that have just the least: by the lap in which they got there, and id.
+
+    Args:
+        place: any places, from 0.
+        missing: of each member, by id, how many it is below the least; negative: above it.
+        extras: how many places come after all laps.
+    """
+    lacks = np.maximum(missing, 0)
+    in_need = np.bincount(lacks)[::-1].cumsum()[::-1][1:]
+    before_lap = np.concatenate(([0], np.cumsum(in_need)))
+    lap = np.searchsorted(before_lap, place, side="right") - 1
+    in_lap = place - before_lap[lap]
+    at_least = np.flatnonzero(missing >= 0)
+    more = at_least[np.argsort(missing[at_least], kind="stable")][:extras]
+    taker = np.empty(len(place), np.int64)
+    is_extra = lap == len(in_need)
+    taker[is_extra] = more[in_lap[is_extra]]
+    # Those in need are the same from one number that somebody lacks to the next one.
+    levels = np.unique(lacks[lacks > 0])
+    level = np.searchsorted(levels, lap, side="right")
+    for number in np.unique(level[~is_extra]):
+        at_level = ~is_extra & (level == number)
+        taker[at_level] = np.flatnonzero(lacks >= levels[number])[in_lap[at_level]]
+    return taker
+
+
+def _each(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> ArrowFunction:
+    """Call ``function`` with one slice, a row, after the other."""
+
+    def slice_by_slice(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in range(len(batch)):
+                yield function(batch.slice(number, 1))
+
+    return slice_by_slice
+
+
+def _row(keys: pa.RecordBatch, **lists: pa.Array | Longs) -> pa.RecordBatch:
+    """One row: ``keys``, itself one, and each list as a value."""
+    for name, values in lists.items():
+        flat = pa.array(values)
+        keys = keys.append_column(
+            name, pa.ListArray.from_arrays(pa.array([0, len(flat)], pa.int32()), flat)
+        )
+    return keys
+
+
+def _numbers(row: pa.RecordBatch, name: str) -> Longs:
+    """The numbers of a list in the only row."""
+    numbers: Longs = row[name].flatten().to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _matrix(slices: pa.Table, name: str) -> Longs:
+    """Lists of one length, a row each."""
+    numbers: Longs = slices[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return numbers.reshape(len(slices), -1)
+
+
+def _lists(matrix: Longs) -> pa.ListArray:
+    """A list for each row."""
+    count, length = matrix.shape
+    ends = pa.array(np.arange(count + 1) * length, pa.int32())
+    return pa.ListArray.from_arrays(ends, pa.array(matrix.ravel()))
