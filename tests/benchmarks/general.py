@@ -8,6 +8,7 @@ and no assignment of that balance keeps more.
 """
 
 import argparse
+import hashlib
 import logging
 import random
 import tempfile
@@ -128,7 +129,7 @@ def _subscriptions(shape: Shape) -> tuple[list[tuple], list[tuple]]:
     fewer_count = count - shape.members // 10
     for group in range(shape.groups):
         rows = [
-            (f"g{group:04d}", f"m{i:05d}", _sorted(shape.subscribe(rng, topics)))
+            (f"g{group:04d}", _member_id(group, i), sorted(shape.subscribe(rng, topics)))
             for i in range(count)
         ]
         all_of_them += rows
@@ -136,8 +137,9 @@ def _subscriptions(shape: Shape) -> tuple[list[tuple], list[tuple]]:
     return (fewer, all_of_them) if shape.change == "join" else (all_of_them, fewer)
 
 
-def _sorted(topics: list[str]) -> list[str]:
-    return sorted(topics)
+def _member_id(group: int, number: int) -> str:
+    """As a broker makes them: where Java's search begins hangs on their hashes, and so its time."""
+    return f"consumer-{number}-{hashlib.sha256(f'{group}/{number}'.encode()).hexdigest()[:32]}"
 
 
 def _ours(
