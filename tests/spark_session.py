@@ -44,6 +44,9 @@ def start_session(scratch: Path, memory: str = "2g") -> SparkSession:
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j2.as_uri()}")
         # On the JVM's own class path, not in spark.jars: py4j finds classes of that one only.
         # Alone, without what it depends on: Spark has its own SLF4J, LZ4 and so on.
-        .config("spark.driver.extraClassPath", str(jars.clients_jar()))
+        .config(
+            "spark.driver.extraClassPath",
+            os.pathsep.join(str(jar) for jar in [jars.clients_jar(), *jars.graphframes_jars()]),
+        )
         .getOrCreate()
     )

@@ -60,14 +60,13 @@ def test_rounds_find_the_components_in_few_rounds(spark: SparkSession) -> None:
 
 
 def test_graphframes_and_rounds_agree(spark: SparkSession) -> None:
-    pytest.importorskip("graphframes", reason="the package graphframes-py is not installed")
     links = _links()
     try:
         found = connected_components(
             _frame(spark, links), Settings(use_graphframes=True), Budget(100)
         )
     except SettingsError:
-        pytest.skip("GraphFrames' Spark package is not on this session's class path")
+        pytest.skip("io.graphframes:graphframes-spark4_2.13 is not in the local Maven repository")
     assert {row.id: row.component for row in found.collect()} == _expected(links)
 
 

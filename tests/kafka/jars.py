@@ -45,6 +45,12 @@ def clients_jar() -> Path:
     return jar
 
 
+def graphframes_jars() -> list[Path]:
+    """GraphFrames, where somebody built it into the local Maven repository; else nothing."""
+    versions = Path.home() / ".m2/repository/io/graphframes/graphframes-spark4_2.13"
+    return sorted(versions.glob("*/*.jar"))[-1:]
+
+
 def broker_class_path() -> list[Path]:
     """The broker's jars; Scala's library is Spark's, whose Ivy leaves out what Spark has itself."""
     scala = sorted((Path(pyspark.__file__).parent / "jars").glob("scala-library-2.13.*.jar"))
