@@ -7,12 +7,12 @@ from pyspark.sql import SparkSession
 
 from tests.kafka.broker import running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
-from tests.spark_session import start_session
+from tests.spark_session import SHORT_LIVED, start_session
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = start_session(tmp_path_factory.mktemp("spark"))
+    session = start_session(tmp_path_factory.mktemp("spark"), java_options=SHORT_LIVED)
     yield session
     session.stop()
 
