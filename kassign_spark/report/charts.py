@@ -6,11 +6,11 @@ from typing import Any
 from kassign_spark.errors import KassignError
 from kassign_spark.report.collect import Found, display_name
 
-_WIDTH = 520
+_WIDTH = 360
 _ROW = 22
 _WORST = 15
 _BROKERS = 40
-_LONGEST_NAME = 34
+_LONGEST_NAME = 30
 
 BEFORE, AFTER, MOVED, HOT = "#8a97a6", "#2f6fde", "#1f9d76", "#d64545"
 
@@ -54,7 +54,7 @@ def _styled(chart: Any) -> dict[str, Any]:
     text = {"labelColor": "currentColor", "titleColor": "currentColor"}
     styled = chart.configure(
         background="transparent",
-        font="system-ui, sans-serif",
+        font="Liberation Sans, Arial, Helvetica, sans-serif",
         axis={
             **text,
             "labelFontSize": 11,
@@ -63,7 +63,8 @@ def _styled(chart: Any) -> dict[str, Any]:
             "gridColor": "#8a97a640",
             "domainColor": "#8a97a680",
             "tickColor": "#8a97a680",
-            "labelLimit": 240,
+            "labelLimit": 260,
+            "titlePadding": 8,
         },
         legend={**text, "orient": "top", "title": None, "labelFontSize": 11},
         view={"stroke": None},
@@ -139,7 +140,7 @@ def _spreads(altair: Any, found: Found) -> Any:
             color=_when(altair),
             description="d:N",
         )
-        .properties(width=_WIDTH, height=190)
+        .properties(width=_WIDTH + 80, height=200)
     )
 
 

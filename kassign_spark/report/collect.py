@@ -21,7 +21,7 @@ from kassign_spark.report.measures import (
     worst_first,
 )
 from kassign_spark.report.plan import Plan
-from kassign_spark.rounds import hold
+from kassign_spark.rounds import settle
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
 from kassign_spark.settings import Settings
 
@@ -74,11 +74,10 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         InputError: values of the snapshot that have no meaning.
     """
     members, topics, owned = plan.snapshot
-    count = {"rows": F.count(F.lit(1))}
-    odd = hold(validate(members, topics, owned), count).frame
+    odd = settle(validate(members, topics, owned)).frame
     followed = follow(plan, settings)
-    loads = hold(member_loads(followed.final, members, owned), count).frame
-    groups, summed = hold(measure_groups(plan, followed, loads, odd), totals())
+    loads = settle(member_loads(followed.final, members, owned)).frame
+    groups, summed = settle(measure_groups(plan, followed, loads, odd), totals())
     rows = _rows(groups.orderBy(*worst_first()).limit(MAX_GROUPS))
     problems = _problems(plan, odd)
     names = [(row["cluster_id"], row["group_id"]) for row in rows[:details]]
@@ -97,7 +96,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
             "knows_leaders": bool(brokers),
         },
         groups=rows,
-        details=texts[: _fitting(texts)],
+        details=texts[: fitting(texts)],
         spreads=_spreads(groups),
         brokers=brokers,
         hot_count=hot_count,
@@ -125,7 +124,7 @@ def _brokers(plan: Plan) -> tuple[Rows, int]:
         return [], 0
     members, _, owned = plan.snapshot
     measured = fill_cluster_id(coordinator_load(members, plan.leaders, owned))
-    loads, counts = hold(measured, {"hot": F.count_if("is_hot")})
+    loads, counts = settle(measured, {"hot": F.count_if("is_hot")})
     busiest = F.col("load_ratio").desc_nulls_first()
     in_order = loads.orderBy(busiest, "cluster_id", "coordinator")
     return _rows(in_order.limit(MAX_BROKERS)), counts["hot"]
@@ -149,7 +148,7 @@ def _spreads(groups: DataFrame) -> Rows:
     ]
 
 
-def _fitting(details: list[dict[str, Any]]) -> int:
+def fitting(details: list[dict[str, Any]]) -> int:
     """How many of the first details are kept."""
     room = MAX_DETAIL_CHARACTERS
     for i, each in enumerate(details):

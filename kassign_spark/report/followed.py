@@ -9,7 +9,7 @@ from kassign_spark.rebalancing.protocol import COOPERATIVE, COOPERATIVE_ASSIGNOR
 from kassign_spark.rebalancing.steps import rebalance
 from kassign_spark.rebalancing.summary import final_assignment, summarize
 from kassign_spark.report.plan import Plan
-from kassign_spark.rounds import hold
+from kassign_spark.rounds import settle
 from kassign_spark.schemas import (
     ASSIGNMENT,
     GROUP_KEY,
@@ -50,10 +50,9 @@ def follow(plan: Plan, settings: Settings) -> Followed:
         InputError: values of the snapshot that have no meaning.
     """
     members, topics, owned = plan.snapshot
-    eager_steps = rebalance(members, topics, owned, protocol=EAGER, settings=settings)
-    cooperative_steps = hold(
-        rebalance(members, topics, owned, assignor=_COOPERATIVE_STICKY, settings=settings),
-        {"rows": F.count(F.lit(1))},
+    eager_steps = settle(rebalance(members, topics, owned, protocol=EAGER, settings=settings)).frame
+    cooperative_steps = settle(
+        rebalance(members, topics, owned, assignor=_COOPERATIVE_STICKY, settings=settings)
     ).frame
     eager = _summed(eager_steps, owned, EAGER)
     cooperative = _summed(cooperative_steps, owned, COOPERATIVE)
@@ -74,8 +73,8 @@ def follow(plan: Plan, settings: Settings) -> Followed:
         ),
         *(f"{protocol}_{name}" for protocol in (EAGER, COOPERATIVE) for name in _SUMMED),
     )
-    held = hold(rounds, {"rows": F.count(F.lit(1))}).frame
-    withheld = (
+    held = settle(rounds).frame
+    withholding = (
         fill_cluster_id(cooperative_steps)
         .where((F.col("round") == 1) & (F.col("action") == "withheld"))
         .groupBy(*GROUP_KEY)
@@ -86,13 +85,14 @@ def follow(plan: Plan, settings: Settings) -> Followed:
             how="left_semi",
         )
     )
-    return Followed(held, withheld, _final(plan, cooperative_steps, withheld))
+    withheld = settle(withholding).frame
+    final = settle(_final(plan, cooperative_steps, withheld)).frame
+    return Followed(held, withheld, final)
 
 
 def _summed(steps: DataFrame, owned: DataFrame | None, protocol: str) -> DataFrame:
     """Give what ``summarize`` does, named by the protocol; a group without steps has no row."""
-    held = hold(steps, {"rows": F.count(F.lit(1))}).frame
-    summed = fill_cluster_id(summarize(held, owned))
+    summed = fill_cluster_id(summarize(steps, owned))
     columns: dict[str, Column] = {
         "rounds": F.col("rounds"),
         "moved": F.lit(None).cast("bigint") if owned is None else F.col("moved_count"),

@@ -127,6 +127,8 @@ def measure_groups(
 
 def _balance_in_the_end(plan: Plan, followed: Followed) -> DataFrame:
     """Take the plan's balance, and measure anew the groups that it leaves amid their rounds."""
+    if followed.withheld.isEmpty():
+        return plan.balance
     keys = list(GROUP_KEY)
     columns = [name for name in plan.balance.columns if name not in (*GROUP_KEY, "assignor")]
 

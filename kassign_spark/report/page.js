@@ -111,7 +111,7 @@
   }
   const groupColumns = [
     { label: "Group", text: true, by: (g) => g[at.name] },
-    { label: "Assignor", text: true, by: (g) => data.assignors[g[at.assignor]], show: (g) => make("td", {}, data.assignors[g[at.assignor]] || "–") },
+    { label: "Assignor", text: true, by: (g) => data.assignors[g[at.assignor]], show: (g) => make("td", { class: "nowrap" }, data.assignors[g[at.assignor]] || "–") },
     { label: "Members", by: (g) => g[at.member_count] },
     { label: "Partitions", by: (g) => g[at.partition_count] },
     { label: "Load before", title: "partitions of the least and the most loaded member", by: (g) => g[at.max_before], show: (g) => cell(range(g[at.min_before], g[at.max_before])) },

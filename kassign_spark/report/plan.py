@@ -19,6 +19,7 @@ from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.inputs.rules import quoted
 from kassign_spark.origin import noted_snapshot
+from kassign_spark.rounds import settle
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
@@ -195,4 +196,6 @@ def _planned(members: DataFrame, balance: DataFrame) -> DataFrame:
     chosen = conforming.withColumn("assignor", F.coalesce("planned_assignor", "assignor")).drop(
         "planned_assignor"
     )
+    # With the estimate of a join Spark takes the members for huge, and plans accordingly.
+    chosen = settle(chosen).frame
     return restore_cluster_id(chosen, has_cluster_id(members))
