@@ -2,7 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = Object.fromEntries(data.columns.map((name, i) => [name, i]));
-  const PAGE = 50, PRINTED = 100, PRINTED_OPEN = 5;
+  const PAGE = 50, PRINTED = 100, PRINTED_OPEN = 5, BRIEF = 12;
   const number = (value) => (value === null ? "–" : value.toLocaleString("en-GB"));
   const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -102,7 +102,7 @@
     return [
       g[at.violation_count] ? say("error", plural(g[at.violation_count], "violation")) : null,
       tests.unsettled(g) ? say("error", "never settles") : null,
-      tests.uneven(g) ? say("warning", "could be more even") : null,
+      tests.uneven(g) ? say("warning", "uneven") : null,
       tests.idle(g) ? say("warning", `${number(g[at.idle_after])} idle`) : null,
       g[at.problem_count] ? say("warning", plural(g[at.problem_count], "problem")) : null,
       tests.withheld(g) ? say("note", `${number(g[at.withheld_count])} withheld at first`) : null,
@@ -174,20 +174,22 @@
       make("th", { scope: "row", class: "id" }, id, left ? make("span", { class: "badge note" }, "has left") : null),
       cell(before), cell(after),
       make("td", { class: "bars", "aria-hidden": "true" }, before === null ? null : bar("before", before), bar("after", after))));
+    const brief = rows.length > BRIEF ? make("p", { class: "key paper" }, `Of these ${plural(rows.length, "member")} the first ${BRIEF} are printed.`) : null;
     const more = details.more_members ? make("p", { class: "key" }, `${plural(details.more_members, "more member")}, nearer to the mean.`) : null;
     return make("div", { class: "wide" }, make("h4", {}, "Load of each member"),
       make("p", { class: "key" }, make("span", { class: "bar before" }), "before", make("span", { class: "bar" }), "after"),
-      make("table", {}, headed("Member", "#Before", "#After", "Partitions"), make("tbody", {}, ...rows)), more);
+      make("table", {}, headed("Member", "#Before", "#After", "Partitions"), make("tbody", {}, ...rows)), brief, more);
   }
   function moves(details, group) {
     const nobody = () => make("span", { class: "soft" }, "nobody");
     const rows = details.moves.map(([change, from, to, count, partitions]) => make("tr", {},
       make("td", {}, change), make("td", { class: "id" }, from === null ? nobody() : from), make("td", { class: "id" }, to === null ? nobody() : to),
       cell(count), make("td", { class: "id" }, partitions)));
+    const brief = rows.length > BRIEF ? make("p", { class: "key paper" }, `Of these ${plural(rows.length, "pair")} of members the first ${BRIEF} are printed.`) : null;
     const more = details.more_moves ? make("p", { class: "key" }, `${plural(details.more_moves, "more pair")} of members with fewer partitions; kassign-spark diff has all.`) : null;
     const none = group[at.moved] === null ? "Not known: the snapshot has no table owned." : "Nothing changes hands.";
     return make("div", { class: "wide" }, make("h4", {}, "What moves from whom to whom"),
-      rows.length ? make("table", {}, headed("Change", "From", "To", "#Count", "Partitions"), make("tbody", {}, ...rows)) : make("p", { class: "key" }, none), more);
+      rows.length ? make("table", {}, headed("Change", "From", "To", "#Count", "Partitions"), make("tbody", {}, ...rows)) : make("p", { class: "key" }, none), brief, more);
   }
 
   const groups = bigTable({
@@ -234,18 +236,22 @@
     svg.addEventListener("pointerleave", () => { tooltip.hidden = true; });
   });
 
-  /* On paper: more rows, and the worst groups open unless the reader has opened some. */
+  /* On paper: more rows, and the worst groups open in brief unless the reader has opened some. */
   let before = null;
   window.addEventListener("beforeprint", () => {
     if (before) return;
     before = { size: groups.state.size, page: groups.state.page, opened: [...opened] };
     if (groups.state.page === 0) groups.state.size = PRINTED;
-    if (!opened.size) groups.found().slice(0, PRINTED_OPEN).filter((i) => data.details[i]).forEach((i) => opened.add(i));
+    if (!opened.size) {
+      groups.found().slice(0, PRINTED_OPEN).filter((i) => data.details[i]).forEach((i) => opened.add(i));
+      document.body.classList.add("brief");
+    }
     groups.draw();
   });
   window.addEventListener("afterprint", () => {
     if (!before) return;
     Object.assign(groups.state, { size: before.size, page: before.page });
+    document.body.classList.remove("brief");
     opened.clear();
     before.opened.forEach((i) => opened.add(i));
     before = null;
