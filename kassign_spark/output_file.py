@@ -17,7 +17,7 @@ def check_new_file(path: str, *, mark: str, overwrite: bool) -> None:
         overwrite: whether a file of ours may be replaced.
 
     Raises:
-        OutputError: the file exists and is not to be replaced.
+        OutputError: the file exists and is not to be replaced, or its folder cannot be written.
     """
     if not path.strip():
         raise OutputError("output: the name of the file is empty")
@@ -26,6 +26,9 @@ def check_new_file(path: str, *, mark: str, overwrite: bool) -> None:
         if target.is_dir():
             raise OutputError(f"output {path}: is a folder; name a new file")
         if not os.path.lexists(target):
+            above = next(folder for folder in target.absolute().parents if folder.exists())
+            if not (above.is_dir() and os.access(above, os.W_OK)):
+                raise OutputError(f"output {path}: {above} is no folder that can be written to")
             return
         if not overwrite:
             raise OutputError(f"output {path}: exists; name a new file, or say --overwrite")

@@ -145,7 +145,7 @@ def test_only_a_page_of_ours_is_replaced(tmp_path: Path) -> None:
         write_file(str(file), "three", mark=MARK, overwrite=True)
     with pytest.raises(OutputError, match="is a folder"):
         write_file(str(tmp_path), "three", mark=MARK, overwrite=True)
-    with pytest.raises(OutputError, match="Not a directory"):
+    with pytest.raises(OutputError, match="is no folder that can be written to"):
         write_file(str(file / "inside"), "three", mark=MARK)
     assert file.read_text() == "theirs"
     assert list(tmp_path.iterdir()) == [file]

@@ -9,10 +9,9 @@ from pyspark.sql import functions as F
 from kassign_spark.around.coordinators import coordinator_load
 from kassign_spark.display import group_name, printable
 from kassign_spark.inputs.validation import validate
-from kassign_spark.report.details import GroupName, Order, as_json, collect_details
+from kassign_spark.report.details import Order, as_json, collect_details
 from kassign_spark.report.followed import follow
 from kassign_spark.report.measures import (
-    GROUP_COLUMNS,
     SPREADS,
     measure_groups,
     member_loads,
@@ -163,6 +162,3 @@ def display_name(row: dict[str, Any]) -> str:
     if row["group_id"] is None:
         return printable(row["cluster_id"] or "")
     return group_name(row)
-
-
-__all__ = ["GROUP_COLUMNS", "Found", "GroupName", "collect", "display_name"]
