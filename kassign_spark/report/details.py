@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.display import printable, topic_ranges
 from kassign_spark.measures.diff import diff
 from kassign_spark.measures.holdings import with_ranges
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, OWNED, conform
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, OWNED, conform, fill_cluster_id
 
 GroupName = tuple[str, str]
 Order = list[Column | str]
@@ -17,7 +17,8 @@ Order = list[Column | str]
 MAX_MEMBERS = 100
 MAX_MOVES = 60
 MAX_TOPICS = 8
-MAX_RANGES = 8
+MAX_RANGES = 13
+"""One more than ``topic_ranges`` shows, which so knows that there are more."""
 MAX_PROBLEMS = 20
 
 
@@ -85,7 +86,7 @@ def collect_details(
 def _moves(before: DataFrame, after: DataFrame) -> DataFrame:
     """Gather the partitions that go from one member to another, or from or to nobody."""
     pair = [*GROUP_KEY, "change", "from_member", "to_member"]
-    changes = diff(before, after).where(F.col("change") != "kept")
+    changes = fill_cluster_id(diff(before, after)).where(F.col("change") != "kept")
     of_topics = with_ranges(changes, [*pair, "topic"], limit=MAX_RANGES)
     topic = F.struct("topic", "partition_count", "ranges")
     pairs = of_topics.groupBy(*pair).agg(
