@@ -118,7 +118,10 @@ def _by_group(rows: Sequence[dict[str, Any]]) -> dict[GroupName, list[dict[str, 
 
 def partitions_text(move: dict[str, Any]) -> str:
     """Say which partitions move: ``orders[0-3,7]  payments[2]``."""
-    text = "  ".join(topic_ranges(topic) for topic in move["topics"])
+    text = "  ".join(
+        topic_ranges({**topic, "ranges": [[r["first"], r["last"]] for r in topic["ranges"]]})
+        for topic in move["topics"]
+    )
     hidden = move["topic_count"] - len(move["topics"])
     return text + (f"  ... {hidden} more topics" if hidden else "")
 
