@@ -72,7 +72,7 @@ def test_a_plan_becomes_a_page(
     assert details["mail"]["members"] == [["mail-a", 5, 3, 0], ["mail-b", 0, 2, 0]]
     [move] = details["mail"]["moves"]
     assert move[:4] == ["moved", "mail-a", "mail-b", 2]
-    assert re.fullmatch(r"orders\[.*\]", move[4])
+    assert re.fullmatch(r"orders\[[0-9,-]+\]", move[4])
     odd = groups[_ODD]
     assert (odd["problem_count"], odd["idle_after"], odd["max_assigned"]) == (1, 1, 5)
     [problem] = details[_ODD]["problems"]
