@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help run test lint format check bench clean java python
+.PHONY: help run test lint format check bench clean java browser python
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,7 +14,7 @@ help: ## Show this help
 run: java $(INSTALLED) ## Assign the example fleet, check and measure it, write the plan to build/plan
 	@$(BIN)/kassign-spark assign examples/fleet --output build/plan --overwrite
 
-test: java lint ## Format, lint and type checks, then every test
+test: java browser lint ## Format, lint and type checks, then every test
 	@$(BIN)/pytest
 
 lint: $(INSTALLED) ## Format, lint and type checks only
@@ -35,6 +35,14 @@ clean: ## Remove what make and the tests have built
 java:
 	@java -version 2>&1 | awk -F '"' '/version/ {split($$2, v, "."); found = (v[1] >= 17)} END {exit !found}' \
 	  || { echo "Java 17 or later is needed and was not found: install it (Debian and Ubuntu: apt-get install openjdk-17-jre-headless)" >&2; exit 2; }
+
+# The page of the command report is tested in a real browser; elsewhere those tests are skipped.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing chromium ..." && apt-get update -qq \
+	      && apt-get install -qq -y --no-install-recommends chromium chromium-driver >/dev/null; \
+	  else echo "chromium and chromedriver are not installed: tests of the page of report are skipped"; fi; }
 
 python:
 	@$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

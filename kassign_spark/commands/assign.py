@@ -34,6 +34,7 @@ from kassign_spark.display import (
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.holdings import holdings
 from kassign_spark.measures.violations import violations
+from kassign_spark.origin import note_snapshot
 from kassign_spark.pipeline import assign
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
@@ -133,6 +134,7 @@ def _plan(
 
     measured = hold(_with_assignors(balance(written, members, owned, topics), assignors), _totals())
     write_table(measured.frame, folder, "balance", args.format)
+    note_snapshot(spark, folder, args.snapshot)
     worst = first_rows(measured.frame, [*_worst_first(), *GROUP_KEY], args.show)
     totals = measured.measured
     return {

@@ -1,0 +1,227 @@
+"""The page's plots: static SVG, which prints well, needs no script and tells its values aloud."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kassign_spark.errors import KassignError
+from kassign_spark.report.collect import Found, display_name
+
+_WIDTH = 360
+_ROW = 22
+_WORST = 15
+_BROKERS = 40
+_LONGEST_NAME = 30
+
+BEFORE, AFTER, MOVED, HOT = "#8a97a6", "#2f6fde", "#1f9d76", "#d64545"
+
+
+def charts(found: Found) -> dict[str, str]:
+    """Draw the plots; one of which nothing is known is left out.
+
+    Returns:
+        SVG by name: worst, spreads, protocols, coordinators.
+
+    Raises:
+        KassignError: the extra `report` is not installed.
+    """
+    try:
+        import altair
+        import vl_convert
+    except ImportError:
+        raise missing_extra() from None
+    drawn = {
+        "worst": _worst(altair, found),
+        "spreads": _spreads(altair, found),
+        "protocols": _protocols(altair, found),
+        "coordinators": _coordinators(altair, found),
+    }
+    return {
+        name: vl_convert.vegalite_to_svg(_styled(chart))
+        for name, chart in drawn.items()
+        if chart is not None
+    }
+
+
+def missing_extra() -> KassignError:
+    """The error that says how to get what the page needs."""
+    return KassignError(
+        "a report needs Jinja2, altair and vl-convert-python: pip install 'kassign-spark[report]'"
+    )
+
+
+def _styled(chart: Any) -> dict[str, Any]:
+    """Give the plot the page's own colours: text follows it into the dark."""
+    text = {"labelColor": "currentColor", "titleColor": "currentColor"}
+    styled = chart.configure(
+        background="transparent",
+        font="Liberation Sans, Arial, Helvetica, sans-serif",
+        axis={
+            **text,
+            "labelFontSize": 11,
+            "titleFontSize": 11,
+            "titleFontWeight": "normal",
+            "gridColor": "#8a97a640",
+            "domainColor": "#8a97a680",
+            "tickColor": "#8a97a680",
+            "labelLimit": 260,
+            "titlePadding": 8,
+        },
+        legend={**text, "orient": "top", "title": None, "labelFontSize": 11},
+        view={"stroke": None},
+    )
+    found: dict[str, Any] = styled.to_dict()
+    return found
+
+
+def _values(altair: Any, rows: Sequence[dict[str, Any]]) -> Any:
+    return altair.Data(values=list(rows))
+
+
+def _worst(altair: Any, found: Found) -> Any:
+    """Draw least and most loaded member of the worst groups, before and after."""
+    rows = []
+    for place, group in enumerate(found.groups[:_WORST]):
+        name = f"{place + 1}. {_short(display_name(group))}"
+        for when, least, most in (
+            ("before", group["min_before"], group["max_before"]),
+            ("after", group["min_assigned"], group["max_assigned"]),
+        ):
+            if least is not None:
+                said = f"{name}, {when}: {least:,} to {most:,} partitions a member"
+                rows.append({"group": name, "when": when, "least": least, "most": most, "d": said})
+    if not rows:
+        return None
+    base = altair.Chart(_values(altair, rows)).encode(
+        y=altair.Y("group:N", sort=None, title=None),
+        yOffset=altair.YOffset("when:N", sort=["before", "after"]),
+        color=_when(altair),
+        description="d:N",
+    )
+    axis = altair.Axis(tickMinStep=1, format=",d")
+    span = base.mark_bar(height=3, opacity=0.6).encode(
+        x=altair.X("least:Q", title="partitions a member, least to most", axis=axis),
+        x2="most:Q",
+    )
+    ends = [
+        base.mark_circle(size=42, opacity=1).encode(x=altair.X(f"{end}:Q"))
+        for end in ("least", "most")
+    ]
+    groups = len({row["group"] for row in rows})
+    return altair.layer(span, *ends).properties(width=_WIDTH, height=_ROW * groups + 4)
+
+
+def _spreads(altair: Any, found: Found) -> Any:
+    """Draw how many groups have members so many partitions apart."""
+    whens = ["before", "after"] if found.totals["knows_owned"] else ["after"]
+    rows = [
+        {
+            "spread": row["label"],
+            "when": when,
+            "groups": row[when],
+            "d": f"{row[when]:,} groups {when} with a spread of {row['label']}",
+        }
+        for row in found.spreads
+        for when in whens
+    ]
+    if not found.groups:
+        return None
+    return (
+        altair.Chart(_values(altair, rows))
+        .mark_bar()
+        .encode(
+            x=altair.X(
+                "spread:N",
+                sort=None,
+                title="partitions between the least and the most loaded member",
+                axis=altair.Axis(labelAngle=0),
+            ),
+            xOffset=altair.XOffset("when:N", sort=["before", "after"]),
+            y=altair.Y("groups:Q", title="groups", axis=altair.Axis(tickMinStep=1, format=",d")),
+            color=_when(altair),
+            description="d:N",
+        )
+        .properties(width=_WIDTH + 80, height=200)
+    )
+
+
+def _protocols(altair: Any, found: Found) -> Any:
+    if not found.totals["knows_owned"]:
+        return None
+    names = {
+        "planned": "as planned",
+        "eager": "all eager",
+        "cooperative": "all cooperative-sticky",
+    }
+    rows = [
+        {
+            "how": said,
+            "what": what,
+            "partitions": found.totals[f"{key}_{what}"] or 0,
+            "d": f"{said}: {found.totals[f'{key}_{what}'] or 0:,} partitions {what}",
+        }
+        for key, said in names.items()
+        for what in ("moved", "paused")
+    ]
+    return (
+        altair.Chart(_values(altair, rows))
+        .mark_bar()
+        .encode(
+            y=altair.Y("how:N", sort=None, title=None),
+            yOffset=altair.YOffset("what:N", sort=["moved", "paused"]),
+            x=altair.X(
+                "partitions:Q", title="partitions", axis=altair.Axis(tickMinStep=1, format=",d")
+            ),
+            color=altair.Color(
+                "what:N",
+                scale=altair.Scale(domain=["moved", "paused"], range=[MOVED, "#d9822b"]),
+            ),
+            description="d:N",
+        )
+        .properties(width=_WIDTH, height=130)
+    )
+
+
+def _coordinators(altair: Any, found: Found) -> Any:
+    rows = []
+    several = len({row["cluster_id"] for row in found.brokers}) > 1
+    for row in found.brokers[:_BROKERS]:
+        if row["coordinator"] is not None:
+            broker = f"{row['cluster_id']}/" if several else ""
+            said = f"broker {broker}{row['coordinator']}"
+            rows.append(
+                {
+                    "broker": said,
+                    "load": round(row["load_ratio"] or 0, 2),
+                    "hot": "hot" if row["is_hot"] else "not hot",
+                    "d": f"{said}: {row['load_ratio'] or 0:.2f} times the mean load",
+                }
+            )
+    if not rows:
+        return None
+    return (
+        altair.Chart(_values(altair, rows))
+        .mark_bar()
+        .encode(
+            y=altair.Y("broker:N", sort=None, title=None),
+            x=altair.X("load:Q", title="load, as a multiple of the mean"),
+            color=altair.Color(
+                "hot:N", scale=altair.Scale(domain=["hot", "not hot"], range=[HOT, AFTER])
+            ),
+            description="d:N",
+        )
+        .properties(width=_WIDTH, height=_ROW * len(rows) + 4)
+    )
+
+
+def _when(altair: Any) -> Any:
+    return altair.Color(
+        "when:N", scale=altair.Scale(domain=["before", "after"], range=[BEFORE, AFTER])
+    )
+
+
+def _short(name: str) -> str:
+    """Cut the middle out of a long name: both ends tell groups apart."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    half = (_LONGEST_NAME - 1) // 2
+    return f"{name[:half]}…{name[-half:]}"

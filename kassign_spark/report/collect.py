@@ -1,0 +1,164 @@
+"""Everything that the page says, collected: bounded in number, whatever the size of the fleet."""
+
+import json
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.around.coordinators import coordinator_load
+from kassign_spark.display import group_name, printable
+from kassign_spark.inputs.validation import validate
+from kassign_spark.report.details import Order, as_json, collect_details
+from kassign_spark.report.followed import follow
+from kassign_spark.report.measures import (
+    SPREADS,
+    measure_groups,
+    member_loads,
+    spread_classes,
+    totals,
+    worst_first,
+)
+from kassign_spark.report.plan import Plan
+from kassign_spark.rounds import settle
+from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
+from kassign_spark.settings import Settings
+
+Rows = list[dict[str, Any]]
+
+MAX_GROUPS = 20_000
+MAX_PROBLEMS = 2_000
+MAX_BROKERS = 500
+MAX_DETAIL_CHARACTERS = 4_000_000
+"""Details of the worst groups are kept until they are so long, which bounds the page."""
+
+_PROBLEM = ("source", "kind", *GROUP_KEY, "member_id", "topic", "partition", "detail")
+
+
+class Found(NamedTuple):
+    """What the page is made of.
+
+    Attributes:
+        totals: the fleet's numbers, as ``measures.totals`` names them, and knows_owned,
+            knows_leaders boolean.
+        groups: dicts of ``GROUP_COLUMNS``, worst first, at most ``MAX_GROUPS``.
+        details: of the first groups, in that order, what ``details.as_json`` gives.
+        spreads: dicts of label, before, after: groups by the spread of their loads.
+        brokers: rows of ``coordinator_load``, the most loaded first; empty without leaders.
+        hot_count: brokers that are hot, also those beyond the rows.
+        problem_counts: dicts of source, kind, count.
+        problems: dicts of ``_PROBLEM``, at most ``MAX_PROBLEMS``.
+    """
+
+    totals: dict[str, Any]
+    groups: Rows
+    details: list[dict[str, Any]]
+    spreads: Rows
+    brokers: Rows
+    hot_count: int
+    problem_counts: Rows
+    problems: Rows
+
+
+def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
+    """Measure a plan; runs jobs.
+
+    Args:
+        plan: what is reported.
+        settings: how its groups are followed.
+        details: at most so many groups, the worst, get details.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values of the snapshot that have no meaning.
+    """
+    members, topics, owned = plan.snapshot
+    odd = settle(validate(members, topics, owned)).frame
+    followed = follow(plan, settings)
+    loads = settle(member_loads(followed.final, members, owned)).frame
+    groups, summed = settle(measure_groups(plan, followed, loads, odd), totals())
+    rows = _rows(groups.orderBy(*worst_first()).limit(MAX_GROUPS))
+    problems = _problems(plan, odd)
+    names = [(row["cluster_id"], row["group_id"]) for row in rows[:details]]
+    found = collect_details(names, loads, followed.final, owned, problems)
+    texts = [
+        as_json(name, found, row["member_count"]) for name, row in zip(names, rows, strict=False)
+    ]
+    by_kind = problems.groupBy("source", "kind").agg(F.count("*").alias("count"))
+    order: Order = [F.col("source").desc(), "kind"]
+    listed = problems.orderBy(*order, *GROUP_KEY, "member_id", "topic", "partition", "detail")
+    brokers, hot_count = _brokers(plan)
+    return Found(
+        totals={
+            **summed,
+            "knows_owned": owned is not None,
+            "knows_leaders": bool(brokers),
+        },
+        groups=rows,
+        details=texts[: fitting(texts)],
+        spreads=_spreads(groups),
+        brokers=brokers,
+        hot_count=hot_count,
+        problem_counts=_rows(by_kind.orderBy(*order)),
+        problems=_rows(listed.limit(MAX_PROBLEMS)),
+    )
+
+
+def _rows(frame: DataFrame) -> Rows:
+    return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+def _problems(plan: Plan, odd: DataFrame) -> DataFrame:
+    """Put what is wrong with the plan and what is odd in the snapshot into one table."""
+    broken = plan.violations.withColumns({"source": F.lit("plan"), "kind": F.col("rule")})
+    strange = fill_cluster_id(odd).withColumns(
+        {"source": F.lit("snapshot"), "kind": F.col("problem")}
+    )
+    both = broken.select(*_PROBLEM).unionByName(strange.select(*_PROBLEM))
+    return both.withColumn("partition", F.col("partition").cast("int"))
+
+
+def _brokers(plan: Plan) -> tuple[Rows, int]:
+    if plan.leaders.isEmpty():
+        return [], 0
+    members, _, owned = plan.snapshot
+    measured = fill_cluster_id(coordinator_load(members, plan.leaders, owned))
+    loads, counts = settle(measured, {"hot": F.count_if("is_hot")})
+    busiest = F.col("load_ratio").desc_nulls_first()
+    in_order = loads.orderBy(busiest, "cluster_id", "coordinator")
+    return _rows(in_order.limit(MAX_BROKERS)), counts["hot"]
+
+
+def _spreads(groups: DataFrame) -> Rows:
+    counts = {row["class"]: row for row in spread_classes(groups).collect()}
+    last = max(counts, default=0)
+    labels, least = [], 0
+    for limit in SPREADS:
+        labels.append(f"{least}" if least == limit else f"{least:,} to {limit:,}")
+        least = limit + 1
+    labels.append(f"over {SPREADS[-1]:,}")
+    return [
+        {
+            "label": label,
+            "before": counts[i]["before"] if i in counts else 0,
+            "after": counts[i]["after"] if i in counts else 0,
+        }
+        for i, label in enumerate(labels[: last + 1])
+    ]
+
+
+def fitting(details: list[dict[str, Any]]) -> int:
+    """How many of the first details are kept."""
+    room = MAX_DETAIL_CHARACTERS
+    for i, each in enumerate(details):
+        room -= len(json.dumps(each))
+        if room < 0:
+            return i
+    return len(details)
+
+
+def display_name(row: dict[str, Any]) -> str:
+    """A group's name for people; problems of the cluster have none."""
+    if row["group_id"] is None:
+        return printable(row["cluster_id"] or "")
+    return group_name(row)

@@ -1,0 +1,164 @@
+"""What the page says of one group when it is opened: its members, what moves, its problems."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.display import printable, topic_ranges
+from kassign_spark.measures.diff import diff
+from kassign_spark.measures.holdings import with_ranges
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, OWNED, conform, fill_cluster_id
+
+GroupName = tuple[str, str]
+Order = list[Column | str]
+
+MAX_MEMBERS = 100
+MAX_MOVES = 60
+MAX_TOPICS = 8
+MAX_RANGES = 13
+"""One more than ``topic_ranges`` shows, which so knows that there are more."""
+MAX_PROBLEMS = 20
+
+
+class Details(NamedTuple):
+    """Of the chosen groups, by group.
+
+    Attributes:
+        members: dicts of member_id, before, after, has_left; those farthest from the mean, by load.
+        moves: dicts of change, from_member, to_member, partition_count, partitions (text); those of
+            most partitions.
+        move_counts: of every group how many such pairs there are.
+        problems: dicts of kind, member_id, topic, partition, detail.
+    """
+
+    members: dict[GroupName, list[dict[str, Any]]]
+    moves: dict[GroupName, list[dict[str, Any]]]
+    move_counts: dict[GroupName, int]
+    problems: dict[GroupName, list[dict[str, Any]]]
+
+
+def collect_details(
+    names: Sequence[GroupName],
+    loads: DataFrame,
+    final: DataFrame,
+    owned: DataFrame | None,
+    problems: DataFrame,
+) -> Details:
+    """Collect what is known of some groups; each list is cut at its ``MAX_...``.
+
+    Args:
+        names: cluster_id (empty where not given) and group_id.
+        loads: as ``member_loads`` gives them.
+        final: ``schemas.ASSIGNMENT``.
+        owned: ``schemas.OWNED``.
+        problems: cluster_id, group_id, kind, member_id, topic, partition, detail.
+    """
+    if not names:
+        return Details({}, {}, {}, {})
+    spark = final.sparkSession
+    wanted = F.broadcast(spark.createDataFrame(list(names), "cluster_id string, group_id string"))
+
+    def of_wanted(frame: DataFrame) -> DataFrame:
+        return frame.join(wanted, on=list(GROUP_KEY), how="left_semi")
+
+    mean = F.avg("after").over(Window.partitionBy(*GROUP_KEY))
+    far = of_wanted(loads).withColumn("distance", F.abs(F.col("after") - mean))
+    farthest: Order = [F.col("distance").desc(), F.col("after").desc(), "member_id"]
+    members = _first(far, farthest, MAX_MEMBERS)
+    moves: list[dict[str, Any]] = []
+    if owned is not None:
+        before = of_wanted(conform(owned, OWNED))
+        after = of_wanted(conform(final, ASSIGNMENT))
+        moves = _collect(_moves(before, after), [F.col("partition_count").desc(), "place"])
+    order: Order = ["kind", "member_id", "topic", "partition", "detail"]
+    first = _first(of_wanted(problems), order, MAX_PROBLEMS)
+    most_first: Order = [F.col("after").desc(), F.col("before").desc(), "member_id"]
+    return Details(
+        members=_by_group(_collect(members, most_first)),
+        moves=_by_group(moves),
+        move_counts={(row["cluster_id"], row["group_id"]): row["pair_count"] for row in moves},
+        problems=_by_group(_collect(first, order)),
+    )
+
+
+def _moves(before: DataFrame, after: DataFrame) -> DataFrame:
+    """Gather the partitions that go from one member to another, or from or to nobody."""
+    pair = [*GROUP_KEY, "change", "from_member", "to_member"]
+    changes = fill_cluster_id(diff(before, after)).where(F.col("change") != "kept")
+    of_topics = with_ranges(changes, [*pair, "topic"], limit=MAX_RANGES)
+    topic = F.struct("topic", "partition_count", "ranges")
+    pairs = of_topics.groupBy(*pair).agg(
+        F.sum("partition_count").alias("partition_count"),
+        F.count("*").alias("topic_count"),
+        F.slice(F.sort_array(F.collect_list(topic)), 1, MAX_TOPICS).alias("topics"),
+    )
+    counted = pairs.withColumn("pair_count", F.count("*").over(Window.partitionBy(*GROUP_KEY)))
+    order: Order = [F.col("partition_count").desc(), *pair[2:]]
+    return _first(counted, order, MAX_MOVES)
+
+
+def _first(frame: DataFrame, order: Order, count: int) -> DataFrame:
+    """Keep the first rows of each group: they get the column ``place``."""
+    in_order = Window.partitionBy(*GROUP_KEY).orderBy(*order)
+    return frame.withColumn("place", F.row_number().over(in_order)).where(F.col("place") <= count)
+
+
+def _collect(frame: DataFrame, order: Order) -> list[dict[str, Any]]:
+    return [row.asDict(recursive=True) for row in frame.orderBy(*GROUP_KEY, *order).collect()]
+
+
+def _by_group(rows: Sequence[dict[str, Any]]) -> dict[GroupName, list[dict[str, Any]]]:
+    found: dict[GroupName, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["cluster_id"], row["group_id"]), []).append(row)
+    return found
+
+
+def partitions_text(move: dict[str, Any]) -> str:
+    """Say which partitions move: ``orders[0-3,7]  payments[2]``."""
+    text = "  ".join(
+        topic_ranges({**topic, "ranges": [[r["first"], r["last"]] for r in topic["ranges"]]})
+        for topic in move["topics"]
+    )
+    hidden = move["topic_count"] - len(move["topics"])
+    return text + (f"  ... {hidden} more topics" if hidden else "")
+
+
+def as_json(name: GroupName, details: Details, member_count: int) -> dict[str, Any]:
+    """Give one group's details for the page, names made printable, members by their place."""
+    members = details.members.get(name, [])
+    moves = details.moves.get(name, [])
+    listed = sum(not row["has_left"] for row in members)
+    return {
+        "members": [
+            [printable(row["member_id"]), row["before"], row["after"], int(row["has_left"])]
+            for row in members
+        ],
+        "more_members": max(0, member_count - listed),
+        "moves": [
+            [
+                row["change"],
+                *(
+                    None if row[end] is None else printable(row[end])
+                    for end in ("from_member", "to_member")
+                ),
+                row["partition_count"],
+                partitions_text(row),
+            ]
+            for row in moves
+        ],
+        "more_moves": details.move_counts.get(name, 0) - len(moves),
+        "problems": [
+            [row["kind"], printable(" · ".join(_place(row))), printable(row["detail"] or "")]
+            for row in details.problems.get(name, [])
+        ],
+    }
+
+
+def _place(problem: dict[str, Any]) -> list[str]:
+    topic = problem["topic"] or ""
+    if problem["partition"] is not None:
+        topic += f"-{problem['partition']}"
+    return [text for text in (problem["member_id"], topic) if text]

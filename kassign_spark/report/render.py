@@ -1,0 +1,124 @@
+"""The page itself: one HTML document with its style, its script, its plots and its data inside."""
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from kassign_spark import __version__
+from kassign_spark.display import printable
+from kassign_spark.report.charts import charts, missing_extra
+from kassign_spark.report.collect import MAX_GROUPS, MAX_PROBLEMS, Found, display_name
+from kassign_spark.report.findings import Finding
+
+MARK = '<meta name="generator" content="kassign-spark">'
+"""Near the beginning of every page: by it a file is known to be ours."""
+
+_NUMBERS = (
+    *("member_count", "partition_count", "min_before", "max_before"),
+    *("min_assigned", "max_assigned", "mean_assigned", "is_balance_optimal", "idle_after"),
+    *("moved", "least_moves", "cross_rack_count", "planned_rounds", "planned_paused"),
+    *("planned_settles", "withheld_count", "eager_rounds", "eager_moved", "eager_paused"),
+    *("cooperative_rounds", "cooperative_moved", "cooperative_paused", "cooperative_settles"),
+    *("coordinator_partition", "coordinator", "problem_count", "violation_count"),
+)
+"""Columns of a group that the page's script knows by these names."""
+
+
+def render(
+    found: Found, listed: Sequence[Finding], *, plan: str, snapshot: str, details: int
+) -> str:
+    """Make the page.
+
+    Args:
+        found: what was collected.
+        listed: what to look at first.
+        plan: the plan's folder, as it was named.
+        snapshot: its snapshot's.
+        details: how many groups were to get details.
+
+    Raises:
+        KassignError: the extra `report` is not installed.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from markupsafe import Markup
+    except ImportError:
+        raise missing_extra() from None
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["number"] = _number
+    environment.filters["printable"] = printable
+    drawn = {name: Markup(svg) for name, svg in charts(found).items()}
+    return environment.from_string(_packaged("page.html.j2")).render(
+        mark=Markup(MARK),
+        style=Markup(_packaged("page.css")),
+        script=Markup(_packaged("page.js")),
+        data=Markup(_embedded(_data(found))),
+        charts=drawn,
+        findings=listed,
+        totals=found.totals,
+        brokers=found.brokers,
+        several_clusters=len({row["cluster_id"] for row in found.brokers}) > 1,
+        problem_counts=found.problem_counts,
+        problems_not_listed=sum(row["count"] for row in found.problem_counts) - len(found.problems),
+        groups_not_listed=found.totals["group_count"] - len(found.groups),
+        detail_count=len(found.details),
+        details_asked=details,
+        max_groups=MAX_GROUPS,
+        max_problems=MAX_PROBLEMS,
+        plan=printable(plan),
+        snapshot=printable(snapshot),
+        version=__version__,
+    )
+
+
+def _packaged(name: str) -> str:
+    return files("kassign_spark.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _embedded(data: dict[str, Any]) -> str:
+    """JSON that cannot end the element it stands in: names of groups are free text."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _data(found: Found) -> dict[str, Any]:
+    words = sorted({group["assignor"] or "" for group in found.groups})
+    return {
+        "columns": ["name", "assignor", "protocol", *_NUMBERS],
+        "assignors": [printable(word) for word in words],
+        "groups": [
+            [
+                display_name(group),
+                words.index(group["assignor"] or ""),
+                int(group["protocol"] == "cooperative"),
+                *(_short(group[name]) for name in _NUMBERS),
+            ]
+            for group in found.groups
+        ],
+        "details": found.details,
+        "problems": [
+            [
+                row["source"],
+                printable(row["kind"]),
+                display_name(row),
+                printable(row["member_id"] or ""),
+                printable(row["topic"] or ""),
+                row["partition"],
+                printable(row["detail"] or ""),
+            ]
+            for row in found.problems
+        ],
+    }
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    return round(value, 2) if isinstance(value, float) else value
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "\N{EN DASH}"
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"

@@ -1,0 +1,162 @@
+"""What a report is rendered from, made up: any number of groups, with names that would do harm."""
+
+import random
+from typing import Any
+
+from kassign_spark.report.collect import MAX_PROBLEMS, Found, fitting
+from kassign_spark.report.details import MAX_MEMBERS, MAX_MOVES
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(2)>",
+    "\"'><b onmouseover=alert(3)>",
+    "&lt;i&gt; & <!--",
+    "a\nb\u202e\u2028c",
+)
+
+
+def made_found(group_count: int, *, details: int = 200, seed: int = 8) -> Found:
+    """Numbers that a fleet could have; the first groups, the worst, have the hostile names."""
+    made = random.Random(seed)
+    groups = [_group(made, place, group_count) for place in range(group_count)]
+    texts = [_details(made, group) for group in groups[:details]]
+    problems = [
+        {
+            "source": "snapshot",
+            "kind": made.choice(["topic_without_metadata", "owner_not_in_group"]),
+            "cluster_id": "",
+            "group_id": group["group_id"],
+            "member_id": f"{group['group_id']}-0",
+            "topic": made.choice(HOSTILE),
+            "partition": made.choice([None, 3]),
+            "detail": f"about {group['group_id']}",
+        }
+        for group in groups
+        if group["problem_count"]
+    ]
+    counts: dict[str, int] = {}
+    for row in problems:
+        counts[row["kind"]] = counts.get(row["kind"], 0) + 1
+    brokers = [
+        {
+            "cluster_id": "",
+            "coordinator": broker,
+            "coordinator_partition_count": 10,
+            "group_count": group_count // 5,
+            "member_count": 100 * (5 - broker),
+            "partition_count": 1000,
+            "load_ratio": (5 - broker) / 2.4,
+            "is_hot": broker == 0,
+        }
+        for broker in range(5)
+    ]
+    return Found(
+        totals=_totals(groups),
+        groups=groups,
+        details=texts[: fitting(texts)],
+        spreads=[
+            {"label": label, "before": group_count // 3, "after": group_count // 4}
+            for label in ("0", "1", "2", "3 to 5")
+        ],
+        brokers=brokers,
+        hot_count=1,
+        problem_counts=[
+            {"source": "snapshot", "kind": kind, "count": counts[kind]} for kind in sorted(counts)
+        ],
+        problems=problems[:MAX_PROBLEMS],
+    )
+
+
+def _group(made: random.Random, place: int, count: int) -> dict[str, Any]:
+    members = made.choice([1, 3, 8, 20, 150])
+    partitions = members * made.randrange(1, 30)
+    spread = (count - place) * 40 // count
+    least = max(0, partitions // members - spread)
+    cooperative = made.random() < 0.3
+    moved = made.randrange(partitions)
+    name = f"team-{place % 97}.service-{place}.events-v2"
+    return {
+        "cluster_id": "",
+        "group_id": HOSTILE[place] if place < len(HOSTILE) else name,
+        "assignor": "cooperative-sticky" if cooperative else made.choice(["range", "roundrobin"]),
+        "member_count": members,
+        "partition_count": partitions,
+        "min_before": least,
+        "max_before": least + spread + 3,
+        "idle_before": 0,
+        "min_assigned": least,
+        "max_assigned": least + spread,
+        "mean_assigned": partitions / members,
+        "stddev_assigned": spread / 2,
+        "idle_after": int(least == 0),
+        "is_balance_optimal": spread < 20,
+        "moved": moved,
+        "least_moves": moved // 2,
+        "cross_rack_count": None,
+        "protocol": "cooperative" if cooperative else "eager",
+        "planned_rounds": 2 if cooperative else 1,
+        "planned_paused": moved if cooperative else partitions,
+        "planned_settles": True,
+        "withheld_count": moved if cooperative else 0,
+        "eager_rounds": 1,
+        "eager_moved": moved,
+        "eager_paused": partitions,
+        "cooperative_rounds": 2,
+        "cooperative_moved": moved // 2,
+        "cooperative_paused": moved // 2,
+        "cooperative_settles": True,
+        "coordinator_partition": place % 50,
+        "coordinator": place % 5,
+        "problem_count": int(place % 3 == 0),
+        "violation_count": 0,
+    }
+
+
+def _details(made: random.Random, group: dict[str, Any]) -> dict[str, Any]:
+    listed = min(group["member_count"], MAX_MEMBERS)
+    ids = [f"{group['group_id']}-{i}-{made.getrandbits(128):032x}" for i in range(listed)]
+    moves = min(MAX_MOVES, group["moved"])
+    return {
+        "members": [[name, made.randrange(40), made.randrange(40), 0] for name in ids],
+        "more_members": group["member_count"] - listed,
+        "moves": [
+            ["moved", made.choice(ids), made.choice(ids), 4, "orders[0-3]  payments.settled[1,7]"]
+            for _ in range(moves)
+        ],
+        "more_moves": 0,
+        "problems": [["owner_not_in_group", HOSTILE[0], HOSTILE[1]]] * group["problem_count"],
+    }
+
+
+def _totals(groups: list[dict[str, Any]]) -> dict[str, Any]:
+    def total(name: str) -> int:
+        return sum(group[name] or 0 for group in groups)
+
+    found: dict[str, Any] = {
+        name: total(name)
+        for name in (
+            *("member_count", "partition_count", "idle_before", "idle_after", "least_moves"),
+            *("moved", "withheld_count", "violation_count"),
+        )
+    }
+    for protocol in ("planned", "eager", "cooperative"):
+        found[f"{protocol}_moved"] = total(
+            "moved" if protocol == "planned" else f"{protocol}_moved"
+        )
+        found[f"{protocol}_paused"] = total(f"{protocol}_paused")
+        found[f"{protocol}_rounds"] = max(group[f"{protocol}_rounds"] for group in groups)
+        found[f"{protocol}_paused_groups"] = len(groups)
+    return {
+        **found,
+        "group_count": len(groups),
+        "idle_group_count": sum(group["idle_after"] > 0 for group in groups),
+        "uneven_count": sum(not group["is_balance_optimal"] for group in groups),
+        "cross_rack_count": None,
+        "cross_rack_group_count": 0,
+        "moving_group_count": sum(group["moved"] > 0 for group in groups),
+        "unsettled_count": 0,
+        "problem_group_count": sum(group["problem_count"] > 0 for group in groups),
+        "eager_group_count": sum(group["protocol"] == "eager" for group in groups),
+        "knows_owned": True,
+        "knows_leaders": True,
+    }
