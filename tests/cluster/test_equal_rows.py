@@ -10,12 +10,10 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from kassign_spark import cli
-from tests.cluster.standalone import ROOT, Standalone
+from tests.cluster.fleets import write_fleet
+from tests.cluster.standalone import Standalone
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
-
-_FLEET = ROOT / "examples" / "fleet"
-"""All four assignors, and groups of differing subscriptions under each."""
 
 
 def test_executors_have_no_package_of_their_own(cluster: Standalone) -> None:
@@ -50,7 +48,8 @@ def test_equal_rows(
         settings = tmp_path / "settings.toml"
         settings.write_text("max_edges_per_task = 0\nuse_graphframes = false\n")
         options.append(str(settings))
-    arguments = [name, str(_FLEET), *options, "--json"]
+    fleet = write_fleet(tmp_path / "fleet")
+    arguments = [name, str(fleet), *options, "--json"]
     submitted = cluster.submit(*arguments, "--output", tmp_path / "there")
     code = cli.main([*arguments, "--output", str(tmp_path / "here")])
     here = json.loads(capsys.readouterr().out)

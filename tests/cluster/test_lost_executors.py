@@ -11,19 +11,19 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from kassign_spark import cli
-from tests.cluster.standalone import ROOT, Standalone
+from tests.cluster.fleets import write_fleet
+from tests.cluster.standalone import Standalone
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
-
-_FLEET = ROOT / "examples" / "fleet"
 
 
 @pytest.fixture(scope="module")
 def in_rounds(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Arguments by which every group of differing subscriptions needs rounds."""
-    settings = tmp_path_factory.mktemp("settings") / "settings.toml"
+    folder = tmp_path_factory.mktemp("in_rounds")
+    settings = folder / "settings.toml"
     settings.write_text("max_edges_per_task = 0\nuse_graphframes = false\n")
-    return ["assign", str(_FLEET), "--assignor", "sticky", "--settings", str(settings)]
+    return ["assign", str(write_fleet(folder / "fleet")), "--settings", str(settings)]
 
 
 @pytest.fixture(scope="module")
