@@ -57,23 +57,27 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
             files.create(_child(spark, writing, MARK)).close()
         yield writing.toString()
         with _explained(path):
+            # From here on a run that ends in the middle leaves both folders: so the next one can
+            # tell that the old one belongs in its place.
+            files.cancelDeleteOnExit(writing)
             _replace(files, rename, writing, target, replaced if overwrite else None, path)
         done = True
     finally:
         if not done:
             # In a thread of its own, which has its own connection to Java: an interrupt leaves the
             # one of this thread in the middle of an answer.
-            tidying = threading.Thread(target=_delete, args=(files, writing, missing))
+            def tidy() -> None:
+                with suppress(Py4JError):
+                    if files.exists(replaced) and not files.exists(target):
+                        rename(replaced, target)
+                    files.delete(writing, True)
+                    files.cancelDeleteOnExit(writing)
+                    for parent in missing:  # if they are empty
+                        files.delete(parent, False)
+
+            tidying = threading.Thread(target=tidy)
             tidying.start()
             tidying.join()
-
-
-def _delete(files: Any, folder: Any, empty_parents: list[Any]) -> None:
-    with suppress(Py4JError):
-        files.delete(folder, True)
-        files.cancelDeleteOnExit(folder)
-        for parent in empty_parents:
-            files.delete(parent, False)
 
 
 def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
@@ -179,6 +183,7 @@ def _replace(
 
     Raises:
         OutputError: another run was faster.
+        Py4JJavaError: it cannot be put there; what was there is in ``replaced`` then.
     """
     if replaced is not None:
         try:
@@ -194,8 +199,6 @@ def _replace(
     except Py4JJavaError:
         lost = files.exists(target)
         if not lost:
-            if replaced is not None and files.exists(replaced):
-                rename(replaced, target)
             raise
     if replaced is not None:
         files.delete(replaced, True)
