@@ -20,7 +20,7 @@ _BIN = Path(pyspark.__file__).parent / "bin"
 _MASTER = [str(_BIN / "spark-class"), "org.apache.spark.deploy.master.Master"]
 _WORKER = [str(_BIN / "spark-class"), "org.apache.spark.deploy.worker.Worker"]
 _HOST = "127.0.0.1"
-_START_SECONDS = 120
+_START_SECONDS = 300
 _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -54,7 +54,7 @@ class Standalone:
     """The package as ``make zip`` makes it, for ``--py-files``."""
     workers: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
     _started: int = 0
-    _submitted: int = 0
+    drivers: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def add_worker(self) -> None:
         """Start a worker with one core; ``wait_for_workers`` waits until the master knows it."""
@@ -115,11 +115,11 @@ class Standalone:
                 chosen[key] = value
         chosen |= _SETTINGS | {"spark.checkpoint.dir": str(self.folder / "checkpoints")}
         chosen |= settings or {}
-        self._submitted += 1
-        conf = self.folder / f"submit-{self._submitted}.conf"
+        name = f"submit-{len(self.drivers) + 1}"
+        conf = self.folder / f"{name}.conf"
         conf.write_text("".join(f"{key} {value}\n" for key, value in chosen.items() if value))
-        with (self.folder / f"submit-{self._submitted}.log").open("w") as log:
-            return subprocess.Popen(
+        with (self.folder / f"{name}.log").open("w") as log:
+            driver = subprocess.Popen(
                 [
                     *(str(_BIN / "spark-submit"), "--master", self.url),
                     *("--properties-file", str(conf), "--py-files", str(self.package)),
@@ -131,6 +131,8 @@ class Standalone:
                 stderr=log,
                 text=True,
             )
+        self.drivers.append(driver)
+        return driver
 
 
 def end_driver(submitted: "subprocess.Popen[str]", number: signal.Signals) -> None:
@@ -170,6 +172,10 @@ def running_cluster(folder: Path, workers: int = 2) -> Iterator[Standalone]:
         yield cluster
     finally:
         left = cluster.executors()
+        for driver in cluster.drivers:
+            if driver.poll() is None:  # its test has failed
+                driver.kill()
+                driver.wait()
         for process in [*cluster.workers, master]:
             process.terminate()
         for process in [*cluster.workers, master]:
