@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+ZIP := build/kassign_spark.zip
 
-.PHONY: help run test lint format check bench clean java browser python
+.PHONY: help run test lint format check bench zip clean java browser python
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +29,9 @@ format: $(INSTALLED) ## Format and sort imports
 
 bench: java $(INSTALLED) ## Benchmarks beside Kafka's own assignors and Spark's floor (minutes)
 	@$(BIN)/python -m tests.benchmarks
+
+zip: ## The package as one file, for spark-submit --py-files
+	@$(PYTHON) -c 'import shutil, sys; shutil.make_archive(sys.argv[1], "zip", ".", "kassign_spark")' $(ZIP:.zip=)
 
 clean: ## Remove what make and the tests have built
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache

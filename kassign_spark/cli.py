@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from kassign_spark.errors import KassignError
 from kassign_spark.spark_errors import SparkError, spark_message
 
 _ERROR = 2
-_INTERRUPTED = 130
+_SIGNALLED = 128
 
 
 class _Parser(argparse.ArgumentParser):
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         0 done, 1 violations or problems were found, 2 an error of usage, input or output, 130
-        interrupted.
+        interrupted, 143 terminated (SIGTERM).
     """
     args = _parser().parse_args(argv)
     if not args.verbose:
@@ -44,11 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             logging.getLogger().addHandler(logging.NullHandler())
     try:
         outcome: Outcome = args.run(args)
-    except KeyboardInterrupt:
-        return _fail("interrupted; nothing was written", _INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        return _interrupted(interrupt)
     except Exception as error:
-        if _follows_interrupt(error):
-            return _fail("interrupted; nothing was written", _INTERRUPTED)
+        interrupt_before = _interrupt_before(error)
+        if interrupt_before is not None:
+            return _interrupted(interrupt_before)
         if args.verbose:
             traceback.print_exc()
         return _fail(_explained(error), _ERROR)
@@ -74,13 +76,18 @@ def _parser() -> _Parser:
     return parser
 
 
-def _follows_interrupt(error: BaseException | None) -> bool:
-    """Whether an interrupt came first: tidying up after it, the connection to Java is broken."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return True
+def _interrupt_before(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Find the interrupt that came first: tidying up after it, the connection to Java is broken."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
-    return False
+    return error
+
+
+def _interrupted(interrupt: KeyboardInterrupt) -> int:
+    """Say so; the exit code is that of a shell for the signal."""
+    number = interrupt.args[0] if interrupt.args else signal.SIGINT
+    what = "terminated" if number == signal.SIGTERM else "interrupted"
+    return _fail(f"{what}; nothing was written", _SIGNALLED + number)
 
 
 def _explained(error: Exception) -> str:

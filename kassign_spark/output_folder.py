@@ -4,15 +4,15 @@ Everything is written beside its place under a hidden name, which is then rename
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
-from uuid import uuid4
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
+from kassign_spark.leftovers import REPLACED, WRITING, clear_leftovers, hidden_stem
 from kassign_spark.spark_errors import spark_message
 
 TABLE_NAMES = frozenset({"members", "topics", "owned", "assignment", "balance", "violations"})
@@ -37,34 +37,47 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
             written, or another run took it in the meantime.
     """
     target, files = _locate(spark, path)
+    rename = _renaming(spark, files)
     with _explained(path):
+        clear_leftovers(files, target, rename)
         _check_target(files, target, path, overwrite)
         missing = _missing_parents(files, target)
-        writing = _sibling(spark, target, "writing")
+        stem = hidden_stem(target.getName())
+        writing, replaced = (
+            _child(spark, target.getParent(), f"{stem}.{purpose}")
+            for purpose in (WRITING, REPLACED)
+        )
     done = False
     try:
         with _explained(path):
             if not files.mkdirs(writing):
                 raise OutputError(f"output {path}: {target.getParent()} cannot be written")
+            # For an end that Java sees and Python does not, as SIGTERM to spark-submit.
+            files.deleteOnExit(writing)
             files.create(_child(spark, writing, MARK)).close()
         yield writing.toString()
         with _explained(path):
-            _replace(spark, files, writing, target, path, overwrite)
+            # From here on a run that ends in the middle leaves both folders: so the next one can
+            # tell that the old one belongs in its place.
+            files.cancelDeleteOnExit(writing)
+            _replace(files, rename, writing, target, replaced if overwrite else None, path)
         done = True
     finally:
         if not done:
             # In a thread of its own, which has its own connection to Java: an interrupt leaves the
             # one of this thread in the middle of an answer.
-            tidying = threading.Thread(target=_delete, args=(files, writing, missing))
+            def tidy() -> None:
+                with suppress(Py4JError):
+                    if files.exists(replaced) and not files.exists(target):
+                        rename(replaced, target)
+                    files.delete(writing, True)
+                    files.cancelDeleteOnExit(writing)
+                    for parent in missing:  # if they are empty
+                        files.delete(parent, False)
+
+            tidying = threading.Thread(target=tidy)
             tidying.start()
             tidying.join()
-
-
-def _delete(files: Any, folder: Any, empty_parents: list[Any]) -> None:
-    with suppress(Py4JError):
-        files.delete(folder, True)
-        for parent in empty_parents:
-            files.delete(parent, False)
 
 
 def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
@@ -102,10 +115,6 @@ def _hadoop(spark: SparkSession) -> Any:
 
 def _child(spark: SparkSession, folder: Any, name: str) -> Any:
     return _hadoop(spark).Path(folder, name)
-
-
-def _sibling(spark: SparkSession, target: Any, purpose: str) -> Any:
-    return _child(spark, target.getParent(), f".{target.getName()}.{uuid4().hex}.{purpose}")
 
 
 def _missing_parents(files: Any, target: Any) -> list[Any]:
@@ -150,26 +159,50 @@ def _foreign_names(files: Any, target: Any) -> list[str]:
     return foreign
 
 
-def _replace(
-    spark: SparkSession, files: Any, writing: Any, target: Any, path: str, overwrite: bool
-) -> None:
+def _renaming(spark: SparkSession, files: Any) -> Callable[[Any, Any], None]:
     """Rename; unlike FileSystem.rename, FileContext's refuses a target that exists."""
-    context = _hadoop(spark).FileContext.getFileContext(files.getUri(), files.getConf())
     gateway: Any = spark.sparkContext._gateway
     no_options = gateway.new_array(_hadoop(spark).Options.Rename, 0)
-    replaced = None
-    if overwrite and files.exists(target):
-        replaced = _sibling(spark, target, "replaced")
-        context.rename(target, replaced, no_options)
+
+    def rename(source: Any, target: Any) -> None:
+        context = _hadoop(spark).FileContext.getFileContext(files.getUri(), files.getConf())
+        context.rename(source, target, no_options)
+
+    return rename
+
+
+def _replace(
+    files: Any,
+    rename: Callable[[Any, Any], None],
+    writing: Any,
+    target: Any,
+    replaced: Any | None,
+    path: str,
+) -> None:
+    """Put a folder in its place; what is there goes to ``replaced`` for a moment, if that is given.
+
+    Raises:
+        OutputError: another run was faster.
+        Py4JJavaError: it cannot be put there; what was there is in ``replaced`` then.
+    """
+    if replaced is not None:
+        try:
+            rename(target, replaced)
+        except Py4JJavaError:  # nothing there, or another run has just moved it
+            if files.exists(target):
+                raise
     try:
-        context.rename(writing, target, no_options)
+        rename(writing, target)
+        # A local file system looks and renames in two steps: where another run's folder comes in
+        # between, this one goes into it.
+        lost = bool(files.delete(target.suffix(f"/{writing.getName()}"), True))
     except Py4JJavaError:
-        if not files.exists(target):
-            if replaced is not None:
-                context.rename(replaced, target, no_options)
+        lost = files.exists(target)
+        if not lost:
             raise
-        raise OutputError(
-            f"output {path}: another run has written it meanwhile; this run's result is dropped"
-        ) from None
     if replaced is not None:
         files.delete(replaced, True)
+    if lost:
+        raise OutputError(
+            f"output {path}: another run has written it meanwhile; this run's result is dropped"
+        )

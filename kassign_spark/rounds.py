@@ -35,7 +35,8 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
     """Compute ``frame`` once and hold it, with a plan of one line and its real size.
 
     The data goes into the cache, so that the checkpoint takes over the cache's true size, and
-    the cache is freed; the checkpoint itself goes when the last reference to the frame does.
+    the cache is freed; the checkpoint itself goes when the last reference to the frame does (one
+    in a checkpoint folder, with ``spark.cleaner.referenceTracking.cleanCheckpoints``).
 
     Args:
         frame: any frame.
@@ -47,7 +48,7 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
     kept = frame.persist()
     try:
         kept.count()
-        settled = kept.localCheckpoint()
+        settled = _checkpoint(kept)
     finally:
         kept.unpersist()
     return Settled(settled, dict(observed.get) if measures else {})
@@ -63,10 +64,20 @@ def hold(frame: DataFrame, measures: Mapping[str, Column]) -> Settled:
         measures: aggregates over it, by name; they ride on the same job.
     """
     observed = Observation()
-    measured = frame.observe(
-        observed, *(column.alias(name) for name, column in measures.items())
-    ).localCheckpoint()
+    measured = _checkpoint(
+        frame.observe(observed, *(column.alias(name) for name, column in measures.items()))
+    )
     return Settled(measured, dict(observed.get))
+
+
+def _checkpoint(frame: DataFrame) -> DataFrame:
+    """Cut the lineage, in the session's checkpoint folder if it has one, else on the executors.
+
+    A local checkpoint is lost with its executor, and what was cut cannot be computed again.
+    """
+    if frame.sparkSession.sparkContext.getCheckpointDir() is None:
+        return frame.localCheckpoint()
+    return frame.checkpoint()
 
 
 class Budget:

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,12 @@ def open_session(*, verbose: bool = False) -> Iterator[SparkSession]:
     if not submitted:
         # Python workers are of this environment, not of the first python3 on the path.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        _start_java(_local_conf(verbose), verbose)
+        # From a zip the file comes out for as long as Java needs to read it.
+        with as_file(files("kassign_spark").joinpath("log4j2.properties")) as log4j2:
+            _start_java(_local_conf(None if verbose else log4j2), verbose)
     session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
     _cancel_jobs_on_interrupt(session.sparkContext)
+    _delete_checkpoints_at_exit(session.sparkContext)
     try:
         yield session
     finally:
@@ -69,7 +72,10 @@ def open_session(*, verbose: bool = False) -> Iterator[SparkSession]:
 
 
 def _cancel_jobs_on_interrupt(context: SparkContext) -> None:
-    """Take the place of PySpark's handler, which calls Java on a connection that is in use."""
+    """Take the place of PySpark's handler, which calls Java on a connection that is in use.
+
+    SIGTERM, which Python has no handler for, is an interrupt too: what was begun is tidied up.
+    """
     if threading.current_thread() is not threading.main_thread():
         return
 
@@ -79,17 +85,26 @@ def _cancel_jobs_on_interrupt(context: SparkContext) -> None:
 
     def interrupt(signal_number: int, frame: object) -> None:
         threading.Thread(target=cancel, daemon=True).start()
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(signal_number)
 
     signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
 
 
-def _local_conf(verbose: bool) -> SparkConf:
+def _delete_checkpoints_at_exit(context: SparkContext) -> None:
+    """Spark keeps them for ever: a folder of its own in ``spark.checkpoint.dir`` for each run."""
+    folder = context.getCheckpointDir()
+    if folder is not None:
+        jvm: Any = context._jvm
+        path = jvm.org.apache.hadoop.fs.Path(folder)
+        path.getFileSystem(context._jsc.hadoopConfiguration()).deleteOnExit(path)
+
+
+def _local_conf(log4j2: Path | None) -> SparkConf:
     conf = SparkConf(loadDefaults=False).setAppName("kassign-spark")
     conf.setAll(list(LOCAL_DEFAULTS.items()))
     conf.set("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
-    if not verbose:
-        log4j2 = Path(str(files("kassign_spark").joinpath("log4j2.properties")))
+    if log4j2 is not None:
         conf.set("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j2.as_uri()}")
     return conf
 

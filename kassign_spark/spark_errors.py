@@ -10,6 +10,11 @@ SparkError = (PySparkException, Py4JError)
 """Whatever PySpark raises when Spark, or its Java process, does not do what it was asked to."""
 
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w+$")
+_LOST_CHECKPOINT = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+_SURVIVE = (
+    "an executor was lost, and with it a local checkpoint; run again, with spark.checkpoint.dir "
+    "set to a folder that all executors see, which survives that"
+)
 _GONE = "Spark's Java process has ended; --verbose shows its log"
 
 
@@ -28,7 +33,10 @@ def spark_message(error: PySparkException | Py4JError) -> str:
 def _java_message(thrown: Any) -> str:
     says = []
     while thrown is not None:
-        says.append(_first_line(thrown.getMessage() or thrown.getClass().getSimpleName()))
+        text = thrown.getMessage() or thrown.getClass().getSimpleName()
+        if _LOST_CHECKPOINT in text:
+            return _SURVIVE
+        says.append(_first_line(text))
         thrown = thrown.getCause()
     what, cause = says[0], says[-1]
     return what if cause in what else f"{what} ({cause})"

@@ -27,6 +27,9 @@ __all__ = [
 FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
 """File name endings and the format that they stand for."""
 
+_UNFINISHED = "_temporary"
+"""Where Spark keeps the parts of a folder that it has not finished."""
+
 
 class Snapshot(NamedTuple):
     """What a cluster said, or what somebody wrote by hand: the unit that commands pass around."""
@@ -167,6 +170,8 @@ def _format_inside(spark: SparkSession, location: str, where: str) -> str:
     path = jvm.org.apache.hadoop.fs.Path(location)
     files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
     names = [status.getPath().getName() for status in files.listStatus(path)]
+    if _UNFINISHED in names:
+        raise InputError(f"{where}: is being written, or the writing of it was cut short")
     shown = sorted(name for name in names if not name.startswith(("_", ".")))
     formats = {FORMATS[part] for name in shown for part in name.split(".")[1:] if part in FORMATS}
     if len(formats) != 1:

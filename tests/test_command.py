@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -128,7 +129,10 @@ def test_a_reader_that_stops_early() -> None:
     assert writer.returncode == 0
 
 
-def test_interrupted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "said_of_it"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+)
+def test_interrupted(tmp_path: Path, number: signal.Signals, said_of_it: str) -> None:
     fleet = write_small_fleet(tmp_path / "fleet")
     out = tmp_path / "plan"
     with subprocess.Popen(
@@ -142,12 +146,12 @@ def test_interrupted(tmp_path: Path) -> None:
         while not list(tmp_path.glob(".plan.*.writing")):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        running.send_signal(2)
+        running.send_signal(number)
         printed, said = running.communicate(timeout=120)
     assert printed == ""
-    assert said.splitlines()[-1] == f"{_HEAD}interrupted; nothing was written"
+    assert said.splitlines()[-1] == f"{_HEAD}{said_of_it}; nothing was written"
     assert "Traceback" not in said
-    assert running.returncode == 130
+    assert running.returncode == 128 + number
     assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
 
 

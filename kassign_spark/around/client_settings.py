@@ -9,6 +9,7 @@ from kassign_spark.around.setting_rules import (
     INSTANCE_ID,
     NUMBERS,
     REFUSED,
+    SETTINGS,
     Rule,
     all_rules,
     given,
@@ -52,7 +53,8 @@ def check_settings(clients: DataFrame) -> DataFrame:
         set), severity string: `refused` by the client's constructor or by the broker, or `advice`,
         detail string. Empty: nothing to say. A client of no known version gets one row with the
         setting `client_version` and no other check; one setting given with different values gets
-        one row, and its least value (by text) is checked.
+        one row, and its least value (by text) is checked. Values of settings without a rule, which
+        may be secret, are never in it.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -134,7 +136,8 @@ def _ambiguous(rows: DataFrame) -> DataFrame:
     return several.where(F.size("values") > 1).select(
         "client",
         "setting",
-        F.array_join("values", ", ").alias("value"),
+        # A setting without a rule may be a password.
+        F.when(F.col("setting").isin(list(SETTINGS)), F.array_join("values", ", ")).alias("value"),
         F.lit(REFUSED).alias("severity"),
         F.lit("given with different values; give one").alias("detail"),
     )

@@ -152,10 +152,15 @@ def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> R
     return [row.asDict(recursive=True) for row in frame.orderBy(*known).limit(count).collect()]
 
 
+def one_stream() -> bool:
+    """Whether output and errors come out as one: ``spark-submit`` does that."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 @contextmanager
 def announced(what: str) -> Iterator[None]:
     """Say on the error stream what is being done, when it takes long."""
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit makes one stream of both
+    if one_stream():
         yield
         return
     timer = threading.Timer(_LONG_SECONDS, lambda: print(f"{what} ...", file=sys.stderr))

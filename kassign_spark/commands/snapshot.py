@@ -4,7 +4,14 @@ import argparse
 import sys
 from typing import Any
 
-from kassign_spark.commands.common import Facts, Outcome, add_output, add_show, new_parser
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    add_output,
+    add_show,
+    new_parser,
+    one_stream,
+)
 from kassign_spark.display import one_line, plural, printable, table
 from kassign_spark.inputs.client_properties import read_properties
 from kassign_spark.inputs.live import ClusterTables, read_cluster, to_snapshot
@@ -59,7 +66,10 @@ def run(args: argparse.Namespace) -> Outcome:
         new_folder(spark, args.output, overwrite=args.overwrite) as folder,
     ):
         tables = read_cluster(
-            args.bootstrap_server, properties, cluster_id=args.cluster_id, progress=_progress
+            args.bootstrap_server,
+            properties,
+            cluster_id=args.cluster_id,
+            progress=_no_progress if args.json and one_stream() else _progress,
         )
         for name, frame in to_snapshot(tables, spark)._asdict().items():
             write_table(frame, folder, name, args.format)
@@ -69,6 +79,10 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _progress(text: str) -> None:
     print(one_line(text), file=sys.stderr)
+
+
+def _no_progress(_: str) -> None:
+    """Leave the stream to the document."""
 
 
 def _facts(tables: ClusterTables, args: argparse.Namespace) -> Facts:
