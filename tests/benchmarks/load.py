@@ -147,10 +147,14 @@ def _stages(spark: SparkSession) -> dict[tuple[int, int], tuple[int, int]]:
     none = jvm.java.util.ArrayList()
     quantiles = context._gateway.new_array(jvm.double, 0)  # type: ignore[union-attr]
     listed = context._jsc.sc().statusStore().stageList(none, False, False, quantiles, none)
-    stages = [listed.apply(i) for i in range(listed.size())]
-    return {
-        (s.stageId(), s.attemptId()): (s.memoryBytesSpilled(), s.diskBytesSpilled()) for s in stages
-    }
+    spilled, stages = {}, listed.iterator()
+    while stages.hasNext():
+        stage = stages.next()
+        spilled[stage.stageId(), stage.attemptId()] = (
+            stage.memoryBytesSpilled(),
+            stage.diskBytesSpilled(),
+        )
+    return spilled
 
 
 def _reset_peaks(spark: SparkSession) -> None:
