@@ -38,7 +38,7 @@ def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> Da
             F.count("*").alias("member_count"),
             F.min(subscription).alias("topics"),
             (F.min(subscription) == F.max(subscription)).alias("subscribe_alike"),
-            F.bool_or(F.col("member_seq").isNull()).alias("lacks_order"),
+            (F.count_distinct("member_seq") < F.count("*")).alias("lacks_order"),
         )
         .where("subscribe_alike AND lacks_order AND member_count > 1")
     )
@@ -74,7 +74,7 @@ def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> Da
         holding.groupBy(*GROUP_KEY, "wanted", bucket.alias("bucket"))
         .agg(
             F.array_sort(F.collect_list("member_id")).alias("ids"),
-            F.bool_or(F.col("member_seq").isNull()).alias("lacks_order"),
+            (F.count_distinct("member_seq") < F.count("*")).alias("lacks_order"),
         )
         .withColumn("before", F.coalesce(F.sum(F.size("ids")).over(before), F.lit(0)))
         .where("lacks_order AND before < wanted AND wanted < before + size(ids)")

@@ -19,6 +19,7 @@ _CASES: _Cases = {
     "cooperative": (_JOINS[0], {"assignor": "cooperative-sticky"}, True),
     "order is given": (_JOINS[0], {"member_seq": "place"}, False),
     "order is given in part": (_JOINS[0], {"member_seq": "first"}, True),
+    "order is ambiguous": (_JOINS[0], {"member_seq": "same"}, True),
     "other buckets": ("C0: tp0 tp1; C1: tp2 tp3; c:", {}, False),
     "nobody owns too much": ("Aa: tp0 tp1; BB: tp2; c: tp3", {}, False),
     "nobody owns anything": ("Aa:; BB:; c:", {}, False),
@@ -38,7 +39,9 @@ def _rows(cases: _Cases) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     for group, (text, given, _) in cases.items():
         ids = [part.split(":")[0].strip() for part in text.split(";")]
         for place, member in enumerate(ids):
-            seq = {"place": place, "first": place or None}.get(given.get("member_seq", ""))
+            seq = {"place": place, "first": place or None, "same": 7}.get(
+                given.get("member_seq", "")
+            )
             row = {"topics": ["t"], "assignor": "sticky", "generation": 4, **given}
             members.append({**row, "group_id": group, "member_id": member, "member_seq": seq})
         owned += held(text, group)
