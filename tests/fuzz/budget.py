@@ -8,18 +8,23 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 _TIMES = int(os.environ.get("KASSIGN_FUZZ", "0"))
 
 
-def examples(count: int) -> Callable[[Any], Any]:
-    """Settings of a test that tries ``count`` examples by default."""
+def examples(count: int, *, spark: bool = False) -> Callable[[Any], Any]:
+    """Settings of a test that tries ``count`` examples by default.
+
+    With Spark an example takes seconds: a failing one is told as it is, not made smaller.
+    """
+    phases = [Phase.explicit, Phase.generate] + ([] if spark else [Phase.shrink])
     return settings(
         max_examples=count * max(1, _TIMES),
         deadline=None,
         derandomize=not _TIMES,
         database=None,
         print_blob=True,
+        phases=phases,
         suppress_health_check=list(HealthCheck),
     )

@@ -17,5 +17,6 @@ def result_or_refusal(call: Callable[[], T]) -> T | None:
         assert text.strip(), "a refusal without words"
         assert len(text.splitlines()) == 1, text
         text.encode("utf-8")
-        assert "Exception" not in text, text
+        assert "Traceback" not in text, text
+        assert "at org.apache" not in text, text
         return None
