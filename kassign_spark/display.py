@@ -1,10 +1,13 @@
 """Text for people, made of a few rows that are already on the driver."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _MAX_RANGES = 12
 """Ranges of a topic that a line shows; sticky leftovers can be many."""
+_MAX_SHOWN = 200
+"""Characters of a value that a message shows."""
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -39,6 +42,27 @@ def printable(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
     )
+
+
+def shown(value: object) -> str:
+    """Give a value that was read from a file as JSON, cut where it is long.
+
+    It is written only as far as it is shown: a few lines of YAML can stand for gigabytes.
+    """
+    text = ""
+    try:
+        for part in json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value):
+            text += part
+            if len(text) > _MAX_SHOWN:
+                break
+    except (TypeError, ValueError, RecursionError):  # a key that JSON does not have, or a number
+        text += "..."
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} ..."
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8: JSON and YAML can escape half a surrogate pair."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def one_line(text: str) -> str:

@@ -1,8 +1,16 @@
 """Every error that kassign_spark raises on purpose, under one base class."""
 
+from kassign_spark.display import printable
+
 
 class KassignError(Exception):
-    """Base of all errors of this package; its text is one clear message for a person."""
+    """Base of all errors of this package; its text is one clear message for a person.
+
+    It is one line, whatever names and values are in it: what is not printable is escaped.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class SchemaError(KassignError):

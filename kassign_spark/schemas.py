@@ -119,7 +119,7 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
     Raises:
         SchemaError: one message with every missing column and every column of a wrong type.
     """
-    problems = list(_discrepancies(frame.schema, table))
+    problems = list(_discrepancies(frame, table))
     if problems:
         raise SchemaError(f"table {table.name}: " + "; ".join(problems))
     given = {field.name: field.dataType for field in frame.schema}
@@ -181,8 +181,14 @@ def check_same_clusters(frames: Sequence[tuple[Table, DataFrame | None]]) -> boo
     return bool(having)
 
 
-def _discrepancies(schema: StructType, table: Table) -> Iterable[str]:
+def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
     given: dict[str, DataType] = {}
+    schema = frame.schema
+    if frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
+        for field in table.columns:
+            alike = [n for n in dict.fromkeys(schema.names) if n.lower() == field.name]
+            if len(alike) > 1:
+                yield f"columns {', '.join(alike)} are one to Spark (spark.sql.caseSensitive)"
     for field in schema:
         if field.name in given:
             yield f"column {field.name} is there twice"

@@ -50,6 +50,8 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise SettingsError(f"setting {name}: {value!r} is not a whole number >= {least}")
+            if value > _MOST:
+                raise SettingsError(f"setting {name}: at most {_MOST}")
         if not isinstance(self.racks_before_moves, bool):
             raise SettingsError(
                 f"setting racks_before_moves: {self.racks_before_moves!r} is neither true nor false"
@@ -60,6 +62,7 @@ class Settings:
             )
 
 
+_MOST = 2**31 - 1
 _LEAST = {
     "topics_per_task": 1,
     "batches": 1,
@@ -80,8 +83,10 @@ def load_settings(path: str | Path) -> Settings:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"settings file {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # of tomllib, of the encoding, or of a number without end
         raise SettingsError(f"settings file {path}: not valid TOML: {error}") from None
+    except RecursionError:
+        raise SettingsError(f"settings file {path}: not valid TOML: nested too deeply") from None
     known = [field.name for field in fields(Settings)]
     unknown = sorted(set(given) - set(known))
     if unknown:

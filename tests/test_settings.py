@@ -34,6 +34,24 @@ def test_values_out_of_range(value: object) -> None:
         Settings(topics_per_task=value)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("max_rounds = " + "9" * 5_000, "not valid TOML: "),
+        ("max_rounds = 9999999999", "setting max_rounds: at most 2147483647"),
+        ("max_rounds = 0x" + "f" * 5_000, "setting max_rounds: at most 2147483647"),
+        ("a = " + "[" * 5_000, "not valid TOML: nested too deeply"),
+        ('"a\\nb" = 1', "unknown setting a\\nb; known: "),
+    ],
+)
+def test_what_is_no_settings_file(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "s.toml").write_text(text)
+    with pytest.raises(SettingsError) as error:
+        load_settings(tmp_path / "s.toml")
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("name", ["racks_before_moves", "use_graphframes"])
 def test_neither_true_nor_false(name: str) -> None:
     with pytest.raises(SettingsError, match=f"^setting {name}: 'yes' is neither true nor false"):

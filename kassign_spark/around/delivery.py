@@ -19,7 +19,7 @@ def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFram
 
     The group's leader computes the whole; the coordinator sends each member its part alone, as
     here. Topics are in name order (UTF-8), partitions ascending; a partition given twice to one
-    member is there once.
+    member is there once, a number beyond 32 bits not at all.
 
     Args:
         assignment: ``schemas.ASSIGNMENT``.
@@ -41,7 +41,7 @@ def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFram
     by_topic = (
         conform(assignment, ASSIGNMENT)
         .groupBy(*member, "topic")
-        .agg(F.array_sort(F.collect_set(F.col("partition").cast("int"))).alias("numbers"))
+        .agg(F.array_sort(F.collect_set(F.col("partition").try_cast("int"))).alias("numbers"))
     )
     delivered = by_topic.groupBy(*member).agg(
         F.array_sort(F.collect_list(F.struct("topic", "numbers"))).alias("topics")

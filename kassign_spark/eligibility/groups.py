@@ -116,7 +116,7 @@ def fold_topics(topics: DataFrame, *, bad_row: Column) -> DataFrame:
         count = F.max("num_partitions")
         inconsistent = F.min("num_partitions") != count
     else:
-        count = F.max("partition") + 1
+        count = F.try_add(F.max("partition"), F.lit(1))
         inconsistent = F.count_distinct("partition") != count
     return topics.groupBy("cluster_id", "topic").agg(
         count.alias("num_partitions"),

@@ -44,7 +44,7 @@ def read_properties(path: str | Path) -> dict[str, str]:
     """Read a file as ``java.util.Properties`` does: ISO-8859-1, comments, continuations, escapes.
 
     Raises:
-        SettingsError: the file cannot be read, or has a broken ``\\u`` escape.
+        SettingsError: the file cannot be read, or has a broken ``\\u`` escape, or half a character.
     """
     try:
         text = Path(path).read_text(encoding="iso-8859-1")
@@ -54,7 +54,7 @@ def read_properties(path: str | Path) -> dict[str, str]:
         ) from None
     properties: dict[str, str] = {}
     for line in _logical_lines(text):
-        match = re.match(r"((?:[^\\=:\s]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
+        match = re.match(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
         assert match is not None, "both parts may be empty"
         key = _unescape(match[1], "a key")
         properties[key] = _Secret(_unescape(match[2], key))
@@ -133,7 +133,12 @@ def _unescape(text: str, key: str) -> str:
             raise SettingsError(f"client properties: {key} has a \\u without four hex digits")
         return chr(int(escaped[1:], 16))
 
-    return re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", plain, text, flags=re.DOTALL)
+    units = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", plain, text, flags=re.DOTALL)
+    try:
+        # Java's text is UTF-16: two escapes can stand for one character.
+        return units.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise SettingsError(f"client properties: {key} has half a surrogate pair") from None
 
 
 def _sasl_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
@@ -209,7 +214,7 @@ def _empty_context(*, check_hostname: bool) -> ssl.SSLContext:
 def _problem(load: Callable[[], None], key: str) -> list[str]:
     try:
         load()
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+    except (OSError, ValueError, TypeError) as error:  # ssl.SSLError is an OSError
         reason = "the file cannot be read" if _is_missing(error) else "no PEM that can be used"
         return [f"{key}: {reason}"]
     return []

@@ -1,6 +1,6 @@
 """Groups whose members' order in Java's hash map is not reproduced here: told, never guessed."""
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.expressions import (
@@ -18,6 +18,11 @@ _FEWEST_MEMBERS = 9
 """With fewer, no bucket can hold more than a bucket may: nothing is hashed."""
 
 
+def ordered_by_hash() -> Column:
+    """Whether a member's assignor visits the members by hash; one that is not named may."""
+    return F.coalesce(F.col("assignor").isin(*_ORDERED_BY_HASH), F.lit(True))
+
+
 def lost_orders(members: DataFrame) -> DataFrame:
     """Find the groups of the sticky assignors in whose map of members a bucket is crowded.
 
@@ -31,11 +36,10 @@ def lost_orders(members: DataFrame) -> DataFrame:
     Returns:
         The columns of a problem, `hash_order_not_reproduced`; one row a group.
     """
-    by_hash = F.coalesce(F.col("assignor").isin(*_ORDERED_BY_HASH), F.lit(True))
     group = Window.partitionBy(*GROUP_KEY)
     put = group.orderBy("member_seq", java_string_order(F.col("member_id")))
     large = (
-        members.where(by_hash & F.col("member_id").isNotNull())
+        members.where(ordered_by_hash() & F.col("member_id").isNotNull())
         .select(*GROUP_KEY, "member_id", "member_seq")
         .withColumn("member_count", F.count("*").over(group))
         .where(F.col("member_count") >= _FEWEST_MEMBERS)

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 
 from kassign_spark.inputs.checks import Inputs, as_problems, conform_inputs, refusals, resolved
 from kassign_spark.inputs.hash_order import lost_orders
-from kassign_spark.inputs.rules import quoted
+from kassign_spark.inputs.member_order import unknown_orders
+from kassign_spark.inputs.rules import INT_MAX, quoted
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id, restore_cluster_id
 
 
@@ -37,7 +38,8 @@ def validate(
         `duplicate_group_instance_id` (a broker fences the
         older member), `owned_partition_missing` (dropped), `owner_not_in_group` (the member left),
         `claimed_twice` (the highest generation wins, equal ones dispute),
-        `hash_order_not_reproduced` (which sticky members keep one partition more may differ).
+        `hash_order_not_reproduced` (which sticky members keep one partition more may differ),
+        `member_order_unknown` (likewise, as ``member_seq`` is not given).
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -140,9 +142,11 @@ def _duplicate_instances(members: DataFrame) -> DataFrame:
 def _of_owned(inputs: Inputs, sizes: DataFrame) -> list[DataFrame]:
     if inputs.owned is None:
         return []
-    count = F.max("num_partitions") if "num_partitions" in sizes.columns else F.max("partition") + 1
+    next_partition = F.try_add(F.max("partition"), F.lit(1))
+    count = F.max("num_partitions") if "num_partitions" in sizes.columns else next_partition
     counts = sizes.groupBy("cluster_id", "topic").agg(count.alias("count"))
     owned = inputs.owned
+    usable = counts.where(F.col("count").between(0, INT_MAX))
     gone = owned.join(counts, on=["cluster_id", "topic"], how="left").where(
         F.col("count").isNull() | (F.col("partition") >= F.col("count"))
     )
@@ -198,6 +202,7 @@ def _of_owned(inputs: Inputs, sizes: DataFrame) -> list[DataFrame]:
                 F.lit(" partitions but is no member of the group: it counts as having left"),
             ),
         ),
+        unknown_orders(inputs.members, usable, owned),
         as_problems(
             claims, "claimed_twice", F.concat(F.lit("claimed by "), F.array_join(each, ", "))
         ),

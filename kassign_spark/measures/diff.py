@@ -23,11 +23,11 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
         after: ``schemas.ASSIGNMENT``.
 
     Returns:
-        cluster_id string (where the inputs have it), group_id string, topic string, partition int,
-        from_member string (null: nobody), to_member string (null: nobody), change string:
-        `kept` the same member, `moved` another one, `new` nobody had it, `dropped` nobody has it.
-        A partition that several members claim in ``before`` has one row: `kept` where the new
-        owner is among them, with the least of their ids as ``from_member`` otherwise.
+        cluster_id string (where the inputs have it), group_id string, topic string, partition int
+        (null: beyond 32 bits), from_member string (null: nobody), to_member string (null: nobody),
+        change string: `kept` the same member, `moved` another one, `new` nobody had it, `dropped`
+        nobody has it. A partition that several members claim in ``before`` has one row: `kept`
+        where the new owner is among them, with the least of their ids as ``from_member`` otherwise.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -49,7 +49,7 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
     compared = owners.join(assigned, on=_PARTITION_KEY, how="full").select(
         *GROUP_KEY,
         "topic",
-        F.col("partition").cast("int").alias("partition"),
+        F.col("partition").try_cast("int").alias("partition"),
         F.when(is_kept, F.col("to_member")).otherwise(F.col("owners")[0]).alias("from_member"),
         "to_member",
         change.alias("change"),

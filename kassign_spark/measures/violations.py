@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.inputs.checks import conform_inputs, resolved
+from kassign_spark.inputs.rules import INT_MAX
 from kassign_spark.schemas import (
     ASSIGNMENT,
     GROUP_KEY,
@@ -40,8 +41,8 @@ def violations(
     Returns:
         cluster_id string (where the inputs have it), group_id string, rule string,
         member_id string, topic string, partition int, detail string; empty where all is well.
-        Rules: `unknown_member`, `not_subscribed`, `unknown_partition`, `assigned_twice`,
-        `unassigned`.
+        Rules: `unknown_member`, `not_subscribed`, `unknown_partition` (a number beyond 32 bits
+        is null), `assigned_twice`, `unassigned`.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -71,10 +72,14 @@ def violations(
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
+    """Partitions of each topic; a number that is none, such as a negative one, is left out."""
     count = (
-        F.max("num_partitions") if "num_partitions" in topics.columns else F.max("partition") + 1
+        F.max("num_partitions")
+        if "num_partitions" in topics.columns
+        else F.try_add(F.max("partition"), F.lit(1))
     )
-    return topics.groupBy("cluster_id", "topic").agg(count.alias("num_partitions"))
+    sizes = topics.groupBy("cluster_id", "topic").agg(count.alias("num_partitions"))
+    return sizes.where(F.col("num_partitions").between(0, INT_MAX))
 
 
 def _strangers(assigned: DataFrame, members: DataFrame) -> DataFrame:
@@ -93,7 +98,7 @@ def _strangers(assigned: DataFrame, members: DataFrame) -> DataFrame:
         F.when(unknown, "unknown_member").otherwise("not_subscribed").alias("rule"),
         "member_id",
         "topic",
-        F.col("partition").cast("int").alias("partition"),
+        F.col("partition").try_cast("int").alias("partition"),
         F.when(unknown, "the group has no such member")
         .otherwise("the member does not subscribe to the topic")
         .alias("detail"),
@@ -154,6 +159,6 @@ def _violation(frame: DataFrame, rule: str, detail: Column) -> DataFrame:
         F.lit(rule).alias("rule"),
         "member_id",
         "topic",
-        F.col("partition").cast("int").alias("partition"),
+        F.col("partition").try_cast("int").alias("partition"),
         detail.alias("detail"),
     )

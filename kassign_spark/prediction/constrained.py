@@ -72,10 +72,11 @@ class _Filling:
         by_order = None
         for member in members.order:
             own = owned[member]
-            if len(own) < self.low:
+            held = len(own)
+            if held < self.low:
                 self.assigned[member] = own
                 self.under.append(member)
-            elif len(own) >= self.high and self.over < self.wanted_over:
+            elif held >= self.high and self.over < self.wanted_over:
                 self._keep_first(member, own, self.high)
                 self.over += 1
                 last_over = member
@@ -87,7 +88,7 @@ class _Filling:
                     self.exact.append(member)
                 elif (
                     last_over is not None
-                    and len(own) >= self.high
+                    and held >= self.high
                     and members.buckets[last_over] == members.buckets[member]
                 ):
                     by_order = "members of one bucket compete for the right to keep one more"

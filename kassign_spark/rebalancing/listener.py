@@ -34,9 +34,11 @@ def listener_calls(
 
     Args:
         steps: as ``rebalance`` gives them, for these members, assignor and protocol.
-        members: ``schemas.MEMBERS``. A member is in the group's generation if it names one or, in
-            a group of which no member does, if it owns anything. Any other member is new, or has
-            lost its generation and with it what it owned.
+        members: ``schemas.MEMBERS``. A member that names the highest generation of its group is in
+            it, and so is one that names none and owns something: a client that does not send one
+            (a consumer that has lost its generation says that it owns nothing). An eager member
+            that names a lower one has missed a rebalance, and lost what it owned: `sticky` alone
+            still claims that, in its user data. Any other member is new.
         assignor: as given to ``rebalance``.
         protocol: as given to ``rebalance``.
 
@@ -76,15 +78,17 @@ _CHANGES = ("retained", "assigned", "revoked", "unsubscribed")
 def _taking_part(members: DataFrame, steps: DataFrame) -> DataFrame:
     """One row a member and round: all members take part in all rounds of their group."""
     rounds = steps.groupBy(*GROUP_KEY).agg(F.max("round").alias("rounds"))
-    names_generation = F.max(F.col("generation") >= 0).over(Window.partitionBy(*GROUP_KEY))
+    latest = F.max("generation").over(Window.partitionBy(*GROUP_KEY))
+    names_one = F.coalesce(F.col("generation") >= 0, F.lit(False))
     return (
-        members.withColumn("group_has_generation", F.coalesce(names_generation, F.lit(False)))
+        members.withColumn("names_latest", names_one & (F.col("generation") == latest))
+        .withColumn("names_none", ~names_one)
         .join(rounds, on=list(GROUP_KEY), how="left")
         .select(
             *GROUP_KEY,
             "member_id",
-            "generation",
-            "group_has_generation",
+            "names_latest",
+            "names_none",
             "is_cooperative",
             F.explode(F.sequence(F.lit(1), F.coalesce("rounds", F.lit(1)))).alias("round"),
         )
@@ -121,23 +125,20 @@ def _in_generation() -> Column:
     owns_any = F.size(_owned()) > 0
     return (
         (F.col("round") > 1)
-        | F.coalesce(F.col("generation") >= 0, F.lit(False))
-        | (~F.col("group_has_generation") & owns_any)
+        | F.col("names_latest")
+        | ((F.col("names_none") | F.col("is_cooperative")) & owns_any)
     )
 
 
 def _calls() -> Column:
     """The calls of a member in one round, in order; null where one is not made."""
     cooperative, in_generation = F.col("is_cooperative"), F.col("in_generation")
-    received = F.when(
-        cooperative & ~in_generation, F.sort_array(F.concat("assigned", "retained"))
-    ).otherwise(F.col("assigned"))
     return F.array(
         _call("before_join", "Lost", F.col("owned"), ~in_generation, empty=False),
         _call("before_join", "Revoked", F.col("owned"), ~cooperative & in_generation, empty=True),
         _call("before_join", "Revoked", F.col("unsubscribed"), cooperative & in_generation),
         _call("after_sync", "Revoked", F.col("revoked"), cooperative & in_generation),
-        _call("after_sync", "Assigned", received, F.lit(True), empty=True),
+        _call("after_sync", "Assigned", F.col("assigned"), F.lit(True), empty=True),
     )
 
 

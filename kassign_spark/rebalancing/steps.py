@@ -127,8 +127,13 @@ def rebalance(
             steps.append(_cooperative(part, settings))
         else:
             steps.append(_eager(part, strategy, settings))
-    found = reduce(DataFrame.unionByName, steps)
+    found = reduce(DataFrame.unionByName, steps or [_no_steps(eligible)])
     return restore_cluster_id(found, has_cluster_id(members))
+
+
+def _no_steps(eligible: Eligible) -> DataFrame:
+    """What the steps are where there is no member at all."""
+    return _owned_by_members(eligible).select(*_in_round(F.lit(1), F.lit("revoked")))
 
 
 def _eager(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFrame:

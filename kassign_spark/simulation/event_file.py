@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
+from kassign_spark.display import is_unicode, shown
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.simulation.events import EVENTS
@@ -100,10 +101,10 @@ def read_events(path: str | Path) -> EventFile:
 def _checked(value: Any, known: Any, what: str) -> dict[str, Any]:
     """Check names and types; what the values mean is checked where they are used."""
     if not isinstance(value, Mapping):
-        raise InputError(f"{what} is a mapping of names to values, not {_shown(value)}")
+        raise InputError(f"{what} is a mapping of names to values, not {shown(value)}")
     for name, given in value.items():
         if name not in known:
-            raise InputError(f"unknown name {_shown(name)}; known are {', '.join(known)}")
+            raise InputError(f"unknown name {shown(name)}; known are {', '.join(known)}")
         wanted = EVENTS.columns[name].dataType
         is_fine: Callable[[Any], bool]
         if isinstance(wanted, IntegerType):
@@ -113,7 +114,7 @@ def _checked(value: Any, known: Any, what: str) -> dict[str, Any]:
         else:
             is_fine, kind = _is_text, "text"
         if given is not None and not is_fine(given):
-            raise InputError(f"{name} is {_shown(given)}; must be {kind}")
+            raise InputError(f"{name} is {shown(given)}; must be {kind}")
     return dict(value)
 
 
@@ -122,15 +123,11 @@ def _is_integer(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and is_unicode(value)
 
 
 def _is_list_of_text(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-def _shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return isinstance(value, list) and all(map(_is_text, value))
 
 
 def _json_entries(text: str, problems: list[str]) -> Iterator[Entry]:
@@ -141,9 +138,8 @@ def _json_entries(text: str, problems: list[str]) -> Iterator[Entry]:
             value = json.loads(line, object_pairs_hook=_without_repeats)
         except InputError as error:
             problems.append(f"line {number}: {error}")
-        except (json.JSONDecodeError, RecursionError) as error:
-            said = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-            problems.append(f"line {number}: no JSON: {said}")
+        except (ValueError, RecursionError) as error:  # plain ValueError: a number without end
+            problems.append(f"line {number}: no JSON: {_said(error)}")
         else:
             for section, name in (("timeouts", "timeouts"), ("sweeps", "sweep")):
                 if isinstance(value, dict) and list(value) == [name]:
@@ -151,6 +147,12 @@ def _json_entries(text: str, problems: list[str]) -> Iterator[Entry]:
                     break
             else:
                 yield number, "events", value
+
+
+def _said(error: ValueError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -168,19 +170,20 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
         raise InputError(
             "reading YAML needs PyYAML: pip install 'kassign-spark[yaml]'; JSON lines need nothing"
         ) from None
-    loader = yaml.SafeLoader(text)
+    loader = None
     try:
+        loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
             return
         sections = [("events", root)]
         if isinstance(root, yaml.MappingNode):
-            sections = [(loader.construct_object(key), value) for key, value in root.value]
+            sections = [(_constructed(loader, key), value) for key, value in root.value]
         for section, node in sections:
             line = node.start_mark.line + 1
             if section not in _SECTIONS:
                 problems.append(
-                    f"line {line}: unknown section {_shown(section)}; "
+                    f"line {line}: unknown section {shown(section)}; "
                     f"known are {', '.join(_SECTIONS)}"
                 )
             elif section != "timeouts" and not isinstance(node, yaml.SequenceNode):
@@ -199,13 +202,30 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
         where = f"line {mark.line + 1}: " if mark else ""
         said = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         problems.append(f"{where}no YAML: {said}")
+    except RecursionError:
+        problems.append("no YAML: nested too deeply")
+    except InputError as error:
+        problems.append(str(error))
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
 
 
 def _yaml_value(loader: Any, node: Any) -> Any:
-    value = loader.construct_object(node, deep=True)
+    value = _constructed(loader, node)
     if isinstance(value, dict) and len(value) < len(node.value):
         names = [key.value for key, _ in node.value]
         raise InputError(f"{max(names, key=names.count)} is there twice")
     return value
+
+
+def _constructed(loader: Any, node: Any) -> Any:
+    import yaml
+
+    try:
+        return loader.construct_object(node, deep=True)
+    except (yaml.YAMLError, RecursionError):
+        raise
+    # PyYAML lets through whatever int(), float(), date() and its own look-ups raise.
+    except Exception:
+        raise InputError("no YAML: a value is not what its tag or its form says") from None

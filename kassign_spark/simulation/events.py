@@ -8,7 +8,7 @@ from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, S
 
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
-from kassign_spark.inputs.rules import quoted
+from kassign_spark.inputs.rules import INT_MAX, quoted
 from kassign_spark.rebalancing.choice import PROTOCOLS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table, conform
@@ -167,13 +167,14 @@ def _problem() -> Column:
             ),
         )
     )
-    for name, least in {"num_partitions": 1, "downtime_ms": 0, **LEAST}.items():
+    numbers = {"event": -(2**31), "num_partitions": 1, "downtime_ms": 0, **LEAST}
+    for name, least in numbers.items():
         problem = problem.when(
-            ~F.col(name).between(least, 2**31 - 1),
+            ~F.col(name).between(least, INT_MAX),
             F.concat(
                 F.lit(f"{name} is "),
                 F.col(name).cast("string"),
-                F.lit(f"; must be a whole number from {least} to {2**31 - 1}"),
+                F.lit(f"; must be a whole number from {least} to {INT_MAX}"),
             ),
         )
     at_once = Window.partitionBy(CLUSTER_ID, "event")

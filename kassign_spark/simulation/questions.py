@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kassign_spark.display import is_unicode, shown
 from kassign_spark.errors import InputError
 
 MOST_VARIANTS = 1_000
@@ -51,12 +52,12 @@ def parse_sweep(value: Any, *, line: int | None = None) -> Sweep:
     """
     names = ("members", "partitions", "cluster_id", "group_id", "topic")
     if not isinstance(value, Mapping):
-        raise InputError(f"a sweep is a mapping of names to values, not {value!r}")
+        raise InputError(f"a sweep is a mapping of names to values, not {shown(value)}")
     for name, given in value.items():
         if name not in names:
             raise InputError(f"sweep: unknown name {name!r}; known are {', '.join(names)}")
-        if name in names[2:] and not (isinstance(given, str) and given):
-            raise InputError(f"sweep: {name} is {given!r}; must be text")
+        if name in names[2:] and not (isinstance(given, str) and given and is_unicode(given)):
+            raise InputError(f"sweep: {name} is {shown(given)}; must be text")
     if "members" not in value and "partitions" not in value:
         raise InputError("sweep: needs members or partitions")
     members = [number for _, number in _numbers("members", value.get("members", "0"))]
@@ -74,9 +75,13 @@ def parse_sweep(value: Any, *, line: int | None = None) -> Sweep:
 
 def _numbers(name: str, value: Any) -> list[tuple[bool, int]]:
     """Read changes: whether each is a factor, and its number; each once, in order."""
-    items = value if isinstance(value, list) else str(value).split(",")
+    items = value if isinstance(value, list) else [value]
+    if isinstance(value, str):
+        items = value.split(",")
     found: list[tuple[bool, int]] = []
     for item in items:
+        if not isinstance(item, str) and not (isinstance(item, int) and abs(item) <= _MOST):
+            raise InputError(f"sweep: {name} {shown(item)} cannot be read; write {_example(name)}")
         text = str(item).strip()
         ends = [_number(name, end, text) for end in re.split(r"\.\.", text)]
         (is_factor, first), (last_is_factor, last) = ends[0], ends[-1]

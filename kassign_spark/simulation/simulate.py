@@ -14,6 +14,7 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.rules import INT_MAX
 from kassign_spark.rounds import hold, settle
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -254,7 +255,9 @@ def _next_members(before: DataFrame, after: DataFrame, of_groups: DataFrame) -> 
     others = before.join(of_groups, on=list(GROUP_KEY), how="left_anti")
     latest = F.max("generation").over(Window.partitionBy(*GROUP_KEY))
     is_in_it = F.col("rebalance") & ~F.col("is_away")
-    generation = F.when(is_in_it, F.coalesce(latest, F.lit(0)) + 1).otherwise(F.col("generation"))
+    # Behind the largest there is none; that all who were in the round have the same one is enough.
+    following = F.least(F.coalesce(latest, F.lit(0)), F.lit(INT_MAX - 1)) + 1
+    generation = F.when(is_in_it, following).otherwise(F.col("generation"))
     return others.unionByName(after.withColumn("generation", generation).select(*before.columns))
 
 

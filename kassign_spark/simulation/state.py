@@ -11,6 +11,7 @@ from kassign_spark.eligibility.prepare import prepare
 from kassign_spark.eligibility.racks import fold_racks
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.inputs.rules import INT_MAX
 from kassign_spark.prediction.states import topics_with_racks
 from kassign_spark.rounds import settle
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED
@@ -208,13 +209,14 @@ def _joiners(state: State, of_groups: DataFrame) -> DataFrame:
         value = F.when(here, F.struct(name))
         return F.when(F.min(value) == F.max(value), F.min(value)[name]).alias(f"all_{name}")
 
+    last_seq = F.max("member_seq")
     others = (
         state.members.join(joins.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
         .groupBy(*GROUP_KEY)
         .agg(
             *(shared(name) for name in ("topics", "topics_pattern", "assignors")),
             F.min("assignor").alias("group_assignor"),
-            (F.max("member_seq") + 1).alias("next_seq"),
+            (last_seq + F.when(last_seq < INT_MAX, 1).otherwise(0)).alias("next_seq"),
             F.count_if(here).alias("count_here"),
         )
     )

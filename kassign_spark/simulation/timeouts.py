@@ -18,7 +18,7 @@ class Timeouts:
             empty group waits for more members.
 
     Raises:
-        InputError: a value is no whole number of milliseconds, or too small.
+        InputError: a value is no whole number of milliseconds of 32 bits, or too small.
     """
 
     session_timeout_ms: int = 45_000
@@ -31,8 +31,11 @@ class Timeouts:
             least = LEAST[name]
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InputError(f"{name} is {value!r}; give whole milliseconds, at least {least}")
+            if value > _MOST:
+                raise InputError(f"{name} is {value}; give at most {_MOST} milliseconds")
 
 
+_MOST = 2**31 - 1
 LEAST = {
     "session_timeout_ms": 1,
     "max_poll_interval_ms": 1,

@@ -130,7 +130,12 @@ def _run(
     print(f"  peak memory of the JVM: {_peak_memory(spark) / 2**20:,.0f} MiB", flush=True)
 
 
-def _write_inputs(spark: SparkSession, shape: Shape, folder: Path) -> None:
+def _write_inputs(
+    spark: SparkSession,
+    shape: Shape,
+    folder: Path,
+    owners: tuple[str, ...] = ("all", "fewer"),
+) -> None:
     """Members before and after, and what each of the two sets of members owns."""
     group = F.format_string("group-%06d", F.col("id"))
     groups = spark.range(shape.groups, numPartitions=2).select(group.alias("group_id"))
@@ -152,10 +157,10 @@ def _write_inputs(spark: SparkSession, shape: Shape, folder: Path) -> None:
     subscribed.select(
         F.explode("topics").alias("topic"), F.lit(shape.partitions).alias("num_partitions")
     ).write.parquet(str(folder / "topics"))
-    for name in ("all", "fewer"):
-        owners = spark.read.parquet(str(folder / name))
+    for name in owners:
+        owning = spark.read.parquet(str(folder / name))
         sizes = spark.read.parquet(str(folder / "topics"))
-        plan = assign(owners, sizes, assignor="sticky")
+        plan = assign(owning, sizes, assignor="sticky")
         plan.sortWithinPartitions("group_id", "member_id").write.parquet(
             str(folder / f"owned_by_{name}")
         )

@@ -38,6 +38,8 @@ def _read(folder: Path, text: str) -> dict[str, str]:
         ("a=é", {"a": "é"}),
         ("a=1\na=2", {"a": "2"}),
         ("a=b\\", {"a": "b"}),
+        ("a\xa0\x85\x1c=b", {"a\xa0\x85\x1c": "b"}),
+        (r"a=\uD83D\uDE00", {"a": "\U0001f600"}),
     ],
 )
 def test_java_properties(tmp_path: Path, text: str, expected: dict[str, str]) -> None:
@@ -173,6 +175,18 @@ def test_values_read_from_a_file_do_not_show(tmp_path: Path) -> None:
 def test_a_broken_escape(tmp_path: Path, text: str) -> None:
     with pytest.raises(SettingsError, match="without four hex digits"):
         _read(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ["a=\\uD83D", "\\uDE00=1", "a=\\uDE00\\uD83D"])
+def test_half_a_character(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SettingsError, match=r"^client properties: .* has half a surrogate pair$"):
+        _read(tmp_path, text)
+
+
+def test_certificates_that_are_no_ascii() -> None:
+    tls = {"security.protocol": "SSL", "ssl.truststore.type": "PEM"}
+    with pytest.raises(SettingsError, match="certificates: no PEM that can be used"):
+        admin_settings({**tls, "ssl.truststore.certificates": "é"})
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

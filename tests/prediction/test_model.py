@@ -125,3 +125,13 @@ def test_the_order_of_claims_does_not_matter() -> None:
         assert named(group, predict_group(to_state(group))) == named(
             group, predict_group(to_state(other))
         )
+
+
+def test_without_the_order_of_members_it_is_unknown_which_keeps_one_more() -> None:
+    # The ids Aa and BB have one hash.
+    owned = {"Aa": [("t", 0), ("t", 1)], "BB": [("t", 2), ("t", 3)], "c": []}
+    group = Group({"t": 4}, [Member(m, ["t"], tps, 4) for m, tps in owned.items()], "sticky")
+    assert predict_group(to_state(group)).verdict == "ok"
+    outcome = predict_group(replace(to_state(group), is_order_known=False))
+    assert outcome.verdict == "inexact"
+    assert "members of one bucket compete" in str(outcome.detail)

@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 from kassign_spark.rebalancing.listener import listener_calls
 from kassign_spark.rebalancing.steps import rebalance
 from kassign_spark.rebalancing.summary import summarize
+from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member, Tables, to_tables
 
 Call = tuple[int, str, str, str]
@@ -36,9 +37,21 @@ _GROUPS = {
     ),
     "a generation is lost": Group(
         {"t": 2},
-        [Member("c1", ["t"], [("t", 0)], None), Member("c2", ["t"], [("t", 1)], 4)],
+        [Member("c1", ["t"], [("t", 0)], 3), Member("c2", ["t"], [("t", 1)], 4)],
         "sticky",
     ),
+    **{
+        f"a client names no generation, {assignor}": Group(
+            {"t": 3},
+            [
+                Member("c1", ["t"], [("t", 0)], None),
+                Member("c2", ["t"], [("t", 1)], 4),
+                Member("c3", ["t"], [], None),
+            ],
+            assignor,
+        )
+        for assignor in ("sticky", "cooperative-sticky")
+    },
 }
 
 
@@ -97,6 +110,41 @@ def test_calls(tables: Tables) -> None:
         (1, "before_join", "Lost", "t0"),
         (1, "after_sync", "Assigned", "t0"),
     ]
+    # The claims of a client that sends no generation count, so it has what it claims.
+    unnamed = "a client names no generation, sticky"
+    assert _of(rows, unnamed, "c1") == [
+        (1, "before_join", "Revoked", "t0"),
+        (1, "after_sync", "Assigned", "t0"),
+    ]
+    assert _of(rows, unnamed, "c3") == [(1, "after_sync", "Assigned", "t2")]
+    unnamed = "a client names no generation, cooperative-sticky"
+    assert _of(rows, unnamed, "c1") == [(1, "after_sync", "Assigned", "")]
+    assert _of(rows, unnamed, "c3") == [(1, "after_sync", "Assigned", "t2")]
+
+
+def test_kafka_leaves_a_client_that_names_no_generation_what_it_claims(spark: SparkSession) -> None:
+    unnamed = [group for case, group in _GROUPS.items() if case.startswith("a client names")]
+    for assigned in oracle.assign(spark, unnamed):
+        assert isinstance(assigned, dict)
+        assert assigned["c1"] == [("t", 0)]
+
+
+def test_nobody_is_called_to_lose_what_the_leader_leaves_it(tables: Tables) -> None:
+    steps = rebalance(*tables)
+    kept = {
+        (r.group_id, r.member_id, r.topic, r.partition)
+        for r in steps.where("action = 'retained'").collect()
+    }
+    assert kept
+    calls = listener_calls(steps, tables.members).collect()
+    gone = {
+        (r.group_id, r.member_id, p.topic, p.partition)
+        for r in calls
+        if r.callback != "onPartitionsAssigned"
+        for p in r.partitions
+    }
+    assert gone
+    assert not kept & gone
 
 
 def test_summary(tables: Tables) -> None:
@@ -107,6 +155,8 @@ def test_summary(tables: Tables) -> None:
         (1, 3, 1, 2, True),
         (1, 1, 0, 1, True),
         (1, 2, 0, 2, True),
+        (1, 3, 0, 2, True),
+        (1, 3, 0, 0, True),
     ]
 
 

@@ -90,6 +90,17 @@ def test_both_forms_say_the_same(tmp_path: Path) -> None:
         ("e.jsonl", '{"sweep": {"partitions": "-2"}}\n', "'-2': partitions only grow"),
         ("e.jsonl", '{"sweep": {"partitions": "x0"}}\n', "'x0': partitions only grow"),
         ("e.jsonl", '{"sweep": {"hosts": 2}}\n', "sweep: unknown name 'hosts'"),
+        ("e.yaml", "- kind: x\0\n", "no YAML: special characters are not allowed"),
+        ("e.yaml", "[" * 3_000, "no YAML: nested too deeply"),
+        ("e.yaml", "- 1\n- kind: 2001-99-99\n", "line 2: no YAML: a value is not what its tag"),
+        ("e.yaml", "- kind: !!int ''\n", "line 1: no YAML: a value is not what its tag"),
+        ("e.yaml", "2001-99-99: []\n", "no YAML: a value is not what its tag"),
+        ("e.yaml", "- kind: {2001-01-01: x}\n", "line 1: kind is {...; must be text"),
+        ("e.yaml", '- {group_id: "\\uD83D"}\n', 'group_id is "\\ud83d"; must be text'),
+        ("e.jsonl", '{"topics": ["\\ud83d"]}\n', 'topics is ["\\ud83d"]; must be a list of names'),
+        ("e.jsonl", '{"num_partitions": ' + "9" * 5_000, "line 1: no JSON: a number is too long"),
+        ("e.yaml", "sweeps: [{members: 0x" + "f" * 5_000 + "}]", "members ... cannot be read"),
+        ("e.yaml", "timeouts: {session_timeout_ms: 2147483648}", "give at most 2147483647"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_line(
@@ -99,6 +110,13 @@ def test_what_cannot_be_read_is_named_with_its_line(
         _read(tmp_path, name, text)
     assert says in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_few_lines_that_stand_for_gigabytes_are_shown_in_part(tmp_path: Path) -> None:
+    lists = [f"- &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]" for n in range(30)]
+    with pytest.raises(InputError) as error:
+        _read(tmp_path, "e.yaml", "\n".join(["- &a0 [x]", *lists]))
+    assert len(str(error.value)) < 10_000
 
 
 def test_every_fault_of_a_file_is_named(tmp_path: Path) -> None:

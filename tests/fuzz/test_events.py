@@ -1,0 +1,146 @@
+"""Events: possible ones leave a possible state, any others are refused in one line."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark import violations
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.settings import Settings
+from kassign_spark.simulation.event_file import _FIELDS, EventFile
+from kassign_spark.simulation.events import EVENTS, KINDS, schedule
+from kassign_spark.simulation.simulate import _step, simulate
+from kassign_spark.simulation.state import first_state
+from kassign_spark.simulation.timeouts import Timeouts
+from tests.fuzz.budget import examples
+from tests.fuzz.fleets import Fleet, odd_fleets
+from tests.fuzz.outcome import result_or_refusal
+from tests.fuzz.strategies import names, text
+
+_LISTS = ("topics", "assignors")
+_NUMBERS = ("downtime_ms", "num_partitions", *vars(Timeouts()))
+_FITTING = {
+    "group_id": st.sampled_from(["g", "h"]) | text(),
+    "member_id": st.sampled_from(["a", "b"]) | text(),
+    "topic": st.sampled_from(["t", "u"]) | text(),
+}
+_TABLES = Fleet(
+    [
+        {"group_id": g, "member_id": m, "topics": ["t"], "assignor": a, "generation": 2**31 - 1}
+        for g, a in (("g", "sticky"), ("h", "cooperative-sticky"))
+        for m in "ab"
+    ],
+    [{"topic": "t", "num_partitions": 3}],
+    None,
+)
+
+
+def _value(name: str) -> st.SearchStrategy[Any]:
+    if name in _LISTS:
+        known = st.sampled_from(["range", "sticky", "t", ""])
+        return st.lists(st.none() | known | text(), max_size=2)
+    if name in _NUMBERS:
+        return st.sampled_from([0, 1, -1, 4, 2**31 - 1, 2**31, 2**63 - 1, -(2**63)])
+    return _FITTING.get(name, text())
+
+
+@st.composite
+def _any_events(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Events with what their kind needs, mostly, and with what it has no use for, sometimes."""
+    rows = []
+    for number in range(draw(st.integers(1, 4))):
+        kind = draw(st.sampled_from(list(KINDS)))
+        may = (*KINDS[kind].may, draw(st.sampled_from(_FIELDS)))
+        fields = [*KINDS[kind].needs, *draw(st.lists(st.sampled_from(may), max_size=2))]
+        row = {name: draw(_value(name)) for name in fields if name != "cluster_id"}
+        event = draw(st.sampled_from([number] * 6 + [None, 2**31, -(2**63), 2**63 - 1, 0]))
+        rows.append(
+            {**row, "kind": draw(st.sampled_from([kind] * 8 + [None, "no"])), "event": event}
+        )
+    return rows
+
+
+@examples(5, spark=True)
+@given(rows=_any_events())
+def test_any_events(spark: SparkSession, rows: list[dict[str, Any]]) -> None:
+    events = EventFile(rows, Timeouts(), []).events(spark, cluster_id=False)
+    members, topics, _ = _TABLES.frames(spark)
+    # A topic of two thousand million partitions is possible, and takes as long.
+    large = any((row.get("num_partitions") or 0) == 2**31 - 1 for row in rows)
+    if large:
+        result_or_refusal(lambda: schedule(events, Timeouts()))
+    else:
+        result_or_refusal(lambda: simulate(members, topics, None, events).collect())
+
+
+@st.composite
+def _histories(draw: st.DrawFn) -> tuple[Fleet, list[dict[str, Any]]]:
+    """A fleet, and events that are possible in it, one after the other."""
+    fleet = draw(odd_fleets(assignors=("range", "sticky", "cooperative-sticky")))
+    fleet = Fleet(
+        [{**row, "group_instance_id": None, "topics_pattern": None} for row in fleet.members],
+        fleet.topics,
+        fleet.owned,
+        fleet.has_clusters,
+    )
+    for row in fleet.members:
+        row["topics"] = row["topics"] or []
+    groups: dict[tuple[str | None, str], set[str]] = {}
+    for row in fleet.members:
+        groups.setdefault((row.get("cluster_id"), row["group_id"]), set()).add(row["member_id"])
+    known = sorted({row["topic"] for row in fleet.topics}) or ["t"]
+    number = 0
+    rows: list[dict[str, Any]] = []
+    for _ in range(draw(st.integers(1, 2))):
+        for (cluster, group), ids in groups.items():
+            number += 1
+            where = {"cluster_id": cluster, "group_id": group, "event": number}
+            subscription = draw(st.lists(st.sampled_from(known), max_size=3))
+            joiner = draw(names().filter(lambda name, ids=ids: name not in ids))  # type: ignore[misc]
+            kinds = ["member_joins", "subscription_changes"]
+            if len(ids) > 1:
+                kinds += ["member_leaves", "member_crashes", "member_restarts"]
+            kind = draw(st.sampled_from(kinds))
+            member = joiner if kind == "member_joins" else draw(st.sampled_from(sorted(ids)))
+            more = {"topics": subscription} if kind in kinds[:2] else {}
+            rows.append({**where, "kind": kind, "member_id": member, **more})
+            if kind == "member_joins":
+                ids.add(member)
+            elif kind in ("member_leaves", "member_crashes"):
+                ids.discard(member)
+    return fleet, rows
+
+
+@examples(2, spark=True)
+@given(history=_histories())
+def test_possible_events_leave_a_possible_state(
+    spark: SparkSession, history: tuple[Fleet, list[dict[str, Any]]]
+) -> None:
+    fleet, rows = history
+    inputs = conform_inputs(*fleet.frames(spark))
+    events = EventFile(rows, Timeouts(), []).events(spark, cluster_id=fleet.has_clusters)
+    assert "event" in EVENTS.columns.names
+    steps, last = schedule(events, Timeouts())
+    state, rebalanced, others = first_state(inputs), set(), set()
+    for step in range(1, last + 1):
+        happened, state = _step(state, steps.where(F.col("step") == step), False, Settings())
+        rows_of_step = happened.collect()
+        for row in rows_of_step:
+            group = (row.cluster_id, row.group_id)
+            (rebalanced if row.rebalance else others).add(group)
+            # A group that never settles has a partition that nobody has.
+            rounds = [r["round"] or 0 for r in rows_of_step if r.group_id == row.group_id]
+            if row.action == "withheld" and row["round"] == max(rounds):
+                others.add(group)
+    members = state.members.where("NOT is_away").select(
+        "cluster_id",
+        "group_id",
+        "member_id",
+        F.col("resolved").alias("topics"),
+    )
+    found = violations(state.owned, members, state.topics).collect()
+    wrong = [row for row in found if (row.cluster_id or "", row.group_id) in rebalanced - others]
+    assert wrong == []

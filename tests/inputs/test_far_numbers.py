@@ -1,0 +1,57 @@
+"""Numbers at and beyond every limit, tables without rows, columns that differ in case alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark import assign, deliver, diff, rebalance, validate, violations
+from kassign_spark.errors import InputError, SchemaError
+from tests import builders
+
+_MOST = 2**63 - 1
+_MEMBER = {"group_id": "g", "member_id": "C0", "topics": ["t"], "assignor": "sticky"}
+_OWNED = {"group_id": "g", "member_id": "C0", "topic": "t", "partition": _MOST}
+
+
+@pytest.mark.parametrize("column", ["partition", "num_partitions"])
+def test_the_greatest_number_is_refused_and_told(spark: SparkSession, column: str) -> None:
+    members = builders.members(spark, [_MEMBER])
+    topics = builders.topics(spark, [{"topic": "t", column: _MOST}], wide=True)
+    owned = builders.owned(spark, [_OWNED], wide=True)
+    with pytest.raises(InputError, match=f"column {column}: {_MOST}"):
+        assign(members, topics)
+    problems = {row.problem for row in validate(members, topics, owned).collect()}
+    assert f"{column}_out_of_range" in problems
+    assert [(r.rule, r.partition) for r in violations(owned, members, topics).collect()] == [
+        ("unknown_partition", None)
+    ]
+
+
+def test_partitions_beyond_32_bits_are_no_numbers(spark: SparkSession) -> None:
+    owned = builders.owned(spark, [_OWNED], wide=True)
+    assert [row.partition for row in diff(owned, owned).collect()] == [None]
+    assert [row.partition_count for row in deliver(owned).collect()] == [0]
+
+
+@pytest.mark.parametrize("call", [assign, rebalance])
+def test_no_members_no_rows(spark: SparkSession, call: Callable[..., DataFrame]) -> None:
+    owned = builders.owned(spark, [{**_OWNED, "partition": 0}])
+    found = call(builders.members(spark, []), builders.topics(spark, {"t": 1}), owned)
+    assert found.collect() == []
+
+
+def test_columns_that_differ_in_case_alone(spark: SparkSession) -> None:
+    topics: Any = builders.topics(spark, {"t": 1}).withColumnRenamed("topic", "name")
+    both = topics.select(F.col("name").alias("topic"), "num_partitions", F.lit("x").alias("Topic"))
+    with pytest.raises(SchemaError, match=r"^table topics: columns topic, Topic are one to Spark"):
+        assign(builders.members(spark, [_MEMBER]), both)
+
+
+def test_names_with_line_ends_stay_in_one_line(spark: SparkSession) -> None:
+    members = builders.members(spark, [{**_MEMBER, "group_id": "a\nb\u2028", "generation": -7}])
+    with pytest.raises(InputError) as error:
+        assign(members, builders.topics(spark, {"t": 1}))
+    assert r'group_id="a\nb\u2028"' in str(error.value)
