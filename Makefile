@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help run test lint format check bench clean java python
+.PHONY: help run test lint format check bench docs clean java python
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,10 @@ format: $(INSTALLED) ## Format and sort imports
 
 bench: java $(INSTALLED) ## Benchmarks beside Kafka's own assignors and Spark's floor (minutes)
 	@$(BIN)/python -m tests.benchmarks
+
+docs: $(INSTALLED) ## Reference of the public functions from their docstrings, in build/docs
+	@$(BIN)/pdoc --docformat google --no-show-source --output-directory build/docs kassign_spark '!kassign_spark[.]'
+	@echo "open build/docs/index.html"
 
 clean: ## Remove what make and the tests have built
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache
