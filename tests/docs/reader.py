@@ -21,16 +21,17 @@ ADDRESS = "127.0.0.1:9092"
 
 _PROMPT = "$ "
 _OWN_FOLDERS = ("conf", "examples", "kassign_spark", "tests")
-_PATH = re.compile(rf"(?<![\w./-])({'|'.join(['build', *_OWN_FOLDERS])})/")
+_BUILD = re.compile(r"(?<![\w./-])build/")
 _SHELL_SIGNS = {"|", "||", "&", "&&", ";", ">", ">>", "<", "<<"}
-_PROGRAMS_NOT_RUN = {"docker", "git", "kubectl", "pip", "pytest", "python", "zip"}
+_PROGRAMS_NOT_RUN = {"docker", "export", "git", "kubectl", "pip", "pytest", "python", "zip"}
 _CHECKER = doctest.OutputChecker()
 
 
 class Reader:
     """Runs one document: commands and Python share the session, blocks of Python their names.
 
-    ``build/`` is a folder of the document's own, other paths are the repository's.
+    ``build/`` is a folder of the document's own; other paths are of the current folder, the
+    repository's, which the session's Java has too.
     """
 
     def __init__(self, build: Path, address: Callable[[], str]) -> None:
@@ -81,7 +82,7 @@ class Reader:
             _compare(output, self._shown(printed), where)
 
     def _run(self, command: str, where: str) -> tuple[int, str]:
-        program, *arguments = shlex.split(self._real(command), comments=True)
+        program, *arguments = _words(self._real(command))
         assert not _SHELL_SIGNS & set(arguments), f"{where}: one plain command a line"
         program = program.removeprefix(".venv/bin/")
         exit_code = 0
@@ -95,8 +96,9 @@ class Reader:
                 print("".join(Path(name).read_text() for name in arguments), end="")
             else:
                 raise AssertionError(f"{where}: mark it <!-- not run: REASON -->, or teach reader")
-        # Long work is announced on the error stream; only an error itself is compared.
-        return exit_code, error.getvalue() if exit_code == 2 else out.getvalue()
+        if exit_code == 2:  # Before the error, long work may have been announced.
+            return exit_code, error.getvalue().splitlines()[-1]
+        return exit_code, out.getvalue()
 
     def _python(self, block: Block) -> None:
         code = compile(self._real(block.text), block.where, "exec")
@@ -114,18 +116,13 @@ class Reader:
             read_events(file)
 
     def _real(self, text: str) -> str:
-        text = _PATH.sub(lambda match: f"{self._folder(match[1])}/", text)
         if ADDRESS in text:
             self._known_address = self._address()
-        return text.replace(ADDRESS, self._known_address)
+        return _BUILD.sub(f"{self._build}/", text).replace(ADDRESS, self._known_address)
 
     def _shown(self, text: str) -> str:
-        for name in ("build", *_OWN_FOLDERS):
-            text = text.replace(f"{self._folder(name)}/", f"{name}/")
+        text = text.replace(f"{self._build}/", "build/")
         return text.replace(self._known_address, ADDRESS)
-
-    def _folder(self, name: str) -> Path:
-        return self._build if name == "build" else ROOT / name
 
 
 def console_commands(block: Block) -> list[tuple[str, str]]:
@@ -146,6 +143,11 @@ def console_commands(block: Block) -> list[tuple[str, str]]:
     return commands
 
 
+def _words(command: str) -> list[str]:
+    """Split as a shell does; shlex alone takes a # inside a word for a comment too."""
+    return shlex.split(re.sub(r"\s#.*", "", command))
+
+
 def check_without_running(block: Block) -> None:
     """Check what needs no run: arguments are accepted, files and make targets exist."""
     if block.kind == "python":
@@ -154,7 +156,7 @@ def check_without_running(block: Block) -> None:
         return
     for command, _ in console_commands(block):
         where = f"{block.where}: $ {command}"
-        program, *arguments = shlex.split(command, comments=True)
+        program, *arguments = _words(command)
         program = program.removeprefix(".venv/bin/").removeprefix("$SPARK_HOME/bin/")
         for argument in arguments:
             if argument.startswith(tuple(f"{name}/" for name in _OWN_FOLDERS)):
@@ -162,7 +164,8 @@ def check_without_running(block: Block) -> None:
         if program == "kassign-spark":
             _check_arguments(arguments, where)
         elif program == "spark-submit":
-            main = next(a for a in arguments if a.endswith("__main__.py"))
+            main = next((a for a in arguments if a.endswith("__main__.py")), None)
+            assert main is not None, f"{where}: no __main__.py"
             _check_arguments(arguments[arguments.index(main) + 1 :], where)
         elif program == "make":
             targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)

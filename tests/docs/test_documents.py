@@ -4,16 +4,18 @@ A block that cannot run here says why, in ``<!-- not run: REASON -->`` before it
 are printed by ``pytest -s``; its arguments, files and targets are checked all the same.
 """
 
+import argparse
 import re
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from kassign_spark import cli
 from kassign_spark.commands import COMMANDS
 from kassign_spark.simulation.events import KINDS
-from tests.docs.blocks import blocks_of, links_of
-from tests.docs.reader import ADDRESS, ROOT, Reader
+from tests.docs.blocks import Block, blocks_of, links_of
+from tests.docs.reader import ADDRESS, ROOT, Reader, check_without_running
 
 _DOCUMENTS = sorted(
     path for folder in (".", "docs", "examples") for path in (ROOT / folder).glob("*.md")
@@ -57,3 +59,17 @@ def test_every_command_and_kind_of_event_is_in_the_documents() -> None:
     assert [name for name in names if f"| `{name} " not in texts[Path("README.md")]] == []
     everything = "".join(texts.values())
     assert [kind for kind in KINDS if f"`{kind}`" not in everything] == []
+
+
+def test_the_example_of_every_help_is_accepted() -> None:
+    """By the argument parser, and its files are there; the documents run most of them."""
+    (commands,) = (
+        action
+        for action in cli._parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    assert len(commands.choices) == len(COMMANDS)
+    for name, parser in commands.choices.items():
+        example = parser.epilog.removeprefix("example:\n").strip()
+        assert example.startswith(f"kassign-spark {name} ")
+        check_without_running(Block(name, "console", f"$ {example}\n", "an example of --help"))
