@@ -8,20 +8,20 @@ The tables that are named in what follows, each column with its type. `?`: may b
 further columns are passed over. A count fits an int; any whole-number type will do.
 
 - ``schemas.MEMBERS``: cluster_id string?, group_id string, member_id string,
-  group_instance_id string?, rack_id string?, topics array<string>?, topics_pattern string?,
+  group_instance_id string?, rack_id string?, topics `array<string>`?, topics_pattern string?,
   generation int?, member_seq int?, assignor string?. A member has ``topics`` or
   ``topics_pattern``.
 - ``schemas.TOPICS``: cluster_id string?, topic string, num_partitions int,
-  replica_racks array<array<string>>?. Or one row a partition: cluster_id string?, topic string,
+  replica_racks `array<array<string>>`?. Or one row a partition: cluster_id string?, topic string,
   partition int.
 - ``schemas.OWNED`` and ``schemas.ASSIGNMENT``: cluster_id string?, group_id string,
   member_id string, topic string, partition int. What one rebalance gives, the next one takes.
-- ``CANDIDATES``: cluster_id string?, group_id string, member_id string, assignors array<string>:
+- ``CANDIDATES``: cluster_id string?, group_id string, member_id string, assignors `array<string>`:
   ``partition.assignment.strategy``, the preferred one first; null is the client's default.
 - ``LEADERS``: cluster_id string?, topic string, partition int, leader int?: a broker's id.
 - ``events.EVENTS``: cluster_id string?, event int, kind string, line int?, group_id string?,
-  member_id string?, group_instance_id string?, rack_id string?, topics array<string>?,
-  topics_pattern string?, assignors array<string>?, new_member_id string?, downtime_ms int?,
+  member_id string?, group_instance_id string?, rack_id string?, topics `array<string>`?,
+  topics_pattern string?, assignors `array<string>`?, new_member_id string?, downtime_ms int?,
   topic string?, num_partitions int?, session_timeout_ms int?, max_poll_interval_ms int?,
   metadata_max_age_ms int?, initial_rebalance_delay_ms int?.
 

@@ -57,6 +57,11 @@ def test_every_public_name_is_described(page: str) -> None:
     assert [name for name in silent if f"``{name}``" not in (kassign_spark.__doc__ or "")] == []
 
 
+def test_no_type_is_taken_for_a_tag(page: str) -> None:
+    """As `array<string>` would be without its backticks: a browser shows "array"."""
+    assert re.findall(r"<(?:string|struct|array|int|bigint)\b", page) == []
+
+
 def test_no_address_of_the_machine_is_in_the_reference(page: str) -> None:
     assert re.findall(r"at 0x[0-9a-f]+", page) == []
     assert str(ROOT) not in page
@@ -93,7 +98,7 @@ def test_columns_of_the_tables_are_in_the_reference(table: Table) -> None:
         f"{field.name} {field.dataType.simpleString()}{'?' * field.nullable}"
         for field in table.columns
     )
-    text = " ".join((kassign_spark.__doc__ or "").split())
+    text = " ".join((kassign_spark.__doc__ or "").replace("`", "").split())
     assert f": {columns}" in text
 
 
