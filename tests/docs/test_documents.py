@@ -27,6 +27,7 @@ def _with_marker(path: Path) -> object:
     return pytest.param(path, id=str(path.relative_to(ROOT)), marks=marks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [_with_marker(path) for path in _DOCUMENTS])
 def test_every_block(
     path: Path,
