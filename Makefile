@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 ZIP := build/kassign_spark.zip
 
-.PHONY: help run test lint format check bench zip clean java browser python
+.PHONY: help run test lint format bench docs zip clean java browser python
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ bench: java $(INSTALLED) ## Benchmarks beside Kafka's own assignors and Spark's 
 
 zip: ## The package as one file, for spark-submit --py-files
 	@$(PYTHON) -c 'import shutil, sys; shutil.make_archive(sys.argv[1], "zip", ".", "kassign_spark")' $(ZIP:.zip=)
+
+docs: $(INSTALLED) ## Reference of the public functions from their docstrings, in build/docs
+	@$(BIN)/pdoc --docformat google --no-show-source --output-directory build/docs kassign_spark '!kassign_spark[.]'
+	@echo "open build/docs/index.html"
 
 clean: ## Remove what make and the tests have built
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache

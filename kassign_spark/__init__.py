@@ -1,4 +1,37 @@
-"""Kafka consumer-group partition assignment for whole fleets, as Spark DataFrames."""
+"""Kafka consumer-group partition assignment for whole fleets, as Spark DataFrames.
+
+Functions take and give DataFrames. Groups never see each other's rows: the key of everything is
+(cluster_id, group_id). ``cluster_id`` may be left out of all tables of a call; its result has it
+where they have it.
+
+The tables that are named in what follows, each column with its type. `?`: may be null or absent;
+further columns are passed over. A count fits an int; any whole-number type will do.
+
+- ``schemas.MEMBERS``: cluster_id string?, group_id string, member_id string,
+  group_instance_id string?, rack_id string?, topics `array<string>`?, topics_pattern string?,
+  generation int?, member_seq int?, assignor string?. A member has ``topics`` or
+  ``topics_pattern``.
+- ``schemas.TOPICS``: cluster_id string?, topic string, num_partitions int,
+  replica_racks `array<array<string>>`?. Or one row a partition: cluster_id string?, topic string,
+  partition int.
+- ``schemas.OWNED`` and ``schemas.ASSIGNMENT``: cluster_id string?, group_id string,
+  member_id string, topic string, partition int. What one rebalance gives, the next one takes.
+- ``CANDIDATES``: cluster_id string?, group_id string, member_id string, assignors `array<string>`:
+  ``partition.assignment.strategy``, the preferred one first; null is the client's default.
+- ``LEADERS``: cluster_id string?, topic string, partition int, leader int?: a broker's id.
+- ``events.EVENTS``: cluster_id string?, event int, kind string, line int?, group_id string?,
+  member_id string?, group_instance_id string?, rack_id string?, topics `array<string>`?,
+  topics_pattern string?, assignors `array<string>`?, new_member_id string?, downtime_ms int?,
+  topic string?, num_partitions int?, session_timeout_ms int?, max_poll_interval_ms int?,
+  metadata_max_age_ms int?, initial_rebalance_delay_ms int?.
+
+``Assignor`` is the type of a strategy: a function from ``Eligible`` and ``Settings`` to the columns
+of ``schemas.ASSIGNMENT``. ``ASSIGNORS`` has Kafka's own by name; one of yours is as good.
+
+Errors derive from ``KassignError``: ``SchemaError`` (columns), ``InputError`` (values),
+``SettingsError``, ``OutputError``, ``ClusterError`` and ``NotConvergedError``, in
+``kassign_spark.errors``; the text is one line for a person.
+"""
 
 from kassign_spark.around.client_settings import check_settings
 from kassign_spark.around.coordinators import (

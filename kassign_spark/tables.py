@@ -32,7 +32,13 @@ _UNFINISHED = "_temporary"
 
 
 class Snapshot(NamedTuple):
-    """What a cluster said, or what somebody wrote by hand: the unit that commands pass around."""
+    """What a cluster said, or what somebody wrote by hand: the unit that commands pass around.
+
+    Attributes:
+        members: ``schemas.MEMBERS``.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        owned: ``schemas.OWNED``; None where it is not known who owns what.
+    """
 
     members: DataFrame
     topics: DataFrame
@@ -48,6 +54,10 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
             ``members.jsonl``. CSV has a header line; a cell that holds a list is a JSON array
             or, for plain names, ``t0;t1``.
         spark: the session.
+
+    Returns:
+        The three tables with the columns that their files have; ``owned`` is None where there is
+        no such table.
 
     Raises:
         InputError: a table is not there, or a file is not what its name says.

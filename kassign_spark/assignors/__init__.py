@@ -19,3 +19,4 @@ ASSIGNORS: Mapping[str, Assignor] = {
     "sticky": assign_sticky,
     "cooperative-sticky": assign_cooperative_sticky,
 }
+"""Kafka's own by name, as ``assign`` and the column ``members.assignor`` take them."""

@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
         description="Give each member its own part of a plan (its table assignment) or of a\n"
         "snapshot (its table owned): as topic-partitions for a consumer's assign(), and as the\n"
         "option assign of Spark's Kafka source. Exits 0 when done, 2 on an error.",
-        example="kassign-spark deliver build/plan --group orders-billing",
+        example="kassign-spark deliver build/plan --group payments-refunds",
     )
     parser.add_argument("plan", metavar="PLAN", help="folder of a plan or a snapshot")
     parser.add_argument("--group", metavar="ID", help="only this group")

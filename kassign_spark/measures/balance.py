@@ -50,7 +50,16 @@ def balance(
         topics: ``schemas.TOPICS``, for ``cross_rack_count`` alone.
 
     Returns:
-        One row a group of ``members``: the columns of ``loads``, and is_balance_optimal boolean:
+        One row a group of ``members``: cluster_id string (where the inputs have it),
+        group_id string, member_count int, partition_count bigint, min_assigned bigint,
+        max_assigned bigint, mean_assigned double, stddev_assigned double (of the population),
+        sum_of_squares bigint (of the loads; the least possible is the best balance),
+        kept_count bigint: partitions that stay with a member that had them, moved_count bigint:
+        partitions that somebody else had, both null without ``owned``,
+        subscription_type string: `homogeneous` where all members subscribe to the same topics,
+        else `heterogeneous`, cross_rack_count bigint: partitions of which some replica's rack is
+        known, and none is in the rack of the member; null without ``topics`` that have
+        ``replica_racks``, and is_balance_optimal boolean:
         no assignment of these partitions has a smaller sum_of_squares, is_optimal boolean: nor, at
         that balance, keeps more, least_moves bigint: the fewest partitions that can change owner at
         the best balance, least_sum_of_squares bigint. These are proven (``certificate``), and null

@@ -85,6 +85,16 @@ def choose_assignors(
         candidates: ``CANDIDATES``, one row a member.
         protocols: what each assignor supports; give it with assignors of your own added.
 
+    Returns:
+        groups: cluster_id string (where the input has it), group_id string, assignor string (null
+        where no name is on every member's list), votes `array<struct<assignor string, votes
+        bigint>>`, protocol string (null where there is none), problem string (null where there is
+        none, else `no_common_assignor`, `no_protocol` or `mixed_protocols`); one row a group.
+
+        members: cluster_id string (where the input has it), group_id string, member_id string,
+        assignors `array<string>`, vote string (null where the group has no candidate), protocol
+        string (null: none), detail string (why it has none, else null); one row a member.
+
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
@@ -117,9 +127,9 @@ def check_migration(
         assignor string: as chosen now, null where none is,
         mixes_protocols boolean: eager members beside cooperative ones; to be seen in a second
         bounce only, and unsafe to stay in: each rebalance still stops the eager ones,
-        safe_steps array<string>: `add_cooperative_sticky` to the lists of members, that keep their
-        eager assignor; `remove_eager` from the lists of members,
-        blocking array<struct<member_id string, reason string>>: who stands in the way of
+        safe_steps `array<string>`: `add_cooperative_sticky` to the lists of members, that keep
+        their eager assignor; `remove_eager` from the lists of members,
+        blocking `array<struct<member_id string, reason string>>`: who stands in the way of
         `remove_eager`, by member_id; empty where nobody does.
 
     Raises:

@@ -47,7 +47,7 @@ def listener_calls(
         call int: the order of a member's calls in a round, from 1,
         moment string: `before_join` (before JoinGroup is sent) or `after_sync`,
         callback string: `onPartitionsRevoked`, `onPartitionsLost` or `onPartitionsAssigned`,
-        partitions array<struct<topic string, partition int>>: sorted; empty where the client
+        partitions `array<struct<topic string, partition int>>`: sorted; empty where the client
         calls with nothing, as it does with `onPartitionsAssigned`, and with `onPartitionsRevoked`
         of an eager member that is in the generation.
 

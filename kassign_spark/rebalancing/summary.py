@@ -27,6 +27,9 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         paused_count bigint: partitions that their member stops reading for a while, though it is
         still there: all that members own under the eager protocol, those that change hands under
         the cooperative one, settles boolean: false where the rounds would repeat for ever.
+
+    Raises:
+        SchemaError: columns of ``owned`` are missing or of the wrong type.
     """
     given = has_cluster_id(steps)
     in_the_end = _with_rounds(steps)

@@ -47,6 +47,13 @@ def parse_sweep(value: Any, *, line: int | None = None) -> Sweep:
     ``x2``, or more partitions, ``+4``, or several of them, or a range ``x1..x4``. Lists are taken
     as well. ``cluster_id``, ``group_id`` and ``topic`` narrow it down.
 
+    Args:
+        value: the mapping, as YAML or JSON gives it.
+        line: where it stands in a file, for messages.
+
+    Returns:
+        The question, for ``sweep``.
+
     Raises:
         InputError: it cannot be read, asks for impossible counts or for too many variants.
     """
