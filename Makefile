@@ -1,13 +1,13 @@
 # Two commands set everything up on a machine with Python 3.11+, Java 17+ and make:
 #   make run    the main job on a snapshot of a real cluster
-#   make test   format, lint, type checks and all tests
+#   make test   format, lint, type checks and all tests but the slow ones
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 ZIP := build/kassign_spark.zip
 
-.PHONY: help run test lint format bench docs zip clean java browser python
+.PHONY: help run test slow lint format bench docs zip clean java browser python
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,8 +15,11 @@ help: ## Show this help
 run: java $(INSTALLED) ## Assign the example fleet, check and measure it, write the plan to build/plan
 	@$(BIN)/kassign-spark assign examples/fleet --output build/plan --overwrite
 
-test: java browser lint ## Format, lint and type checks, then every test
-	@$(BIN)/pytest
+test: java browser lint ## Format, lint and type checks, then the tests but the slow ones
+	@$(BIN)/pytest -m 'not slow'
+
+slow: java browser $(INSTALLED) ## The slow tests: a cluster and its faults, every block of the documents
+	@$(BIN)/pytest -m slow
 
 lint: $(INSTALLED) ## Format, lint and type checks only
 	@$(BIN)/ruff format --check .

@@ -79,6 +79,7 @@ def test_no_secret_is_anywhere(
     events.mkdir()
     logged: dict[str, str | None] = {
         "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
         "spark.eventLog.dir": events.as_uri(),
         "spark.log.level": "DEBUG",
     }

@@ -1,5 +1,6 @@
 """Whole fleets in, an assignment or one line out; and the assignment is always a possible one."""
 
+import pytest
 from hypothesis import given
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,6 +23,8 @@ from kassign_spark.rebalancing.summary import final_assignment
 from tests.fuzz.budget import examples
 from tests.fuzz.fleets import Fleet, bad_fleets, odd_fleets
 from tests.fuzz.outcome import result_or_refusal
+
+pytestmark = pytest.mark.slow
 
 
 def _kept(spark: SparkSession, frame: DataFrame) -> DataFrame:
