@@ -12,18 +12,22 @@ topic in the other slices. Between the steps over slices, such counts alone come
 5. slice: who takes the place of each free partition, which has a closed form.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.assignors.arrow_lists import (
+    each_row,
+    lists_of,
+    matrix_of,
+    numbers_in,
+    one_row,
+)
 from kassign_spark.assignors.constrained_tasks import CLAIM, MEMBER, TOPIC, hold_claims, quotas
 from kassign_spark.assignors.segments import Longs
 from kassign_spark.assignors.task_tables import (
     ASSIGNED,
-    ArrowFunction,
     all_rows,
     encode,
     place_in_run,
@@ -71,14 +75,14 @@ def assign_constrained_in_slices(
     counts = held.select(*_SLICE_KEY, "sizes", "visit", "owned")
     limits = counts.groupBy(*GROUP_KEY).applyInArrow(_limits, _LIMITS)
     of_slices = spread(held.join(limits, on=list(_SLICE_KEY), how="inner"), *_SLICE_KEY)
-    kept, _ = hold(of_slices.mapInArrow(_each(_kept), _KEPT), {"slices": F.count(F.lit(1))})
+    kept, _ = hold(of_slices.mapInArrow(each_row(_kept), _KEPT), {"slices": F.count(F.lit(1))})
     first_places = (
         kept.select(*_SLICE_KEY, "free")
         .groupBy(*GROUP_KEY)
         .applyInArrow(_first_places, _FIRST_PLACES)
     )
     ready = spread(kept.join(first_places, on=list(_SLICE_KEY), how="inner"), *_SLICE_KEY)
-    return ready.mapInArrow(_each(_assigned), ASSIGNED)
+    return ready.mapInArrow(each_row(_assigned), ASSIGNED)
 
 
 def _cut(topics: DataFrame, eligible: Eligible, settings: Settings) -> DataFrame:
@@ -88,7 +92,7 @@ def _cut(topics: DataFrame, eligible: Eligible, settings: Settings) -> DataFrame
     from there.
     """
     assert eligible.owned is not None
-    slice_count = F.ceil(F.first("partition_count") / settings.partitions_per_slice)
+    slice_count = F.ceil(F.max("partition_count") / settings.partitions_per_slice)
     largest = F.max("num_partitions")
     groups = F.broadcast(
         topics.groupBy(*GROUP_KEY).agg(
@@ -160,7 +164,7 @@ def _held_of_slice(table: pa.Table) -> pa.RecordBatch:
     read = encode(table, topics_in_java_order=True)
     held = hold_claims(read)
     keys = table.slice(0, 1).select([*GROUP_KEY, "class"]).to_batches()[0]
-    return _row(
+    return one_row(
         keys.rename_columns([*_SLICE_KEY]),
         topics=read.topic_name.take(read.topic_name.code[held.slots.topics]),
         sizes=held.slots.size,
@@ -176,33 +180,33 @@ def _held_of_slice(table: pa.Table) -> pa.RecordBatch:
 def _limits(slices: pa.Table) -> pa.Table:
     """Step 2: how many of its own each member may keep in each slice of a group."""
     slices = slices.sort_by("first_partition")
-    owned, visit = _matrix(slices, "owned"), _matrix(slices, "visit")[0]
+    owned, visit = matrix_of(slices, "owned"), matrix_of(slices, "visit")[0]
     total = owned.sum(axis=0)
-    partition_count = np.array([_matrix(slices, "sizes").sum()])
+    partition_count = np.array([matrix_of(slices, "sizes").sum()])
     quota = quotas(np.zeros(len(total), np.int64), partition_count, total, visit)
     before = np.cumsum(owned, axis=0) - owned
     may_keep = np.clip(quota.quota - before, 0, owned)
     missing = quota.least - may_keep.sum(axis=0)
     return (
         slices.select(_SLICE_KEY)
-        .append_column("may_keep", _lists(may_keep))
-        .append_column("missing", _lists(np.broadcast_to(missing, owned.shape)))
+        .append_column("may_keep", lists_of(may_keep))
+        .append_column("missing", lists_of(np.broadcast_to(missing, owned.shape)))
         .append_column("extras", pa.array(np.repeat(quota.extras, len(slices))))
     )
 
 
 def _kept(of_slice: pa.RecordBatch) -> pa.RecordBatch:
     """Step 3: members keep their first claims; the others' owner is -1."""
-    sizes, claimant = _numbers(of_slice, "sizes"), _numbers(of_slice, "claimant")
-    claimed, may_keep = _numbers(of_slice, "claimed"), _numbers(of_slice, "may_keep")
+    sizes, claimant = numbers_in(of_slice, "sizes"), numbers_in(of_slice, "claimant")
+    claimed, may_keep = numbers_in(of_slice, "claimed"), numbers_in(of_slice, "may_keep")
     keeps = place_in_run(claimant) < may_keep[claimant]
     owner = np.full(sizes.sum(), -1)
     owner[claimed[keeps]] = claimant[keeps]
     moving = np.zeros(len(owner), bool)
-    moving[_numbers(of_slice, "disputed")] = True
+    moving[numbers_in(of_slice, "disputed")] = True
     moving[claimed[~keeps]] = True
     topic = np.repeat(np.arange(len(sizes)), sizes)
-    return _row(
+    return one_row(
         of_slice.select([*_SLICE_KEY, "topics", "sizes", "members", "missing", "extras"]),
         owner=owner,
         moving=moving,
@@ -213,18 +217,18 @@ def _kept(of_slice: pa.RecordBatch) -> pa.RecordBatch:
 def _first_places(slices: pa.Table) -> pa.Table:
     """Step 4: number the free partitions of a group by topic, and then partition, from 0."""
     slices = slices.sort_by("first_partition")
-    by_topic = _matrix(slices, "free").T
+    by_topic = matrix_of(slices, "free").T
     first = (np.cumsum(by_topic) - by_topic.ravel()).reshape(by_topic.shape).T
-    return slices.select(_SLICE_KEY).append_column("first_places", _lists(first))
+    return slices.select(_SLICE_KEY).append_column("first_places", lists_of(first))
 
 
 def _assigned(of_slice: pa.RecordBatch) -> pa.RecordBatch:
     """Step 5: name the owners, and those who take what is free."""
-    sizes, owner = _numbers(of_slice, "sizes"), _numbers(of_slice, "owner").copy()
+    sizes, owner = numbers_in(of_slice, "sizes"), numbers_in(of_slice, "owner").copy()
     topic = np.repeat(np.arange(len(sizes)), sizes)
     free = np.flatnonzero(owner < 0)
-    place = _numbers(of_slice, "first_places")[topic[free]] + place_in_run(topic[free])
-    owner[free] = takers(place, _numbers(of_slice, "missing"), of_slice["extras"][0].as_py())
+    place = numbers_in(of_slice, "first_places")[topic[free]] + place_in_run(topic[free])
+    owner[free] = takers(place, numbers_in(of_slice, "missing"), of_slice["extras"][0].as_py())
     first_partition = of_slice["first_partition"][0].as_py()
     partition = first_partition + place_in_run(topic)
     key = [of_slice[name].take(pa.array(np.zeros(len(owner), int))) for name in GROUP_KEY]
@@ -268,43 +272,3 @@ def takers(place: Longs, missing: Longs, extras: int) -> Longs:
         at_level = ~is_extra & (level == number)
         taker[at_level] = np.flatnonzero(lacks >= levels[number])[in_lap[at_level]]
     return taker
-
-
-def _each(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> ArrowFunction:
-    """Call ``function`` with one slice, a row, after the other."""
-
-    def slice_by_slice(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in range(len(batch)):
-                yield function(batch.slice(number, 1))
-
-    return slice_by_slice
-
-
-def _row(keys: pa.RecordBatch, **lists: pa.Array | Longs) -> pa.RecordBatch:
-    """One row: ``keys``, itself one, and each list as a value."""
-    for name, values in lists.items():
-        flat = pa.array(values)
-        keys = keys.append_column(
-            name, pa.ListArray.from_arrays(pa.array([0, len(flat)], pa.int32()), flat)
-        )
-    return keys
-
-
-def _numbers(row: pa.RecordBatch, name: str) -> Longs:
-    """The numbers of a list in the only row."""
-    numbers: Longs = row[name].flatten().to_numpy(zero_copy_only=False)
-    return numbers
-
-
-def _matrix(slices: pa.Table, name: str) -> Longs:
-    """Lists of one length, a row each."""
-    numbers: Longs = slices[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return numbers.reshape(len(slices), -1)
-
-
-def _lists(matrix: Longs) -> pa.ListArray:
-    """A list for each row."""
-    count, length = matrix.shape
-    ends = pa.array(np.arange(count + 1) * length, pa.int32())
-    return pa.ListArray.from_arrays(ends, pa.array(matrix.ravel()))

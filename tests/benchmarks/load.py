@@ -189,7 +189,7 @@ def _resident_workers() -> int:
         try:
             process = int(status.parent.name)
             fields = status.read_text().rpartition(")")[2].split()
-            if b"pyspark" in (status.parent / "cmdline").read_bytes().replace(b"\0", b" "):
+            if b"pyspark.daemon" in (status.parent / "cmdline").read_bytes():
                 workers.add(process)
         except OSError:  # it has ended meanwhile
             continue

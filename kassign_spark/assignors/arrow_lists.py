@@ -1,0 +1,49 @@
+"""Rows of Arrow lists: what one task tells another of a slice, a row each."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.segments import Longs
+from kassign_spark.assignors.task_tables import ArrowFunction
+
+
+def each_row(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> ArrowFunction:
+    """Call ``function`` with one slice, a row, after the other."""
+
+    def slice_by_slice(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in range(len(batch)):
+                yield function(batch.slice(number, 1))
+
+    return slice_by_slice
+
+
+def one_row(keys: pa.RecordBatch, **lists: pa.Array | Longs) -> pa.RecordBatch:
+    """One row: ``keys``, itself one, and each list as a value."""
+    for name, values in lists.items():
+        flat = pa.array(values)
+        keys = keys.append_column(
+            name, pa.ListArray.from_arrays(pa.array([0, len(flat)], pa.int32()), flat)
+        )
+    return keys
+
+
+def numbers_in(row: pa.RecordBatch, name: str) -> Longs:
+    """The numbers of a list in the only row."""
+    numbers: Longs = row[name].flatten().to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def matrix_of(slices: pa.Table, name: str) -> Longs:
+    """Lists of one length, a row each."""
+    numbers: Longs = slices[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return numbers.reshape(len(slices), -1)
+
+
+def lists_of(matrix: Longs) -> pa.ListArray:
+    """A list for each row."""
+    count, length = matrix.shape
+    ends = pa.array(np.arange(count + 1) * length, pa.int32())
+    return pa.ListArray.from_arrays(ends, pa.array(matrix.ravel()))
