@@ -111,7 +111,9 @@ def _said(shape: Shape, figures: Figures) -> str:
 
 
 def _ratio(before: float, after: float) -> str:
-    return f"x {after / before:.1f}" if before else f"{before:g} -> {after:g}"
+    if not before:
+        return "from none" if after else "none"
+    return f"x {after / before:.1f}"
 
 
 def _measured(spark: SparkSession, shape: Shape, folder: Path, case: str) -> Figures:
