@@ -76,7 +76,8 @@ def running_broker(
     java = [*_JAVA, f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"]
     environment = {**os.environ, "CLASSPATH": ":".join(map(str, broker_class_path()))}
     cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    format_folder = ["format", "--cluster-id", cluster_id, "--config", str(config)]
+    # In one word: an id may begin with a hyphen.
+    format_folder = ["format", f"--cluster-id={cluster_id}", "--config", str(config)]
     with (folder / "console.log").open("w") as console:
         formatted = subprocess.run(
             [*java, "kafka.tools.StorageTool", *format_folder],
