@@ -297,5 +297,5 @@ def settle_arrow(table: pa.Table) -> pa.Table:
         columns["supply"][order][first],
         class_[first],
     )
-    sorted_table = table.take(pa.array(order)).drop_columns(["batch", "supply"])
+    sorted_table = table.take(pa.array(order)).drop_columns(["supply"])
     return sorted_table.append_column("assigned", pa.array(assigned))
