@@ -349,7 +349,7 @@ def ends_with(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 def test_errors_of_each_kind(spark: SparkSession, ends_with: Any) -> None:
     head = "kassign-spark: error: "
-    assert ends_with(InputError("two\nlines\x1b[31m")) == (2, f"{head}two lines\\x1b[31m\n")
+    assert ends_with(InputError("two\nlines\x1b[31m")) == (2, f"{head}two\\nlines\\x1b[31m\n")
     assert ends_with(KeyboardInterrupt()) == (130, f"{head}interrupted; nothing was written\n")
     code, text = ends_with(ZeroDivisionError("by zero"))
     assert (code, text) == (
