@@ -158,9 +158,10 @@ public class Consumers {
         }
 
         private synchronized void event(String kind, Collection partitions) {
-            ObjectNode event = events.addObject();
+            ObjectNode event = JSON.createObjectNode();
             event.put("event", kind);
             event.set("partitions", asJson(partitions));
+            events.add(event);
         }
 
         public void onPartitionsAssigned(Collection partitions) {
