@@ -4,9 +4,12 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from kassign_spark.assignors import ASSIGNORS, Assignor
-from kassign_spark.eligibility.prepare import prepare, restrict
+from kassign_spark.assignors import ASSIGNORS, BY_WINDOWS, Assignor
+from kassign_spark.assignors.one_task import assign_in_tasks
+from kassign_spark.assignors.sizes import fits_all
+from kassign_spark.eligibility.groups import Eligible, restrict
 from kassign_spark.errors import InputError
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.schemas import ASSIGNMENT, declare, has_cluster_id, restore_cluster_id
 from kassign_spark.settings import Settings
@@ -22,8 +25,8 @@ def assign(
 ) -> DataFrame:
     """Assign the partitions of every group, as each group's assignor does in one rebalance.
 
-    The inputs are read once, checked and folded to one row a group, which runs a job for each; the
-    assignment itself is lazy.
+    One query looks at the inputs, whether they are fit and how large they are; the assignment
+    itself is lazy, but for groups that do not fit a task.
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
@@ -47,13 +50,29 @@ def assign(
     """
     chosen = strategy_of(assignor)
     inputs = conform_inputs(members, topics, owned)
+    eligible, names = look(inputs, None if chosen is not None else ASSIGNORS)
     if chosen is not None:
-        assignment = chosen(prepare(inputs, known_assignors=None).eligible, settings)
+        assignment = chosen(eligible, settings)
     else:
-        eligible, names = prepare(inputs, known_assignors=ASSIGNORS)
-        by_name = [ASSIGNORS[name](restrict(eligible, name), settings) for name in names]
-        assignment = reduce(DataFrame.unionByName, by_name) if by_name else _no_assignment(members)
+        assignment = _own(eligible, names, settings)
     return restore_cluster_id(declare(assignment, ASSIGNMENT), has_cluster_id(members))
+
+
+def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
+    """Assign each group by its own assignor; what tasks answer, they answer in one go."""
+    together: set[str] = set()
+    if fits_all(eligible, settings):
+        # With racks `range` is answered in tasks as well.
+        together = set(names) if eligible.racks is not None else set(names) - {*BY_WINDOWS}
+    parts = [
+        ASSIGNORS[name](restrict(eligible, {name}, names), settings)
+        for name in names
+        if name not in together
+    ]
+    if together:
+        own = restrict(eligible, together, names)
+        parts.append(assign_in_tasks(own, settings, withhold=True).drop("is_moving"))
+    return reduce(DataFrame.unionByName, parts) if parts else _no_assignment(eligible.members)
 
 
 def strategy_of(assignor: str | Assignor | None) -> Assignor | None:

@@ -18,16 +18,16 @@ class Settings:
             a replica in their member's rack before it saves moves, or the other way round.
         topics_per_task: a group of more topics is cut into pieces of so many, each expanded
             into partitions and written by a task of its own.
-        batches: small groups of the sticky assignors are settled together, in so many batches or
-            more, each inside one task.
-        max_edges_per_task: a group with more pairs of a topic class and a subscriber is not
-            settled inside one task: its connected components are, and those that are themselves
-            larger are settled in rounds over DataFrames. 0 forces rounds for all.
-        partitions_per_slice: a group of more partitions, owned already by members that subscribe
-            alike, is cut into slices of about so many for the sticky assignors, each settled by a
-            task of its own.
-        max_partitions_per_task: the general pass settles a group of more partitions by its counts
-            alone, and names its partitions by DataFrame steps, never inside one task.
+        batches: groups that fit a task are answered in so many tasks; left out, in as many as
+            suit the rows that there are and the cores.
+        max_edges_per_task: a group whose members subscribe differently, with more pairs of a topic
+            and a subscriber, is not answered inside one task: its connected components are
+            settled there, and those that have themselves more pairs of a topic class and a
+            subscriber in rounds over DataFrames. 0 forces rounds for all.
+        partitions_per_slice: a group of more partitions whose members subscribe alike is cut into
+            slices of about so many for the sticky assignors, each settled by a task of its own.
+        max_partitions_per_task: a group of more partitions whose members subscribe differently is
+            settled by its counts alone, and its partitions are named by DataFrame steps.
         max_rounds: rounds after which the general pass gives up, with an error.
         use_graphframes: whether connected components come from GraphFrames; left out, they do
             where it is there.
@@ -38,7 +38,7 @@ class Settings:
 
     racks_before_moves: bool = False
     topics_per_task: int = 32
-    batches: int = 8
+    batches: int | None = None
     max_edges_per_task: int = 2_000_000
     partitions_per_slice: int = 250_000
     max_partitions_per_task: int = 2_000_000
@@ -48,6 +48,8 @@ class Settings:
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value = getattr(self, name)
+            if value is None and name == "batches":
+                continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise SettingsError(f"setting {name}: {value!r} is not a whole number >= {least}")
             if value > _MOST:

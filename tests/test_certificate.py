@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from kassign_spark.assignors.general import assign_general
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.measures.certificate import certify, is_balanced, keeps_most
 from kassign_spark.settings import Settings
@@ -99,7 +99,7 @@ def test_verdicts_on_random_assignments_are_the_oracles(spark: SparkSession) -> 
 def test_what_the_pass_makes_is_certified(spark: SparkSession) -> None:
     groups = mixed_groups(196, SEED + 1)
     inputs = conform_inputs(*to_tables(spark, groups))
-    prepared = prepare(inputs, known_assignors=None).eligible
+    prepared = look(inputs, known_assignors=None).eligible
     assignment = assign_general(prepared, Settings()).assignment
     rows = certify(assignment, inputs.members, inputs.owned).collect()
     assert len(rows) == sum(bool(_greedy(group, random.Random(0))) for group in groups)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 import kassign_spark.rounds
 from kassign_spark.assignors.general import General, assign_general
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.errors import NotConvergedError
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rounds import Round
@@ -38,7 +38,7 @@ def assigned(eligible: Eligible) -> list[Row]:
 
 
 def _eligible(members: DataFrame, topics: DataFrame, owned: DataFrame | None) -> Eligible:
-    return prepare(conform_inputs(members, topics, owned), known_assignors=None).eligible
+    return look(conform_inputs(members, topics, owned), known_assignors=None).eligible
 
 
 def _rows(result: General) -> list[Row]:

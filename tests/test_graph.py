@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.eligibility.graph import connected_components
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.eligibility.takers import Eligibility, describe_eligibility
 from kassign_spark.errors import NotConvergedError, SettingsError
 from kassign_spark.inputs.checks import conform_inputs
@@ -91,7 +91,7 @@ def test_the_round_limit_names_the_components(spark: SparkSession) -> None:
 
 def _describe(spark: SparkSession, groups: list[MixedGroup]) -> Eligibility:
     inputs = conform_inputs(*to_tables(spark, groups))
-    return describe_eligibility(prepare(inputs, known_assignors=None).eligible, IN_ROUNDS)
+    return describe_eligibility(look(inputs, known_assignors=None).eligible, IN_ROUNDS)
 
 
 def test_the_view_of_a_group(spark: SparkSession) -> None:

@@ -20,3 +20,6 @@ ASSIGNORS: Mapping[str, Assignor] = {
     "cooperative-sticky": assign_cooperative_sticky,
 }
 """Kafka's own by name, as ``assign`` and the column ``members.assignor`` take them."""
+
+BY_WINDOWS = ("range", "roundrobin")
+"""Those that are pipelines of window functions, and know nothing of what is owned."""

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.assignors.task_tables import ArrowFunction
+from kassign_spark.groups.numbers import Longs
 
 
-def each_row(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> ArrowFunction:
+def each_row(
+    function: Callable[[pa.RecordBatch], pa.RecordBatch],
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Call ``function`` with one slice, a row, after the other."""
 
     def slice_by_slice(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

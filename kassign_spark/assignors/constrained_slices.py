@@ -5,12 +5,15 @@ lowest partition numbers first, so a slice must know only how many each member o
 before it; and free partitions are handed out by topic, so it must know how many are free of each
 topic in the other slices. Between the steps over slices, such counts alone come together:
 
-1. slice: what each member owns (``constrained_tasks.hold_claims``);
+1. slice: what each member owns (``equal.hold_claims``);
 2. group: what each may keep in each slice, by prefix sums over slices;
 3. slice: who keeps what, and how much of each topic is free;
 4. group: the first place of each topic in each slice, by prefix sums over (topic, slice);
 5. slice: who takes the place of each free partition, which has a closed form.
 """
+
+from collections.abc import Iterator
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -24,18 +27,14 @@ from kassign_spark.assignors.arrow_lists import (
     numbers_in,
     one_row,
 )
-from kassign_spark.assignors.constrained_tasks import CLAIM, MEMBER, TOPIC, hold_claims, quotas
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.assignors.task_tables import (
-    ASSIGNED,
-    all_rows,
-    encode,
-    place_in_run,
-    rows,
-)
+from kassign_spark.assignors.equal import hold_claims, quotas
+from kassign_spark.eligibility.claims import subscribed_topics
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.subscribers import spread
 from kassign_spark.expressions import div
+from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
+from kassign_spark.groups.named import ASSIGNED
+from kassign_spark.groups.numbers import Longs, place_in_run
+from kassign_spark.groups.rows import all_rows, rows
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
@@ -55,44 +54,41 @@ _KEPT = (
 _FIRST_PLACES = f"{_KEYS}first_places array<bigint>"
 
 
-def assign_constrained_in_slices(
-    topics: DataFrame, eligible: Eligible, settings: Settings
-) -> DataFrame:
+def assign_constrained_in_slices(eligible: Eligible, settings: Settings) -> DataFrame:
     """Assign giant groups, each by many tasks; runs jobs.
 
     Args:
-        topics: what the groups to assign subscribe to, as ``claims.subscribed_topics`` gives it,
-            and partition_count bigint: of the group.
-        eligible: these groups; others do no harm. ``owned`` must be there.
+        eligible: these groups. ``owned`` must be there.
         settings: ``partitions_per_slice``.
 
     Returns:
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: another member owns the
         partition now, or several dispute it, so that a cooperative rebalance withholds it.
     """
-    table = spread(_cut(topics, eligible, settings), *GROUP_KEY, "class")
+    tasks = eligible.tasks
+    table = _cut(eligible, settings).repartition(tasks, *_SLICE_KEY)
     held, _ = hold(table.mapInArrow(all_rows(_held), _HELD), {"slices": F.count(F.lit(1))})
     counts = held.select(*_SLICE_KEY, "sizes", "visit", "owned")
     limits = counts.groupBy(*GROUP_KEY).applyInArrow(_limits, _LIMITS)
-    of_slices = spread(held.join(limits, on=list(_SLICE_KEY), how="inner"), *_SLICE_KEY)
+    of_slices = held.join(limits, on=list(_SLICE_KEY), how="inner").repartition(tasks, *_SLICE_KEY)
     kept, _ = hold(of_slices.mapInArrow(each_row(_kept), _KEPT), {"slices": F.count(F.lit(1))})
     first_places = (
         kept.select(*_SLICE_KEY, "free")
         .groupBy(*GROUP_KEY)
         .applyInArrow(_first_places, _FIRST_PLACES)
     )
-    ready = spread(kept.join(first_places, on=list(_SLICE_KEY), how="inner"), *_SLICE_KEY)
+    ready = kept.join(first_places, on=list(_SLICE_KEY), how="inner").repartition(tasks, *_SLICE_KEY)
     return ready.mapInArrow(each_row(_assigned), ASSIGNED)
 
 
-def _cut(topics: DataFrame, eligible: Eligible, settings: Settings) -> DataFrame:
-    """Give every slice its topics, all members and its claims, as ``task_tables.rows``.
+def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
+    """Give every slice its topics, all members and its claims, as ``rows.fold`` gives a group's.
 
-    ``class`` is the slice's first partition number; a topic's size and a claim's partition count
-    from there.
+    A topic's size and a claim's partition count from the slice's first partition.
     """
     assert eligible.owned is not None
-    slice_count = F.ceil(F.max("partition_count") / settings.partitions_per_slice)
+    topics = subscribed_topics(eligible)
+    slice_count = F.ceil(F.sum("num_partitions") / settings.partitions_per_slice)
     largest = F.max("num_partitions")
     groups = F.broadcast(
         topics.groupBy(*GROUP_KEY).agg(
@@ -102,75 +98,64 @@ def _cut(topics: DataFrame, eligible: Eligible, settings: Settings) -> DataFrame
     first = F.explode(F.sequence(F.lit(0), F.col("largest") - 1, F.col("width")))
     size = F.least(F.col("num_partitions") - F.col("first_partition"), F.col("width"))
     of_topics = topics.join(groups, on=list(GROUP_KEY)).select("*", first.alias("first_partition"))
-    of_members = eligible.members.join(groups, on=list(GROUP_KEY)).select(
-        *GROUP_KEY,
-        "member_id",
-        F.coalesce("generation", F.lit(-1)).alias("generation"),
-        F.coalesce("member_seq", F.lit(-1)).alias("member_seq"),
-        first.alias("first_partition"),
+    of_members = (
+        eligible.members.drop("topics")
+        .join(groups, on=list(GROUP_KEY))
+        .select("*", first.alias("first_partition"))
     )
+    of_slices = of_members.select(*_SLICE_KEY).distinct()
     partition, width = F.col("partition"), F.col("width")
     claims = (
         eligible.owned.join(groups, on=list(GROUP_KEY))
         .where(partition < F.col("largest"))
         .withColumn("first_partition", (div(partition, width) * width).cast("int"))
-        .withColumn("place", partition - F.col("first_partition"))
     )
-    cut = {"class_": "first_partition"}
-    return (
+    unknown = F.lit(-1).cast("bigint")
+    kinds = (
         rows(
-            of_topics.withColumn("size", F.greatest(size, F.lit(0))),
-            TOPIC,
-            topic="topic",
-            number="size",
-            **cut,
-        )
-        .unionByName(
-            rows(
-                of_members,
-                MEMBER,
-                member="member_seq",
-                member_id="member_id",
-                number="generation",
-                **cut,
-            )
-        )
-        .unionByName(
-            rows(claims, CLAIM, topic="topic", member_id="member_id", number="place", **cut)
-        )
+            of_members,
+            MEMBER,
+            number=F.coalesce("generation", unknown),
+            place=F.coalesce("member_seq", unknown),
+            texts=F.array_repeat(F.lit(None).cast("string"), 3),
+            keys=_SLICE_KEY,
+        ),
+        # Who subscribes to what is no question here: one list without topics is enough.
+        rows(of_slices, SUBSCRIPTION, texts=F.array().cast("array<string>"), keys=_SLICE_KEY),
+        rows(of_topics, TOPIC, number=F.greatest(size, F.lit(0)), keys=_SLICE_KEY),
+        rows(claims, CLAIM, number=partition - F.col("first_partition"), keys=_SLICE_KEY),
     )
+    return reduce(DataFrame.unionByName, kinds)
 
 
-def _held(table: pa.Table) -> pa.Table:
+def _held(table: pa.Table) -> Iterator[pa.Table]:
     """Step 1: what members own, slice by slice."""
-    slice_key = [*GROUP_KEY, "class"]
     row_numbers = pa.array(np.arange(len(table)))
     slices = (
-        table.append_column("row", row_numbers).group_by(slice_key).aggregate([("row", "list")])
+        table.append_column("row", row_numbers)
+        .group_by([*_SLICE_KEY])
+        .aggregate([("row", "list")])
     )
     lists = slices["row_list"].combine_chunks()
     # Once for all slices: taking from a table of several chunks copies all of them.
     table = table.take(lists.flatten()).combine_chunks()
     sizes = lists.value_lengths().to_numpy()
-    return pa.Table.from_batches(
-        [
-            _held_of_slice(table.slice(first, size))
-            for first, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True)
-        ]
-    )
+    for first, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
+        yield pa.Table.from_batches([_held_of_slice(table.slice(first, size))])
 
 
 def _held_of_slice(table: pa.Table) -> pa.RecordBatch:
-    read = encode(table, topics_in_java_order=True)
-    held = hold_claims(read)
-    keys = table.slice(0, 1).select([*GROUP_KEY, "class"]).to_batches()[0]
+    batch, claims = read_batch(table)
+    existing = claims.where((claims.slot >= 0) & (claims.member >= 0))
+    held = hold_claims(batch, existing, batch.generation)
+    keys = table.slice(0, 1).select([*_SLICE_KEY]).to_batches()[0]
     return one_row(
-        keys.rename_columns([*_SLICE_KEY]),
-        topics=read.topic_name.take(read.topic_name.code[held.slots.topics]),
-        sizes=held.slots.size,
-        members=read.member_name.take(read.member_name.code[held.members]),
-        visit=held.visit,
-        owned=np.bincount(held.claimant, minlength=len(held.members)),
+        keys,
+        topics=batch.topic_names.take(pa.array(batch.topic_name - 1)),
+        sizes=batch.size,
+        members=batch.member_names.take(pa.array(batch.member_name - 1)),
+        visit=batch.hash_rank,
+        owned=np.bincount(held.claimant, minlength=len(batch.member_name)),
         claimed=held.claimed,
         claimant=held.claimant,
         disputed=held.disputed,

@@ -7,14 +7,13 @@ subscriber, and names partitions once, at the end.
 
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.general_arrays import settle_arrow
 from kassign_spark.assignors.general_naming import name_partitions
 from kassign_spark.assignors.general_rounds import settle_in_rounds
-from kassign_spark.assignors.general_tasks import assign_in_tasks
-from kassign_spark.assignors.task_tables import in_tasks
 from kassign_spark.eligibility.claims import (
     claimed_partitions,
     read_claims,
@@ -24,7 +23,6 @@ from kassign_spark.eligibility.claims import (
 from kassign_spark.eligibility.classes import (
     EDGE_KEY,
     Classes,
-    restrict_classes,
     topic_classes,
 )
 from kassign_spark.eligibility.graph import (
@@ -34,7 +32,7 @@ from kassign_spark.eligibility.graph import (
     number_groups,
 )
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.prepare import restrict_to
+from kassign_spark.groups.rows import in_tasks
 from kassign_spark.rounds import Budget, OnRound, hold, settle
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
@@ -59,16 +57,15 @@ class General(NamedTuple):
 def assign_general(
     eligible: Eligible, settings: Settings, on_round: OnRound | None = None
 ) -> General:
-    """Assign every partition: balance best, then moves fewest, then by names.
+    """Assign every partition: balance best, then moves fewest, then by names; runs jobs.
 
-    Runs jobs; what fits single tasks is left to the caller's action, and so are names. Rounds are
-    needed only for groups beyond ``max_edges_per_task``.
+    For groups that do not fit a task (``sizes``); the others are answered by ``differing``, with
+    the same results. Rounds are needed only for groups beyond ``max_edges_per_task``.
 
     Args:
         eligible: groups of any subscriptions. Claims are resolved as the constrained pass does;
             what is owned but does not exist, or is not subscribed to, is left aside.
-        settings: ``batches``, ``max_edges_per_task``, ``max_partitions_per_task``,
-            ``max_rounds``, ``use_graphframes``.
+        settings: ``max_edges_per_task``, ``max_rounds``, ``use_graphframes``.
         on_round: called after every round over DataFrames, with what is unfinished.
 
     Raises:
@@ -76,31 +73,14 @@ def assign_general(
     """
     classes = topic_classes(eligible)
     budget = Budget(settings.max_rounds, on_round)
-    if (
-        classes.most_edges <= settings.max_edges_per_task
-        and classes.most_partitions <= settings.max_partitions_per_task
-    ):
-        return General(assign_in_tasks(classes, eligible, settings), budget.used)
-    fits = (F.col("group_edges") <= settings.max_edges_per_task) & (
-        F.col("group_partitions") <= settings.max_partitions_per_task
-    )
-    small, large = restrict_classes(classes, fits), restrict_classes(classes, ~fits)
-    in_parts = _assign_large(large, restrict_to(eligible, large.edges), settings, budget)
-    whole = assign_in_tasks(small, restrict_to(eligible, small.edges), settings)
-    return General(whole.unionByName(in_parts), budget.used)
-
-
-def _assign_large(
-    classes: Classes, eligible: Eligible, settings: Settings, budget: Budget
-) -> DataFrame:
-    """Settle counts first, wherever they fit, and name partitions by DataFrame operations."""
     claims = _claims(_prevailing(eligible), classes)
     edges = _edges(classes, claims)
     fits = F.col("group_edges") <= settings.max_edges_per_task
-    solved = _in_tasks(edges.where(fits), settings)
+    solved = _in_tasks(edges.where(fits), eligible.tasks)
     if classes.most_edges > settings.max_edges_per_task:
-        solved = solved.unionByName(_by_components(edges.where(~fits), settings, budget))
-    return _mark_moving(name_partitions(settle(solved).frame, classes, claims), eligible)
+        solved = solved.unionByName(_by_components(edges.where(~fits), eligible, settings, budget))
+    named = name_partitions(settle(solved).frame, classes, claims, eligible.tasks)
+    return General(_mark_moving(named, eligible), budget.used)
 
 
 def _prevailing(eligible: Eligible) -> DataFrame | None:
@@ -159,17 +139,23 @@ def _edges(classes: Classes, claims: DataFrame | None) -> DataFrame:
     )
 
 
-def _in_tasks(edges: DataFrame, settings: Settings) -> DataFrame:
+def _in_tasks(edges: DataFrame, tasks: int) -> DataFrame:
     """Settle counts of whole groups or components inside single tasks, many of them in each."""
     return in_tasks(
         edges.select(*EDGE_KEY, "supply", "owned"),
-        settle_arrow,
+        _settle_counts,
         "cluster_id string, group_id string, class int, member int, owned bigint, assigned bigint",
-        settings.batches,
+        tasks,
     )
 
 
-def _by_components(edges: DataFrame, settings: Settings, budget: Budget) -> DataFrame:
+def _settle_counts(table: pa.Table) -> list[pa.Table]:
+    return [settle_arrow(table)]
+
+
+def _by_components(
+    edges: DataFrame, eligible: Eligible, settings: Settings, budget: Budget
+) -> DataFrame:
     """Settle large groups: components that fit a task inside tasks, the others in rounds."""
     number = F.col("group_number")
     numbered = settle(
@@ -192,7 +178,7 @@ def _by_components(edges: DataFrame, settings: Settings, budget: Budget) -> Data
         placed.join(sizes, on="part", how="inner"), {"largest": F.max("part_edges")}
     )
     fits = F.col("part_edges") <= settings.max_edges_per_task
-    solved = _in_tasks(placed.where(fits), settings)
+    solved = _in_tasks(placed.where(fits), eligible.tasks)
     if found["largest"] <= settings.max_edges_per_task:
         return solved
     large = placed.where(~fits)

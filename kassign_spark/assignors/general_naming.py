@@ -11,7 +11,9 @@ _TOPIC_KEY = (*CLASS_KEY, "topic")
 _ASSIGNED = (*GROUP_KEY, "member_id", "topic", "partition")
 
 
-def name_partitions(solved: DataFrame, classes: Classes, claims: DataFrame | None) -> DataFrame:
+def name_partitions(
+    solved: DataFrame, classes: Classes, claims: DataFrame | None, tasks: int
+) -> DataFrame:
     """Name as many partitions for each member and class as it is to have; runs no job.
 
     Of what it owns, a member keeps the lowest partitions, spread over topics as they are. The
@@ -21,20 +23,22 @@ def name_partitions(solved: DataFrame, classes: Classes, claims: DataFrame | Non
         solved: EDGE_KEY, owned bigint, assigned bigint.
         classes: of the same groups.
         claims: EDGE_KEY, member_id string, topic string, partition int: what is owned.
+        tasks: how many there are to be.
 
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
     everything = F.sequence(F.lit(0), F.col("num_partitions") - 1)
     if claims is None:
-        return _dealt(solved, classes.topics.select(*_TOPIC_KEY, everything.alias("free")), classes)
+        free = classes.topics.select(*_TOPIC_KEY, everything.alias("free"))
+        return _dealt(solved, free, classes, tasks)
     kept = _kept(solved, claims)
     taken = kept.groupBy(*_TOPIC_KEY).agg(F.collect_set("partition").alias("taken"))
     not_taken = F.array_except(everything, F.coalesce("taken", F.array().cast("array<int>")))
     free = classes.topics.join(taken, on=list(_TOPIC_KEY), how="left").select(
         *_TOPIC_KEY, not_taken.alias("free")
     )
-    return kept.select(*_ASSIGNED).unionByName(_dealt(solved, free, classes))
+    return kept.select(*_ASSIGNED).unionByName(_dealt(solved, free, classes, tasks))
 
 
 def _kept(solved: DataFrame, claims: DataFrame) -> DataFrame:
@@ -48,7 +52,7 @@ def _kept(solved: DataFrame, claims: DataFrame) -> DataFrame:
     )
 
 
-def _dealt(solved: DataFrame, free: DataFrame, classes: Classes) -> DataFrame:
+def _dealt(solved: DataFrame, free: DataFrame, classes: Classes, tasks: int) -> DataFrame:
     """Deal each class's free partitions, topic by topic, to those that lack some.
 
     They are dealt in turn, one to each that still lacks any. So between two sizes of what members
@@ -91,7 +95,7 @@ def _dealt(solved: DataFrame, free: DataFrame, classes: Classes) -> DataFrame:
     )
     taker = (F.col("whose_turn") + F.col("place")) % F.col("taker_count")
     return (
-        spread(pieces)
+        spread(pieces, tasks)
         .select("*", F.posexplode("piece").alias("place", "partition"))
         .select(
             *GROUP_KEY,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kassign_spark.assignors.differing import deal_in_turn, kept_claims
 from kassign_spark.assignors.general_arrays import settle
 from kassign_spark.assignors.general_flow import MAJOR, MINOR
-from kassign_spark.assignors.general_tasks import deal_in_turn, kept_claims
 from kassign_spark.assignors.segments import Longs
 from kassign_spark.prediction.claims import believe
 from kassign_spark.prediction.hash_order import hash_map_order, java_hash

@@ -4,7 +4,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.dealing import deal
-from kassign_spark.assignors.rack_aware import range_by_racks
+from kassign_spark.assignors.in_tasks import RANGE
+from kassign_spark.assignors.one_task import assign_in_tasks
+from kassign_spark.assignors.sizes import split_by_racks
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.eligibility.subscribers import heterogeneous_topics, homogeneous_topics
 from kassign_spark.expressions import div
@@ -16,12 +18,17 @@ def assign_range(eligible: Eligible, settings: Settings) -> DataFrame:
 
     Of a topic with n partitions and k subscribers in MemberInfo order, the first n mod k get
     n div k + 1 consecutive partitions each, the others n div k. Where racks count, members get as
-    many, but first of what has a replica in their own rack.
+    many, but first of what has a replica in their own rack: that is sequential inside a group, and
+    such groups are answered inside tasks.
 
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    return range_by_racks(eligible, settings, _in_blocks)
+    by_racks, others = split_by_racks(eligible, settings)
+    parts = [] if others is None else [_in_blocks(others, settings)]
+    if by_racks is not None:
+        parts.append(assign_in_tasks(by_racks, settings, RANGE).drop("is_moving"))
+    return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
 
 def _in_blocks(eligible: Eligible, settings: Settings) -> DataFrame:

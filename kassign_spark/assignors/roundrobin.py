@@ -57,7 +57,7 @@ def turns(groups: DataFrame, eligible: Eligible, settings: Settings) -> DataFram
         *GROUP_KEY, F.size("members").alias("member_count"), F.explode("topics").alias("topic")
     ).join(eligible.topics, on=["cluster_id", "topic"], how="inner")
     ranked = (
-        spread(subscribed, *GROUP_KEY)
+        spread(subscribed, eligible.tasks, *GROUP_KEY)
         .withColumn("first_taker", first_taker.cast("int"))
         .select(*GROUP_KEY, "topic", "num_partitions", "first_taker")
     )
@@ -68,7 +68,7 @@ def turns(groups: DataFrame, eligible: Eligible, settings: Settings) -> DataFram
     topic = F.struct("topic", "num_partitions", "first_taker")
     folded = ranked.groupBy(*GROUP_KEY).agg(F.sort_array(F.collect_list(topic)).alias("topics"))
     ring = members.join(folded, on=list(GROUP_KEY), how="inner")
-    return explode_topics(ring, settings).select(*GROUP_KEY, "subscribers", "topic.*")
+    return explode_topics(ring, settings, eligible.tasks).select(*GROUP_KEY, "subscribers", "topic.*")
 
 
 def _heterogeneous_topics(eligible: Eligible) -> DataFrame:

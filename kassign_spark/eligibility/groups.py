@@ -5,6 +5,7 @@ and a group whose members subscribe alike costs as much as its members plus its 
 product: its topics are kept once.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -25,7 +26,9 @@ class Eligible(NamedTuple):
         heterogeneous: whether members of some group subscribe to different topics.
         most_topics: no group whose members subscribe alike subscribes to more.
         most_partitions: no such group has more.
-        about_partitions: of all such groups together, estimated from the topics' mean size.
+        about_partitions: of all groups together, estimated from the topics' mean size.
+        most_edges: no group has more pairs of a member and a topic that it subscribes to.
+        tasks: how many tasks to cut work over all groups into.
         racks: as ``racks.fold_racks`` gives them; None where no member or no replica has a rack.
     """
 
@@ -37,7 +40,21 @@ class Eligible(NamedTuple):
     most_topics: int
     most_partitions: int
     about_partitions: int
+    most_edges: int
+    tasks: int
     racks: DataFrame | None = None
+
+
+def restrict(eligible: Eligible, assignors: Collection[str], of: Collection[str]) -> Eligible:
+    """Keep the groups that use one of ``assignors``; ``of`` is what all groups use."""
+    if set(of) <= set(assignors):
+        return eligible
+    uses_one = F.col("assignor").isin(*sorted(assignors))
+    members, owned = eligible.members.where(uses_one), eligible.owned
+    if owned is not None:
+        keys = members.select(*GROUP_KEY).distinct()
+        owned = owned.join(keys, on=list(GROUP_KEY), how="left_semi")
+    return eligible._replace(members=members, owned=owned, groups=eligible.groups.where(uses_one))
 
 
 def member_order() -> tuple[Column, Column, Column]:
@@ -55,49 +72,28 @@ def member_order() -> tuple[Column, Column, Column]:
     )
 
 
-def fold_groups(members: DataFrame, *, bad_row: Column) -> DataFrame:
-    """Fold conforming members into one row a group.
+def fold_groups(members: DataFrame) -> DataFrame:
+    """Fold conforming members into one row a group; runs no job.
 
     Args:
         members: ``schemas.MEMBERS``.
-        bad_row: boolean over its columns: the row breaks a rule.
 
     Returns:
         One row a group: cluster_id string, group_id string,
         members array<string>: member ids in MemberInfo order,
-        topics array<string>: what every member of a homogeneous group subscribes to,
-        is_homogeneous boolean: all members list the same topics in the same order (clients send
-        them sorted; ``prepare`` looks at the others again),
+        topics array<string>: what every member of a homogeneous group subscribes to, sorted,
+        is_homogeneous boolean: all members subscribe to the same topics, however listed,
         assignor string: the least that a member names, null where none names one,
-        bad_rows bigint, has_patterns boolean: a member subscribes by a pattern,
-        has_duplicates boolean: a member id is there twice,
-        is_mixed boolean: members name different assignors, or some of them none,
         has_racks boolean: some member has a rack.
     """
     ordered = F.sort_array(F.collect_list(F.struct(*member_order(), "member_id")))
-    folded = members.groupBy(*GROUP_KEY).agg(
+    topics = F.sort_array(F.array_distinct("topics"))
+    return members.groupBy(*GROUP_KEY).agg(
         ordered["member_id"].alias("members"),
-        F.min("topics").alias("topics"),
-        (F.min("topics") == F.max("topics")).alias("is_homogeneous"),
+        F.min(topics).alias("topics"),
+        F.coalesce(F.min(topics) == F.max(topics), F.lit(False)).alias("is_homogeneous"),
         F.min("assignor").alias("assignor"),
-        F.count_if(bad_row).alias("bad_rows"),
-        (F.count("topics_pattern") > 0).alias("has_patterns"),
-        ((F.count("assignor") % F.count("*") > 0) | (F.max("assignor") > F.min("assignor"))).alias(
-            "is_mixed"
-        ),
         F.bool_or(F.coalesce(F.length("rack_id") > 0, F.lit(False))).alias("has_racks"),
-    )
-    return folded.select(
-        *GROUP_KEY,
-        "members",
-        F.array_distinct("topics").alias("topics"),
-        F.coalesce("is_homogeneous", F.lit(False)).alias("is_homogeneous"),
-        "assignor",
-        "bad_rows",
-        "has_patterns",
-        (F.size(F.array_distinct("members")) < F.size("members")).alias("has_duplicates"),
-        F.coalesce("is_mixed", F.lit(False)).alias("is_mixed"),
-        "has_racks",
     )
 
 
@@ -110,7 +106,8 @@ def fold_topics(topics: DataFrame, *, bad_row: Column) -> DataFrame:
 
     Returns:
         cluster_id string, topic string, num_partitions bigint, bad_rows bigint,
-        is_inconsistent boolean: given twice with different counts, or partitions missing between.
+        is_inconsistent boolean: given twice with different counts, or partitions missing between,
+        is_twice boolean: there are several rows.
     """
     if "num_partitions" in topics.columns:
         count = F.max("num_partitions")
@@ -122,4 +119,5 @@ def fold_topics(topics: DataFrame, *, bad_row: Column) -> DataFrame:
         count.alias("num_partitions"),
         F.count_if(bad_row).alias("bad_rows"),
         F.coalesce(inconsistent, F.lit(False)).alias("is_inconsistent"),
+        (F.count("*") > 1).alias("is_twice"),
     )

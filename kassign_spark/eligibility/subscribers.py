@@ -18,7 +18,7 @@ def homogeneous_topics(eligible: Eligible, settings: Settings) -> DataFrame:
         subscribers array<string>: all member ids of the group, in MemberInfo order.
     """
     groups = homogeneous_groups(eligible).withColumnRenamed("members", "subscribers")
-    return explode_topics(groups, settings).join(
+    return explode_topics(groups, settings, eligible.tasks).join(
         eligible.topics, on=["cluster_id", "topic"], how="inner"
     )
 
@@ -28,18 +28,19 @@ def homogeneous_groups(eligible: Eligible) -> DataFrame:
     return eligible.groups.where(F.col("is_homogeneous") & (F.size("topics") > 0))
 
 
-def explode_topics(groups: DataFrame, settings: Settings) -> DataFrame:
+def explode_topics(groups: DataFrame, settings: Settings, tasks: int) -> DataFrame:
     """Explode ``topics`` of one row a group into ``topic``, a large group over several tasks.
 
     Args:
         groups: cluster_id string, group_id string, subscribers array<string>, topics array.
         settings: ``topics_per_task``.
+        tasks: how many there are to be.
     """
     length = settings.topics_per_task
     starts = F.sequence(F.lit(1), F.size("topics"), F.lit(length))
     slices = F.transform(starts, lambda start: F.slice("topics", start, length))
     sliced = groups.select(*GROUP_KEY, "subscribers", F.explode(slices).alias("topics"))
-    return spread(sliced).select(*GROUP_KEY, "subscribers", F.explode("topics").alias("topic"))
+    return spread(sliced, tasks).select(*GROUP_KEY, "subscribers", F.explode("topics").alias("topic"))
 
 
 def heterogeneous_topics(eligible: Eligible) -> DataFrame:
@@ -62,7 +63,7 @@ def heterogeneous_topics(eligible: Eligible) -> DataFrame:
     # By topic: one giant group is many tasks here.
     ranked = F.sort_array(F.collect_list(F.struct("member_rank", "member_id")))
     return (
-        spread(subscriptions, *GROUP_KEY, "topic")
+        spread(subscriptions, eligible.tasks, *GROUP_KEY, "topic")
         .groupBy(*GROUP_KEY, "topic", "num_partitions")
         .agg(ranked.alias("ranked"))
         .select(
@@ -75,14 +76,13 @@ def heterogeneous_topics(eligible: Eligible) -> DataFrame:
     )
 
 
-def spread(frame: DataFrame, *keys: str) -> DataFrame:
-    """Spread a few rows that are about to become many over all tasks.
+def spread(frame: DataFrame, tasks: int, *keys: str) -> DataFrame:
+    """Spread a few rows that are about to become many over ``tasks`` tasks.
 
     Adaptive execution sees only the few and would put them into one task; it leaves alone a
-    number of partitions that is given. The number is the session's own for shuffles.
+    number of partitions that is given.
     """
-    tasks = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    return frame.repartition(tasks, *keys)
+    return frame.repartition(tasks, *keys) if tasks > 1 else frame
 
 
 def _each_topic() -> Column:

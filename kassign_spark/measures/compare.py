@@ -5,7 +5,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.measures.balance import balance, loads
 from kassign_spark.measures.variants import Variants, by_variant, make_variants
@@ -84,7 +84,7 @@ def compare(
         InputError: values that have no meaning; lists every one.
     """
     inputs = conform_inputs(members, topics, owned)
-    prepare(inputs, known_assignors=None)
+    look(inputs, known_assignors=None)
     given = has_cluster_id(members)
     parts = []
     for protocol, names in _PASSES:

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.measures.variants import Variants, by_variant, make_variants
 from kassign_spark.prediction.predict import PREDICTED, predict
@@ -56,7 +56,7 @@ def explain(
     """
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs = conform_inputs(members, topics, owned)
-    prepare(inputs, known_assignors=None)
+    look(inputs, known_assignors=None)
     given = has_cluster_id(members)
     keys = _keys(inputs.members, inputs.owned)
     variants = make_variants(inputs, keys.drop("preferred"), given)

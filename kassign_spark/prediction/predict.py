@@ -9,7 +9,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.prediction.arrow_states import predict_states

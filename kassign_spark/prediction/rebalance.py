@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.prediction.arrow_states import states_of
@@ -76,7 +76,7 @@ def predict_rebalance(
     is_cooperative = protocol_column(assignor, protocol) == COOPERATIVE
     name = F.col("assignor") if assignor is None else F.lit(assignor)
     inputs = conform_inputs(members, topics, owned)
-    prepare(inputs, known_assignors=PREDICTED if assignor is None else None)
+    look(inputs, known_assignors=PREDICTED if assignor is None else None)
     knows_both = name.isin(*COOPERATIVE_ASSIGNORS)
     kinds = {
         "refused": is_cooperative & ~knows_both,
@@ -133,7 +133,7 @@ def _cooperative(
     members: DataFrame, topics: DataFrame, owned: DataFrame | None
 ) -> PredictedRebalance:
     inputs = conform_inputs(members, topics, owned)
-    eligible = prepare(inputs, known_assignors=None).eligible
+    eligible = look(inputs, known_assignors=None).eligible
     groups = route_groups(eligible.groups, "cooperative-sticky")
     sized = topics_with_racks(eligible)
     states = collect_states(groups, eligible.members, sized, eligible.owned)

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.assignors.sticky import sticky_target
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.prepare import prepare, restrict
+from kassign_spark.eligibility.groups import restrict
+from kassign_spark.groups.look import look
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.pipeline import strategy_of
@@ -113,8 +114,8 @@ def rebalance(
     check_protocol(protocol)
     inputs = conform_inputs(members, topics, owned)
     known = None if chosen is not None else ASSIGNORS
-    eligible, names = prepare(inputs, known_assignors=known)
-    parts = {name: restrict(eligible, name) for name in names} if chosen is None else {"": eligible}
+    eligible, names = look(inputs, known_assignors=known)
+    parts = {name: restrict(eligible, {name}, names) for name in names} if chosen is None else {"": eligible}
     steps = []
     for name, part in parts.items():
         strategy = chosen or ASSIGNORS[name]

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.eligibility.racks import fold_racks
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.patterns import with_topics
@@ -54,7 +54,7 @@ def first_state(inputs: Inputs) -> State:
     Raises:
         InputError: values that have no meaning; lists every one.
     """
-    eligible = prepare(inputs, known_assignors=ASSIGNORS).eligible
+    eligible = look(inputs, known_assignors=ASSIGNORS).eligible
     topics = sized_topics(eligible, inputs.topics)
     resolved = with_topics(inputs.members, inputs.topics)
     members = inputs.members.join(

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rebalancing.steps import rebalance
@@ -61,7 +61,7 @@ def sweep(
         InputError: values that have no meaning, or a sweep of an unknown group or topic.
     """
     inputs = conform_inputs(members, topics, owned)
-    eligible = prepare(inputs, known_assignors=ASSIGNORS).eligible
+    eligible = look(inputs, known_assignors=ASSIGNORS).eligible
     variants = _variants(members, sweeps)
     _check_names(eligible.members, eligible.topics, sweeps)
     sized = sized_topics(eligible, inputs.topics)

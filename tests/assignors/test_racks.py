@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import kassign_spark.assignors.rack_aware as rack_aware
 from kassign_spark import Settings, assign, rebalance
-from kassign_spark.eligibility.prepare import prepare
+from kassign_spark.groups.look import look
 from kassign_spark.eligibility.racks import rack_use
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.prediction.racks import need_matching, number_racks
@@ -100,7 +100,7 @@ def test_racks_before_moves(spark: SparkSession) -> None:
 
 def test_where_racks_count(spark: SparkSession, tables: oracle.Tables) -> None:
     """By the frames as by the client's own rule: group by group, no more and no fewer."""
-    eligible = prepare(conform_inputs(*tables), known_assignors=None).eligible
+    eligible = look(conform_inputs(*tables), known_assignors=None).eligible
     rows = {row.group_id: row for row in rack_use(eligible).collect()}
     for index, group in enumerate(GROUPS):
         row = rows.get(oracle.group_id(index))

@@ -1,0 +1,120 @@
+"""The general pass inside a task: subscriptions differ, and the answer is the best there is.
+
+Topics with the same subscribers are one class: whoever may take one may take all. The best balance
+and the fewest moves are found on counts of classes (``general_arrays``); partitions get their names
+once, at the end, by the rules of ``general_naming``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.answer import Answer
+from kassign_spark.assignors.general_arrays import settle
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.claims import resolve
+from kassign_spark.groups.numbers import Longs, find, key, place_in_run, ranges, starts
+
+
+class Classes(NamedTuple):
+    """Topic classes of many groups, and who may take them.
+
+    Attributes:
+        of_topic: the class of each topic. Classes are sorted by group and their first topic, in
+            Spark's order of names.
+        number: of each class its place in its group.
+        of_edge: class of each edge; edges are sorted by class and place.
+        place: of each edge its member, as a place in ``Batch.by_rank``.
+    """
+
+    of_topic: Longs
+    number: Longs
+    of_edge: Longs
+    place: Longs
+
+
+def topic_classes(batch: Batch) -> Classes:
+    """Fold the topics of each group by who subscribes to them."""
+    topic_count = len(batch.size)
+    sets = np.unique(batch.member_set)
+    counts = np.diff(batch.set_start)[sets]
+    topic = batch.set_topic[ranges(batch.set_start[sets], counts)]
+    order = np.lexsort((np.repeat(sets, counts), topic))
+    subscribing = np.repeat(sets, counts)[order]
+    ends = starts(np.bincount(topic, minlength=topic_count)).tolist()
+    by_name = np.lexsort((batch.topic_order[batch.topic_name - 1], batch.topic_group))
+    numbers: dict[tuple[int, bytes], int] = {}
+    of_topic = np.empty(topic_count, np.int64)
+    for group, each in zip(batch.topic_group[by_name].tolist(), by_name.tolist(), strict=True):
+        who = subscribing[ends[each] : ends[each + 1]].tobytes()
+        of_topic[each] = numbers.setdefault((group, who), len(numbers))
+    class_group = np.fromiter((group for group, _ in numbers), np.int64, len(numbers))
+
+    # A class has the sets of any of its topics, and their members.
+    some = np.unique(of_topic, return_index=True)[1]
+    first, count = np.asarray(ends)[some], np.diff(ends)[some]
+    class_of_set = np.repeat(np.arange(len(some)), count)
+    sets_of_class = subscribing[ranges(first, count)]
+    set_of_place = batch.member_set[batch.by_rank]
+    places = np.argsort(set_of_place, kind="stable")
+    set_count = len(batch.set_start) - 1
+    first_place = starts(np.bincount(set_of_place, minlength=set_count))
+    counts = np.diff(first_place)[sets_of_class]
+    edge_class = np.repeat(class_of_set, counts)
+    edge_place = places[ranges(first_place[:-1][sets_of_class], counts)]
+    order = np.lexsort((edge_place, edge_class))
+    return Classes(of_topic, place_in_run(class_group), edge_class[order], edge_place[order])
+
+
+def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:
+    """Assign all partitions: balance best, then moves fewest, then by names.
+
+    Args:
+        batch: groups of any subscriptions.
+        claims: of their members, on partitions that exist.
+        generation: of each member, in which it owned what it claims.
+    """
+    classes = topic_classes(batch)
+    slot_count = int(batch.first_slot[-1])
+    prevails, _ = resolve(claims.slot, batch.hash_rank[claims.member], generation[claims.member])
+    class_of_slot = classes.of_topic[batch.slot_topic]
+    place = np.empty(len(batch.by_rank), np.int64)
+    place[batch.by_rank] = np.arange(len(place))
+    edge = find(
+        key(classes.of_edge, classes.place), key(class_of_slot[claims.slot], place[claims.member])
+    )
+    may_stay = prevails & (edge >= 0)
+    edge, slot = edge[may_stay], claims.slot[may_stay]
+    owned = np.bincount(edge, minlength=len(classes.place)).astype(np.int64)
+    supply = np.bincount(class_of_slot, minlength=len(classes.number))
+    assigned = settle(classes.of_edge, classes.place, owned, supply, classes.number)
+
+    owner = np.full(slot_count, -1)
+    name = batch.topic_order[batch.topic_name[batch.slot_topic] - 1]
+    kept = kept_claims(edge, batch.slot_partition[slot], name[slot], assigned)
+    owner[slot[kept]] = batch.by_rank[classes.place[edge[kept]]]
+    free = np.flatnonzero(owner < 0)
+    free = free[np.lexsort((free, name[free], class_of_slot[free]))]
+    owner[free] = batch.by_rank[classes.place[deal_in_turn(classes.of_edge, assigned - owned)]]
+    # What a member sent as owned counts here, also where its claim did not prevail.
+    moving = np.zeros(slot_count, bool)
+    moving[claims.slot] = True
+    moving[claims.slot[owner[claims.slot] == claims.member]] = False
+    return Answer(owner, moving)
+
+
+def kept_claims(edge: Longs, partition: Longs, topic: Longs, assigned: Longs) -> Longs:
+    """Claims that stay: of each edge as many as assigned, the lowest (partition, topic) first."""
+    order = np.lexsort((topic, partition, edge))
+    return order[place_in_run(edge[order]) < assigned[edge[order]]]
+
+
+def deal_in_turn(class_of_edge: Longs, missing: Longs) -> Longs:
+    """Who gets the free partitions, class by class: one to each edge in turn that lacks any.
+
+    Who lacks most comes first, then the lower member.
+    """
+    lacks = np.maximum(missing, 0)
+    edge = np.repeat(np.arange(len(lacks)), lacks)
+    turn = place_in_run(edge)
+    return edge[np.lexsort((edge, -lacks[edge], turn, class_of_edge[edge]))]

@@ -1,0 +1,165 @@
+"""Every assignor over a batch: each group by its own, the groups of one rule side by side."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kassign_spark.assignors.answer import Answer
+from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
+from kassign_spark.assignors.differing import assign_differing
+from kassign_spark.assignors.equal import assign_equal
+from kassign_spark.assignors.general_racks import assign_with_racks
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.groups.racks import all_equal, reduce_or
+from kassign_spark.groups.states import States
+from kassign_spark.prediction.model import follow_constrained, predict_group
+from kassign_spark.prediction.state import Outcome, without_missing
+
+RANGE, ROUNDROBIN, STICKY, COOPERATIVE_STICKY = range(4)
+KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""The assignors of Kafka's Java client, by number."""
+
+
+def assignors_of(batch: Batch) -> Longs:
+    """Of each group the number of the assignor that its members name; -1: none of Kafka's."""
+    number = {name: place for place, name in enumerate(KAFKAS)}
+    of_text = [-1, *(number.get(text, -1) for text in batch.texts.to_pylist())]
+    found = np.full(batch.group_count, -1)
+    found[batch.member_group] = np.array(of_text)[batch.assignor]
+    return found
+
+
+def answer(
+    batch: Batch,
+    claims: Claims,
+    generation: Longs,
+    assignor: Longs,
+    *,
+    racks_before_moves: bool = False,
+) -> Answer:
+    """Assign all partitions as ``assign`` does.
+
+    Args:
+        batch: the groups.
+        claims: what members say that they own, before the rebalance.
+        generation: of each member, in which it owned that; -1: it says none.
+        assignor: of each group a number of ``KAFKAS``.
+        racks_before_moves: as of ``Settings``.
+
+    Returns:
+        who gets each partition; is_moving is told for the sticky assignors only.
+    """
+    owner = np.full(int(batch.first_slot[-1]), -1)
+    is_moving = np.zeros(len(owner), bool)
+    existing = claims.where((claims.slot >= 0) & (claims.member >= 0))
+    by_racks = racks_matter(batch, assignor)
+    is_sticky = assignor >= STICKY
+
+    def assign_part(groups: Flags, rule: Callable[[Batch, Claims, Longs], Answer]) -> None:
+        if not groups.any():
+            return
+        if groups.all():
+            part = rule(batch, existing, generation)
+            owner[:], is_moving[:] = part.owner, part.is_moving
+            return
+        some, members, slots = batch.part(groups)
+        found = rule(some, part_of(existing, groups, members, slots), generation[members])
+        owner[slots], is_moving[slots] = members[found.owner], found.is_moving
+
+    assign_part(~by_racks & (assignor == RANGE), _without_claims(range_owners))
+    assign_part(~by_racks & (assignor == ROUNDROBIN), _without_claims(roundrobin_owners))
+    assign_part(~by_racks & is_sticky & batch.is_alike, assign_equal)
+    assign_part(~by_racks & is_sticky & ~batch.is_alike, assign_differing)
+    if by_racks.any():
+        _by_racks(batch, existing, generation, assignor, by_racks, owner, is_moving, racks_before_moves)
+    return Answer(owner, is_moving)
+
+
+def part_of(claims: Claims, groups: Flags, members: Longs, slots: Longs) -> Claims:
+    """The claims of some groups, in the numbers of ``Batch.part``; all must have a member."""
+    some = claims.where(groups[claims.group])
+    slot = np.searchsorted(slots, some.slot)
+    return Claims(
+        np.searchsorted(members, some.member),
+        some.name,
+        (np.cumsum(groups) - 1)[some.group],
+        some.topic,
+        some.partition,
+        np.where(some.slot >= 0, slot, -1),
+    )
+
+
+def _without_claims(owners: Callable[[Batch], Longs]) -> Callable[[Batch, Claims, Longs], Answer]:
+    def rule(batch: Batch, claims: Claims, generation: Longs) -> Answer:
+        owner = owners(batch)
+        return Answer(owner, np.zeros(len(owner), bool))
+
+    return rule
+
+
+def racks_matter(batch: Batch, assignor: Longs) -> Flags:
+    """Of each group whether its assignor looks at racks, and they can change its answer.
+
+    `range` asks by topic, the sticky assignors for the group as a whole
+    (``AbstractPartitionAssignor.useRackAwareAssignment``): they look at racks where some member's
+    is among the replicas' and not every partition has a replica in each of those. The optimum
+    looks at them where some partition has replicas, but not in every member's rack.
+    """
+    racks, count = batch.racks, batch.group_count
+    if racks is None:
+        return np.zeros(count, bool)
+    members = reduce_or(racks.member, batch.member_group, count)
+    if not racks.fits:
+        return (members > 0) & (assignor != ROUNDROBIN)
+    of_topic = reduce_or(racks.slot, batch.slot_topic, len(batch.size))
+    differs = ~all_equal(racks.slot, batch.slot_topic, of_topic)
+    by_topic = np.zeros(count, bool)
+    by_topic[batch.topic_group[differs & (of_topic & members[batch.topic_group] > 0)]] = True
+    of_group = reduce_or(of_topic, batch.topic_group, count)
+    by_group = ~all_equal(racks.slot, batch.slot_group, of_group) & (of_group & members > 0)
+    mismatches = np.zeros(count, bool)
+    elsewhere = (racks.slot > 0) & (members[batch.slot_group] & ~racks.slot > 0)
+    mismatches[batch.slot_group[elsewhere]] = True
+    by_sticky = np.where(batch.is_alike, by_group, mismatches)
+    return np.where(
+        assignor == RANGE, by_topic, np.where(assignor == ROUNDROBIN, False, by_sticky)
+    )
+
+
+def _by_racks(
+    batch: Batch,
+    claims: Claims,
+    generation: Longs,
+    assignor: Longs,
+    groups: Flags,
+    owner: Longs,
+    is_moving: Flags,
+    racks_before_moves: bool,
+) -> None:
+    """With racks the client's assignors are sequential inside a group: follow one by one."""
+    states = States(batch, claims, generation)
+    numbers = np.flatnonzero(groups).tolist()
+    of_range = [group for group in numbers if assignor[group] == RANGE]
+    alike = [group for group in numbers if assignor[group] >= STICKY and batch.is_alike[group]]
+    differing = [
+        group for group in numbers if assignor[group] >= STICKY and not batch.is_alike[group]
+    ]
+    found: dict[int, Outcome] = {}
+    for group in of_range:
+        found[group] = predict_group(states.of(group, KAFKAS[RANGE]))
+    for group in alike:
+        found[group] = follow_constrained(states.of(group, KAFKAS[STICKY]))
+    if differing:
+        optima = assign_with_racks(
+            [without_missing(states.of(group, KAFKAS[STICKY])) for group in differing],
+            racks_before_moves=racks_before_moves,
+        )
+        found.update(zip(differing, optima, strict=True))
+    for group, outcome in found.items():
+        members, slots = states.members(group), states.slots(group, outcome)
+        for place, partitions in enumerate(outcome.assigned):
+            owner[slots[partitions]] = members[place]
+        for partition, place in outcome.withheld.items():
+            owner[slots[partition]] = members[place]
+            is_moving[slots[partition]] = True

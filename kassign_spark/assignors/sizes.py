@@ -1,0 +1,136 @@
+"""Which groups fit a task, and which are cut into steps over DataFrames."""
+
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.eligibility.claims import subscribed_topics
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.eligibility.racks import rack_use
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.settings import Settings
+
+
+class Sized(NamedTuple):
+    """Groups by how the sticky assignors answer them; None where there are no such.
+
+    Attributes:
+        fitting: those that fit a task.
+        alike: larger ones whose members subscribe alike.
+        differing: larger ones whose members do not.
+    """
+
+    fitting: Eligible | None
+    alike: Eligible | None
+    differing: Eligible | None
+
+
+def by_size(eligible: Eligible, settings: Settings) -> Sized:
+    """Tell the groups apart; runs a query where the largest may not fit a task.
+
+    With racks that matter the assignors are sequential inside a group: those fit always.
+    """
+    if fits_all(eligible, settings):
+        return Sized(eligible, None, None)
+    kinds = Sized._fields
+    sizes, found = hold(
+        _sizes(eligible, settings), {kind: F.count_if(F.col("kind") == kind) for kind in kinds}
+    )
+    of_kind = {
+        kind: restrict_to(eligible, sizes.where(F.col("kind") == kind)) if found[kind] else None
+        for kind in kinds
+    }
+    alike = of_kind["alike"]
+    return Sized(
+        of_kind["fitting"],
+        None if alike is None else alike._replace(heterogeneous=False),
+        of_kind["differing"],
+    )
+
+
+def fits_all(eligible: Eligible, settings: Settings) -> bool:
+    """Whether all groups fit a task by what is known of their sizes."""
+    limit = settings.partitions_per_slice
+    if eligible.heterogeneous:
+        limit = min(limit, settings.max_partitions_per_task)
+        if eligible.most_edges > settings.max_edges_per_task:
+            return False
+    return eligible.most_partitions <= limit
+
+
+def split_by_racks(
+    eligible: Eligible, settings: Settings
+) -> tuple[Eligible | None, Eligible | None]:
+    """Tell groups of `range` in which racks may matter from the others; None: there are none.
+
+    Where all fit a task, none is looked at: a task tells them apart by itself.
+    """
+    if eligible.racks is None:
+        return None, eligible
+    if fits_all(eligible, settings):
+        return eligible, None
+    use, found = hold(
+        rack_use(eligible).where("by_topic").select(*GROUP_KEY), {"groups": F.count(F.lit(1))}
+    )
+    plain = eligible._replace(racks=None)
+    if not found["groups"]:
+        return None, plain
+    keys = list(GROUP_KEY)
+    others = plain._replace(
+        members=plain.members.join(use, on=keys, how="left_anti"),
+        groups=plain.groups.join(use, on=keys, how="left_anti"),
+    )
+    return restrict_to(eligible, use), others
+
+
+def restrict_to(eligible: Eligible, frame: DataFrame) -> Eligible:
+    """Keep the groups that have rows in ``frame``."""
+    keys = frame.select(*GROUP_KEY).distinct()
+
+    def of_groups(rows: DataFrame) -> DataFrame:
+        return rows.join(keys, on=list(GROUP_KEY), how="left_semi")
+
+    return eligible._replace(
+        members=of_groups(eligible.members),
+        groups=of_groups(eligible.groups),
+        owned=None if eligible.owned is None else of_groups(eligible.owned),
+    )
+
+
+def _sizes(eligible: Eligible, settings: Settings) -> DataFrame:
+    """Say of each group how it is answered: GROUP_KEY and kind string, a field of ``Sized``."""
+    keys = list(GROUP_KEY)
+    partitions = (
+        subscribed_topics(eligible)
+        .groupBy(*keys)
+        .agg(F.sum("num_partitions").alias("partitions"))
+    )
+    edges = eligible.members.groupBy(*keys).agg(F.sum(F.size("topics")).alias("edges"))
+    sized = eligible.groups.select(*keys, "is_homogeneous").join(edges, on=keys, how="inner")
+    sized = sized.join(partitions, on=keys, how="left")
+    if eligible.racks is not None:
+        use = rack_use(eligible)
+        matters = F.when(F.col("is_homogeneous"), F.col("by_group")).otherwise("can_mismatch")
+        sized = sized.join(
+            use.select(*keys, matters.alias("by_racks")), on=keys, how="left"
+        )
+    else:
+        sized = sized.withColumn("by_racks", F.lit(False))
+    count = F.coalesce("partitions", F.lit(0))
+    is_alike, by_racks = F.col("is_homogeneous"), F.coalesce("by_racks", F.lit(False))
+    kind = (
+        F.when(by_racks, "fitting")
+        .when(is_alike & (count > settings.partitions_per_slice), "alike")
+        .when(
+            ~is_alike
+            & (
+                (count > settings.max_partitions_per_task)
+                | (F.col("edges") > settings.max_edges_per_task)
+            ),
+            "differing",
+        )
+        .otherwise("fitting")
+    )
+    return sized.select(*keys, kind.alias("kind"))

@@ -1,0 +1,412 @@
+"""Many groups as arrays inside a task: what the kernels work on, and give their answers in.
+
+All is numbered from 0 over the whole batch and sorted by group, so that a part of the groups is a
+part of each array. Names are numbers too, in the order of Java's strings; they come back where an
+answer leaves the task.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kassign_spark.groups.numbers import (
+    Flags,
+    Longs,
+    Names,
+    dense,
+    find,
+    java_hash_codes,
+    key,
+    names,
+    place_in_run,
+    ranges,
+    starts,
+    utf_8_rank,
+)
+from kassign_spark.groups.racks import RackBits, lengths, read_racks
+
+MEMBER, SUBSCRIPTION, TOPIC, CLAIM, OBSERVED = range(5)
+"""Kinds of rows; see ``rows``."""
+
+INSTANCE, RACK, ASSIGNOR = range(3)
+"""What the texts of a row of kind MEMBER are."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What members say that they own, a partition a row; by no order.
+
+    Attributes:
+        member: who says so; -1: nobody of the group.
+        name: code of the member's name.
+        group: whose partition it is.
+        topic: code of the topic's name.
+        partition: its number.
+        slot: the partition, where it exists and somebody subscribes to its topic; else -1.
+    """
+
+    member: Longs
+    name: Longs
+    group: Longs
+    topic: Longs
+    partition: Longs
+    slot: Longs
+
+    def where(self, rows: Flags | Longs) -> "Claims":
+        """Some of the rows."""
+        return Claims(
+            self.member[rows],
+            self.name[rows],
+            self.group[rows],
+            self.topic[rows],
+            self.partition[rows],
+            self.slot[rows],
+        )
+
+
+class Subscribers(NamedTuple):
+    """Who may take a topic: of each topic ``count`` members from ``first`` on, by ``Batch.rank``."""
+
+    member: Longs
+    first: Longs
+    count: Longs
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Groups, their members, subscriptions, topics and partitions.
+
+    Attributes:
+        cluster_names, group_names, member_names, topic_names, texts: strings by code - 1.
+        cluster: of each group its cluster's code; ``group``: its own name's code.
+        member_group: of each member; members are sorted by group and Java's order of ids.
+        member_name: code.
+        generation: what the member says; -1: nothing.
+        member_seq: its place in the coordinator's list; -1: not known.
+        instance, rack, assignor: codes of texts; 0: none.
+        subscription: of each member the number of its list of topics.
+        list_topics: names' codes of one list after the other, as given; ``list_start``: where each
+            begins, and the end.
+        subscribed: of each list the number of the set of topics that it names.
+        set_topic: the topics (indices) of one set after the other, of those that exist, ascending;
+            ``set_start``: where each begins, and the end.
+        topic_group: of each topic that exists and is subscribed to; topics are sorted by group
+            and Java's order of names. One that two groups read is there twice.
+        topic_name: code.
+        size: its partitions, at least one.
+        racks: of replicas and members; None where either has none.
+    """
+
+    cluster_names: pa.Array
+    group_names: pa.Array
+    member_names: pa.Array
+    topic_names: pa.Array
+    texts: pa.Array
+    cluster: Longs
+    group: Longs
+    member_group: Longs
+    member_name: Longs
+    generation: Longs
+    member_seq: Longs
+    instance: Longs
+    rack: Longs
+    assignor: Longs
+    subscription: Longs
+    list_topics: Longs
+    list_start: Longs
+    subscribed: Longs
+    set_topic: Longs
+    set_start: Longs
+    topic_group: Longs
+    topic_name: Longs
+    size: Longs
+    racks: RackBits | None = None
+
+    @property
+    def group_count(self) -> int:
+        """How many groups there are."""
+        return len(self.group)
+
+    @cached_property
+    def first_slot(self) -> Longs:
+        """The first slot of each topic, and the end: partitions are numbered as slots."""
+        return starts(self.size)
+
+    @cached_property
+    def slot_topic(self) -> Longs:
+        """Of each partition its topic."""
+        return np.repeat(np.arange(len(self.size)), self.size)
+
+    @cached_property
+    def slot_partition(self) -> Longs:
+        """Of each partition its number."""
+        return np.arange(self.first_slot[-1]) - self.first_slot[self.slot_topic]
+
+    @cached_property
+    def slot_group(self) -> Longs:
+        """Of each partition its group."""
+        return self.topic_group[self.slot_topic]
+
+    @cached_property
+    def member_set(self) -> Longs:
+        """Of each member the set of topics that it subscribes to."""
+        return self.subscribed[self.subscription]
+
+    @cached_property
+    def is_alike(self) -> Flags:
+        """Of each group whether all members subscribe to the same topics, however listed."""
+        least = np.full(self.group_count, len(self.set_start))
+        most = np.full(self.group_count, -1)
+        np.minimum.at(least, self.member_group, self.member_set)
+        np.maximum.at(most, self.member_group, self.member_set)
+        return least >= most
+
+    @cached_property
+    def rank(self) -> Longs:
+        """Of each member its place in its group as ``MemberInfo.compareTo`` orders.
+
+        Static members come first, by ``group.instance.id``; the others follow, by ``member.id``.
+        """
+        order = np.lexsort(
+            (self.member_name, self.instance, self.instance == 0, self.member_group)
+        )
+        rank = np.empty(len(order), np.int64)
+        rank[order] = place_in_run(self.member_group[order])
+        return rank
+
+    @cached_property
+    def by_rank(self) -> Longs:
+        """The members, group after group, as ``rank`` orders them."""
+        return np.lexsort((self.rank, self.member_group))
+
+    @cached_property
+    def first_member(self) -> Longs:
+        """The first member of each group, and the end."""
+        return starts(np.bincount(self.member_group, minlength=self.group_count))
+
+    @cached_property
+    def first_topic(self) -> Longs:
+        """The first topic of each group, and the end."""
+        return starts(np.bincount(self.topic_group, minlength=self.group_count))
+
+    @cached_property
+    def subscribers(self) -> "Subscribers":
+        """Who may take a topic. Groups whose members are alike have one list for all topics."""
+        alike = self.is_alike[self.topic_group]
+        member = self.by_rank[~self.is_alike[self.member_group[self.by_rank]]]
+        of_set = self.member_set[member]
+        counts = np.diff(self.set_start)[of_set]
+        topic = self.set_topic[ranges(self.set_start[of_set], counts)]
+        order = np.argsort(topic, kind="stable")
+        own = np.bincount(topic, minlength=len(self.size))
+        everybody = np.diff(self.first_member)[self.topic_group]
+        return Subscribers(
+            np.concatenate((self.by_rank, np.repeat(member, counts)[order])),
+            np.where(
+                alike, self.first_member[self.topic_group], len(self.by_rank) + starts(own)[:-1]
+            ),
+            np.where(alike, everybody, own),
+        )
+
+    @cached_property
+    def hash_rank(self) -> Longs:
+        """Rank members as Java's hash map of their ids iterates, group after group.
+
+        The leader fills the map in the order of the JoinGroup response (``member_seq``).
+        """
+        hash_code = self.hash_code
+        member_count = np.bincount(self.member_group, minlength=self.group_count)
+        capacity = np.full(self.group_count, 16)
+        while (too_small := member_count * 4 > capacity * 3).any():
+            capacity[too_small] *= 2
+        bucket = (hash_code ^ hash_code >> 16) & (capacity[self.member_group] - 1)
+        order = np.lexsort((self.member_name, self.member_seq, bucket, self.member_group))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        return rank
+
+    @cached_property
+    def hash_code(self) -> npt.NDArray[np.uint32]:
+        """Of each member ``String.hashCode`` of its id."""
+        codes, of_member = np.unique(self.member_name, return_inverse=True)
+        return java_hash_codes(self.member_names.take(pa.array(codes - 1)))[of_member]
+
+    @cached_property
+    def topic_order(self) -> Longs:
+        """Of each topic's name, by code - 1, its rank in Spark's order of strings."""
+        return utf_8_rank(self.topic_names)
+
+    def subscribes(self, member: Longs, topic_name: Longs) -> Flags:
+        """Whether a member's list names a topic, which need not exist, by the code of its name."""
+        return find(self._listed, key(self.subscription[member], topic_name)) >= 0
+
+    @cached_property
+    def _listed(self) -> Longs:
+        of_list = np.repeat(np.arange(len(self.list_start) - 1), np.diff(self.list_start))
+        return np.unique(key(of_list, self.list_topics))
+
+    def part(self, groups: Flags) -> "tuple[Batch, Longs, Longs]":
+        """Some of the groups, and which members and slots of this batch are theirs."""
+        members = np.flatnonzero(groups[self.member_group])
+        topics = np.flatnonzero(groups[self.topic_group])
+        slots = np.flatnonzero(groups[self.slot_group])
+        number = np.cumsum(groups) - 1
+        new_topic = np.full(len(self.size), -1)
+        new_topic[topics] = np.arange(len(topics))
+        set_topic = new_topic[self.set_topic]
+        kept = set_topic >= 0
+        sets = np.repeat(np.arange(len(self.set_start) - 1), np.diff(self.set_start))
+        counts = np.bincount(sets[kept], minlength=len(self.set_start) - 1)
+        some = replace(
+            self,
+            cluster=self.cluster[groups],
+            group=self.group[groups],
+            member_group=number[self.member_group[members]],
+            member_name=self.member_name[members],
+            generation=self.generation[members],
+            member_seq=self.member_seq[members],
+            instance=self.instance[members],
+            rack=self.rack[members],
+            assignor=self.assignor[members],
+            subscription=self.subscription[members],
+            set_topic=set_topic[kept],
+            set_start=starts(counts),
+            topic_group=number[self.topic_group[topics]],
+            topic_name=self.topic_name[topics],
+            size=self.size[topics],
+            racks=None if self.racks is None else self.racks.part(members, slots, topics),
+        )
+        return some, members, slots
+
+
+def read_batch(table: pa.Table) -> tuple[Batch, Claims]:
+    """Read the rows of whole groups (see ``rows.fold``), and what members claim."""
+    kind = table["kind"].to_numpy()
+    cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
+    first, group = dense(cluster.code, group_name.code)
+    member_name = names(table["member_id"], java_order=True)
+    number, place = (table[name].to_numpy() for name in ("number", "place"))
+    rows = {of: np.flatnonzero(kind == of) for of in range(OBSERVED)}
+
+    lists = table.filter(pc.equal(table["kind"], SUBSCRIPTION))["texts"].combine_chunks()
+    listed = pa.chunked_array(
+        [*table["topic"].chunks, _flat(lists)], pa.string()
+    )
+    topic_name, listed_name = names(listed, java_order=True).split(
+        len(table), len(listed) - len(table)
+    )
+    list_start = _offsets(lists)
+
+    members = rows[MEMBER]
+    members = members[np.lexsort((member_name.code[members], group[members]))]
+    topic_keys, at = np.unique(
+        key(group[rows[TOPIC]], topic_name.code[rows[TOPIC]]), return_index=True
+    )
+    topics = rows[TOPIC][at]
+    subscribed, set_topic, set_start = _sets(
+        group[rows[SUBSCRIPTION]], listed_name.code, list_start, topic_keys
+    )
+    hashes = table["subscription"].to_numpy()
+    texts = table.take(pa.array(members))["texts"].combine_chunks()
+    said = names(pa.chunked_array([_flat(texts)], pa.string()), java_order=True)
+    instance, rack, assignor = said.code.reshape(-1, 3).T if len(members) else np.zeros((3, 0), int)
+    racks = None
+    if "racks" in table.column_names:
+        racks = read_racks(table.take(pa.array(topics))["racks"], number[topics], said.take(rack))
+    batch = Batch(
+        cluster_names=cluster.strings,
+        group_names=group_name.strings,
+        member_names=member_name.strings,
+        topic_names=topic_name.strings,
+        texts=said.strings,
+        cluster=cluster.code[first],
+        group=group_name.code[first],
+        member_group=group[members],
+        member_name=member_name.code[members],
+        generation=number[members],
+        member_seq=place[members],
+        instance=instance,
+        rack=rack,
+        assignor=assignor,
+        subscription=_lists_of(group, hashes, members, rows[SUBSCRIPTION]),
+        list_topics=listed_name.code,
+        list_start=list_start,
+        subscribed=subscribed,
+        set_topic=set_topic,
+        set_start=set_start,
+        topic_group=group[topics],
+        topic_name=topic_name.code[topics],
+        size=number[topics],
+        racks=racks,
+    )
+    claims = rows[CLAIM]
+    return batch, claims_of(
+        batch, group[claims], member_name.code[claims], topic_name.code[claims], number[claims]
+    )
+
+
+def claims_of(batch: Batch, group: Longs, name: Longs, topic: Longs, partition: Longs) -> Claims:
+    """Find members and slots of claims by the codes of their names."""
+    member = find(key(batch.member_group, batch.member_name), key(group, name))
+    place = find(key(batch.topic_group, batch.topic_name), key(group, topic))
+    exists = (place >= 0) & (partition < np.append(batch.size, 0)[place])
+    slot = np.where(exists, batch.first_slot[place] + partition, -1)
+    return Claims(member, name, group, topic, partition, slot)
+
+
+def _lists_of(
+    group: Longs, hashes: npt.NDArray[np.int64], members: Longs, lists: Longs
+) -> Longs:
+    """Find each member's list by the hash that Spark has given both."""
+    different, code = np.unique(hashes, return_inverse=True)
+    del different
+    keys = key(group[lists], code[lists])
+    order = np.argsort(keys)
+    if (np.diff(keys[order]) == 0).any():
+        raise AssertionError("two subscriptions of one group have the same 64-bit hash")
+    return order[find(keys[order], key(group[members], code[members]))]
+
+
+def _sets(
+    group: Longs, listed: Longs, list_start: Longs, topic_keys: Longs
+) -> tuple[Longs, Longs, Longs]:
+    """Number the different sets of topics that lists name, and find their topics."""
+    of_list = np.repeat(np.arange(len(group)), np.diff(list_start))
+    pairs = np.unique(key(of_list, listed))
+    of_list, listed = pairs >> 32, pairs & 0xFFFF_FFFF
+    ends = starts(np.bincount(of_list, minlength=len(group)))
+    numbers: dict[tuple[int, bytes], int] = {}
+    subscribed = np.fromiter(
+        (
+            numbers.setdefault((of_group, listed[start:end].tobytes()), len(numbers))
+            for of_group, start, end in zip(
+                group.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True
+            )
+        ),
+        np.int64,
+        len(group),
+    )
+    first = np.unique(subscribed, return_index=True)[1]
+    counts = np.diff(ends)[first]
+    rows = ranges(ends[:-1][first], counts)
+    of_set = np.repeat(np.arange(len(first)), counts)
+    topic = find(topic_keys, key(group[first][of_set], listed[rows]))
+    exists = topic >= 0
+    return (
+        subscribed,
+        topic[exists],
+        starts(np.bincount(of_set[exists], minlength=len(first))),
+    )
+
+
+def _flat(lists: pa.Array) -> pa.Array:
+    return lists.flatten() if len(lists) else pa.array([], pa.string())
+
+
+def _offsets(lists: pa.Array) -> Longs:
+    return starts(lengths(lists)) if len(lists) else np.zeros(1, np.int64)

@@ -1,0 +1,171 @@
+"""One look at the inputs before anything is computed: whether they are fit, and how large they are."""
+
+from collections.abc import Collection
+from functools import reduce
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.eligibility.groups import Eligible, fold_groups, fold_topics
+from kassign_spark.eligibility.racks import fold_racks
+from kassign_spark.groups.rows import tasks_for
+from kassign_spark.inputs.checks import Inputs, refuse
+from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.inputs.rules import any_broken, member_rules, owned_rules, rules_of_topics
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+
+
+class Looked(NamedTuple):
+    """The eligible frames of all groups, and the names of the assignors that the groups use."""
+
+    eligible: Eligible
+    assignors: list[str]
+
+
+class _Found(NamedTuple):
+    counts: dict[str, int]
+    assignors: list[str]
+
+
+def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
+    """Check the inputs and see how large they are; runs one query.
+
+    Members that subscribe by a pattern are given its topics; they are held, and looked at again.
+
+    Args:
+        inputs: conforming tables.
+        known_assignors: against which ``members.assignor`` is checked; None where the caller's
+            own choice overrides that column.
+
+    Raises:
+        InputError: values that have no meaning; lists every one.
+    """
+    found = _query(inputs, known_assignors)
+    if found.counts["patterns"]:
+        resolved = with_topics(inputs.members, inputs.topics)
+        inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
+        found = _query(inputs, known_assignors)
+    counts = found.counts
+    unknown = known_assignors is not None and not set(found.assignors) <= set(known_assignors)
+    if unknown or any(counts.get(f"bad_{table}") for table in ("members", "topics", "owned")):
+        refuse(inputs, known_assignors)
+    # A group whose members differ has no more topics than they name together.
+    most_topics = counts["most_edges"] if counts["heterogeneous"] else counts["most_topics"]
+    most_partitions = min(most_topics, counts["topics"]) * counts["most"]
+    about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
+    work = counts["members"] + counts.get("claims", 0) + about
+    is_twice = bool(counts["topics_twice"])
+    eligible = Eligible(
+        inputs.members,
+        _sizes(inputs.topics, is_twice),
+        inputs.owned,
+        fold_groups(inputs.members),
+        heterogeneous=bool(counts["heterogeneous"]),
+        most_topics=counts["most_topics"],
+        most_partitions=most_partitions,
+        about_partitions=about,
+        most_edges=counts["most_edges"],
+        tasks=tasks_for(work, inputs.members.sparkSession),
+        racks=_racks(inputs.topics, is_twice) if counts["racked"] else None,
+    )
+    return Looked(eligible, found.assignors)
+
+
+def _query(inputs: Inputs, known_assignors: Collection[str] | None) -> _Found:
+    frames = [
+        _of_members(inputs.members, known_assignors is None),
+        _of_topics(inputs.topics),
+        *([] if inputs.owned is None else [_of_owned(inputs.owned)]),
+    ]
+    counts: dict[str, int] = {}
+    assignors: list[str] = []
+    for row in reduce(DataFrame.unionByName, frames).collect():
+        counts |= {name: int(count or 0) for name, count in row.counts.items()}
+        assignors += row.assignors or []
+    return _Found(counts, sorted(assignors))
+
+
+def _of_members(members: DataFrame, ignore_assignor: bool) -> DataFrame:
+    subscription = F.sort_array(F.array_distinct("topics"))
+    folded = members.groupBy(*GROUP_KEY).agg(
+        F.count("*").alias("members"),
+        F.count_if(any_broken(member_rules())).alias("bad_rows"),
+        F.size(F.collect_set("member_id")).alias("different"),
+        F.count("topics_pattern").alias("patterns"),
+        (F.min(subscription) == F.max(subscription)).alias("is_alike"),
+        F.max(F.size("topics")).alias("topic_count"),
+        F.sum(F.size("topics")).alias("edges"),
+        F.min("assignor").alias("assignor"),
+        ((F.count("assignor") != F.count("*")) | (F.min("assignor") != F.max("assignor"))).alias(
+            "is_mixed"
+        ),
+        F.count_if(F.length("rack_id") > 0).alias("racked"),
+    )
+    is_bad = (F.col("bad_rows") > 0) | (F.col("different") < F.col("members"))
+    if not ignore_assignor:
+        is_bad = is_bad | F.coalesce("is_mixed", F.lit(True))
+    return folded.agg(
+        _counts(
+            groups=F.count("*"),
+            members=F.sum("members"),
+            bad_members=F.count_if(is_bad),
+            patterns=F.sum("patterns"),
+            heterogeneous=F.count_if(~F.coalesce("is_alike", F.lit(False))),
+            most_topics=F.max("topic_count"),
+            all_topics=F.sum("topic_count"),
+            most_edges=F.max("edges"),
+            racked=F.sum("racked"),
+        ),
+        F.collect_set("assignor").alias("assignors"),
+    )
+
+
+def _of_topics(topics: DataFrame) -> DataFrame:
+    return fold_topics(topics, bad_row=any_broken(rules_of_topics(topics))).agg(
+        _counts(
+            topics=F.count("*"),
+            bad_topics=F.count_if((F.col("bad_rows") > 0) | F.col("is_inconsistent")),
+            topics_twice=F.count_if("is_twice"),
+            most=F.max("num_partitions"),
+            mean=F.ceil(F.avg("num_partitions")),
+        ),
+        _no_names(),
+    )
+
+
+def _of_owned(owned: DataFrame) -> DataFrame:
+    return owned.agg(
+        _counts(claims=F.count("*"), bad_owned=F.count_if(any_broken(owned_rules()))), _no_names()
+    )
+
+
+def _counts(**aggregates: Column) -> Column:
+    entries = [x for name, value in aggregates.items() for x in (F.lit(name), value.cast("bigint"))]
+    return F.create_map(*entries).alias("counts")
+
+
+def _no_names() -> Column:
+    return F.lit(None).cast("array<string>").alias("assignors")
+
+
+def _sizes(topics: DataFrame, is_twice: bool) -> DataFrame:
+    """One row a topic that has partitions."""
+    by_partition = "num_partitions" not in topics.columns
+    if by_partition or is_twice:
+        count = F.max("partition") + 1 if by_partition else F.max("num_partitions")
+        topics = topics.groupBy(CLUSTER_ID, "topic").agg(count.alias("num_partitions"))
+    return topics.where("num_partitions > 0").select(
+        CLUSTER_ID, "topic", F.col("num_partitions").cast("int").alias("num_partitions")
+    )
+
+
+def _racks(topics: DataFrame, is_twice: bool) -> DataFrame | None:
+    """The racks of the replicas; None where the table does not tell."""
+    if "replica_racks" not in topics.columns:
+        return None
+    if is_twice:
+        return fold_racks(topics)
+    known = topics.where(F.col("replica_racks").isNotNull())
+    return known.select(CLUSTER_ID, "topic", "replica_racks")

@@ -1,0 +1,114 @@
+"""Names as numbers, and searches among numbers: what the kernels do instead of joins."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_KEY_BITS = 32
+_FIRST_BYTE_OF_E000 = 0xEE
+"""UTF-8 sorts as UTF-16 does as long as no character is in U+E000 or above."""
+
+
+class Names(NamedTuple):
+    """A string column in numbers that are in the order of its strings; 0 stands for null."""
+
+    code: Longs
+    strings: pa.Array
+
+    def take(self, codes: Longs) -> pa.Array:
+        """The strings of ``codes``."""
+        return self.strings.take(pa.array(codes - 1, mask=codes == 0))
+
+    def split(self, *lengths: int) -> "list[Names]":
+        """Cut the rows into parts of these lengths, which share the strings."""
+        parts = np.split(self.code, np.cumsum(lengths)[:-1])
+        return [Names(part, self.strings) for part in parts]
+
+
+def names(column: pa.ChunkedArray, *, java_order: bool = False) -> Names:
+    """Encode a string column; by UTF-8 bytes, or as Java's ``String.compareTo`` orders."""
+    encoded = pc.dictionary_encode(column).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # of no chunk at all
+        encoded = pa.array([], pa.string()).dictionary_encode()
+    strings = encoded.dictionary
+    order = pc.sort_indices(_utf_16(strings) if java_order else strings).to_numpy()
+    rank = np.empty(len(order) + 1, np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    rank[-1] = 0
+    indices = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return Names(rank[indices], strings.take(pa.array(order)))
+
+
+def utf_8_rank(strings: pa.Array) -> Longs:
+    """Rank strings that are in Java's order by their bytes, as Spark orders them."""
+    if _utf_16(strings) is strings:
+        return np.arange(len(strings))
+    rank = np.empty(len(strings), np.int64)
+    rank[pc.sort_indices(strings).to_numpy()] = np.arange(len(strings))
+    return rank
+
+
+def java_hash_codes(strings: pa.Array) -> npt.NDArray[np.uint32]:
+    """Java's ``String.hashCode`` of each string; none is empty."""
+    units = [text.encode("utf-16-le") for text in strings.to_pylist()]
+    lengths = np.fromiter((len(text) // 2 for text in units), np.int64, len(units))
+    ends = np.cumsum(lengths)
+    powers = np.ones(lengths.max(initial=1), np.uint32)
+    powers[1:] = 31
+    powers = np.multiply.accumulate(powers, dtype=np.uint32)
+    places = np.repeat(ends, lengths) - 1 - np.arange(ends[-1] if len(ends) else 0)
+    terms = np.frombuffer(b"".join(units), "<u2").astype(np.uint32) * powers[places]
+    return np.add.reduceat(terms, ends - lengths, dtype=np.uint32) if len(ends) else terms
+
+
+def key(high: Longs, low: Longs) -> Longs:
+    """Two small numbers in one, which sorts by the first and then the second."""
+    return high << _KEY_BITS | low
+
+
+def dense(high: Longs, low: Longs) -> tuple[Longs, Longs]:
+    """Number the different pairs of two columns of small numbers, from 0, in their order.
+
+    Returns:
+        where each different pair is first, and the number of each row's pair.
+    """
+    _, first, number = np.unique(key(high, low), return_index=True, return_inverse=True)
+    return first, number
+
+
+def find(keys: Longs, wanted: Longs) -> Longs:
+    """Where each wanted key is among sorted different keys; -1: it is not."""
+    if not len(keys):
+        return np.full(len(wanted), -1)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, place, -1)
+
+
+def place_in_run(run: Longs) -> Longs:
+    """For each row of runs of equal numbers its place in its run, from 0."""
+    begins = np.flatnonzero(np.diff(run, prepend=-1))
+    return np.arange(len(run)) - np.repeat(begins, np.diff(begins, append=len(run)))
+
+
+def starts(counts: Longs) -> Longs:
+    """Where each run begins when runs of these lengths follow each other, and the end."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+
+
+def ranges(first: Longs, count: Longs) -> Longs:
+    """The numbers first, first + 1, ... of each range, one range after the other."""
+    return np.repeat(first - starts(count)[:-1], count) + np.arange(count.sum())
+
+
+def _utf_16(strings: pa.Array) -> pa.Array:
+    """Keys that sort by UTF-16 code units; the strings themselves where those sort alike."""
+    data = strings.buffers()[2]
+    if data is None or np.frombuffer(data, np.uint8).max(initial=0) < _FIRST_BYTE_OF_E000:
+        return strings
+    return pa.array([text.encode("utf-16-be") for text in strings.to_pylist()], pa.binary())

@@ -1,0 +1,91 @@
+"""Racks of members and replicas as bits, and where they can change an assignment (KIP-881).
+
+A partition *matches* a member where the member has no rack, or a replica is in the member's rack.
+Most fleets that have racks have a replica of everything in each of them: then nothing depends on
+racks, and the kernels need not know them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kassign_spark.groups.numbers import Flags, Longs, names, ranges, starts
+
+Bits = npt.NDArray[np.uint64]
+_MOST = 64
+
+
+@dataclass(frozen=True)
+class RackBits:
+    """Sets of racks, one bit a rack.
+
+    Attributes:
+        member: the member's rack; 0: none.
+        slot: racks of the partition's replicas; 0: none is known.
+        replica_racks: of each topic `list<list<string>>`, by partition, as given.
+        fits: whether there are bits for all racks; else the sets are of the first 64.
+    """
+
+    member: Bits
+    slot: Bits
+    replica_racks: pa.Array
+    fits: bool
+
+    def part(self, members: Longs, slots: Longs, topics: Longs) -> "RackBits":
+        """Those of some members and slots."""
+        racks = self.replica_racks.take(pa.array(topics))
+        return RackBits(self.member[members], self.slot[slots], racks, self.fits)
+
+
+def read_racks(
+    replica_racks: pa.ChunkedArray, size: Longs, member_racks: pa.Array
+) -> RackBits | None:
+    """Read racks; None where no member or no replica has one.
+
+    Args:
+        replica_racks: of each topic `list<list<string>>`, by partition; null: none is known.
+        size: partitions of each topic.
+        member_racks: of each member; null and empty: none.
+    """
+    of_topics = pa.concat_arrays(replica_racks.chunks or [pa.array([], replica_racks.type)])
+    of_partitions = of_topics.flatten()
+    replicas = of_partitions.flatten()
+    rack = names(pa.chunked_array([member_racks, replicas], pa.string()))
+    of_member, of_replica = np.split(rack.code, [len(member_racks)])
+    is_empty = pc.equal(rack.strings, "").to_numpy(zero_copy_only=False)
+    of_member = np.where(np.append(True, is_empty)[of_member], 0, of_member)
+    if not of_member.any() or not of_replica.any():
+        return None
+    bit = np.zeros(len(rack.strings) + 1, np.uint64)
+    bit[1 : _MOST + 1] = np.uint64(1) << np.arange(min(_MOST, len(bit) - 1), dtype=np.uint64)
+    by_partition = np.zeros(len(of_partitions), np.uint64)
+    of_partition = np.repeat(np.arange(len(of_partitions)), lengths(of_partitions))
+    np.bitwise_or.at(by_partition, of_partition, bit[of_replica])
+    given = lengths(of_topics)
+    known = np.minimum(given, size)
+    slot = np.zeros(int(size.sum()), np.uint64)
+    slot[ranges(starts(size)[:-1], known)] = by_partition[ranges(starts(given)[:-1], known)]
+    return RackBits(bit[of_member], slot, of_topics, len(rack.strings) <= _MOST)
+
+
+def lengths(lists: pa.Array) -> Longs:
+    """How long each list is; null is empty."""
+    found: Longs = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    return found
+
+
+def reduce_or(values: Bits, key: Longs, count: int) -> Bits:
+    """Union for each key."""
+    found = np.zeros(count, np.uint64)
+    np.bitwise_or.at(found, key, values)
+    return found
+
+
+def all_equal(values: Bits, key: Longs, wanted: Bits) -> Flags:
+    """Whether all values of each key are the wanted ones."""
+    found = np.ones(len(wanted), bool)
+    found[key[values != wanted[key]]] = False
+    return found

@@ -1,0 +1,148 @@
+"""Whole groups as rows of one table, of several kinds, so that a task can be given all of a group.
+
+A task can be given one table only: members, their subscriptions, topics and claims say what they
+are by ``kind``. A subscription that many members share is there once, and members name it by a
+hash; so a group costs as much as its members plus its topics, not their product.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.groups.batch import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+
+_COLUMNS = {
+    "kind": "tinyint",
+    "member_id": "string",
+    "topic": "string",
+    "number": "bigint",
+    "place": "bigint",
+    "subscription": "bigint",
+    "texts": "array<string>",
+}
+_RACKS = "array<array<string>>"
+_WORK_OF_ONE_TASK = 20_000
+_MOST_WORK_OF_A_TASK = 1_000_000
+
+Kernel = Callable[[pa.Table], Iterable[pa.Table]]
+"""From all rows of a task to what it answers, in pieces."""
+
+
+def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
+    """Put the tables of the groups into the rows of one; runs no job.
+
+    Args:
+        eligible: the groups.
+        claims: whether what members own is wanted.
+
+    Returns:
+        cluster_id string, group_id string, kind tinyint, and by kind:
+        MEMBER: member_id, number (generation, or -1), place (member_seq, or -1),
+        subscription (of the list of topics), texts: group_instance_id, rack_id, assignor;
+        SUBSCRIPTION: subscription, texts: the topics;
+        TOPIC: topic, number (partitions), racks array<array<string>> where racks are known: those
+        that exist, and that a member of the group subscribes to;
+        CLAIM: member_id, topic, number (partition). Others are null.
+    """
+    topics = F.coalesce("topics", F.array().cast("array<string>"))
+    members = eligible.members.withColumn("texts", topics).withColumn(
+        "subscription", F.xxhash64("texts")
+    )
+    subscriptions = members.select(*GROUP_KEY, "subscription", "texts").distinct()
+    has_racks = eligible.racks is not None
+    sizes = eligible.topics
+    if eligible.racks is not None:
+        sizes = sizes.join(eligible.racks, on=[CLUSTER_ID, "topic"], how="left")
+    subscribed = subscriptions.select(*GROUP_KEY, F.explode("texts").alias("topic")).join(
+        sizes, on=[CLUSTER_ID, "topic"], how="inner"
+    )
+    said = F.array("group_instance_id", "rack_id", "assignor")
+    unknown = F.lit(-1).cast("bigint")
+    table = (
+        rows(
+            members,
+            MEMBER,
+            has_racks,
+            number=F.coalesce("generation", unknown),
+            place=F.coalesce("member_seq", unknown),
+            texts=said,
+        )
+        .unionByName(rows(subscriptions, SUBSCRIPTION, has_racks))
+        .unionByName(rows(subscribed, TOPIC, has_racks, number=F.col("num_partitions")))
+    )
+    if claims and eligible.owned is not None:
+        table = table.unionByName(
+            rows(eligible.owned, CLAIM, has_racks, number=F.col("partition"))
+        )
+    return table
+
+
+def observedrows(assignment: DataFrame, like: Eligible) -> DataFrame:
+    """Rows of kind OBSERVED, of ``schemas.ASSIGNMENT``, for the table of ``fold(like)``."""
+    return rows(assignment, OBSERVED, like.racks is not None, number=F.col("partition"))
+
+
+def rows(
+    frame: DataFrame,
+    kind: int,
+    racks: bool = False,
+    keys: tuple[str, ...] = GROUP_KEY,
+    **given: Column,
+) -> DataFrame:
+    """Give ``frame`` the columns of the table; those that it lacks are null, numbers 0."""
+    columns = []
+    types = {**_COLUMNS, "racks": _RACKS} if racks else _COLUMNS
+    here = {"racks": "replica_racks"}
+    for name, data_type in types.items():
+        if name == "kind":
+            column = F.lit(kind)
+        elif name in given:
+            column = given[name]
+        elif here.get(name, name) in frame.columns:
+            column = F.col(here.get(name, name))
+        else:
+            column = F.lit(0 if data_type == "bigint" else None)
+        column = column.cast(data_type)
+        columns.append(F.coalesce(column, F.lit(0)) if data_type == "bigint" else column)
+    return frame.select(*keys, *(c.alias(n) for c, n in zip(columns, types, strict=True)))
+
+
+def in_tasks(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
+    """Call ``kernel`` in ``tasks`` tasks, each with all rows of the groups that fall to it."""
+    return table.repartition(tasks, *GROUP_KEY).mapInArrow(all_rows(kernel), schema)
+
+
+def all_rows(kernel: Kernel) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Call ``kernel`` with all rows of a task, if it has any."""
+    return partial(_call, kernel)
+
+
+def _call(kernel: Kernel, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    given = list(batches)
+    if given:
+        table = pa.Table.from_batches(given)
+        del given
+        for piece in kernel(table):
+            yield from piece.to_batches()
+
+
+def tasks_for(work: int, session: SparkSession) -> int:
+    """How many tasks to cut work into, by the cores that there are.
+
+    Small work is one task: another one costs more than it saves. Large work is as many as there
+    are cores, or more where one would outgrow its memory. ``spark.sql.shuffle.partitions`` says
+    nothing about either.
+
+    Args:
+        work: members, claims and partitions together.
+        session: where the tasks run.
+    """
+    cores = session.sparkContext.defaultParallelism
+    if work <= _WORK_OF_ONE_TASK:
+        return 1
+    return int(max(min(cores, work // _WORK_OF_ONE_TASK + 1), work // _MOST_WORK_OF_A_TASK))

@@ -1,0 +1,86 @@
+"""Groups as the rows that a task is given, without Spark: kernels are tested by the thousand."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from tests.kafka.oracle import Assigned, Group
+
+_SCHEMA = pa.schema(
+    {
+        "cluster_id": pa.string(),
+        "group_id": pa.string(),
+        "kind": pa.int8(),
+        "member_id": pa.string(),
+        "topic": pa.string(),
+        "number": pa.int64(),
+        "place": pa.int64(),
+        "subscription": pa.int64(),
+        "texts": pa.list_(pa.string()),
+        "racks": pa.list_(pa.list_(pa.string())),
+    }
+)
+Row = dict[str, Any]
+
+
+def rows_of(group: Group, name: str) -> Iterable[Row]:
+    """What ``rows.fold`` makes of a group; its members are in JoinGroup order."""
+    key: Row = {"cluster_id": "", "group_id": name, "number": 0, "place": 0, "subscription": 0}
+    lists: dict[tuple[str, ...], int] = {}
+    for place, member in enumerate(group.members):
+        number = lists.setdefault(tuple(member.topics), len(lists))
+        generation = -1 if member.generation is None else member.generation
+        said = [member.group_instance_id, member.rack_id, group.assignor]
+        yield key | {
+            "kind": MEMBER,
+            "member_id": member.member_id,
+            "number": generation,
+            "place": place,
+            "subscription": number,
+            "texts": said,
+        }
+        for topic, partition in member.owned:
+            yield key | {
+                "kind": CLAIM,
+                "member_id": member.member_id,
+                "topic": topic,
+                "number": partition,
+            }
+    for topics, number in lists.items():
+        yield key | {"kind": SUBSCRIPTION, "subscription": number, "texts": list(topics)}
+    for topic, size in group.topics.items():
+        count = size if isinstance(size, int) else len(size)
+        racks = None if isinstance(size, int) else [list(racks) for racks in size]
+        if count and any(topic in member.topics for member in group.members):
+            yield key | {"kind": TOPIC, "topic": topic, "number": count, "racks": racks}
+
+
+def name_of(number: int) -> str:
+    """The group_id of the group at a place."""
+    return f"g{number:06d}"
+
+
+def table_of(groups: Sequence[Group]) -> pa.Table:
+    """All groups, named by their places, as the table of one task."""
+    rows = [row for number, group in enumerate(groups) for row in rows_of(group, name_of(number))]
+    return pa.Table.from_pylist(rows, _SCHEMA)
+
+
+def assigned_of(
+    tables: Iterable[pa.Table], groups: Sequence[Group]
+) -> list[dict[str, set[tuple[str, int]]]]:
+    """What each member of each group is given."""
+    found: list[dict[str, set[tuple[str, int]]]] = [
+        {member.member_id: set() for member in group.members} for group in groups
+    ]
+    for table in tables:
+        for row in table.to_pylist():
+            given = found[int(row["group_id"][1:])][row["member_id"]]
+            assert (row["topic"], row["partition"]) not in given
+            given.add((row["topic"], row["partition"]))
+    return found
+
+
+__all__ = ["Assigned", "Row", "assigned_of", "name_of", "rows_of", "table_of"]
