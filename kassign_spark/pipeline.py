@@ -63,7 +63,7 @@ def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
     together: set[str] = set()
     if fits_all(eligible, settings):
         # With racks `range` is answered in tasks as well.
-        together = set(names) if eligible.racks is not None else set(names) - {*BY_WINDOWS}
+        together = set(names) if eligible.has_racks else set(names) - {*BY_WINDOWS}
     parts = [
         ASSIGNORS[name](restrict(eligible, {name}, names), settings)
         for name in names

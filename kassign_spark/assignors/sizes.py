@@ -67,14 +67,14 @@ def split_by_racks(
 
     Where all fit a task, none is looked at: a task tells them apart by itself.
     """
-    if eligible.racks is None:
+    if not eligible.has_racks:
         return None, eligible
     if fits_all(eligible, settings):
         return eligible, None
     use, found = hold(
         rack_use(eligible).where("by_topic").select(*GROUP_KEY), {"groups": F.count(F.lit(1))}
     )
-    plain = eligible._replace(racks=None)
+    plain = eligible._replace(has_racks=False)
     if not found["groups"]:
         return None, plain
     keys = list(GROUP_KEY)
@@ -110,7 +110,7 @@ def _sizes(eligible: Eligible, settings: Settings) -> DataFrame:
     edges = eligible.members.groupBy(*keys).agg(F.sum(F.size("topics")).alias("edges"))
     sized = eligible.groups.select(*keys, "is_homogeneous").join(edges, on=keys, how="inner")
     sized = sized.join(partitions, on=keys, how="left")
-    if eligible.racks is not None:
+    if eligible.has_racks:
         use = rack_use(eligible)
         matters = F.when(F.col("is_homogeneous"), F.col("by_group")).otherwise("can_mismatch")
         sized = sized.join(

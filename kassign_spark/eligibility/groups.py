@@ -20,7 +20,8 @@ class Eligible(NamedTuple):
 
     Attributes:
         members: ``schemas.MEMBERS``.
-        topics: cluster_id string, topic string, num_partitions int >= 1; one row a topic.
+        topics: cluster_id string, topic string, num_partitions int >= 1, and with ``has_racks``
+            replica_racks array<array<string>>?; one row a topic.
         owned: ``schemas.OWNED``, or None where the caller gave none.
         groups: as ``fold_groups`` gives it.
         heterogeneous: whether members of some group subscribe to different topics.
@@ -29,7 +30,7 @@ class Eligible(NamedTuple):
         about_partitions: of all groups together, estimated from the topics' mean size.
         most_edges: no group has more pairs of a member and a topic that it subscribes to.
         tasks: how many tasks to cut work over all groups into.
-        racks: as ``racks.fold_racks`` gives them; None where no member or no replica has a rack.
+        has_racks: whether some member has a rack, and racks of replicas may be known.
     """
 
     members: DataFrame
@@ -42,7 +43,7 @@ class Eligible(NamedTuple):
     about_partitions: int
     most_edges: int
     tasks: int
-    racks: DataFrame | None = None
+    has_racks: bool = False
 
 
 def restrict(eligible: Eligible, assignors: Collection[str], of: Collection[str]) -> Eligible:

@@ -39,14 +39,13 @@ def rack_use(eligible: Eligible) -> DataFrame:
         replicas' racks, and not every partition has a replica in each of those racks,
         can_mismatch boolean: some partition does not match some member.
     """
-    assert eligible.racks is not None
     groups = eligible.groups.where("has_racks")
     racked = eligible.members.join(
         groups.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi"
     ).where(F.length("rack_id") > 0)
     member_racks = racked.groupBy(*GROUP_KEY).agg(F.collect_set("rack_id").alias("member_racks"))
     topics = subscribed_topics(eligible._replace(groups=groups)).join(
-        _by_topic(eligible.topics, eligible.racks), on=[CLUSTER_ID, "topic"], how="inner"
+        _by_topic(eligible.topics), on=[CLUSTER_ID, "topic"], how="inner"
     )
     members = F.col("member_racks")
     judged = (
@@ -74,7 +73,7 @@ def rack_use(eligible: Eligible) -> DataFrame:
     )
 
 
-def _by_topic(sizes: DataFrame, racks: DataFrame) -> DataFrame:
+def _by_topic(topics: DataFrame) -> DataFrame:
     """Fold the racks of a topic's partitions.
 
     Returns:
@@ -87,8 +86,7 @@ def _by_topic(sizes: DataFrame, racks: DataFrame) -> DataFrame:
     known = F.filter("sets", lambda racks: F.size(racks) > 0)
     is_same = (F.size(F.array_distinct("sets")) <= 1) & (F.size("sets") == F.col("num_partitions"))
     return (
-        sizes.join(racks, on=[CLUSTER_ID, "topic"], how="left")
-        .withColumn("sets", sets)
+        topics.withColumn("sets", sets)
         .withColumn("all_racks", F.array_sort(F.array_distinct(F.flatten("sets"))))
         .select(
             CLUSTER_ID,

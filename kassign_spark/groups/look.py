@@ -8,7 +8,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.groups import Eligible, fold_groups, fold_topics
-from kassign_spark.eligibility.racks import fold_racks
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.inputs.checks import Inputs, refuse
 from kassign_spark.inputs.patterns import with_topics
@@ -57,9 +56,10 @@ def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
     is_twice = bool(counts["topics_twice"])
+    is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
     eligible = Eligible(
         inputs.members,
-        _sizes(inputs.topics, is_twice),
+        _sizes(inputs.topics, is_twice, is_racked),
         inputs.owned,
         fold_groups(inputs.members),
         heterogeneous=bool(counts["heterogeneous"]),
@@ -68,7 +68,7 @@ def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
         about_partitions=about,
         most_edges=counts["most_edges"],
         tasks=tasks_for(work, inputs.members.sparkSession),
-        racks=_racks(inputs.topics, is_twice) if counts["racked"] else None,
+        has_racks=is_racked,
     )
     return Looked(eligible, found.assignors)
 
@@ -150,22 +150,17 @@ def _no_names() -> Column:
     return F.lit(None).cast("array<string>").alias("assignors")
 
 
-def _sizes(topics: DataFrame, is_twice: bool) -> DataFrame:
-    """One row a topic that has partitions."""
-    by_partition = "num_partitions" not in topics.columns
-    if by_partition or is_twice:
-        count = F.max("partition") + 1 if by_partition else F.max("num_partitions")
-        topics = topics.groupBy(CLUSTER_ID, "topic").agg(count.alias("num_partitions"))
+def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool) -> DataFrame:
+    """One row a topic that has partitions; of one that is given twice the greater racks."""
+    racks = ["replica_racks"] if is_racked else []
+    if "num_partitions" not in topics.columns:
+        topics = topics.groupBy(CLUSTER_ID, "topic").agg(
+            (F.max("partition") + 1).alias("num_partitions")
+        )
+    elif is_twice:
+        topics = topics.groupBy(CLUSTER_ID, "topic").agg(
+            *(F.max(name).alias(name) for name in ["num_partitions", *racks])
+        )
     return topics.where("num_partitions > 0").select(
-        CLUSTER_ID, "topic", F.col("num_partitions").cast("int").alias("num_partitions")
+        CLUSTER_ID, "topic", F.col("num_partitions").cast("int").alias("num_partitions"), *racks
     )
-
-
-def _racks(topics: DataFrame, is_twice: bool) -> DataFrame | None:
-    """The racks of the replicas; None where the table does not tell."""
-    if "replica_racks" not in topics.columns:
-        return None
-    if is_twice:
-        return fold_racks(topics)
-    known = topics.where(F.col("replica_racks").isNotNull())
-    return known.select(CLUSTER_ID, "topic", "replica_racks")

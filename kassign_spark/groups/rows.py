@@ -54,12 +54,9 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
         "subscription", F.xxhash64("texts")
     )
     subscriptions = members.select(*GROUP_KEY, "subscription", "texts").distinct()
-    has_racks = eligible.racks is not None
-    sizes = eligible.topics
-    if eligible.racks is not None:
-        sizes = sizes.join(eligible.racks, on=[CLUSTER_ID, "topic"], how="left")
+    has_racks = eligible.has_racks
     subscribed = subscriptions.select(*GROUP_KEY, F.explode("texts").alias("topic")).join(
-        sizes, on=[CLUSTER_ID, "topic"], how="inner"
+        eligible.topics, on=[CLUSTER_ID, "topic"], how="inner"
     )
     said = F.array("group_instance_id", "rack_id", "assignor")
     unknown = F.lit(-1).cast("bigint")
@@ -84,7 +81,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
 
 def observedrows(assignment: DataFrame, like: Eligible) -> DataFrame:
     """Rows of kind OBSERVED, of ``schemas.ASSIGNMENT``, for the table of ``fold(like)``."""
-    return rows(assignment, OBSERVED, like.racks is not None, number=F.col("partition"))
+    return rows(assignment, OBSERVED, like.has_racks, number=F.col("partition"))
 
 
 def rows(

@@ -107,7 +107,7 @@ def predict(
     for name in _VECTORISED:
         if counted[name]:
             keys = groups.where(F.col("route") == name).select(*GROUP_KEY)
-            plain = eligible._replace(racks=None)
+            plain = eligible._replace(has_racks=False)
             chosen = _restrict(plain, keys, counted[name] == counted["groups"])
             assigned.append(ASSIGNORS[name](chosen, Settings()))
             verdicts.append(_all_ok(keys))

@@ -4,7 +4,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.subscribers import spread
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, TOPICS
 
 _CLAIMS = "array<struct<member_id: string, topic: string, partition: bigint>>"
@@ -43,7 +42,7 @@ def collect_states(
         "generation",
     )
     of_members = (
-        spread(chosen, *key)
+        chosen
         .groupBy(*key, "assignor", "has_racks")
         .agg(
             F.sort_array(F.collect_list(F.struct(*columns))).alias("members"),
@@ -53,7 +52,7 @@ def collect_states(
     named = of_members.select(*key, "has_racks", F.explode("names").alias("topic"))
     racks = F.when(F.col("has_racks"), F.col("replica_racks")).alias("replica_racks")
     of_topics = (
-        spread(named.join(topics, on=[CLUSTER_ID, "topic"], how="inner"), *key)
+        named.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
         .groupBy(*key)
         .agg(F.collect_list(F.struct("topic", "num_partitions", racks)).alias("topics"))
     )
@@ -61,7 +60,7 @@ def collect_states(
     if owned is None:
         return states.withColumn("claims", F.lit(None).cast(_CLAIMS))
     of_owned = (
-        spread(owned.join(groups.select(*key), on=key, how="left_semi"), *key)
+        owned.join(groups.select(*key), on=key, how="left_semi")
         .groupBy(*key)
         .agg(F.collect_list(F.struct("member_id", "topic", "partition")).alias("claims"))
     )
@@ -74,7 +73,7 @@ def topics_with_racks(eligible: Eligible) -> DataFrame:
     Returns:
         cluster_id string, topic string, num_partitions int, replica_racks array<array<string>>.
     """
-    if eligible.racks is None:
+    if not eligible.has_racks:
         racks_type = TOPICS.columns["replica_racks"].dataType
         return eligible.topics.withColumn("replica_racks", F.lit(None).cast(racks_type))
-    return eligible.topics.join(eligible.racks, on=[CLUSTER_ID, "topic"], how="left")
+    return eligible.topics

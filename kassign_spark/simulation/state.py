@@ -12,7 +12,6 @@ from kassign_spark.eligibility.racks import fold_racks
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.rules import INT_MAX
-from kassign_spark.prediction.states import topics_with_racks
 from kassign_spark.rounds import settle
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.simulation.events import RESTARTS
@@ -44,8 +43,11 @@ def sized_topics(eligible: Eligible, topics: DataFrame) -> DataFrame:
         eligible: what ``prepare`` made of ``topics``.
         topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
     """
-    racks = fold_racks(topics) if "replica_racks" in topics.columns else None
-    return topics_with_racks(eligible._replace(racks=racks))
+    if "replica_racks" not in topics.columns:
+        none = F.lit(None).cast("array<array<string>>")
+        return eligible.topics.drop("replica_racks").withColumn("replica_racks", none)
+    sizes = eligible.topics.drop("replica_racks")
+    return sizes.join(fold_racks(topics), on=[CLUSTER_ID, "topic"], how="left")
 
 
 def first_state(inputs: Inputs) -> State:
