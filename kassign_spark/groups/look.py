@@ -1,7 +1,6 @@
 """One look at the inputs before anything is computed: whether they are fit, and how large they are."""
 
 from collections.abc import Collection
-from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -51,7 +50,7 @@ def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
     if unknown or any(counts.get(f"bad_{table}") for table in ("members", "topics", "owned")):
         refuse(inputs, known_assignors)
     # A group whose members differ has no more topics than they name together.
-    most_topics = counts["most_edges"] if counts["heterogeneous"] else counts["most_topics"]
+    most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
     most_partitions = min(most_topics, counts["topics"]) * counts["most"]
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
@@ -62,7 +61,7 @@ def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
         _sizes(inputs.topics, is_twice, is_racked),
         inputs.owned,
         fold_groups(inputs.members),
-        heterogeneous=bool(counts["heterogeneous"]),
+        heterogeneous=bool(counts["differing"]),
         most_topics=counts["most_topics"],
         most_partitions=most_partitions,
         about_partitions=about,
@@ -74,80 +73,71 @@ def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
 
 
 def _query(inputs: Inputs, known_assignors: Collection[str] | None) -> _Found:
-    frames = [
-        _of_members(inputs.members, known_assignors is None),
-        _of_topics(inputs.topics),
-        *([] if inputs.owned is None else [_of_owned(inputs.owned)]),
-    ]
+    """Count everything in one query; a table at a time would be a few small jobs more."""
+    of_members = _of_members(inputs.members, known_assignors is None)
+    of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules_of_topics(inputs.topics)))
+    measures = _measures()
+    by_key = of_members.withColumn("kind", F.lit("group")).unionByName(
+        of_topics.withColumn("kind", F.lit("topic")), allowMissingColumns=True
+    )
+    found = by_key.agg(_named(measures), F.collect_set("assignor").alias("assignors"))
+    if inputs.owned is not None:
+        is_bad = any_broken(owned_rules())
+        of_owned = _named({"claims": F.count("*"), "bad_owned": F.count_if(is_bad)})
+        none = F.array().cast("array<string>").alias("assignors")
+        found = found.unionByName(inputs.owned.agg(of_owned, none))
     counts: dict[str, int] = {}
     assignors: list[str] = []
-    for row in reduce(DataFrame.unionByName, frames).collect():
+    for row in found.collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
-        assignors += row.assignors or []
+        assignors += row.assignors
     return _Found(counts, sorted(assignors))
 
 
 def _of_members(members: DataFrame, ignore_assignor: bool) -> DataFrame:
+    """One row a group: what the measures are of."""
     subscription = F.sort_array(F.array_distinct("topics"))
-    folded = members.groupBy(*GROUP_KEY).agg(
+    is_bad = (F.count_if(any_broken(member_rules())) > 0) | (
+        F.size(F.collect_set("member_id")) < F.count("*")
+    )
+    is_mixed = (F.count("assignor") != F.count("*")) | (F.min("assignor") != F.max("assignor"))
+    if not ignore_assignor:
+        is_bad = is_bad | F.coalesce(is_mixed, F.lit(True))
+    return members.groupBy(*GROUP_KEY).agg(
         F.count("*").alias("members"),
-        F.count_if(any_broken(member_rules())).alias("bad_rows"),
-        F.size(F.collect_set("member_id")).alias("different"),
+        is_bad.alias("is_bad"),
         F.count("topics_pattern").alias("patterns"),
-        (F.min(subscription) == F.max(subscription)).alias("is_alike"),
+        F.coalesce(F.min(subscription) != F.max(subscription), F.lit(True)).alias("is_differing"),
         F.max(F.size("topics")).alias("topic_count"),
         F.sum(F.size("topics")).alias("edges"),
         F.min("assignor").alias("assignor"),
-        ((F.count("assignor") != F.count("*")) | (F.min("assignor") != F.max("assignor"))).alias(
-            "is_mixed"
-        ),
         F.count_if(F.length("rack_id") > 0).alias("racked"),
     )
-    is_bad = (F.col("bad_rows") > 0) | (F.col("different") < F.col("members"))
-    if not ignore_assignor:
-        is_bad = is_bad | F.coalesce("is_mixed", F.lit(True))
-    return folded.agg(
-        _counts(
-            groups=F.count("*"),
-            members=F.sum("members"),
-            bad_members=F.count_if(is_bad),
-            patterns=F.sum("patterns"),
-            heterogeneous=F.count_if(~F.coalesce("is_alike", F.lit(False))),
-            most_topics=F.max("topic_count"),
-            all_topics=F.sum("topic_count"),
-            most_edges=F.max("edges"),
-            racked=F.sum("racked"),
-        ),
-        F.collect_set("assignor").alias("assignors"),
-    )
 
 
-def _of_topics(topics: DataFrame) -> DataFrame:
-    return fold_topics(topics, bad_row=any_broken(rules_of_topics(topics))).agg(
-        _counts(
-            topics=F.count("*"),
-            bad_topics=F.count_if((F.col("bad_rows") > 0) | F.col("is_inconsistent")),
-            topics_twice=F.count_if("is_twice"),
-            most=F.max("num_partitions"),
-            mean=F.ceil(F.avg("num_partitions")),
-        ),
-        _no_names(),
-    )
+def _measures() -> dict[str, Column]:
+    is_group, is_topic = F.col("kind") == "group", F.col("kind") == "topic"
+    return {
+        "groups": F.count_if(is_group),
+        "members": F.sum("members"),
+        "bad_members": F.count_if("is_bad"),
+        "patterns": F.sum("patterns"),
+        "differing": F.count_if("is_differing"),
+        "most_topics": F.max("topic_count"),
+        "all_topics": F.sum("topic_count"),
+        "most_edges": F.max("edges"),
+        "racked": F.sum("racked"),
+        "topics": F.count_if(is_topic),
+        "bad_topics": F.count_if((F.col("bad_rows") > 0) | F.col("is_inconsistent")),
+        "topics_twice": F.count_if("is_twice"),
+        "most": F.max("num_partitions"),
+        "mean": F.ceil(F.avg("num_partitions")),
+    }
 
 
-def _of_owned(owned: DataFrame) -> DataFrame:
-    return owned.agg(
-        _counts(claims=F.count("*"), bad_owned=F.count_if(any_broken(owned_rules()))), _no_names()
-    )
-
-
-def _counts(**aggregates: Column) -> Column:
-    entries = [x for name, value in aggregates.items() for x in (F.lit(name), value.cast("bigint"))]
+def _named(measures: dict[str, Column]) -> Column:
+    entries = [x for name, value in measures.items() for x in (F.lit(name), value.cast("bigint"))]
     return F.create_map(*entries).alias("counts")
-
-
-def _no_names() -> Column:
-    return F.lit(None).cast("array<string>").alias("assignors")
 
 
 def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool) -> DataFrame:
