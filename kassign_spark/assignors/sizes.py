@@ -27,16 +27,23 @@ class Sized(NamedTuple):
     differing: Eligible | None
 
 
-def by_size(eligible: Eligible, settings: Settings) -> Sized:
+def by_size(eligible: Eligible, settings: Settings, most_alike: int | None = None) -> Sized:
     """Tell the groups apart; runs a query where the largest may not fit a task.
 
     With racks that matter the assignors are sequential inside a group: those fit always.
+
+    Args:
+        eligible: the groups.
+        settings: ``partitions_per_slice``, ``max_partitions_per_task``, ``max_edges_per_task``.
+        most_alike: the most partitions of a group whose members subscribe alike; None: those of
+            one slice.
     """
-    if fits_all(eligible, settings):
+    most_alike = settings.partitions_per_slice if most_alike is None else most_alike
+    if fits_all(eligible, settings, most_alike):
         return Sized(eligible, None, None)
     kinds = Sized._fields
     sizes, found = hold(
-        _sizes(eligible, settings), {kind: F.count_if(F.col("kind") == kind) for kind in kinds}
+        _sizes(eligible, settings, most_alike), {kind: F.count_if(F.col("kind") == kind) for kind in kinds}
     )
     of_kind = {
         kind: restrict_to(eligible, sizes.where(F.col("kind") == kind)) if found[kind] else None
@@ -50,9 +57,9 @@ def by_size(eligible: Eligible, settings: Settings) -> Sized:
     )
 
 
-def fits_all(eligible: Eligible, settings: Settings) -> bool:
-    """Whether all groups fit a task by what is known of their sizes."""
-    limit = settings.partitions_per_slice
+def fits_all(eligible: Eligible, settings: Settings, most_alike: int | None = None) -> bool:
+    """Whether all groups fit a task by what is known of their sizes; as of ``by_size``."""
+    limit = settings.partitions_per_slice if most_alike is None else most_alike
     if eligible.heterogeneous:
         limit = min(limit, settings.max_partitions_per_task)
         if eligible.most_edges > settings.max_edges_per_task:
@@ -99,7 +106,7 @@ def restrict_to(eligible: Eligible, frame: DataFrame) -> Eligible:
     )
 
 
-def _sizes(eligible: Eligible, settings: Settings) -> DataFrame:
+def _sizes(eligible: Eligible, settings: Settings, most_alike: int) -> DataFrame:
     """Say of each group how it is answered: GROUP_KEY and kind string, a field of ``Sized``."""
     keys = list(GROUP_KEY)
     partitions = (
@@ -122,7 +129,7 @@ def _sizes(eligible: Eligible, settings: Settings) -> DataFrame:
     is_alike, by_racks = F.col("is_homogeneous"), F.coalesce("by_racks", F.lit(False))
     kind = (
         F.when(by_racks, "fitting")
-        .when(is_alike & (count > settings.partitions_per_slice), "alike")
+        .when(is_alike & (count > most_alike), "alike")
         .when(
             ~is_alike
             & (

@@ -4,20 +4,25 @@ EAGER: all members give up everything, then receive everything, in one round. CO
 partition that changes hands is given up in one round and received in the next (KIP-429).
 """
 
-from functools import reduce
+from collections.abc import Iterator
+from functools import partial, reduce
 from typing import Literal, overload
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from kassign_spark.assignors import ASSIGNORS, Assignor
-from kassign_spark.assignors.sticky import sticky_target
-from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.groups import restrict
-from kassign_spark.groups.look import look
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, assignors_of
+from kassign_spark.assignors.sizes import by_size
+from kassign_spark.eligibility.groups import Eligible, restrict
 from kassign_spark.errors import InputError
+from kassign_spark.groups.batch import read_batch
+from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.pipeline import strategy_of
+from kassign_spark.plans.rounds import STEPS, follow, step_tables
 from kassign_spark.prediction.predict import PREDICTED
 from kassign_spark.prediction.rebalance import PredictedRebalance, predict_rebalance
 from kassign_spark.rebalancing.protocol import (
@@ -26,12 +31,9 @@ from kassign_spark.rebalancing.protocol import (
     check_protocol,
     own_protocol,
 )
-from kassign_spark.rounds import Budget, converge
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, declare, has_cluster_id, restore_cluster_id
+from kassign_spark.rebalancing.large import follow_cooperative, follow_eager
+from kassign_spark.schemas import has_cluster_id, restore_cluster_id
 from kassign_spark.settings import Settings
-
-_OWNED_KEY = [*GROUP_KEY, "member_id", "topic", "partition"]
-_STEP = [*GROUP_KEY, "round", "member_id", "topic", "partition", "action"]
 
 
 @overload
@@ -70,7 +72,10 @@ def rebalance(
     exact: bool = False,
     settings: Settings = Settings(),
 ) -> DataFrame | PredictedRebalance:
-    """Follow the rebalance of every group until nothing is withheld any more; runs jobs.
+    """Follow the rebalance of every group until nothing is withheld any more.
+
+    All rounds of a group that fits a task are followed there, and the result is lazy; larger groups
+    are followed round by round over DataFrames, which runs jobs.
 
     Args:
         members: ``schemas.MEMBERS``; all of them take part in every round.
@@ -113,158 +118,88 @@ def rebalance(
     chosen = strategy_of(assignor)
     check_protocol(protocol)
     inputs = conform_inputs(members, topics, owned)
-    known = None if chosen is not None else ASSIGNORS
-    eligible, names = look(inputs, known_assignors=known)
-    parts = {name: restrict(eligible, {name}, names) for name in names} if chosen is None else {"": eligible}
-    steps = []
-    for name, part in parts.items():
-        strategy = chosen or ASSIGNORS[name]
-        if (protocol or own_protocol(strategy)) == COOPERATIVE:
-            if own_protocol(strategy) == EAGER:
-                raise InputError(
-                    f"assignor {name or assignor!r} does not know the cooperative protocol; "
-                    "only cooperative-sticky does"
-                )
-            steps.append(_cooperative(part, settings))
-        else:
-            steps.append(_eager(part, strategy, settings))
-    found = reduce(DataFrame.unionByName, steps or [_no_steps(eligible)])
+    eligible, names = look(inputs, None if chosen is not None else ASSIGNORS)
+    strategies = {name: ASSIGNORS[name] for name in names} if chosen is None else {"": chosen}
+    for name, strategy in strategies.items():
+        if protocol == COOPERATIVE and own_protocol(strategy) == EAGER:
+            raise InputError(
+                f"assignor {name or assignor!r} does not know the cooperative protocol; "
+                "only cooperative-sticky does"
+            )
+    found = _follow(eligible, strategies, protocol, settings)
     return restore_cluster_id(found, has_cluster_id(members))
 
 
-def _no_steps(eligible: Eligible) -> DataFrame:
-    """What the steps are where there is no member at all."""
-    return _owned_by_members(eligible).select(*_in_round(F.lit(1), F.lit("revoked")))
+def _follow(
+    eligible: Eligible,
+    strategies: dict[str, Assignor],
+    protocol: str | None,
+    settings: Settings,
+) -> DataFrame:
+    """Follow groups of Kafka's assignors in tasks, where they fit; the others over DataFrames.
 
-
-def _eager(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFrame:
-    forgetful = strategy is ASSIGNORS["cooperative-sticky"]
-    seen = eligible._replace(owned=None) if forgetful else eligible
-    received = declare(strategy(seen, settings), ASSIGNMENT)
-    given_up = _owned_by_members(eligible)
-    return given_up.select(*_in_round(F.lit(1), F.lit("revoked"))).unionByName(
-        received.select(*_in_round(F.lit(1), F.lit("assigned")))
-    )
-
-
-def _cooperative(eligible: Eligible, settings: Settings) -> DataFrame:
-    """Follow the rounds; the frame that converges holds all rounds so far, from 0: the start.
-
-    Partitions of topics that a member has dropped are given up before it joins: nobody has to wait
-    for them, and no round follows because of them (``ConsumerCoordinator.onJoinPrepare``).
+    Args:
+        eligible: the groups.
+        strategies: by the names that groups have; by an empty name that of all groups.
+        protocol: of all groups, or None.
+        settings: how to compute it.
     """
-    owned = _by_subscription(_owned_by_members(eligible), eligible.members)
-    if eligible.owned is not None:
-        claims = _by_subscription(eligible.owned, eligible.members).where("is_subscribed")
-        eligible = eligible._replace(owned=claims.drop("is_subscribed"))
-    start = owned.where("is_subscribed").select(
-        *_in_round(F.lit(0), F.lit("retained")), F.lit(True).alias("is_open")
-    )
-    budget = Budget(settings.max_rounds)
-    rounds = converge(
-        start,
-        lambda rounds: _add_round(eligible, rounds, budget.used, settings),
-        F.count_if("is_open"),
-        what="cooperative rebalance",
-        budget=budget,
-    )
-    dropped = owned.where(~F.col("is_subscribed")).select(*_in_round(F.lit(1), F.lit("revoked")))
-    return rounds.where("round > 0").drop("is_open").unionByName(dropped)
-
-
-def _by_subscription(owned: DataFrame, members: DataFrame) -> DataFrame:
-    """Tell what members own of topics that they subscribe to from the rest: is_subscribed."""
-    topics = members.select(*GROUP_KEY, "member_id", F.col("topics").alias("subscribed"))
-    is_subscribed = F.array_contains("subscribed", F.col("topic")).alias("is_subscribed")
-    return owned.join(topics, on=[*GROUP_KEY, "member_id"], how="inner").select(
-        *_OWNED_KEY, is_subscribed
-    )
-
-
-def _add_round(eligible: Eligible, rounds: DataFrame, last: int, settings: Settings) -> DataFrame:
-    """Add the round after round ``last`` for the groups that are open."""
-    before = rounds.where(F.col("is_open") & (F.col("round") == last) & _holds()).select(
-        *_OWNED_KEY
-    )
-    if last:
-        eligible = _reopen(eligible, rounds.where("is_open").select(*GROUP_KEY).distinct(), last)
-        eligible = eligible._replace(owned=before)
-    added = _round(eligible, before, settings).select(*_in_round(F.lit(last + 1)))
-    states = rounds.where(_holds()).groupBy(*GROUP_KEY, "round").agg(_fingerprint())
-    earlier = states.groupBy(*GROUP_KEY).agg(F.collect_set("state").alias("earlier"))
-    outcome = (
-        added.groupBy(*GROUP_KEY)
-        .agg(
-            F.bool_or(F.col("action").isin("revoked", "withheld")).alias("goes_on"),
-            _fingerprint(_holds()),
+    numbers = {ASSIGNORS[name]: number for number, name in enumerate(KAFKAS)}
+    chosen = strategies.get("")
+    if chosen is not None and chosen not in numbers:
+        return follow_eager(eligible, chosen, settings)
+    sized = by_size(eligible, settings, settings.max_partitions_per_task)
+    parts = []
+    if sized.fitting is not None:
+        kernel = partial(
+            follow_arrow,
+            assignor=None if chosen is None else numbers[chosen],
+            protocol=protocol,
+            racks_before_moves=settings.racks_before_moves,
+            max_rounds=settings.max_rounds,
         )
-        .join(earlier, on=list(GROUP_KEY), how="left")
-        .select(
-            *GROUP_KEY,
-            (
-                F.col("goes_on")
-                & ~F.coalesce(F.array_contains("earlier", F.col("state")), F.lit(False))
-            ).alias("is_open"),
-        )
+        tasks = settings.batches or sized.fitting.tasks
+        parts.append(in_tasks(fold(sized.fitting), kernel, STEPS, tasks))
+    for large in (sized.alike, sized.differing):
+        for name, strategy in strategies.items() if large is not None else ():
+            assert large is not None
+            own = large if chosen is not None else restrict(large, {name}, strategies)
+            if (protocol or own_protocol(strategy)) == COOPERATIVE:
+                parts.append(follow_cooperative(own, settings))
+            else:
+                parts.append(follow_eager(own, strategy, settings))
+    return reduce(DataFrame.unionByName, parts)
+
+
+def follow_arrow(
+    table: pa.Table,
+    *,
+    assignor: int | None = None,
+    protocol: str | None = None,
+    racks_before_moves: bool = False,
+    max_rounds: int = 1_000,
+) -> Iterator[pa.Table]:
+    """Follow the groups of a task (rows of ``rows.fold``); the columns of ``STEPS``, in pieces.
+
+    Args:
+        table: the groups.
+        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
+        protocol: of all of them; None: their assignors' own.
+        racks_before_moves: as of ``Settings``.
+        max_rounds: as of ``Settings``.
+    """
+    batch, claims = read_batch(table)
+    fixed = np.full(batch.group_count, assignor if assignor is not None else 0)
+    assignors = assignors_of(batch) if assignor is None else fixed
+    is_cooperative = assignors == COOPERATIVE_STICKY
+    if protocol == EAGER:
+        is_cooperative = np.zeros(batch.group_count, bool)
+    found = follow(
+        batch,
+        claims,
+        assignors,
+        is_cooperative,
+        racks_before_moves=racks_before_moves,
+        max_rounds=max_rounds,
     )
-    closed = rounds.withColumn("is_open", F.lit(False))
-    return closed.unionByName(added.join(outcome, on=list(GROUP_KEY), how="inner"))
-
-
-def _reopen(eligible: Eligible, open_groups: DataFrame, generation: int) -> Eligible:
-    """Keep the open groups, whose members have all come through the round before this one."""
-    members = eligible.members.join(open_groups, on=list(GROUP_KEY), how="left_semi")
-    return eligible._replace(
-        members=members.withColumn("generation", F.lit(generation).cast("bigint")),
-        groups=eligible.groups.join(open_groups, on=list(GROUP_KEY), how="left_semi"),
-    )
-
-
-def _round(eligible: Eligible, before: DataFrame, settings: Settings) -> DataFrame:
-    """Compare what members own before a round with what it gives them: ``_OWNED_KEY``, action."""
-    target = sticky_target(eligible, settings).withColumn(
-        "partition", F.col("partition").cast("int")
-    )
-    compared = before.withColumn("owns", F.lit(True)).join(target, on=_OWNED_KEY, how="full")
-    given_up = F.col("owns") & F.coalesce("is_moving", F.lit(True))
-    # Both hold for a disputed partition that goes to one of those who own it.
-    actions = F.array(
-        F.when(given_up, "revoked"),
-        F.when(F.col("is_moving"), "withheld"),
-        F.when(F.col("owns") & ~F.col("is_moving"), "retained"),
-        F.when(F.col("owns").isNull() & ~F.col("is_moving"), "assigned"),
-    )
-    return compared.select(*_OWNED_KEY, F.explode(F.array_compact(actions)).alias("action"))
-
-
-def _owned_by_members(eligible: Eligible) -> DataFrame:
-    """What members own that are still there; partitions as int, each member's once."""
-    if eligible.owned is None:
-        return eligible.members.where(F.lit(False)).select(
-            *GROUP_KEY,
-            "member_id",
-            F.lit("").alias("topic"),
-            F.lit(0).alias("partition"),
-        )
-    present = eligible.members.select(*GROUP_KEY, "member_id")
-    owned = eligible.owned.join(present, on=[*GROUP_KEY, "member_id"], how="left_semi")
-    return owned.withColumn("partition", F.col("partition").cast("int")).distinct()
-
-
-def _holds() -> Column:
-    """Whether the member has the partition after the round."""
-    return F.col("action").isin("retained", "assigned")
-
-
-def _fingerprint(counts: Column | None = None) -> Column:
-    """Tell a group's states apart, whatever the order of their rows."""
-    row = F.xxhash64("member_id", "topic", "partition")
-    row = row if counts is None else F.when(counts, row)
-    return F.struct(F.count(row), F.coalesce(F.bit_xor(row), F.lit(0).cast("bigint"))).alias(
-        "state"
-    )
-
-
-def _in_round(number: Column, action: Column | None = None) -> list[Column | str]:
-    values = {"round": number, "action": action}
-    return [name if (value := values.get(name)) is None else value.alias(name) for name in _STEP]
+    yield from step_tables(batch, found.steps)

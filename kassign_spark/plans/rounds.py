@@ -1,0 +1,295 @@
+"""The rounds of a rebalance, of many groups side by side inside a task.
+
+EAGER: all members give up everything, then receive everything, in one round. COOPERATIVE: a
+partition that changes hands is given up in one round and received in the next (KIP-429).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.answer import Answer
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer, part_of
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.named import PIECE, group_columns, member_ids
+from kassign_spark.groups.numbers import Flags, Longs, key
+
+RETAINED, REVOKED, ASSIGNED, WITHHELD = range(4)
+ACTIONS = ("retained", "revoked", "assigned", "withheld")
+STEPS = (
+    "cluster_id string, group_id string, round int, member_id string, topic string, "
+    "partition int, action string"
+)
+
+Assign = Callable[[Batch, Claims, Longs, Longs], Answer]
+"""Who gets what: from a batch, claims on it, their generations and the groups' assignors."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What happens to partitions of members, a row each.
+
+    Attributes:
+        round: from 1.
+        member: whose.
+        topic: code of the name.
+        partition: its number, whether it exists or not.
+        action: a number of ``ACTIONS``.
+    """
+
+    round: Longs
+    member: Longs
+    topic: Longs
+    partition: Longs
+    action: Longs
+
+    @classmethod
+    def join(cls, parts: "list[Steps]") -> "Steps":
+        """Some after others."""
+        empty = np.zeros(0, np.int64)
+        names = ("round", "member", "topic", "partition", "action")
+        return cls(
+            *(np.concatenate([empty, *(getattr(part, name) for part in parts)]) for name in names)
+        )
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The rounds of the groups of a batch, and what they lead to.
+
+    Attributes:
+        steps: in no order.
+        rounds: of each group, at least one.
+        owner: of each slot who has it after the last round; -1: nobody.
+        settles: of each group whether its last round withholds nothing.
+    """
+
+    steps: Steps
+    rounds: Longs
+    owner: Longs
+    settles: Flags
+
+
+def follow(
+    batch: Batch,
+    claims: Claims,
+    assignor: Longs,
+    is_cooperative: Flags,
+    *,
+    racks_before_moves: bool = False,
+    max_rounds: int = 1_000,
+) -> Followed:
+    """Follow every group until nothing is withheld any more, or a state comes back.
+
+    Args:
+        batch: the groups; all members take part in every round.
+        claims: what members own before; those of members that left are passed over.
+        assignor: of each group a number of ``KAFKAS``.
+        is_cooperative: of each group; its assignor is `cooperative-sticky` then. Under the eager
+            protocol that one knows nothing of what members owned.
+        racks_before_moves: as of ``Settings``.
+        max_rounds: after which a group is left as it is, and does not settle.
+    """
+
+    def assign(some: Batch, told: Claims, generation: Longs, by: Longs) -> Answer:
+        return answer(some, told, generation, by, racks_before_moves=racks_before_moves)
+
+    here = claims.where(claims.member >= 0)
+    held = here.where(different(here))
+    parts: list[Steps] = []
+    owner = np.full(int(batch.first_slot[-1]), -1)
+    rounds = np.ones(batch.group_count, np.int64)
+    settles = np.ones(batch.group_count, bool)
+    eager = np.flatnonzero(~is_cooperative)
+    if len(eager):
+        given_up = held.where(~is_cooperative[held.group])
+        forgetful = (assignor == COOPERATIVE_STICKY) & ~is_cooperative
+        told = here.where(~forgetful[here.group])
+        found = assign(*_some(batch, told, batch.generation, assignor, ~is_cooperative))
+        members, slots = _of(batch, ~is_cooperative)
+        owner[slots] = members[found.owner]
+        parts += [
+            steps_of_claims(given_up, 1, REVOKED),
+            steps_of_slots(batch, slots, owner[slots], 1, ASSIGNED),
+        ]
+    if is_cooperative.any():
+        _cooperate(batch, here, held, assignor, is_cooperative, assign, max_rounds, parts, rounds, owner, settles)
+    return Followed(Steps.join(parts), rounds, owner, settles)
+
+
+def _of(batch: Batch, groups: Flags) -> tuple[Longs, Longs]:
+    return np.flatnonzero(groups[batch.member_group]), np.flatnonzero(groups[batch.slot_group])
+
+
+def _some(
+    batch: Batch, claims: Claims, generation: Longs, assignor: Longs, groups: Flags
+) -> tuple[Batch, Claims, Longs, Longs]:
+    """Some of the groups, as ``answer`` takes them."""
+    if groups.all():
+        return batch, claims, generation, assignor
+    some, members, slots = batch.part(groups)
+    told = part_of(claims, groups, members, slots)
+    return some, told, generation[members], assignor[groups]
+
+
+def _cooperate(
+    batch: Batch,
+    here: Claims,
+    held: Claims,
+    assignor: Longs,
+    is_open: Flags,
+    assign: Assign,
+    max_rounds: int,
+    parts: list[Steps],
+    rounds: Longs,
+    owner: Longs,
+    settles: Flags,
+) -> None:
+    """Follow the rounds of the groups that are open; fills the arrays that are given last.
+
+    Partitions of topics that a member has dropped are given up before it joins: nobody has to wait
+    for them, and no round follows because of them (``ConsumerCoordinator.onJoinPrepare``).
+    """
+    is_open = is_open.copy()
+    told, before = (c.where(is_open[c.group]) for c in (here, held))
+    told = told.where(batch.subscribes(told.member, told.topic))
+    keeps_topic = batch.subscribes(before.member, before.topic)
+    parts.append(steps_of_claims(before.where(~keeps_topic), 1, REVOKED))
+    before = before.where(keeps_topic)
+    generation = batch.generation
+    seen: dict[int, set[bytes]] = {}
+    _remember(batch, seen, before, is_open)
+    number = 0
+    while is_open.any():
+        number += 1
+        members, slots = _of(batch, is_open)
+        found = assign(*_some(batch, told, generation, assignor, is_open))
+        target = np.full(len(owner), -1)
+        target[slots] = members[found.owner]
+        is_moving = np.zeros(len(owner), bool)
+        is_moving[slots] = found.is_moving
+        step, goes_on = _round(batch, before, slots, target, is_moving, number)
+        parts.append(step)
+        now = np.where(is_moving, -1, target)
+        owner[slots] = now[slots]
+        rounds[is_open] = number
+        settles[is_open] = True
+        withheld = np.zeros(batch.group_count, bool)
+        withheld[batch.slot_group[slots[is_moving[slots]]]] = True
+        settles[withheld] = False
+        is_open &= goes_on
+        if number == max_rounds:
+            settles[is_open] = False
+            return
+        _close_repeating(batch, seen, owner, is_open)
+        slots = np.flatnonzero(is_open[batch.slot_group] & (owner >= 0))
+        before = told = held_claims(batch, slots, owner[slots])
+        # All have come through this round: one generation, known to all.
+        generation = np.full(len(generation), number)
+
+
+def _round(
+    batch: Batch, before: Claims, slots: Longs, target: Longs, is_moving: Flags, number: int
+) -> tuple[Steps, Flags]:
+    """Compare what members own before a round with what it gives them; and who goes on."""
+    has_slot = before.slot >= 0
+    aimed = np.where(has_slot, target[before.slot], -1) == before.member
+    stays = aimed & ~is_moving[before.slot]
+    owned = np.zeros(len(target), bool)
+    owned[before.slot[aimed]] = True
+    received = slots[~is_moving[slots] & ~owned[slots]]
+    withheld = slots[is_moving[slots]]
+    step = Steps.join(
+        [
+            steps_of_claims(before.where(stays), number, RETAINED),
+            steps_of_claims(before.where(~stays), number, REVOKED),
+            steps_of_slots(batch, received, target[received], number, ASSIGNED),
+            steps_of_slots(batch, withheld, target[withheld], number, WITHHELD),
+        ]
+    )
+    goes_on = np.zeros(batch.group_count, bool)
+    goes_on[before.group[~stays]] = True
+    goes_on[batch.slot_group[withheld]] = True
+    return step, goes_on
+
+
+def _remember(batch: Batch, seen: dict[int, set[bytes]], before: Claims, is_open: Flags) -> None:
+    """Keep the first state of each group; one that no round can lead to needs no keeping."""
+    owner = np.full(int(batch.first_slot[-1]), -1)
+    has_slot = before.slot >= 0
+    owner[before.slot[has_slot]] = before.member[has_slot]
+    odd = np.zeros(batch.group_count, bool)
+    odd[before.group[~has_slot]] = True
+    odd[before.group[has_slot & (owner[before.slot] != before.member)]] = True
+    for group in np.flatnonzero(is_open & ~odd).tolist():
+        seen[group] = {_state(batch, owner, group)}
+
+
+def _close_repeating(
+    batch: Batch, seen: dict[int, set[bytes]], owner: Longs, is_open: Flags
+) -> None:
+    """Close groups that are back in a state in which they have been."""
+    for group in np.flatnonzero(is_open).tolist():
+        state = _state(batch, owner, group)
+        states = seen.setdefault(group, set())
+        if state in states:
+            is_open[group] = False
+        states.add(state)
+
+
+def _state(batch: Batch, owner: Longs, group: int) -> bytes:
+    first, end = batch.first_slot[batch.first_topic[group : group + 2]]
+    return owner[first:end].tobytes()
+
+
+def different(claims: Claims) -> Longs:
+    """The rows of ``claims`` without those that are there twice."""
+    by_topic = np.unique(key(claims.member, claims.topic), return_inverse=True)[1]
+    rows: Longs = np.unique(key(by_topic, claims.partition), return_index=True)[1]
+    return rows
+
+
+def held_claims(batch: Batch, slots: Longs, member: Longs) -> Claims:
+    """Members that have slots, as claims on them."""
+    topic = batch.slot_topic[slots]
+    return Claims(
+        member,
+        batch.member_name[member],
+        batch.topic_group[topic],
+        batch.topic_name[topic],
+        batch.slot_partition[slots],
+        slots,
+    )
+
+
+def steps_of_claims(claims: Claims, number: int, action: int) -> Steps:
+    """One step for each claim."""
+    same = np.ones(len(claims.member), np.int64)
+    return Steps(same * number, claims.member, claims.topic, claims.partition, same * action)
+
+
+def steps_of_slots(batch: Batch, slots: Longs, member: Longs, number: int, action: int) -> Steps:
+    """One step for each slot."""
+    return steps_of_claims(held_claims(batch, slots, member), number, action)
+
+
+def step_tables(batch: Batch, steps: Steps) -> Iterator[pa.Table]:
+    """Name the steps: the columns of ``STEPS``, in pieces."""
+    actions = pa.array(ACTIONS)
+    for first in range(0, len(steps.round), PIECE):
+        cut = slice(first, first + PIECE)
+        yield pa.table(
+            {
+                **group_columns(batch, batch.member_group[steps.member[cut]]),
+                "round": pa.array(steps.round[cut].astype(np.int32)),
+                "member_id": member_ids(batch, steps.member[cut]),
+                "topic": batch.topic_names.take(pa.array(steps.topic[cut] - 1)),
+                "partition": pa.array(steps.partition[cut].astype(np.int32)),
+                "action": actions.take(pa.array(steps.action[cut])),
+            }
+        )
+
+
+
