@@ -1,5 +1,7 @@
 """Groups of a batch one by one, as the model of Kafka's client takes them."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from kassign_spark.groups.batch import Batch, Claims
@@ -8,76 +10,80 @@ from kassign_spark.prediction.state import GroupState, Outcome
 
 
 class States:
-    """Reads groups of a batch, and writes what the model answers back into its slots."""
+    """Reads groups of a batch, and finds the slots that the model answers with."""
 
     def __init__(self, batch: Batch, claims: Claims, generation: Longs) -> None:
+        """Read everything once: a group is a slice of each list."""
         self.batch = batch
-        self._member_names = batch.member_names.to_pylist()
-        self._topic_names = batch.topic_names.to_pylist()
-        self._texts = [None, *batch.texts.to_pylist()]
+        self._topic_names: list[str] = batch.topic_names.to_pylist()
         lists = [self._topic_names[code - 1] for code in batch.list_topics.tolist()]
         at = batch.list_start.tolist()
-        self._lists = [lists[a:b] for a, b in zip(at, at[1:], strict=False)]
-        self._generation = generation
-        self.claims(claims)
-        # In the order of the JoinGroup response; ids where it is not known.
+        by_number = [lists[first:end] for first, end in pairwise(at)]
+        # In the order of the JoinGroup response; by id where it is not known.
         self._joined = np.lexsort((batch.member_name, batch.member_seq, batch.member_group))
+        joined = self._joined
+        names, texts = batch.member_names.to_pylist(), [None, *batch.texts.to_pylist()]
+        self._ids = [names[code - 1] for code in batch.member_name[joined].tolist()]
+        self._racks = [texts[code] for code in batch.rack[joined].tolist()]
+        self._instances = [texts[code] for code in batch.instance[joined].tolist()]
+        self._lists = [by_number[number] for number in batch.subscription[joined].tolist()]
+        self._generations: list[int] = generation[joined].tolist()
+        self._seqs: list[int] = batch.member_seq[joined].tolist()
+        self._topics = [self._topic_names[code - 1] for code in batch.topic_name.tolist()]
+        self._sizes: list[int] = batch.size.tolist()
+        self._first_member: list[int] = batch.first_member.tolist()
+        self._first_topic: list[int] = batch.first_topic.tolist()
+        self._take(claims)
 
-    def claims(self, claims: Claims) -> None:
-        """Take other claims, of the same members."""
+    def _take(self, claims: Claims) -> None:
         known = np.flatnonzero(claims.member >= 0)
         known = known[np.argsort(claims.group[known], kind="stable")]
-        self._claims = claims.where(known)
-        count = np.bincount(self._claims.group, minlength=self.batch.group_count)
-        self._first_claim = starts(count)
+        told = claims.where(known)
+        place = np.empty(len(self._joined), np.int64)
+        place[self._joined] = np.arange(len(place))
+        first = self.batch.first_member[told.group]
+        self._claim_places: list[int] = (place[told.member] - first).tolist()
+        self._claim_topics = [self._topic_names[code - 1] for code in told.topic.tolist()]
+        self._claim_partitions: list[int] = told.partition.tolist()
+        count = np.bincount(told.group, minlength=self.batch.group_count)
+        self._first_claim: list[int] = starts(count).tolist()
 
     def members(self, group: int) -> Longs:
         """The group's members in the order of its state."""
-        first, end = self.batch.first_member[group : group + 2]
-        members: Longs = self._joined[first:end]
-        return members
+        return self._joined[self._first_member[group] : self._first_member[group + 1]]
 
     def of(self, group: int, assignor: str) -> GroupState:
         """Read a group."""
-        batch = self.batch
-        members = self.members(group)
-        first, end = self._first_claim[group : group + 2]
-        place = np.empty(len(members), np.int64)
-        place[members - batch.first_member[group]] = np.arange(len(members))
-        topics = slice(*batch.first_topic[group : group + 2].tolist())
-        generations = self._generation[members].tolist()
-        racks = batch.racks
-        counts = batch.size[topics].tolist()
-        seq = batch.member_seq[members]
+        members = slice(*self._first_member[group : group + 2])
+        topics = slice(*self._first_topic[group : group + 2])
+        claims = slice(*self._first_claim[group : group + 2])
+        racks, seqs = self.batch.racks, self._seqs[members]
+        sizes = self._sizes[topics]
+        generations = self._generations[members]
         return GroupState(
             assignor=assignor,
-            member_ids=[self._member_names[c - 1] for c in batch.member_name[members].tolist()],
-            subscriptions=[self._lists[n] for n in batch.subscription[members].tolist()],
-            topics=[self._topic_names[c - 1] for c in batch.topic_name[topics].tolist()],
-            num_partitions=counts,
-            member_racks=[self._texts[c] for c in batch.rack[members].tolist()],
-            member_instances=[self._texts[c] for c in batch.instance[members].tolist()],
+            member_ids=self._ids[members],
+            subscriptions=self._lists[members],
+            topics=self._topics[topics],
+            num_partitions=sizes,
+            member_racks=self._racks[members],
+            member_instances=self._instances[members],
             generations=generations,
             field_generations=generations,
-            claim_members=place[
-                self._claims.member[first:end] - batch.first_member[group]
-            ].tolist(),
-            claim_topics=[
-                self._topic_names[c - 1] for c in self._claims.topic[first:end].tolist()
-            ],
-            claim_partitions=self._claims.partition[first:end].tolist(),
+            claim_members=self._claim_places[claims],
+            claim_topics=self._claim_topics[claims],
+            claim_partitions=self._claim_partitions[claims],
             replica_racks=(
-                [None] * len(counts) if racks is None else racks.replica_racks[topics].to_pylist()
+                [None] * len(sizes) if racks is None else racks.replica_racks[topics].to_pylist()
             ),
-            is_order_known=bool((seq >= 0).all()) and len(np.unique(seq)) == len(seq),
+            is_order_known=min(seqs) >= 0 and len(set(seqs)) == len(seqs),
         )
-
 
     def slots(self, group: int, outcome: Outcome) -> Longs:
         """Of each id in an answer the slot; -1 for a partition that does not exist."""
         layout = outcome.layout
         found = np.full(len(layout.topic_of), -1)
-        at = int(self.batch.first_slot[self.batch.first_topic[group]])
+        at = int(self.batch.first_slot[self._first_topic[group]])
         for first, count in zip(layout.starts, layout.counts, strict=False):
             found[first : first + count] = np.arange(at, at + count)
             at += count

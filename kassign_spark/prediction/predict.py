@@ -1,20 +1,20 @@
 """What Kafka itself will do with every group in its next rebalance, and whether it will end."""
 
-from functools import reduce
+from functools import partial
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.groups.look import look
 from kassign_spark.errors import InputError
+from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import Kernel, fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.prediction.arrow_states import predict_states
-from kassign_spark.prediction.state import OK
-from kassign_spark.prediction.states import collect_states, topics_with_racks
+from kassign_spark.prediction.kernel import predict_arrow
+from kassign_spark.prediction.runs import RUNS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -25,13 +25,9 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
-from kassign_spark.settings import Settings
 
-PREDICTED = ("range", "roundrobin", "sticky", "cooperative-sticky")
+PREDICTED = KAFKAS
 """The assignors of Kafka's Java client."""
-
-_VECTORISED = ("range", "roundrobin")
-MODELLED = "model"
 
 VERDICTS = Table(
     "verdicts",
@@ -62,9 +58,9 @@ def predict(
 ) -> Prediction:
     """Give the exact answer of Kafka's Java client for every group, as of clients 3.8 and later.
 
-    `roundrobin`, and `range` where no member has a rack, are the strategies of ``assign``. The
-    others are followed step by step, one group after the other in each task, racks included; that
-    is computed, and held, before this returns.
+    `roundrobin`, and `range` where racks do not count, are computed as for ``assign``. The others
+    are followed step by step, one group after the other in each task, racks included. All is
+    computed, and held, before this returns.
 
     ``owned`` and ``members.generation`` are what the leader is told. `sticky` reads them from its
     user data: version 1 with a generation, version 0 without. `cooperative-sticky` reads them from
@@ -96,73 +92,34 @@ def predict(
     if assignor is not None and assignor not in PREDICTED:
         raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(PREDICTED))}")
     inputs = conform_inputs(members, topics, owned)
-    known = PREDICTED if assignor is None else None
-    eligible = prepare(inputs, known_assignors=known).eligible
-    groups, counted = hold(
-        route_groups(eligible.groups, assignor),
-        {name: F.count_if(F.col("route") == name) for name in (*_VECTORISED, MODELLED)}
-        | {"groups": F.count("*")},
-    )
-    assigned, verdicts = [], []
-    for name in _VECTORISED:
-        if counted[name]:
-            keys = groups.where(F.col("route") == name).select(*GROUP_KEY)
-            plain = eligible._replace(has_racks=False)
-            chosen = _restrict(plain, keys, counted[name] == counted["groups"])
-            assigned.append(ASSIGNORS[name](chosen, Settings()))
-            verdicts.append(_all_ok(keys))
-    if counted[MODELLED]:
-        states = collect_states(
-            groups.where(F.col("route") == MODELLED),
-            eligible.members,
-            topics_with_racks(eligible),
-            eligible.owned,
-        )
-        # Held: the two results are of one computation.
-        predicted, _ = hold(predict_states(states), {"groups": F.count("*")})
-        assigned.append(_explode(predicted))
-        verdicts.append(predicted.select(*GROUP_KEY, "verdict", "detail"))
-    return Prediction(_whole(assigned, ASSIGNMENT, members), _whole(verdicts, VERDICTS, members))
-
-
-def route_groups(groups: DataFrame, assignor: str | None) -> DataFrame:
-    """Say for each group how its answer is found: by a strategy's name, or by the model.
-
-    Args:
-        groups: as of ``Eligible``.
-        assignor: takes the place of each group's own.
-
-    Returns:
-        cluster_id string, group_id string, assignor string, has_racks boolean, route string.
-    """
-    name = F.col("assignor") if assignor is None else F.lit(assignor)
-    is_plain = (name == "roundrobin") | ((name == "range") & ~F.col("has_racks"))
-    route = F.when(is_plain, name).otherwise(MODELLED)
-    return groups.select(*GROUP_KEY, name.alias("assignor"), "has_racks", route.alias("route"))
-
-
-def _restrict(eligible: Eligible, keys: DataFrame, is_all: bool) -> Eligible:
-    if is_all:
-        return eligible
-    return eligible._replace(
-        members=eligible.members.join(keys, on=list(GROUP_KEY), how="left_semi"),
-        groups=eligible.groups.join(keys, on=list(GROUP_KEY), how="left_semi"),
+    eligible = look(inputs, PREDICTED if assignor is None else None).eligible
+    number = None if assignor is None else PREDICTED.index(assignor)
+    kernel = partial(predict_arrow, assignor=number)
+    # Held: the two results are of one computation.
+    judged = held_runs(eligible, kernel)
+    return Prediction(
+        _whole(assigned_in(judged), ASSIGNMENT, members),
+        _whole(verdicts_in(judged), VERDICTS, members),
     )
 
 
-def _all_ok(keys: DataFrame) -> DataFrame:
-    no_detail: Column = F.lit(None).cast("string")
-    return keys.select(*GROUP_KEY, F.lit(OK).alias("verdict"), no_detail.alias("detail"))
+def held_runs(eligible: Eligible, kernel: Kernel) -> DataFrame:
+    """Let tasks answer all groups once, for results that are of one computation: ``RUNS``."""
+    found = in_tasks(fold(eligible), kernel, RUNS, eligible.tasks)
+    return hold(found, {"rows": F.count(F.lit(1))}).frame
 
 
-def _explode(predicted: DataFrame) -> DataFrame:
-    """One row a partition; first one a member and topic, which is small to copy."""
-    runs = predicted.select(*GROUP_KEY, F.inline("assigned"))
-    return runs.select(*GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition"))
+def assigned_in(runs: DataFrame) -> DataFrame:
+    """The assignment in ``RUNS``."""
+    return runs.where("verdict IS NULL").select(
+        *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")
+    )
 
 
-def _whole(parts: list[DataFrame], table: Table, members: DataFrame) -> DataFrame:
-    if not parts:
-        parts = [members.sparkSession.createDataFrame([], table.columns)]
-    whole = reduce(DataFrame.unionByName, parts)
-    return restore_cluster_id(declare(whole, table), has_cluster_id(members))
+def verdicts_in(runs: DataFrame) -> DataFrame:
+    """The verdicts in ``RUNS``."""
+    return runs.where("verdict IS NOT NULL").select(*GROUP_KEY, "verdict", "detail")
+
+
+def _whole(frame: DataFrame, table: Table, members: DataFrame) -> DataFrame:
+    return restore_cluster_id(declare(frame, table), has_cluster_id(members))
