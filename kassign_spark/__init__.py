@@ -50,9 +50,9 @@ from kassign_spark.errors import KassignError
 from kassign_spark.inputs.patterns import resolve_patterns
 from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
-from kassign_spark.measures.compare import compare
+from kassign_spark.whatif.compare import compare
 from kassign_spark.measures.diff import diff
-from kassign_spark.measures.explain import explain
+from kassign_spark.whatif.explain import explain
 from kassign_spark.measures.violations import violations
 from kassign_spark.pipeline import assign
 from kassign_spark.prediction.predict import predict

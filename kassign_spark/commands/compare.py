@@ -21,7 +21,7 @@ from kassign_spark.commands.common import (
     settings_of,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
-from kassign_spark.measures.compare import compare
+from kassign_spark.whatif.compare import compare
 from kassign_spark.prediction.state import FAILING, NEVER_SETTLES
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id

@@ -20,7 +20,7 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.display import cell, group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
-from kassign_spark.measures.explain import explain
+from kassign_spark.whatif.explain import explain
 from kassign_spark.prediction.predict import PREDICTED
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, has_cluster_id

@@ -5,6 +5,7 @@ part of each array. Names are numbers too, in the order of Java's strings; they 
 answer leaves the task.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -286,12 +287,25 @@ class Batch:
 
 def read_batch(table: pa.Table) -> tuple[Batch, Claims]:
     """Read the rows of whole groups (see ``rows.fold``), and what members claim."""
+    batch, (claims,) = read_kinds(table, (CLAIM,))
+    return batch, claims
+
+
+def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claims]]:
+    """Read the rows of whole groups, and those of kinds that tell who has what.
+
+    Groups without members are left out.
+    """
     kind = table["kind"].to_numpy()
     cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
     first, group = dense(cluster.code, group_name.code)
+    has_members = np.zeros(len(first), bool)
+    has_members[group[kind == MEMBER]] = True
+    if not has_members.all():
+        return read_kinds(table.filter(pa.array(has_members[group])), kinds)
     member_name = names(table["member_id"], java_order=True)
     number, place = (table[name].to_numpy() for name in ("number", "place"))
-    rows = {of: np.flatnonzero(kind == of) for of in range(OBSERVED)}
+    rows = {of: np.flatnonzero(kind == of) for of in (MEMBER, SUBSCRIPTION, TOPIC)}
 
     lists = table.filter(pc.equal(table["kind"], SUBSCRIPTION))["texts"].combine_chunks()
     listed = pa.chunked_array(
@@ -344,10 +358,11 @@ def read_batch(table: pa.Table) -> tuple[Batch, Claims]:
         size=number[topics],
         racks=racks,
     )
-    claims = rows[CLAIM]
-    return batch, claims_of(
-        batch, group[claims], member_name.code[claims], topic_name.code[claims], number[claims]
-    )
+    tell = [np.flatnonzero(kind == of) for of in kinds]
+    return batch, [
+        claims_of(batch, group[at], member_name.code[at], topic_name.code[at], number[at])
+        for at in tell
+    ]
 
 
 def claims_of(batch: Batch, group: Longs, name: Longs, topic: Longs, partition: Longs) -> Claims:

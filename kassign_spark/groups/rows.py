@@ -79,7 +79,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     return table
 
 
-def observedrows(assignment: DataFrame, like: Eligible) -> DataFrame:
+def observed_rows(assignment: DataFrame, like: Eligible) -> DataFrame:
     """Rows of kind OBSERVED, of ``schemas.ASSIGNMENT``, for the table of ``fold(like)``."""
     return rows(assignment, OBSERVED, like.has_racks, number=F.col("partition"))
 

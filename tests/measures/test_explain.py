@@ -5,7 +5,7 @@ import random
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from kassign_spark.measures.explain import explain
+from kassign_spark.whatif.explain import explain
 from tests.kafka import oracle
 from tests.kafka.oracle import ASSIGNORS, Group, Member
 from tests.random_states import random_states

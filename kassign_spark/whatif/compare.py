@@ -1,0 +1,69 @@
+"""Every assignor on the same state, beside the best that there is."""
+
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.schemas import has_cluster_id, restore_cluster_id
+from kassign_spark.settings import Settings
+from kassign_spark.whatif.compare_kernel import COMPARED, compare_arrow
+
+
+def compare(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    exact: bool = False,
+    settings: Settings = Settings(),
+) -> DataFrame:
+    """Follow a rebalance of every group under every assignor of Kafka's.
+
+    A group is answered inside a task, whatever its size.
+
+    Args:
+        members: ``schemas.MEMBERS``; ``assignor`` is not looked at.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        owned: ``schemas.OWNED``, what members own before.
+        exact: with Kafka's own answers, as ``rebalance`` gives them; it may then end in verdicts
+            other than ok. Otherwise with those of ``assign``, which are the best there are where
+            subscriptions differ.
+        settings: how to compute it; not used with ``exact``.
+
+    Returns:
+        One row a group, assignor and protocol: cluster_id string (where the inputs have it),
+        group_id string, assignor string, protocol string: `eager` or `cooperative`,
+        verdict string: as of ``rebalance(..., exact=True)``, detail string,
+        member_count int, partition_count bigint: assigned in the end, kept bigint: of these, with a
+        member that had them, moved bigint: with another member than before, also one that left,
+        least_moves bigint: the fewest that can move at the best balance (a worse balance may need
+        fewer), spread bigint: between the members with the most and the
+        fewest partitions, topic_spread bigint: the same among the subscribers of one topic, of the
+        topic where it is largest, sum_of_squares bigint: of the members' loads,
+        least_sum_of_squares bigint: at the best balance, rounds int, paused bigint: partitions that
+        their member stops reading for a while, though it is still there, cross_rack bigint: as
+        cross_rack_count of ``balance``.
+        kept, moved and least_moves are null without ``owned``; the optimum is null where nothing is
+        assigned, and all that an answer would tell where there is none (throws, never_ends). Of a
+        partition that several members claim, any of them keeps it; the optimum knows one of them.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning; lists every one.
+    """
+    inputs = conform_inputs(members, topics, owned)
+    eligible = look(inputs, None).eligible
+    kernel = partial(
+        compare_arrow,
+        exact=exact,
+        is_owned=owned is not None,
+        has_racks="replica_racks" in topics.columns,
+        racks_before_moves=settings.racks_before_moves,
+        max_rounds=settings.max_rounds,
+    )
+    tasks = settings.batches or eligible.tasks
+    found = in_tasks(fold(eligible), kernel, COMPARED, tasks)
+    return restore_cluster_id(found, has_cluster_id(members))

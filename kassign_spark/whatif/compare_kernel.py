@@ -1,0 +1,106 @@
+"""Every assignor on the groups of a task, beside the best that there is."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS
+from kassign_spark.groups.batch import Batch, Claims, read_batch
+from kassign_spark.groups.named import group_columns
+from kassign_spark.plans.rounds import follow
+from kassign_spark.prediction.kernel import follow_exactly
+from kassign_spark.prediction.runs import Judged
+from kassign_spark.prediction.state import FAILING, NEVER_SETTLES, OK
+from kassign_spark.rebalancing.protocol import COOPERATIVE, EAGER
+from kassign_spark.whatif.outcome import measure, optimum
+
+COMPARED = (
+    "cluster_id string, group_id string, assignor string, protocol string, verdict string, "
+    "detail string, member_count int, partition_count bigint, kept bigint, moved bigint, "
+    "least_moves bigint, spread bigint, topic_spread bigint, sum_of_squares bigint, "
+    "least_sum_of_squares bigint, rounds int, paused bigint, cross_rack bigint"
+)
+
+_VARIANTS = [(number, number == COOPERATIVE_STICKY) for number in range(len(KAFKAS))] + [
+    (COOPERATIVE_STICKY, False)
+]
+"""Each assignor under its own protocol, and the cooperative one under the eager one as well."""
+
+
+def compare_arrow(
+    table: pa.Table,
+    *,
+    exact: bool = False,
+    is_owned: bool = True,
+    has_racks: bool = True,
+    racks_before_moves: bool = False,
+    max_rounds: int = 1_000,
+) -> Iterator[pa.Table]:
+    """Compare the assignors on the groups of a task (rows of ``rows.fold``): ``COMPARED``.
+
+    Args:
+        table: the groups.
+        exact: with the answers of Kafka's client, not those of ``assign``.
+        is_owned: whether anything is known of what was owned.
+        has_racks: whether the racks of replicas are known.
+        racks_before_moves: as of ``Settings``.
+        max_rounds: as of ``Settings``.
+    """
+    batch, claims = read_batch(table)
+    best = optimum(batch, claims)
+    nothing = ~best.exists
+    for number, cooperates in _VARIANTS:
+        assignor = np.full(batch.group_count, number)
+        is_cooperative = np.full(batch.group_count, cooperates)
+        if exact:
+            judged = follow_exactly(batch, claims, assignor, is_cooperative)
+        else:
+            followed = follow(
+                batch,
+                claims,
+                assignor,
+                is_cooperative,
+                racks_before_moves=racks_before_moves,
+                max_rounds=max_rounds,
+            )
+            verdicts = [(OK if ends else NEVER_SETTLES, None) for ends in followed.settles.tolist()]
+            judged = Judged(verdicts, followed.steps)
+        found = _measured(batch, claims, judged, is_owned=is_owned, has_racks=has_racks)
+        least = {
+            "least_moves": pa.array(best.moves, mask=nothing | (not is_owned)),
+            "least_sum_of_squares": pa.array(best.sum_of_squares, mask=nothing),
+        }
+        names = [column.split()[0] for column in COMPARED.split(", ")]
+        known = {
+            **group_columns(batch, np.arange(batch.group_count)),
+            "assignor": pa.array([KAFKAS[number]] * batch.group_count),
+            "protocol": pa.array([COOPERATIVE if cooperates else EAGER] * batch.group_count),
+            **found,
+            **least,
+        }
+        yield pa.table({name: known[name] for name in names})
+
+
+def _measured(
+    batch: Batch, claims: Claims, judged: Judged, *, is_owned: bool, has_racks: bool
+) -> dict[str, pa.Array]:
+    """All columns that one assignor decides; null where it has no answer."""
+    measured = measure(batch, claims, judged.steps)
+    none = np.array([verdict in FAILING for verdict, _ in judged.verdicts], bool)
+    unknown = none | (not is_owned)
+    member_count = np.diff(batch.first_member).astype(np.int32)
+    return {
+        "verdict": pa.array([verdict for verdict, _ in judged.verdicts], pa.string()),
+        "detail": pa.array([detail for _, detail in judged.verdicts], pa.string()),
+        "member_count": pa.array(member_count),
+        "partition_count": pa.array(measured.partition_count, mask=none),
+        "kept": pa.array(measured.kept, mask=unknown),
+        "moved": pa.array(measured.moved, mask=unknown),
+        "spread": pa.array(measured.most - measured.least, mask=none),
+        "topic_spread": pa.array(measured.topic_spread, mask=none),
+        "sum_of_squares": pa.array(measured.sum_of_squares, mask=none),
+        "rounds": pa.array(measured.rounds.astype(np.int32), mask=none),
+        "paused": pa.array(measured.paused, mask=none),
+        "cross_rack": pa.array(measured.cross_rack, mask=none | (not has_racks)),
+    }

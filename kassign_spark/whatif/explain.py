@@ -1,0 +1,55 @@
+"""Which of Kafka's assignors explains an assignment that was observed."""
+
+from pyspark.sql import DataFrame
+
+from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import fold, in_tasks, observed_rows
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.schemas import (
+    ASSIGNMENT,
+    MEMBERS,
+    check_same_clusters,
+    conform,
+    has_cluster_id,
+    restore_cluster_id,
+)
+from kassign_spark.whatif.explain_kernel import EXPLAINED, explain_arrow
+
+
+def explain(
+    assignment: DataFrame,
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+) -> DataFrame:
+    """Say which assignor would have made an assignment, for every group at once.
+
+    All of ``PREDICTED`` are predicted from what the members said when the rebalance began. For the
+    sticky ones each member of an older generation is also left out, one at a time: so a stale
+    claim is found that made the assignment what it is, or that the leader cannot have seen.
+    `cooperative-sticky` is one rebalance; where the one that hands over has followed, ``owned`` is
+    what members said then.
+
+    Args:
+        assignment: ``schemas.ASSIGNMENT``, observed in the cluster.
+        members: ``schemas.MEMBERS``; ``assignor`` only decides between several that fit.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        owned: ``schemas.OWNED``, what members said that they owned.
+
+    Returns:
+        One row a group: cluster_id string (where the inputs have it), group_id string,
+        assignor string: what explains the assignment; null where nothing does,
+        differing_count bigint: partitions that the nearest one gives to others,
+        detail string: which others fit too, whose stale claims decide, or which assignor is the
+        nearest and the first partition that differs; null where there is nothing to say.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning; lists every one.
+    """
+    check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
+    inputs = conform_inputs(members, topics, owned)
+    eligible = look(inputs, None).eligible
+    table = fold(eligible).unionByName(observed_rows(conform(assignment, ASSIGNMENT), eligible))
+    found = in_tasks(table, explain_arrow, EXPLAINED, eligible.tasks)
+    return restore_cluster_id(found, has_cluster_id(members))

@@ -1,0 +1,220 @@
+"""Which assignor explains what was seen, of the groups of a task."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
+from kassign_spark.groups.batch import CLAIM, OBSERVED, Batch, Claims, read_kinds
+from kassign_spark.groups.named import group_columns
+from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
+from kassign_spark.prediction.kernel import predict_batch
+from kassign_spark.prediction.state import FAILING, OK
+
+EXPLAINED = (
+    "cluster_id string, group_id string, assignor string, differing_count bigint, detail string"
+)
+MOST_STALE = 16
+"""Members of a group whose stale claims are tried one by one, the first by member id."""
+
+
+class _Partition(NamedTuple):
+    """A partition that an assignor gives to others than were seen with it."""
+
+    topic: str
+    number: int
+    observed: list[str]
+    expected: list[str]
+
+
+class _Variant(NamedTuple):
+    """One prediction beside what was seen; the fields are in the order of preference."""
+
+    is_other: bool
+    is_without: bool
+    differing: int
+    is_foreign: bool
+    assignor: int
+    without: str
+    verdict: str
+    first: _Partition | None
+
+
+def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
+    """Explain the groups of a task: rows of ``rows.fold``, and of kind OBSERVED: ``EXPLAINED``."""
+    batch, (told, observed) = read_kinds(table, (CLAIM, OBSERVED))
+    named = assignors_of(batch)
+    everyone = np.ones(batch.group_count, bool)
+    variants: list[list[_Variant]] = [[] for _ in range(batch.group_count)]
+    seen = _Seen(batch, observed)
+    for number in range(len(KAFKAS)):
+        _try(seen, told, number, everyone, np.full(batch.group_count, -1), named, variants)
+    stale = _stale(batch, told)
+    for place in range(max(map(len, stale), default=0)):
+        without = np.array([of_group[place] if place < len(of_group) else -1 for of_group in stale])
+        for number in range(STICKY, len(KAFKAS)):
+            _try(seen, told, number, without >= 0, without, named, variants)
+    found = [_conclude(sorted(of_group)) for of_group in variants]
+    yield pa.table(
+        {
+            **group_columns(batch, np.arange(batch.group_count)),
+            "assignor": pa.array([assignor for assignor, _, _ in found], pa.string()),
+            "differing_count": pa.array([count for _, count, _ in found], pa.int64()),
+            "detail": pa.array([detail for _, _, detail in found], pa.string()),
+        }
+    )
+
+
+def _stale(batch: Batch, claims: Claims) -> list[list[int]]:
+    """Of each group the members that claim something of an older generation, first ones by id."""
+    latest = np.full(batch.group_count, -1)
+    np.maximum.at(latest, batch.member_group, batch.generation)
+    claiming = np.zeros(len(batch.member_group), bool)
+    claiming[claims.member[claims.member >= 0]] = True
+    stale = np.flatnonzero(claiming & (batch.generation < latest[batch.member_group]))
+    rank = utf_8_rank(batch.member_names)[batch.member_name[stale] - 1]
+    found: list[list[int]] = [[] for _ in range(batch.group_count)]
+    for member in stale[np.argsort(rank)].tolist():
+        of_group = found[batch.member_group[member]]
+        if len(of_group) < MOST_STALE:
+            of_group.append(member)
+    return found
+
+
+def _try(
+    seen: "_Seen",
+    claims: Claims,
+    number: int,
+    groups: Flags,
+    without: Longs,
+    named: Longs,
+    variants: list[list[_Variant]],
+) -> None:
+    """Predict some groups by an assignor, without the claims of a member of each."""
+    batch = seen.batch
+    told = claims.where(claims.member != without[claims.group]) if (without >= 0).any() else claims
+    assignor = np.full(batch.group_count, number)
+    judged = predict_batch(batch, told, batch.generation, assignor, groups)
+    steps = judged.steps
+    given = Claims(
+        steps.member,
+        batch.member_name[steps.member],
+        batch.member_group[steps.member],
+        steps.topic,
+        steps.partition,
+        steps.partition,
+    )
+    differing, first = seen.compare(given, groups)
+    for group in np.flatnonzero(groups).tolist():
+        verdict = judged.verdicts[group][0]
+        member = int(without[group])
+        variants[group].append(
+            _Variant(
+                differing[group] > 0 or verdict in FAILING,
+                member >= 0,
+                int(differing[group]),
+                named[group] != number,
+                number,
+                seen.member_name(member) if member >= 0 else "",
+                verdict,
+                first.get(group),
+            )
+        )
+
+
+class _Seen:
+    """What was seen, beside what assignors give."""
+
+    def __init__(self, batch: Batch, observed: Claims) -> None:
+        self.batch, self._observed = batch, observed
+        self._members = batch.member_names.to_pylist()
+        self._topics = batch.topic_names.to_pylist()
+        self._member_rank = np.append(0, utf_8_rank(batch.member_names))
+        self._topic_rank = np.append(0, batch.topic_order)
+
+    def member_name(self, member: int) -> str:
+        """A member's id."""
+        name: str = self._members[self.batch.member_name[member] - 1]
+        return name
+
+    def compare(self, given: Claims, groups: Flags) -> tuple[Longs, dict[int, _Partition]]:
+        """Count partitions that are with others than were seen, and find each group's first."""
+        observed = self._observed.where(groups[self._observed.group])
+        sides = (observed, given)
+        group = np.concatenate([side.group for side in sides])
+        topic = np.concatenate([side.topic for side in sides])
+        number = np.concatenate([side.partition for side in sides])
+        name = np.concatenate([side.name for side in sides])
+        sign = np.repeat([1, -1], [len(side.group) for side in sides])
+        by_topic = np.unique(key(group, self._topic_rank[topic]), return_inverse=True)[1]
+        keys, first, partition = np.unique(
+            key(by_topic, number), return_index=True, return_inverse=True
+        )
+        owners, of_row = np.unique(key(partition, name), return_inverse=True)
+        balance = np.bincount(of_row, sign, len(owners))
+        differs = np.zeros(len(keys), bool)
+        differs[(owners >> 32)[balance != 0]] = True
+        differing = np.flatnonzero(differs)
+        of_group = group[first[differing]]
+        count = np.bincount(of_group, minlength=self.batch.group_count)
+        found: dict[int, _Partition] = {}
+        begins = np.flatnonzero(np.diff(of_group, prepend=-1))
+        order = np.argsort(partition, kind="stable")
+        ends = np.searchsorted(partition[order], differing[begins], side="right")
+        starts = np.searchsorted(partition[order], differing[begins])
+        for which, start, end in zip(begins.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            rows = order[start:end]
+            row = rows[0]
+            found[int(of_group[which])] = _Partition(
+                self._topics[topic[row] - 1],
+                int(number[row]),
+                self._names(name[rows[sign[rows] > 0]]),
+                self._names(name[rows[sign[rows] < 0]]),
+            )
+        return count, found
+
+    def _names(self, codes: Longs) -> list[str]:
+        return [self._members[code - 1] for code in codes[np.argsort(self._member_rank[codes])]]
+
+
+def _conclude(variants: list[_Variant]) -> tuple[str | None, int, str | None]:
+    """The assignor that explains a group, partitions that differ from the nearest, and a detail."""
+    best = variants[0]
+    if best.is_other:
+        return None, best.differing, _nearest(best)
+    says = []
+    if best.is_without:
+        says.append(f"without the stale claims of {best.without}")
+    else:
+        deciding = [
+            v.without
+            for v in variants
+            if v.is_without and v.is_other and v.assignor == best.assignor
+        ]
+        if deciding:
+            says.append(f"because of the stale claims of {', '.join(deciding)}")
+    fitting = [
+        KAFKAS[v.assignor]
+        for v in variants[1:]
+        if not v.is_other and not v.is_without
+    ]
+    if fitting:
+        says.append(f"{', '.join(fitting)} would give the same")
+    return KAFKAS[best.assignor], best.differing, "; ".join(says) or None
+
+
+def _nearest(best: _Variant) -> str:
+    says = f"nearest is {KAFKAS[best.assignor]}"
+    if best.verdict != OK:
+        says += f" ({best.verdict})"
+    if best.first is None:
+        return says
+    observed, expected = (
+        ", ".join(names) or "nobody" for names in (best.first.observed, best.first.expected)
+    )
+    place = f"{best.first.topic}-{best.first.number}"
+    return f"{says}: {place} is with {observed}, not with {expected}"
+
+

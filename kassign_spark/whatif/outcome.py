@@ -1,0 +1,202 @@
+"""What a rebalance leads to, measured for every group of a task: loads, moves, pauses, racks."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.blocks import range_owners
+from kassign_spark.assignors.differing import topic_classes
+from kassign_spark.assignors.general_arrays import settle
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.numbers import Flags, Longs, find, key, utf_8_rank
+from kassign_spark.measures.certificate import is_balanced, keeps_most
+from kassign_spark.plans.rounds import ASSIGNED, RETAINED, REVOKED, WITHHELD, Steps
+
+
+class Outcomes(NamedTuple):
+    """Of each group what its rounds lead to; names as in ``compare``."""
+
+    rounds: Longs
+    settles: Flags
+    partition_count: Longs
+    kept: Longs
+    moved: Longs
+    least: Longs
+    most: Longs
+    sum_of_squares: Longs
+    topic_spread: Longs
+    paused: Longs
+    cross_rack: Longs
+
+
+def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
+    """Measure what the steps lead to.
+
+    Args:
+        batch: the groups.
+        claims: what was owned before, also by members that left.
+        steps: of these groups.
+    """
+    count, group = batch.group_count, batch.member_group[steps.member]
+    rounds = np.ones(count, np.int64)
+    np.maximum.at(rounds, group, steps.round)
+    is_last = steps.round == rounds[group]
+    settles = np.ones(count, bool)
+    settles[group[is_last & (steps.action == WITHHELD)]] = False
+    partitions = Partitions(batch, claims, steps)
+    revoked = steps.action == REVOKED
+    paused = np.unique(partitions.of_steps[revoked])
+    ends = is_last & ((steps.action == RETAINED) | (steps.action == ASSIGNED))
+    member, of_group = steps.member[ends], group[ends]
+    is_kept, was_owned = partitions.compare(ends)
+    load = np.bincount(member, minlength=len(batch.member_group))
+    least = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(least, batch.member_group, load)
+    most, squares = np.zeros((2, count), np.int64)
+    np.maximum.at(most, batch.member_group, load)
+    np.add.at(squares, batch.member_group, load * load)
+
+    def per_group(rows: Flags) -> Longs:
+        return np.bincount(of_group[rows], minlength=count)
+
+    slot = partitions.slots(ends)
+    return Outcomes(
+        rounds,
+        settles,
+        np.bincount(of_group, minlength=count),
+        per_group(is_kept),
+        per_group(was_owned & ~is_kept),
+        least,
+        most,
+        squares,
+        _topic_spread(batch, member, slot),
+        np.bincount(partitions.group[paused], minlength=count),
+        per_group(_crosses(batch, member, slot)),
+    )
+
+
+class Partitions:
+    """Partitions by name, whether they exist or not, of claims and steps, as numbers."""
+
+    def __init__(self, batch: Batch, claims: Claims, steps: Steps) -> None:
+        group = np.concatenate((claims.group, batch.member_group[steps.member]))
+        topic = np.concatenate((claims.topic, steps.topic))
+        number = np.concatenate((claims.partition, steps.partition))
+        by_topic = np.unique(key(group, topic), return_inverse=True)[1]
+        _, first, ids = np.unique(key(by_topic, number), return_index=True, return_inverse=True)
+        self.group = group[first]
+        self.of_claims, self.of_steps = np.split(ids, [len(claims.group)])
+        self._batch, self._claims, self._steps = batch, claims, steps
+        self._topic, self._number = topic[first], number[first]
+
+    def compare(self, rows: Flags) -> tuple[Flags, Flags]:
+        """Of some steps whether the member had the partition before, and whether anybody had."""
+        owners = np.unique(key(self.of_claims, self._claims.name))
+        mine = self.of_steps[rows]
+        name = self._batch.member_name[self._steps.member[rows]]
+        return find(owners, key(mine, name)) >= 0, np.isin(mine, self.of_claims)
+
+    def slots(self, rows: Flags) -> Longs:
+        """Of some steps the slots; -1 for what does not exist."""
+        batch, ids = self._batch, self.of_steps[rows]
+        topics = key(batch.topic_group, batch.topic_name)
+        place = find(topics, key(self.group[ids], self._topic[ids]))
+        exists = (place >= 0) & (self._number[ids] < np.append(batch.size, 0)[place])
+        return np.where(exists, batch.first_slot[place] + self._number[ids], -1)
+
+
+def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
+    """Of each group how unevenly its most uneven topic is spread over the subscribers."""
+    exists = slot >= 0
+    topic = batch.slot_topic[slot[exists]]
+    subscribed = batch.subscribes(member[exists], batch.topic_name[topic])
+    pairs, held = np.unique(
+        key(topic[subscribed], member[exists][subscribed]), return_counts=True
+    )
+    topic = pairs >> 32
+    most = np.zeros(len(batch.size), np.int64)
+    np.maximum.at(most, topic, held)
+    least = np.full(len(batch.size), np.iinfo(np.int64).max)
+    np.minimum.at(least, topic, held)
+    holders = np.bincount(topic, minlength=len(batch.size))
+    least[holders < batch.subscribers.count] = 0
+    found = np.zeros(batch.group_count, np.int64)
+    np.maximum.at(found, batch.topic_group, most - np.minimum(least, most))
+    return found
+
+
+def _crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
+    """Whether some replica's rack is known, and none is in the rack of the member."""
+    crosses = np.zeros(len(slot), bool)
+    racks = batch.racks
+    if racks is None:
+        return crosses
+    exists = np.flatnonzero((slot >= 0) & (racks.member[member] > 0))
+    at = slot[exists]
+    if racks.fits:
+        crosses[exists] = (racks.slot[at] > 0) & (racks.slot[at] & racks.member[member[exists]] == 0)
+        return crosses
+    texts = [None, *batch.texts.to_pylist()]
+    lists = racks.replica_racks.to_pylist()
+    for row, which in zip(exists.tolist(), at.tolist(), strict=True):
+        of_topic = lists[batch.slot_topic[which]] or []
+        number = int(batch.slot_partition[which])
+        known = [rack for rack in (of_topic[number] or []) if rack] if number < len(of_topic) else []
+        crosses[row] = bool(known) and texts[batch.rack[member[row]]] not in known
+    return crosses
+
+
+class Optimum(NamedTuple):
+    """The best that there is for each group: proven by the certificate.
+
+    Attributes:
+        exists: whether anything can be assigned.
+        sum_of_squares: of the loads at the best balance.
+        moves: the fewest partitions that can change owner at that balance.
+    """
+
+    exists: Flags
+    sum_of_squares: Longs
+    moves: Longs
+
+
+def optimum(batch: Batch, claims: Claims) -> Optimum:
+    """Find the best balance and the fewest moves of each group.
+
+    Args:
+        batch: the groups.
+        claims: what was owned before, also by members that left. Of a partition that several
+            claim, the optimum knows one owner: whom `range` would give it, else the least by id.
+    """
+    existing = claims.where(claims.slot >= 0)
+    by_range = range_owners(batch)
+    chosen = batch.member_name[by_range[existing.slot]] == existing.name
+    rank = utf_8_rank(batch.member_names)[existing.name - 1]
+    order = np.lexsort((rank, ~chosen, existing.slot))
+    first = order[np.diff(existing.slot[order], prepend=-1) != 0]
+    slot, owner = existing.slot[first], existing.member[first]
+
+    classes = topic_classes(batch)
+    place = np.empty(len(batch.by_rank), np.int64)
+    place[batch.by_rank] = np.arange(len(place))
+    class_of_slot = classes.of_topic[batch.slot_topic]
+    here = owner >= 0
+    edge = find(
+        key(classes.of_edge, classes.place), key(class_of_slot[slot[here]], place[owner[here]])
+    )
+    owned = np.bincount(edge[edge >= 0], minlength=len(classes.place)).astype(np.int64)
+    supply = np.bincount(class_of_slot, minlength=len(classes.number))
+    kept = settle(classes.of_edge, classes.place, owned, supply, classes.number)
+    group_of_edge = batch.member_group[batch.by_rank[classes.place]]
+    if len(classes.place):
+        assert is_balanced(classes.of_edge, classes.place, kept).all()
+        groups = np.unique(group_of_edge, return_inverse=True)[1]
+        assert keeps_most(groups, classes.of_edge, classes.place, owned, kept).all()
+    count = batch.group_count
+    stay, squares = np.zeros((2, count), np.int64)
+    np.add.at(stay, group_of_edge, np.minimum(kept, owned))
+    load = np.bincount(classes.place, kept, len(place)).astype(np.int64)
+    np.add.at(squares, batch.member_group[batch.by_rank], load * load)
+    owned_count = np.bincount(batch.slot_group[slot], minlength=count)
+    exists = np.bincount(batch.topic_group, minlength=count) > 0
+    return Optimum(exists, squares, owned_count - stay)
