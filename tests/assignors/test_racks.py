@@ -9,7 +9,7 @@ from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-import kassign_spark.assignors.rack_aware as rack_aware
+import kassign_spark.assignors.in_tasks as in_tasks
 from kassign_spark import Settings, assign, rebalance
 from kassign_spark.groups.look import look
 from kassign_spark.eligibility.racks import rack_use
@@ -122,7 +122,7 @@ def test_without_a_use_for_racks_nothing_changes(
     )
     owned = tables.owned.where(some)
     followed = Mock(side_effect=AssertionError("a group was followed one by one"))
-    monkeypatch.setattr(rack_aware, "collect_states", followed)
+    monkeypatch.setattr(in_tasks, "_by_racks", followed)
     assert_df_equality(
         assign(members, topics, owned),
         assign(members.drop("rack_id"), topics, owned),
