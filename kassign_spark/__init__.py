@@ -50,9 +50,7 @@ from kassign_spark.errors import KassignError
 from kassign_spark.inputs.patterns import resolve_patterns
 from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
-from kassign_spark.whatif.compare import compare
 from kassign_spark.measures.diff import diff
-from kassign_spark.whatif.explain import explain
 from kassign_spark.measures.violations import violations
 from kassign_spark.pipeline import assign
 from kassign_spark.prediction.predict import predict
@@ -67,6 +65,8 @@ from kassign_spark.simulation.summary import summarize_events
 from kassign_spark.simulation.sweep import sweep
 from kassign_spark.simulation.timeouts import Timeouts
 from kassign_spark.tables import Snapshot, read_snapshot, write_snapshot
+from kassign_spark.whatif.compare import compare
+from kassign_spark.whatif.explain import explain
 
 __all__ = [
     "ASSIGNORS",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from tests.kafka.oracle import Assigned, Group
 
 _SCHEMA = pa.schema(

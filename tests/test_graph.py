@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.eligibility.graph import connected_components
-from kassign_spark.groups.look import look
 from kassign_spark.eligibility.takers import Eligibility, describe_eligibility
 from kassign_spark.errors import NotConvergedError, SettingsError
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rounds import Budget
 from kassign_spark.settings import Settings

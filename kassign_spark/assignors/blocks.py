@@ -13,7 +13,7 @@ from kassign_spark.groups.numbers import Longs
 def range_owners(batch: Batch) -> Longs:
     """Give consecutive blocks of each topic to its subscribers, the first ones longer."""
     subscribers = batch.subscribers
-    count = subscribers.count[batch.slot_topic]
+    count = subscribers.size[batch.slot_topic]
     length, longer = np.divmod(batch.size[batch.slot_topic], count)
     partition, in_longer = batch.slot_partition, longer * (length + 1)
     block = np.where(
@@ -21,7 +21,8 @@ def range_owners(batch: Batch) -> Longs:
         partition // (length + 1),
         longer + (partition - in_longer) // np.maximum(length, 1),
     )
-    return subscribers.member[subscribers.first[batch.slot_topic] + block]
+    owners: Longs = subscribers.member[subscribers.first[batch.slot_topic] + block]
+    return owners
 
 
 def roundrobin_owners(batch: Batch) -> Longs:
@@ -29,11 +30,11 @@ def roundrobin_owners(batch: Batch) -> Longs:
     subscribers = batch.subscribers
     first = batch.first_slot[:-1]
     taker = (first - batch.first_slot[batch.first_topic[batch.topic_group]]) % np.maximum(
-        subscribers.count, 1
+        subscribers.size, 1
     )
     for group in np.flatnonzero(~batch.is_alike).tolist():
         _scan(batch, group, taker)
-    turn = (taker[batch.slot_topic] + batch.slot_partition) % subscribers.count[batch.slot_topic]
+    turn = (taker[batch.slot_topic] + batch.slot_partition) % subscribers.size[batch.slot_topic]
     return subscribers.member[subscribers.first[batch.slot_topic] + turn]
 
 
@@ -42,7 +43,7 @@ def _scan(batch: Batch, group: int, taker: Longs) -> None:
     subscribers, rank = batch.subscribers, batch.rank
     pointer, members = 0, int(batch.first_member[group + 1] - batch.first_member[group])
     for topic in range(int(batch.first_topic[group]), int(batch.first_topic[group + 1])):
-        first, count = int(subscribers.first[topic]), int(subscribers.count[topic])
+        first, count = int(subscribers.first[topic]), int(subscribers.size[topic])
         ranks = rank[subscribers.member[first : first + count]]
         taker[topic] = int(np.searchsorted(ranks, pointer)) % count
         last = (int(taker[topic]) + int(batch.size[topic]) - 1) % count

@@ -31,9 +31,9 @@ from kassign_spark.assignors.equal import hold_claims, quotas
 from kassign_spark.eligibility.claims import subscribed_topics
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.expressions import div
-from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
 from kassign_spark.groups.named import ASSIGNED
 from kassign_spark.groups.numbers import Longs, place_in_run
+from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
 from kassign_spark.groups.rows import all_rows, rows
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
@@ -77,7 +77,9 @@ def assign_constrained_in_slices(eligible: Eligible, settings: Settings) -> Data
         .groupBy(*GROUP_KEY)
         .applyInArrow(_first_places, _FIRST_PLACES)
     )
-    ready = kept.join(first_places, on=list(_SLICE_KEY), how="inner").repartition(tasks, *_SLICE_KEY)
+    ready = kept.join(first_places, on=list(_SLICE_KEY), how="inner").repartition(
+        tasks, *_SLICE_KEY
+    )
     return ready.mapInArrow(each_row(_assigned), ASSIGNED)
 
 
@@ -132,9 +134,7 @@ def _held(table: pa.Table) -> Iterator[pa.Table]:
     """Step 1: what members own, slice by slice."""
     row_numbers = pa.array(np.arange(len(table)))
     slices = (
-        table.append_column("row", row_numbers)
-        .group_by([*_SLICE_KEY])
-        .aggregate([("row", "list")])
+        table.append_column("row", row_numbers).group_by([*_SLICE_KEY]).aggregate([("row", "list")])
     )
     lists = slices["row_list"].combine_chunks()
     # Once for all slices: taking from a table of several chunks copies all of them.

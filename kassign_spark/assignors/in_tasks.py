@@ -30,6 +30,11 @@ def assignors_of(batch: Batch) -> Longs:
     return found
 
 
+def numbers_of(batch: Batch, assignor: int | None) -> Longs:
+    """Of each group the number of its assignor: the one of all, or its own."""
+    return assignors_of(batch) if assignor is None else np.full(batch.group_count, assignor)
+
+
 def answer(
     batch: Batch,
     claims: Claims,
@@ -72,7 +77,9 @@ def answer(
     assign_part(~by_racks & is_sticky & batch.is_alike, assign_equal)
     assign_part(~by_racks & is_sticky & ~batch.is_alike, assign_differing)
     if by_racks.any():
-        _by_racks(batch, existing, generation, assignor, by_racks, owner, is_moving, racks_before_moves)
+        _by_racks(
+            batch, existing, generation, assignor, by_racks, owner, is_moving, racks_before_moves
+        )
     return Answer(owner, is_moving)
 
 
@@ -111,7 +118,8 @@ def racks_matter(batch: Batch, assignor: Longs) -> Flags:
         return np.zeros(count, bool)
     members = reduce_or(racks.member, batch.member_group, count)
     if not racks.fits:
-        return (members > 0) & (assignor != ROUNDROBIN)
+        may_matter: Flags = (members > 0) & (assignor != ROUNDROBIN)
+        return may_matter
     of_topic = reduce_or(racks.slot, batch.slot_topic, len(batch.size))
     differs = ~all_equal(racks.slot, batch.slot_topic, of_topic)
     by_topic = np.zeros(count, bool)
@@ -122,9 +130,9 @@ def racks_matter(batch: Batch, assignor: Longs) -> Flags:
     elsewhere = (racks.slot > 0) & (members[batch.slot_group] & ~racks.slot > 0)
     mismatches[batch.slot_group[elsewhere]] = True
     by_sticky = np.where(batch.is_alike, by_group, mismatches)
-    return np.where(
-        assignor == RANGE, by_topic, np.where(assignor == ROUNDROBIN, False, by_sticky)
-    )
+    of_range, of_sticky = assignor == RANGE, assignor >= STICKY
+    found: Flags = (of_range & by_topic) | (of_sticky & by_sticky)
+    return found
 
 
 def _by_racks(

@@ -8,10 +8,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from kassign_spark.assignors.answer import Answer
-from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, RANGE, ROUNDROBIN, answer, assignors_of
+from kassign_spark.assignors.in_tasks import (
+    COOPERATIVE_STICKY,
+    RANGE,
+    ROUNDROBIN,
+    answer,
+    numbers_of,
+)
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.groups.batch import read_batch
 from kassign_spark.groups.named import ASSIGNED, assigned_tables
+from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.settings import Settings
 
@@ -64,10 +70,7 @@ def assign_arrow(
         The columns of ``ASSIGNED``, in pieces.
     """
     batch, claims = read_batch(table)
-    if assignor is None:
-        assignors = assignors_of(batch)
-    else:
-        assignors = np.full(batch.group_count, assignor)
+    assignors = numbers_of(batch, assignor)
     found = answer(
         batch, claims, batch.generation, assignors, racks_before_moves=racks_before_moves
     )

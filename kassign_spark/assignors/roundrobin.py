@@ -68,7 +68,9 @@ def turns(groups: DataFrame, eligible: Eligible, settings: Settings) -> DataFram
     topic = F.struct("topic", "num_partitions", "first_taker")
     folded = ranked.groupBy(*GROUP_KEY).agg(F.sort_array(F.collect_list(topic)).alias("topics"))
     ring = members.join(folded, on=list(GROUP_KEY), how="inner")
-    return explode_topics(ring, settings, eligible.tasks).select(*GROUP_KEY, "subscribers", "topic.*")
+    return explode_topics(ring, settings, eligible.tasks).select(
+        *GROUP_KEY, "subscribers", "topic.*"
+    )
 
 
 def _heterogeneous_topics(eligible: Eligible) -> DataFrame:

@@ -43,7 +43,8 @@ def by_size(eligible: Eligible, settings: Settings, most_alike: int | None = Non
         return Sized(eligible, None, None)
     kinds = Sized._fields
     sizes, found = hold(
-        _sizes(eligible, settings, most_alike), {kind: F.count_if(F.col("kind") == kind) for kind in kinds}
+        _sizes(eligible, settings, most_alike),
+        {kind: F.count_if(F.col("kind") == kind) for kind in kinds},
     )
     of_kind = {
         kind: restrict_to(eligible, sizes.where(F.col("kind") == kind)) if found[kind] else None
@@ -110,9 +111,7 @@ def _sizes(eligible: Eligible, settings: Settings, most_alike: int) -> DataFrame
     """Say of each group how it is answered: GROUP_KEY and kind string, a field of ``Sized``."""
     keys = list(GROUP_KEY)
     partitions = (
-        subscribed_topics(eligible)
-        .groupBy(*keys)
-        .agg(F.sum("num_partitions").alias("partitions"))
+        subscribed_topics(eligible).groupBy(*keys).agg(F.sum("num_partitions").alias("partitions"))
     )
     edges = eligible.members.groupBy(*keys).agg(F.sum(F.size("topics")).alias("edges"))
     sized = eligible.groups.select(*keys, "is_homogeneous").join(edges, on=keys, how="inner")
@@ -120,9 +119,7 @@ def _sizes(eligible: Eligible, settings: Settings, most_alike: int) -> DataFrame
     if eligible.has_racks:
         use = rack_use(eligible)
         matters = F.when(F.col("is_homogeneous"), F.col("by_group")).otherwise("can_mismatch")
-        sized = sized.join(
-            use.select(*keys, matters.alias("by_racks")), on=keys, how="left"
-        )
+        sized = sized.join(use.select(*keys, matters.alias("by_racks")), on=keys, how="left")
     else:
         sized = sized.withColumn("by_racks", F.lit(False))
     count = F.coalesce("partitions", F.lit(0))

@@ -63,7 +63,9 @@ def sticky_target(
         withholds the partition for one round.
     """
     sized = by_size(eligible, settings)
-    parts = [assign_in_tasks(sized.fitting, settings, assignor)] if sized.fitting is not None else []
+    parts = (
+        [assign_in_tasks(sized.fitting, settings, assignor)] if sized.fitting is not None else []
+    )
     if sized.alike is not None:
         parts.append(
             assign_fresh(sized.alike, settings)

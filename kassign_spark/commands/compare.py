@@ -21,12 +21,12 @@ from kassign_spark.commands.common import (
     settings_of,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
-from kassign_spark.whatif.compare import compare
 from kassign_spark.prediction.state import FAILING, NEVER_SETTLES
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
 from kassign_spark.session import open_session
 from kassign_spark.tables import new_folder, read_snapshot, write_table
+from kassign_spark.whatif.compare import compare
 
 _KEY = ("assignor", "protocol")
 _OF_ALL = {

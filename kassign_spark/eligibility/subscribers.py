@@ -40,7 +40,9 @@ def explode_topics(groups: DataFrame, settings: Settings, tasks: int) -> DataFra
     starts = F.sequence(F.lit(1), F.size("topics"), F.lit(length))
     slices = F.transform(starts, lambda start: F.slice("topics", start, length))
     sliced = groups.select(*GROUP_KEY, "subscribers", F.explode(slices).alias("topics"))
-    return spread(sliced, tasks).select(*GROUP_KEY, "subscribers", F.explode("topics").alias("topic"))
+    return spread(sliced, tasks).select(
+        *GROUP_KEY, "subscribers", F.explode("topics").alias("topic")
+    )
 
 
 def heterogeneous_topics(eligible: Eligible) -> DataFrame:

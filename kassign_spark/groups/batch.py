@@ -5,7 +5,6 @@ part of each array. Names are numbers too, in the order of Java's strings; they 
 answer leaves the task.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -13,29 +12,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import (
     Flags,
     Longs,
-    Names,
-    dense,
     find,
     java_hash_codes,
     key,
-    names,
     place_in_run,
     ranges,
     starts,
     utf_8_rank,
 )
-from kassign_spark.groups.racks import RackBits, lengths, read_racks
-
-MEMBER, SUBSCRIPTION, TOPIC, CLAIM, OBSERVED = range(5)
-"""Kinds of rows; see ``rows``."""
-
-INSTANCE, RACK, ASSIGNOR = range(3)
-"""What the texts of a row of kind MEMBER are."""
+from kassign_spark.groups.racks import RackBits
 
 
 @dataclass(frozen=True)
@@ -71,11 +60,11 @@ class Claims:
 
 
 class Subscribers(NamedTuple):
-    """Who may take a topic: of each topic ``count`` members from ``first`` on, by ``Batch.rank``."""
+    """Who may take a topic: of each one so many members from the first on, by ``Batch.rank``."""
 
     member: Longs
     first: Longs
-    count: Longs
+    size: Longs
 
 
 @dataclass(frozen=True)
@@ -173,9 +162,7 @@ class Batch:
 
         Static members come first, by ``group.instance.id``; the others follow, by ``member.id``.
         """
-        order = np.lexsort(
-            (self.member_name, self.instance, self.instance == 0, self.member_group)
-        )
+        order = np.lexsort((self.member_name, self.instance, self.instance == 0, self.member_group))
         rank = np.empty(len(order), np.int64)
         rank[order] = place_in_run(self.member_group[order])
         return rank
@@ -285,86 +272,6 @@ class Batch:
         return some, members, slots
 
 
-def read_batch(table: pa.Table) -> tuple[Batch, Claims]:
-    """Read the rows of whole groups (see ``rows.fold``), and what members claim."""
-    batch, (claims,) = read_kinds(table, (CLAIM,))
-    return batch, claims
-
-
-def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claims]]:
-    """Read the rows of whole groups, and those of kinds that tell who has what.
-
-    Groups without members are left out.
-    """
-    kind = table["kind"].to_numpy()
-    cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
-    first, group = dense(cluster.code, group_name.code)
-    has_members = np.zeros(len(first), bool)
-    has_members[group[kind == MEMBER]] = True
-    if not has_members.all():
-        return read_kinds(table.filter(pa.array(has_members[group])), kinds)
-    member_name = names(table["member_id"], java_order=True)
-    number, place = (table[name].to_numpy() for name in ("number", "place"))
-    rows = {of: np.flatnonzero(kind == of) for of in (MEMBER, SUBSCRIPTION, TOPIC)}
-
-    lists = table.filter(pc.equal(table["kind"], SUBSCRIPTION))["texts"].combine_chunks()
-    listed = pa.chunked_array(
-        [*table["topic"].chunks, _flat(lists)], pa.string()
-    )
-    topic_name, listed_name = names(listed, java_order=True).split(
-        len(table), len(listed) - len(table)
-    )
-    list_start = _offsets(lists)
-
-    members = rows[MEMBER]
-    members = members[np.lexsort((member_name.code[members], group[members]))]
-    topic_keys, at = np.unique(
-        key(group[rows[TOPIC]], topic_name.code[rows[TOPIC]]), return_index=True
-    )
-    topics = rows[TOPIC][at]
-    subscribed, set_topic, set_start = _sets(
-        group[rows[SUBSCRIPTION]], listed_name.code, list_start, topic_keys
-    )
-    hashes = table["subscription"].to_numpy()
-    texts = table.take(pa.array(members))["texts"].combine_chunks()
-    said = names(pa.chunked_array([_flat(texts)], pa.string()), java_order=True)
-    instance, rack, assignor = said.code.reshape(-1, 3).T if len(members) else np.zeros((3, 0), int)
-    racks = None
-    if "racks" in table.column_names:
-        racks = read_racks(table.take(pa.array(topics))["racks"], number[topics], said.take(rack))
-    batch = Batch(
-        cluster_names=cluster.strings,
-        group_names=group_name.strings,
-        member_names=member_name.strings,
-        topic_names=topic_name.strings,
-        texts=said.strings,
-        cluster=cluster.code[first],
-        group=group_name.code[first],
-        member_group=group[members],
-        member_name=member_name.code[members],
-        generation=number[members],
-        member_seq=place[members],
-        instance=instance,
-        rack=rack,
-        assignor=assignor,
-        subscription=_lists_of(group, hashes, members, rows[SUBSCRIPTION]),
-        list_topics=listed_name.code,
-        list_start=list_start,
-        subscribed=subscribed,
-        set_topic=set_topic,
-        set_start=set_start,
-        topic_group=group[topics],
-        topic_name=topic_name.code[topics],
-        size=number[topics],
-        racks=racks,
-    )
-    tell = [np.flatnonzero(kind == of) for of in kinds]
-    return batch, [
-        claims_of(batch, group[at], member_name.code[at], topic_name.code[at], number[at])
-        for at in tell
-    ]
-
-
 def claims_of(batch: Batch, group: Longs, name: Longs, topic: Longs, partition: Longs) -> Claims:
     """Find members and slots of claims by the codes of their names."""
     member = find(key(batch.member_group, batch.member_name), key(group, name))
@@ -372,56 +279,3 @@ def claims_of(batch: Batch, group: Longs, name: Longs, topic: Longs, partition: 
     exists = (place >= 0) & (partition < np.append(batch.size, 0)[place])
     slot = np.where(exists, batch.first_slot[place] + partition, -1)
     return Claims(member, name, group, topic, partition, slot)
-
-
-def _lists_of(
-    group: Longs, hashes: npt.NDArray[np.int64], members: Longs, lists: Longs
-) -> Longs:
-    """Find each member's list by the hash that Spark has given both."""
-    different, code = np.unique(hashes, return_inverse=True)
-    del different
-    keys = key(group[lists], code[lists])
-    order = np.argsort(keys)
-    if (np.diff(keys[order]) == 0).any():
-        raise AssertionError("two subscriptions of one group have the same 64-bit hash")
-    return order[find(keys[order], key(group[members], code[members]))]
-
-
-def _sets(
-    group: Longs, listed: Longs, list_start: Longs, topic_keys: Longs
-) -> tuple[Longs, Longs, Longs]:
-    """Number the different sets of topics that lists name, and find their topics."""
-    of_list = np.repeat(np.arange(len(group)), np.diff(list_start))
-    pairs = np.unique(key(of_list, listed))
-    of_list, listed = pairs >> 32, pairs & 0xFFFF_FFFF
-    ends = starts(np.bincount(of_list, minlength=len(group)))
-    numbers: dict[tuple[int, bytes], int] = {}
-    subscribed = np.fromiter(
-        (
-            numbers.setdefault((of_group, listed[start:end].tobytes()), len(numbers))
-            for of_group, start, end in zip(
-                group.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True
-            )
-        ),
-        np.int64,
-        len(group),
-    )
-    first = np.unique(subscribed, return_index=True)[1]
-    counts = np.diff(ends)[first]
-    rows = ranges(ends[:-1][first], counts)
-    of_set = np.repeat(np.arange(len(first)), counts)
-    topic = find(topic_keys, key(group[first][of_set], listed[rows]))
-    exists = topic >= 0
-    return (
-        subscribed,
-        topic[exists],
-        starts(np.bincount(of_set[exists], minlength=len(first))),
-    )
-
-
-def _flat(lists: pa.Array) -> pa.Array:
-    return lists.flatten() if len(lists) else pa.array([], pa.string())
-
-
-def _offsets(lists: pa.Array) -> Longs:
-    return starts(lengths(lists)) if len(lists) else np.zeros(1, np.int64)

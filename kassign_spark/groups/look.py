@@ -1,4 +1,4 @@
-"""One look at the inputs before anything is computed: whether they are fit, and how large they are."""
+"""One look at the inputs before anything is computed: whether they are fit, and how large."""
 
 from collections.abc import Collection
 from typing import NamedTuple

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.groups.batch import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 _COLUMNS = {
@@ -73,9 +73,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
         .unionByName(rows(subscribed, TOPIC, has_racks, number=F.col("num_partitions")))
     )
     if claims and eligible.owned is not None:
-        table = table.unionByName(
-            rows(eligible.owned, CLAIM, has_racks, number=F.col("partition"))
-        )
+        table = table.unionByName(rows(eligible.owned, CLAIM, has_racks, number=F.col("partition")))
     return table
 
 

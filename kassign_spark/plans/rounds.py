@@ -98,96 +98,84 @@ def follow(
 
     here = claims.where(claims.member >= 0)
     held = here.where(different(here))
-    parts: list[Steps] = []
-    owner = np.full(int(batch.first_slot[-1]), -1)
-    rounds = np.ones(batch.group_count, np.int64)
-    settles = np.ones(batch.group_count, bool)
-    eager = np.flatnonzero(~is_cooperative)
-    if len(eager):
-        given_up = held.where(~is_cooperative[held.group])
-        forgetful = (assignor == COOPERATIVE_STICKY) & ~is_cooperative
-        told = here.where(~forgetful[here.group])
-        found = assign(*_some(batch, told, batch.generation, assignor, ~is_cooperative))
-        members, slots = _of(batch, ~is_cooperative)
-        owner[slots] = members[found.owner]
-        parts += [
-            steps_of_claims(given_up, 1, REVOKED),
-            steps_of_slots(batch, slots, owner[slots], 1, ASSIGNED),
-        ]
+    rounds = _Rounds(batch, assignor, assign)
+    if not is_cooperative.all():
+        rounds.eager(here, held, ~is_cooperative)
     if is_cooperative.any():
-        _cooperate(batch, here, held, assignor, is_cooperative, assign, max_rounds, parts, rounds, owner, settles)
-    return Followed(Steps.join(parts), rounds, owner, settles)
+        rounds.cooperative(here, held, is_cooperative, max_rounds)
+    return Followed(Steps.join(rounds.parts), rounds.numbers, rounds.owner, rounds.settles)
 
 
-def _of(batch: Batch, groups: Flags) -> tuple[Longs, Longs]:
-    return np.flatnonzero(groups[batch.member_group]), np.flatnonzero(groups[batch.slot_group])
+class _Rounds:
+    """The rounds of the groups of a batch so far; see ``Followed``."""
 
+    def __init__(self, batch: Batch, assignor: Longs, assign: Assign) -> None:
+        self.batch, self.assignor, self.assign = batch, assignor, assign
+        self.parts: list[Steps] = []
+        self.numbers = np.ones(batch.group_count, np.int64)
+        self.owner = np.full(int(batch.first_slot[-1]), -1)
+        self.settles = np.ones(batch.group_count, bool)
 
-def _some(
-    batch: Batch, claims: Claims, generation: Longs, assignor: Longs, groups: Flags
-) -> tuple[Batch, Claims, Longs, Longs]:
-    """Some of the groups, as ``answer`` takes them."""
-    if groups.all():
-        return batch, claims, generation, assignor
-    some, members, slots = batch.part(groups)
-    told = part_of(claims, groups, members, slots)
-    return some, told, generation[members], assignor[groups]
+    def eager(self, here: Claims, held: Claims, groups: Flags) -> None:
+        """The one round of some groups, in which all give up everything."""
+        given_up = held.where(groups[held.group])
+        forgetful = groups & (self.assignor == COOPERATIVE_STICKY)
+        told = here.where(~forgetful[here.group])
+        target, _ = self._target(told, self.batch.generation, groups)
+        slots = np.flatnonzero(groups[self.batch.slot_group])
+        self.owner[slots] = target[slots]
+        self.parts += [
+            steps_of_claims(given_up, 1, REVOKED),
+            steps_of_slots(self.batch, slots, target[slots], 1, ASSIGNED),
+        ]
 
+    def cooperative(self, here: Claims, held: Claims, groups: Flags, max_rounds: int) -> None:
+        """All rounds of some groups.
 
-def _cooperate(
-    batch: Batch,
-    here: Claims,
-    held: Claims,
-    assignor: Longs,
-    is_open: Flags,
-    assign: Assign,
-    max_rounds: int,
-    parts: list[Steps],
-    rounds: Longs,
-    owner: Longs,
-    settles: Flags,
-) -> None:
-    """Follow the rounds of the groups that are open; fills the arrays that are given last.
+        Partitions of topics that a member has dropped are given up before it joins: nobody has to
+        wait for them, and no round follows because of them (``ConsumerCoordinator.onJoinPrepare``).
+        """
+        batch, is_open = self.batch, groups.copy()
+        told, before = (claims.where(is_open[claims.group]) for claims in (here, held))
+        told = told.where(batch.subscribes(told.member, told.topic))
+        keeps_topic = batch.subscribes(before.member, before.topic)
+        self.parts.append(steps_of_claims(before.where(~keeps_topic), 1, REVOKED))
+        before = before.where(keeps_topic)
+        generation = batch.generation
+        seen = _first_states(batch, before, is_open)
+        for number in range(1, max_rounds + 1):
+            target, is_moving = self._target(told, generation, is_open)
+            slots = np.flatnonzero(is_open[batch.slot_group])
+            step, goes_on = _round(batch, before, slots, target, is_moving, number)
+            self.parts.append(step)
+            self.owner[slots] = np.where(is_moving, -1, target)[slots]
+            self.numbers[is_open] = number
+            self.settles[is_open] = True
+            self.settles[batch.slot_group[slots[is_moving[slots]]]] = False
+            is_open &= goes_on
+            _close_repeating(batch, seen, self.owner, is_open)
+            if not is_open.any():
+                return
+            slots = np.flatnonzero(is_open[batch.slot_group] & (self.owner >= 0))
+            before = told = held_claims(batch, slots, self.owner[slots])
+            # All have come through this round: one generation, known to all.
+            generation = np.full(len(generation), number)
+        self.settles[is_open] = False
 
-    Partitions of topics that a member has dropped are given up before it joins: nobody has to wait
-    for them, and no round follows because of them (``ConsumerCoordinator.onJoinPrepare``).
-    """
-    is_open = is_open.copy()
-    told, before = (c.where(is_open[c.group]) for c in (here, held))
-    told = told.where(batch.subscribes(told.member, told.topic))
-    keeps_topic = batch.subscribes(before.member, before.topic)
-    parts.append(steps_of_claims(before.where(~keeps_topic), 1, REVOKED))
-    before = before.where(keeps_topic)
-    generation = batch.generation
-    seen: dict[int, set[bytes]] = {}
-    _remember(batch, seen, before, is_open)
-    number = 0
-    while is_open.any():
-        number += 1
-        members, slots = _of(batch, is_open)
-        found = assign(*_some(batch, told, generation, assignor, is_open))
-        target = np.full(len(owner), -1)
+    def _target(self, told: Claims, generation: Longs, groups: Flags) -> tuple[Longs, Flags]:
+        """What some groups aim at, slot by slot: the owner, and whether it has to wait."""
+        batch = self.batch
+        if groups.all():
+            whole = self.assign(batch, told, generation, self.assignor)
+            return whole.owner, whole.is_moving
+        some, members, slots = batch.part(groups)
+        claims = part_of(told, groups, members, slots)
+        found = self.assign(some, claims, generation[members], self.assignor[groups])
+        target = np.full(len(self.owner), -1)
         target[slots] = members[found.owner]
-        is_moving = np.zeros(len(owner), bool)
+        is_moving = np.zeros(len(target), bool)
         is_moving[slots] = found.is_moving
-        step, goes_on = _round(batch, before, slots, target, is_moving, number)
-        parts.append(step)
-        now = np.where(is_moving, -1, target)
-        owner[slots] = now[slots]
-        rounds[is_open] = number
-        settles[is_open] = True
-        withheld = np.zeros(batch.group_count, bool)
-        withheld[batch.slot_group[slots[is_moving[slots]]]] = True
-        settles[withheld] = False
-        is_open &= goes_on
-        if number == max_rounds:
-            settles[is_open] = False
-            return
-        _close_repeating(batch, seen, owner, is_open)
-        slots = np.flatnonzero(is_open[batch.slot_group] & (owner >= 0))
-        before = told = held_claims(batch, slots, owner[slots])
-        # All have come through this round: one generation, known to all.
-        generation = np.full(len(generation), number)
+        return target, is_moving
 
 
 def _round(
@@ -215,16 +203,17 @@ def _round(
     return step, goes_on
 
 
-def _remember(batch: Batch, seen: dict[int, set[bytes]], before: Claims, is_open: Flags) -> None:
-    """Keep the first state of each group; one that no round can lead to needs no keeping."""
+def _first_states(batch: Batch, before: Claims, groups: Flags) -> dict[int, set[bytes]]:
+    """The first state of each group, as far as a round can lead back to it."""
     owner = np.full(int(batch.first_slot[-1]), -1)
     has_slot = before.slot >= 0
     owner[before.slot[has_slot]] = before.member[has_slot]
     odd = np.zeros(batch.group_count, bool)
     odd[before.group[~has_slot]] = True
     odd[before.group[has_slot & (owner[before.slot] != before.member)]] = True
-    for group in np.flatnonzero(is_open & ~odd).tolist():
-        seen[group] = {_state(batch, owner, group)}
+    return {
+        group: {_state(batch, owner, group)} for group in np.flatnonzero(groups & ~odd).tolist()
+    }
 
 
 def _close_repeating(
@@ -290,6 +279,3 @@ def step_tables(batch: Batch, steps: Steps) -> Iterator[pa.Table]:
                 "action": actions.take(pa.array(steps.action[cut])),
             }
         )
-
-
-

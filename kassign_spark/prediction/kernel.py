@@ -1,4 +1,4 @@
-"""Kafka's client for all groups of a task: vectorised where nothing is sequential, else the model."""
+"""Kafka's client for all groups of a task: vectorised where it can be, else by the model."""
 
 from collections.abc import Iterator
 
@@ -11,11 +11,12 @@ from kassign_spark.assignors.in_tasks import (
     KAFKAS,
     RANGE,
     ROUNDROBIN,
-    assignors_of,
+    numbers_of,
     racks_matter,
 )
-from kassign_spark.groups.batch import Batch, Claims, read_batch
+from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.states import States
 from kassign_spark.plans.rounds import (
     ACTIONS,
@@ -60,11 +61,6 @@ def follow_exactly_arrow(
     yield from run_tables(batch, follow_exactly(batch, claims, assignors, is_cooperative))
 
 
-def numbers_of(batch: Batch, assignor: int | None) -> Longs:
-    """Of each group the number of its assignor: the one of all, or its own."""
-    return assignors_of(batch) if assignor is None else np.full(batch.group_count, assignor)
-
-
 def predict_batch(
     batch: Batch, claims: Claims, generation: Longs, assignor: Longs, groups: Flags | None = None
 ) -> Judged:
@@ -102,9 +98,7 @@ def predict_batch(
     return Judged(verdicts, Steps.join(parts))
 
 
-def follow_exactly(
-    batch: Batch, claims: Claims, assignor: Longs, is_cooperative: Flags
-) -> Judged:
+def follow_exactly(batch: Batch, claims: Claims, assignor: Longs, is_cooperative: Flags) -> Judged:
     """Follow each group's rebalance with the client's own answers.
 
     Args:
@@ -152,9 +146,7 @@ class _Flat:
             [],
         )
 
-    def add(
-        self, number: int, member: int, action: int, partitions: set[tuple[str, int]]
-    ) -> None:
+    def add(self, number: int, member: int, action: int, partitions: set[tuple[str, int]]) -> None:
         """Add partitions by name."""
         rounds, members, topics, numbers, actions = self._lists
         for topic, partition in partitions:

@@ -1,4 +1,4 @@
-"""The rounds of a rebalance over DataFrames: of groups that fit no task, and by users' assignors."""
+"""The rounds of a rebalance over DataFrames: of groups too large for a task, and of users' own."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

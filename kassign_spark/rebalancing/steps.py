@@ -13,25 +13,25 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from kassign_spark.assignors import ASSIGNORS, Assignor
-from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, assignors_of
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, numbers_of
 from kassign_spark.assignors.sizes import by_size
 from kassign_spark.eligibility.groups import Eligible, restrict
 from kassign_spark.errors import InputError
-from kassign_spark.groups.batch import read_batch
 from kassign_spark.groups.look import look
+from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.pipeline import strategy_of
 from kassign_spark.plans.rounds import STEPS, follow, step_tables
 from kassign_spark.prediction.predict import PREDICTED
 from kassign_spark.prediction.rebalance import PredictedRebalance, predict_rebalance
+from kassign_spark.rebalancing.large import follow_cooperative, follow_eager
 from kassign_spark.rebalancing.protocol import (
     COOPERATIVE,
     EAGER,
     check_protocol,
     own_protocol,
 )
-from kassign_spark.rebalancing.large import follow_cooperative, follow_eager
 from kassign_spark.schemas import has_cluster_id, restore_cluster_id
 from kassign_spark.settings import Settings
 
@@ -189,8 +189,7 @@ def follow_arrow(
         max_rounds: as of ``Settings``.
     """
     batch, claims = read_batch(table)
-    fixed = np.full(batch.group_count, assignor if assignor is not None else 0)
-    assignors = assignors_of(batch) if assignor is None else fixed
+    assignors = numbers_of(batch, assignor)
     is_cooperative = assignors == COOPERATIVE_STICKY
     if protocol == EAGER:
         is_cooperative = np.zeros(batch.group_count, bool)

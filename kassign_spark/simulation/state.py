@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.groups.look import look
 from kassign_spark.eligibility.racks import fold_racks
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.rules import INT_MAX

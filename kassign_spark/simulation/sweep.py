@@ -7,8 +7,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.groups.look import look
 from kassign_spark.errors import InputError
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rebalancing.steps import rebalance
 from kassign_spark.rebalancing.summary import summarize

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS
-from kassign_spark.groups.batch import Batch, Claims, read_batch
+from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns
+from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.rounds import follow
 from kassign_spark.prediction.kernel import follow_exactly
 from kassign_spark.prediction.runs import Judged

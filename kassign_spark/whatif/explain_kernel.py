@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
-from kassign_spark.groups.batch import CLAIM, OBSERVED, Batch, Claims, read_kinds
+from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
+from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.prediction.kernel import predict_batch
 from kassign_spark.prediction.state import FAILING, OK
 
@@ -195,11 +196,7 @@ def _conclude(variants: list[_Variant]) -> tuple[str | None, int, str | None]:
         ]
         if deciding:
             says.append(f"because of the stale claims of {', '.join(deciding)}")
-    fitting = [
-        KAFKAS[v.assignor]
-        for v in variants[1:]
-        if not v.is_other and not v.is_without
-    ]
+    fitting = [KAFKAS[v.assignor] for v in variants[1:] if not v.is_other and not v.is_without]
     if fitting:
         says.append(f"{', '.join(fitting)} would give the same")
     return KAFKAS[best.assignor], best.differing, "; ".join(says) or None
@@ -216,5 +213,3 @@ def _nearest(best: _Variant) -> str:
     )
     place = f"{best.first.topic}-{best.first.number}"
     return f"{says}: {place} is with {observed}, not with {expected}"
-
-

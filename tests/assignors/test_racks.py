@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 import kassign_spark.assignors.in_tasks as in_tasks
 from kassign_spark import Settings, assign, rebalance
-from kassign_spark.groups.look import look
 from kassign_spark.eligibility.racks import rack_use
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.prediction.racks import need_matching, number_racks
 from kassign_spark.prediction.state import lay_out
