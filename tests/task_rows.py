@@ -1,5 +1,6 @@
 """Groups as the rows that a task is given, without Spark: kernels are tested by the thousand."""
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,8 +19,7 @@ _SCHEMA = pa.schema(
         "number": pa.int64(),
         "place": pa.int64(),
         "subscription": pa.int64(),
-        "texts": pa.list_(pa.string()),
-        "racks": pa.list_(pa.list_(pa.string())),
+        "texts": pa.string(),
     }
 )
 Row = dict[str, Any]
@@ -39,7 +39,7 @@ def rows_of(group: Group, name: str) -> Iterable[Row]:
             "number": generation,
             "place": place,
             "subscription": number,
-            "texts": said,
+            "texts": json.dumps(said),
         }
         for topic, partition in member.owned:
             yield key | {
@@ -49,12 +49,16 @@ def rows_of(group: Group, name: str) -> Iterable[Row]:
                 "number": partition,
             }
     for topics, number in lists.items():
-        yield key | {"kind": SUBSCRIPTION, "subscription": number, "texts": list(topics)}
+        yield key | {
+            "kind": SUBSCRIPTION,
+            "subscription": number,
+            "texts": json.dumps(list(topics)),
+        }
     for topic, size in group.topics.items():
         count = size if isinstance(size, int) else len(size)
-        racks = None if isinstance(size, int) else [list(racks) for racks in size]
+        racks = None if isinstance(size, int) else json.dumps([list(of) for of in size])
         if count and any(topic in member.topics for member in group.members):
-            yield key | {"kind": TOPIC, "topic": topic, "number": count, "racks": racks}
+            yield key | {"kind": TOPIC, "topic": topic, "number": count, "texts": racks}
 
 
 def name_of(number: int) -> str:

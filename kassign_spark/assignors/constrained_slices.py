@@ -119,11 +119,11 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
             MEMBER,
             number=F.coalesce("generation", unknown),
             place=F.coalesce("member_seq", unknown),
-            texts=F.array_repeat(F.lit(None).cast("string"), 3),
+            texts=F.lit("[null,null,null]"),
             keys=_SLICE_KEY,
         ),
         # Who subscribes to what is no question here: one list without topics is enough.
-        rows(of_slices, SUBSCRIPTION, texts=F.array().cast("array<string>"), keys=_SLICE_KEY),
+        rows(of_slices, SUBSCRIPTION, texts=F.lit("[]"), keys=_SLICE_KEY),
         rows(of_topics, TOPIC, number=F.greatest(size, F.lit(0)), keys=_SLICE_KEY),
         rows(claims, CLAIM, number=partition - F.col("first_partition"), keys=_SLICE_KEY),
     )

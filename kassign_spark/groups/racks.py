@@ -40,17 +40,14 @@ class RackBits:
         return RackBits(self.member[members], self.slot[slots], racks, self.fits)
 
 
-def read_racks(
-    replica_racks: pa.ChunkedArray, size: Longs, member_racks: pa.Array
-) -> RackBits | None:
+def read_racks(of_topics: pa.Array, size: Longs, member_racks: pa.Array) -> RackBits | None:
     """Read racks; None where no member or no replica has one.
 
     Args:
-        replica_racks: of each topic `list<list<string>>`, by partition; null: none is known.
+        of_topics: of each topic `list<list<string>>`, by partition; null: none is known.
         size: partitions of each topic.
         member_racks: of each member; null and empty: none.
     """
-    of_topics = pa.concat_arrays(replica_racks.chunks or [pa.array([], replica_racks.type)])
     of_partitions = of_topics.flatten()
     replicas = of_partitions.flatten()
     rack = names(pa.chunked_array([member_racks, replicas], pa.string()))

@@ -1,11 +1,11 @@
 """The rows of a task, read into a batch: names become numbers once, and all is sorted by group."""
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kassign_spark.groups.batch import Batch, Claims, claims_of
 from kassign_spark.groups.numbers import Longs, dense, find, key, names, ranges, starts
@@ -13,6 +13,8 @@ from kassign_spark.groups.racks import lengths, read_racks
 
 MEMBER, SUBSCRIPTION, TOPIC, CLAIM, OBSERVED = range(5)
 """Kinds of rows; see ``rows``."""
+
+_LIST = pa.list_(pa.string())
 
 
 def read_batch(table: pa.Table) -> tuple[Batch, Claims]:
@@ -37,12 +39,12 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
     number, place = (table[name].to_numpy() for name in ("number", "place"))
     rows = {of: np.flatnonzero(kind == of) for of in (MEMBER, SUBSCRIPTION, TOPIC)}
 
-    lists = table.filter(pc.equal(table["kind"], SUBSCRIPTION))["texts"].combine_chunks()
-    listed = pa.chunked_array([*table["topic"].chunks, _flat(lists)], pa.string())
+    lists = _parsed(table, rows[SUBSCRIPTION], _LIST)
+    listed = pa.chunked_array([*table["topic"].chunks, lists.flatten()], pa.string())
     topic_name, listed_name = names(listed, java_order=True).split(
         len(table), len(listed) - len(table)
     )
-    list_start = _offsets(lists)
+    list_start = starts(lengths(lists))
 
     members = rows[MEMBER]
     members = members[np.lexsort((member_name.code[members], group[members]))]
@@ -54,12 +56,11 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
         group[rows[SUBSCRIPTION]], listed_name.code, list_start, topic_keys
     )
     hashes = table["subscription"].to_numpy()
-    texts = table.take(pa.array(members))["texts"].combine_chunks()
-    said = names(pa.chunked_array([_flat(texts)], pa.string()), java_order=True)
+    texts = _parsed(table, members, _LIST)
+    said = names(pa.chunked_array([texts.flatten()], pa.string()), java_order=True)
     instance, rack, assignor = said.code.reshape(-1, 3).T if len(members) else np.zeros((3, 0), int)
-    racks = None
-    if "racks" in table.column_names:
-        racks = read_racks(table.take(pa.array(topics))["racks"], number[topics], said.take(rack))
+    replica_racks = _parsed(table, topics, pa.list_(_LIST))
+    racks = read_racks(replica_racks, number[topics], said.take(rack))
     batch = Batch(
         cluster_names=cluster.strings,
         group_names=group_name.strings,
@@ -136,9 +137,7 @@ def _sets(
     )
 
 
-def _flat(lists: pa.Array) -> pa.Array:
-    return lists.flatten() if len(lists) else pa.array([], pa.string())
-
-
-def _offsets(lists: pa.Array) -> Longs:
-    return starts(lengths(lists)) if len(lists) else np.zeros(1, np.int64)
+def _parsed(table: pa.Table, rows: Longs, data_type: pa.DataType) -> pa.Array:
+    """Read the texts of some rows; null where there is none."""
+    texts = table["texts"].take(pa.array(rows)).to_pylist()
+    return pa.array(json.loads(f"[{','.join(text or 'null' for text in texts)}]"), data_type)

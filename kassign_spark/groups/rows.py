@@ -23,9 +23,8 @@ _COLUMNS = {
     "number": "bigint",
     "place": "bigint",
     "subscription": "bigint",
-    "texts": "array<string>",
+    "texts": "string",
 }
-_RACKS = "array<array<string>>"
 _WORK_OF_ONE_TASK = 20_000
 _MOST_WORK_OF_A_TASK = 1_000_000
 
@@ -43,68 +42,60 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
         MEMBER: member_id, number (generation, or -1), place (member_seq, or -1),
-        subscription (of the list of topics), texts: group_instance_id, rack_id, assignor;
-        SUBSCRIPTION: subscription, texts: the topics;
-        TOPIC: topic, number (partitions), racks array<array<string>> where racks are known: those
-        that exist, and that a member of the group subscribes to;
-        CLAIM: member_id, topic, number (partition). Others are null.
+        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor);
+        SUBSCRIPTION: subscription, texts (the topics);
+        TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack):
+        those that exist, and that a member of the group subscribes to;
+        CLAIM: member_id, topic, number (partition).
+        Others are null. Texts are lists as JSON: a column of lists, though it is null in nearly
+        all rows, takes Spark ten times as long to hand over to Python.
     """
     topics = F.coalesce("topics", F.array().cast("array<string>"))
-    members = eligible.members.withColumn("texts", topics).withColumn(
-        "subscription", F.xxhash64("texts")
+    members = eligible.members.withColumn("topics", topics).withColumn(
+        "subscription", F.xxhash64("topics")
     )
-    subscriptions = members.select(*GROUP_KEY, "subscription", "texts").distinct()
-    has_racks = eligible.has_racks
-    subscribed = subscriptions.select(*GROUP_KEY, F.explode("texts").alias("topic")).join(
+    subscriptions = members.select(*GROUP_KEY, "subscription", "topics").distinct()
+    subscribed = subscriptions.select(*GROUP_KEY, F.explode("topics").alias("topic")).join(
         eligible.topics, on=[CLUSTER_ID, "topic"], how="inner"
     )
     said = F.array("group_instance_id", "rack_id", "assignor")
+    racks = F.to_json("replica_racks") if eligible.has_racks else F.lit(None)
     unknown = F.lit(-1).cast("bigint")
     table = (
         rows(
             members,
             MEMBER,
-            has_racks,
             number=F.coalesce("generation", unknown),
             place=F.coalesce("member_seq", unknown),
-            texts=said,
+            texts=F.to_json(said),
         )
-        .unionByName(rows(subscriptions, SUBSCRIPTION, has_racks))
-        .unionByName(rows(subscribed, TOPIC, has_racks, number=F.col("num_partitions")))
+        .unionByName(rows(subscriptions, SUBSCRIPTION, texts=F.to_json("topics")))
+        .unionByName(rows(subscribed, TOPIC, number=F.col("num_partitions"), texts=racks))
     )
     if claims and eligible.owned is not None:
-        table = table.unionByName(rows(eligible.owned, CLAIM, has_racks, number=F.col("partition")))
+        table = table.unionByName(rows(eligible.owned, CLAIM, number=F.col("partition")))
     return table
 
 
-def observed_rows(assignment: DataFrame, like: Eligible) -> DataFrame:
-    """Rows of kind OBSERVED, of ``schemas.ASSIGNMENT``, for the table of ``fold(like)``."""
-    return rows(assignment, OBSERVED, like.has_racks, number=F.col("partition"))
+def observed_rows(assignment: DataFrame) -> DataFrame:
+    """Rows of kind OBSERVED, of ``schemas.ASSIGNMENT``: what was seen, for a table of ``fold``."""
+    return rows(assignment, OBSERVED, number=F.col("partition"))
 
 
 def rows(
-    frame: DataFrame,
-    kind: int,
-    racks: bool = False,
-    keys: tuple[str, ...] = GROUP_KEY,
-    **given: Column,
+    frame: DataFrame, kind: int, keys: tuple[str, ...] = GROUP_KEY, **given: Column
 ) -> DataFrame:
     """Give ``frame`` the columns of the table; those that it lacks are null, numbers 0."""
-    columns = []
-    types = {**_COLUMNS, "racks": _RACKS} if racks else _COLUMNS
-    here = {"racks": "replica_racks"}
-    for name, data_type in types.items():
+
+    def column(name: str, data_type: str) -> Column:
         if name == "kind":
-            column = F.lit(kind)
-        elif name in given:
-            column = given[name]
-        elif here.get(name, name) in frame.columns:
-            column = F.col(here.get(name, name))
-        else:
-            column = F.lit(0 if data_type == "bigint" else None)
-        column = column.cast(data_type)
-        columns.append(F.coalesce(column, F.lit(0)) if data_type == "bigint" else column)
-    return frame.select(*keys, *(c.alias(n) for c, n in zip(columns, types, strict=True)))
+            return F.lit(kind).cast(data_type)
+        known = given.get(name, F.col(name) if name in frame.columns else F.lit(None))
+        known = known.cast(data_type)
+        return F.coalesce(known, F.lit(0).cast(data_type)) if data_type == "bigint" else known
+
+    columns = (column(name, data_type).alias(name) for name, data_type in _COLUMNS.items())
+    return frame.select(*keys, *columns)
 
 
 def in_tasks(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:

@@ -50,6 +50,6 @@ def explain(
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs = conform_inputs(members, topics, owned)
     eligible = look(inputs, None).eligible
-    table = fold(eligible).unionByName(observed_rows(conform(assignment, ASSIGNMENT), eligible))
+    table = fold(eligible).unionByName(observed_rows(conform(assignment, ASSIGNMENT)))
     found = in_tasks(table, explain_arrow, EXPLAINED, eligible.tasks)
     return restore_cluster_id(found, has_cluster_id(members))
