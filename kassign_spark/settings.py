@@ -40,7 +40,7 @@ class Settings:
     topics_per_task: int = 32
     batches: int | None = None
     max_edges_per_task: int = 2_000_000
-    partitions_per_slice: int = 250_000
+    partitions_per_slice: int = 2_000_000
     max_partitions_per_task: int = 2_000_000
     max_rounds: int = 1_000
     use_graphframes: bool | None = None
