@@ -129,31 +129,74 @@ def judge_arrow(table: pa.Table) -> pa.Table:
     topic, _ = _codes(table, ("topic",), codes)
     member, _ = _codes(table, ("member_id",), codes)
     order = np.lexsort((member, topic))
-    group, topic, member = codes[order], topic[order], member[order]
-    supply, owned, assigned = (
-        table[name].to_numpy()[order] for name in ("supply", "owned", "assigned")
+    judged = judge(
+        codes[order],
+        topic[order],
+        member[order],
+        *(table[name].to_numpy()[order] for name in ("supply", "owned", "assigned")),
     )
+    return (
+        groups.append_column("eligible_count", pa.array(judged.eligible_count))
+        .append_column("is_balanced", pa.array(judged.is_balanced))
+        .append_column("most_kept_count", pa.array(judged.most_kept_count))
+        .append_column("least_sum_of_squares", pa.array(judged.least_squares))
+    )
+
+
+class Judged(NamedTuple):
+    """Of each group that has an edge.
+
+    Attributes:
+        group: its number.
+        eligible_count: partitions that are with a subscriber of their topic.
+        is_balanced: no path leads from a member to one whose load is lower by two or more.
+        most_kept_count: the most partitions that can stay, at the best balance.
+        least_squares: the sum of squared loads at the best balance.
+    """
+
+    group: Longs
+    eligible_count: Longs
+    is_balanced: Flags
+    most_kept_count: Longs
+    least_squares: Longs
+
+
+def judge(
+    group: Longs, topic: Longs, member: Longs, supply: Longs, owned: Longs, assigned: Longs
+) -> Judged:
+    """Judge many groups, given by their edges: topics and subscribers.
+
+    Args:
+        group: of each edge.
+        topic: of each edge; a topic here is of one group. Edges are sorted by it, then by member.
+        member: of each edge; a member is of one group.
+        supply: partitions of the topic.
+        owned: those that the member owned before.
+        assigned: those that it holds now.
+
+    Raises:
+        AssertionError: the assignment to compare with is not the best itself.
+    """
+    groups, group = np.unique(group, return_inverse=True)
+    topic, member = (np.unique(codes, return_inverse=True)[1] for codes in (topic, member))
     first = np.flatnonzero(np.diff(topic, prepend=-1))
     best = _merged(topic, member, owned, supply[first], first)
     of_group = group[best.row]
     kept = settle(best.topic, best.member, best.owned, best.supply, np.arange(len(best.supply)))
     assert is_balanced(best.topic, best.member, kept).all()
     assert keeps_most(of_group, best.topic, best.member, best.owned, kept).all()
-    group_of_member = np.zeros(member.max() + 1, np.int64)
+    group_of_member = np.zeros(member.max(initial=-1) + 1, np.int64)
     group_of_member[member] = group
     unbalanced = group_of_member[~is_balanced(topic, member, assigned)]
-    eligible, most_kept, squares = np.zeros((3, group.max() + 1), np.int64)
+    eligible, most_kept, squares = np.zeros((3, len(groups)), np.int64)
     np.add.at(eligible, group, assigned)
     np.add.at(most_kept, of_group, np.minimum(kept, best.owned))
     load = np.zeros(len(group_of_member), np.int64)
     np.add.at(load, best.member, kept)
     np.add.at(squares, group_of_member, load * load)
-    return (
-        groups.append_column("eligible_count", pa.array(eligible))
-        .append_column("is_balanced", pa.array(~np.isin(np.arange(len(eligible)), unbalanced)))
-        .append_column("most_kept_count", pa.array(most_kept))
-        .append_column("least_sum_of_squares", pa.array(squares))
-    )
+    balanced = np.ones(len(groups), bool)
+    balanced[unbalanced] = False
+    return Judged(groups, eligible, balanced, most_kept, squares)
 
 
 class _Merged(NamedTuple):

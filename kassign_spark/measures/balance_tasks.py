@@ -1,0 +1,370 @@
+"""``balance`` inside single tasks: loads, moves, racks and the certificate of many groups at once.
+
+The groups of a task come as rows of one table, of three kinds, and every count is numpy over all
+of them; ``balance`` has the same measures as DataFrame steps, for groups too large for a task.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors.task_tables import Names, dense, find, in_tasks, key, names
+from kassign_spark.measures.certificate import Flags, Longs, judge
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+
+MEMBER, ASSIGNED, OWNED = range(3)
+"""Kinds of rows: a member, an assigned partition, what a member owned before."""
+
+MEASURED = (
+    "cluster_id string, group_id string, member_count int, partition_count bigint, "
+    "min_assigned bigint, max_assigned bigint, mean_assigned double, stddev_assigned double, "
+    "sum_of_squares bigint, kept_count bigint, moved_count bigint, subscription_type string, "
+    "cross_rack_count bigint, is_balance_optimal boolean, is_optimal boolean, least_moves bigint, "
+    "least_sum_of_squares bigint"
+)
+"""The columns of ``balance``."""
+
+_TEXTS = "array<string>"
+
+
+def balance_in_tasks(
+    assigned: DataFrame,
+    members: DataFrame,
+    owned: DataFrame | None,
+    racks: DataFrame | None,
+    tasks: int,
+) -> DataFrame:
+    """Measure whole groups, many of them in each task; runs no job.
+
+    Args:
+        assigned: ``schemas.ASSIGNMENT``, conforming.
+        members: ``schemas.MEMBERS``, conforming, patterns resolved.
+        owned: ``schemas.OWNED``, conforming.
+        racks: as ``racks.fold_racks`` gives them.
+        tasks: how many.
+
+    Returns:
+        ``MEASURED``; kept_count, moved_count and cross_rack_count are 0 where ``owned`` and
+        ``racks`` are None.
+    """
+    given = assigned
+    if racks is not None:
+        of_partition = F.get("replica_racks", F.col("partition").try_cast("int"))
+        given = assigned.join(racks, on=[CLUSTER_ID, "topic"], how="left").withColumn(
+            "texts", F.array_compact(of_partition)
+        )
+    table = _rows(members.withColumn("texts", F.col("topics")), MEMBER).unionByName(
+        _rows(given, ASSIGNED)
+    )
+    if owned is not None:
+        table = table.unionByName(_rows(owned, OWNED))
+    return in_tasks(table, measure_arrow, MEASURED, tasks)
+
+
+def _rows(frame: DataFrame, kind: int) -> DataFrame:
+    """Give a frame the columns of the tasks' table; those that it lacks are null."""
+
+    def of(name: str, data_type: str) -> Column:
+        column = F.col(name) if name in frame.columns else F.lit(None)
+        return column.cast(data_type).alias(name)
+
+    return frame.select(
+        *GROUP_KEY,
+        F.lit(kind).cast("tinyint").alias("kind"),
+        of("member_id", "string"),
+        of("topic", "string"),
+        of("partition", "bigint"),
+        of("rack_id", "string"),
+        of("texts", _TEXTS),
+    )
+
+
+class _Read(NamedTuple):
+    """A task's table in numbers. A name's number is its place in UTF-8 order; 0 stands for null.
+
+    Attributes:
+        cluster, group_name: of each row.
+        group: of each row, from 0.
+        in_group: whether the row's group_id is there; a null one is no group to anything.
+        member: of each row, the number of its member_id.
+        topic: of each row.
+        slot: of each row of a partition, its number among all that are given; -1: it is none.
+    """
+
+    cluster: Names
+    group_name: Names
+    group: Longs
+    in_group: Flags
+    member: Longs
+    topic: Longs
+    slot: Longs
+
+
+def measure_arrow(table: pa.Table) -> pa.Table:
+    """Measure all groups that have a row of kind MEMBER.
+
+    Args:
+        table: cluster_id string, group_id string, kind tinyint, member_id string, topic string,
+            partition bigint, rack_id string, texts array<string>: the topics of a member, and the
+            known racks of an assigned partition; whole groups, rows in any order.
+
+    Returns:
+        ``MEASURED``.
+    """
+    kind = table["kind"].to_numpy()
+    rows = [np.flatnonzero(kind == number) for number in (MEMBER, ASSIGNED, OWNED)]
+    member_rows, assigned_rows, owned_rows = rows
+    texts = table["texts"]
+    listed = _listed(texts, member_rows)
+    topic_name, listed_topic = _encode_together(table["topic"], listed.text)
+    cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
+    member = names(table["member_id"]).code
+    group, in_group = dense(cluster.code, group_name.code), group_name.code > 0
+    slot = _slots(table["partition"], kind, group, in_group, topic_name)
+    read = _Read(cluster, group_name, group, in_group, member, topic_name, slot)
+
+    shown, group_of = np.unique(group[member_rows], return_inverse=True)
+    member_keys, row_member = np.unique(
+        key(group[member_rows], member[member_rows]), return_inverse=True
+    )
+    holder = _found(read, member_keys, assigned_rows)
+    load = np.bincount(holder[holder >= 0], minlength=len(member_keys))[row_member]
+    count = np.bincount(group_of, minlength=len(shown))
+    total, squares, least = np.zeros((3, len(shown)), np.int64)
+    np.add.at(total, group_of, load)
+    np.add.at(squares, group_of, load * load)
+    most = np.zeros(len(shown), np.int64)
+    np.maximum.at(most, group_of, load)
+    least[:] = most
+    np.minimum.at(least, group_of, load)
+
+    owners = _owners(read, assigned_rows, owned_rows)
+    at = np.full(int(group.max(initial=-1)) + 1, -1)
+    at[shown] = np.arange(len(shown))
+    kept, moved, crossing = (
+        _count(at[group[assigned_rows[flags]]], len(shown))
+        for flags in (
+            owners.is_kept,
+            owners.is_moved,
+            _crosses(table, read, member_rows, row_member, assigned_rows, holder),
+        )
+    )
+    alike = _subscribe_alike(group_of, listed, listed_topic, len(shown))
+    proof = _prove(
+        read, assigned_rows, owners, holder, member_keys, row_member[listed.row], listed_topic
+    )
+    of_shown = {name: values[shown] for name, values in proof._asdict().items()}
+    first = member_rows[np.unique(group_of, return_index=True)[1]]
+    nothing = ~of_shown.pop("has_rows")
+
+    def proven(name: str) -> pa.Array:
+        return pa.array(of_shown[name], mask=nothing)
+
+    return pa.table(
+        {
+            "cluster_id": cluster.take(cluster.code[first]),
+            "group_id": _take_or_null(group_name, group_name.code[first]),
+            "member_count": pa.array(count.astype(np.int32)),
+            "partition_count": pa.array(total),
+            "min_assigned": pa.array(least),
+            "max_assigned": pa.array(most),
+            "mean_assigned": pa.array(total / count),
+            "stddev_assigned": pa.array(np.sqrt(count * squares - total * total) / count),
+            "sum_of_squares": pa.array(squares),
+            "kept_count": pa.array(kept),
+            "moved_count": pa.array(moved),
+            "subscription_type": pa.array(["heterogeneous", "homogeneous"]).take(
+                pa.array(alike.astype(np.int64))
+            ),
+            "cross_rack_count": pa.array(crossing),
+            "is_balance_optimal": proven("is_balanced"),
+            "is_optimal": proven("is_best"),
+            "least_moves": proven("least_moves"),
+            "least_sum_of_squares": proven("least_squares"),
+        }
+    )
+
+
+class _Listed(NamedTuple):
+    """Lists of rows, one after the other: ``row`` is the place of each text's row among them."""
+
+    row: Longs
+    text: pa.ChunkedArray
+    is_null: Flags
+
+
+def _listed(texts: pa.ChunkedArray, rows: Longs) -> _Listed:
+    chosen = texts.take(pa.array(rows))
+    sizes = pc.fill_null(pc.list_value_length(chosen), 0).to_numpy().astype(np.int64)
+    flat = pc.list_flatten(chosen)
+    return _Listed(
+        np.repeat(np.arange(len(rows)), sizes), flat, chosen.is_null().to_numpy().astype(bool)
+    )
+
+
+def _encode_together(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Longs, Longs]:
+    """Number the strings of two columns alike."""
+    code = names(pa.chunked_array([*one.chunks, *other.chunks], pa.string())).code
+    return code[: len(one)], code[len(one) :]
+
+
+def _slots(
+    partition: pa.ChunkedArray, kind: Longs, group: Longs, in_group: Flags, topic: Longs
+) -> Longs:
+    number = pc.fill_null(partition, -1).to_numpy()
+    exists = (kind != MEMBER) & in_group & (topic > 0) & partition.is_valid().to_numpy()
+    rows = np.flatnonzero(exists)
+    slot = np.full(len(kind), -1)
+    topic_key = dense(group[rows], topic[rows])
+    order = np.lexsort((number[rows], topic_key))
+    topic_key, number = topic_key[order], number[rows][order]
+    begins = np.ones(len(rows), bool)
+    begins[1:] = (topic_key[1:] != topic_key[:-1]) | (number[1:] != number[:-1])
+    slot[rows[order]] = np.cumsum(begins) - 1
+    return slot
+
+
+def _found(read: _Read, member_keys: Longs, rows: Longs) -> Longs:
+    """Which of the members each row names; -1: none."""
+    place = find(member_keys, key(read.group[rows], read.member[rows]))
+    return np.where(read.in_group[rows] & (read.member[rows] > 0), place, -1)
+
+
+class _Owners(NamedTuple):
+    """Of each assigned row: whether it stays, or moves, and the one owner of its partition.
+
+    Of several owners it is one that has the partition still, else the first by name; 0: none.
+    """
+
+    is_kept: Flags
+    is_moved: Flags
+    owner: Longs
+
+
+def _owners(read: _Read, assigned: Longs, owned: Longs) -> _Owners:
+    owned = owned[(read.slot[owned] >= 0) & (read.member[owned] > 0)]
+    slot, member = read.slot[assigned], read.member[assigned]
+    claims = np.unique(key(read.slot[owned], read.member[owned]))
+    is_kept = find(claims, key(slot, member)) >= 0
+    is_kept &= (slot >= 0) & (member > 0)
+    nobody = np.iinfo(np.int64).max
+    first, keeper = np.full((2, int(read.slot.max(initial=-1)) + 1), nobody)
+    np.minimum.at(first, read.slot[owned], read.member[owned])
+    np.minimum.at(keeper, slot[is_kept], member[is_kept])
+    owner = np.append(np.where(keeper < nobody, keeper, first), nobody)[slot]
+    owner = np.where(owner < nobody, owner, 0)
+    return _Owners(is_kept, (owner > 0) & (member > 0) & ~is_kept, owner)
+
+
+def _crosses(
+    table: pa.Table,
+    read: _Read,
+    members: Longs,
+    row_member: Longs,
+    assigned: Longs,
+    holder: Longs,
+) -> Flags:
+    """Whether the partition of an assigned row has known racks, none of them its member's."""
+    listed = _listed(table["texts"], assigned)
+    rack_id, rack = _encode_together(table["rack_id"].take(pa.array(members)), listed.text)
+    lengths = pc.fill_null(pc.binary_length(table["rack_id"].take(pa.array(members))), 0)
+    of_member = np.zeros(len(row_member) + 1, np.int64)  # the last one: of nobody
+    np.maximum.at(of_member, row_member, np.where(lengths.to_numpy() > 0, rack_id, 0))
+    wanted = of_member[holder]
+    known, same = np.zeros((2, len(assigned)), bool)
+    known[listed.row] = True
+    same[listed.row[rack == wanted[listed.row]]] = True
+    return known & ~same & (wanted > 0) & (read.slot[assigned] >= 0)
+
+
+def _subscribe_alike(
+    group_of: Longs, listed: _Listed, listed_topic: Longs, group_count: int
+) -> Flags:
+    """Whether all lists of a group, but those that are null, name the same topics."""
+    lists = np.bincount(group_of[~listed.is_null], minlength=group_count)
+    pairs = np.unique(key(listed.row, listed_topic))
+    named, times = np.unique(key(group_of[pairs >> 32], pairs & 0xFFFF_FFFF), return_counts=True)
+    alike = lists > 0
+    alike[(named >> 32)[times < lists[named >> 32]]] = False
+    return alike
+
+
+class _Proof(NamedTuple):
+    """Of each group: what the certificate says of it."""
+
+    has_rows: Flags
+    is_balanced: Flags
+    is_best: Flags
+    least_moves: Longs
+    least_squares: Longs
+
+
+def _prove(
+    read: _Read,
+    assigned: Longs,
+    owners: _Owners,
+    holder: Longs,
+    member_keys: Longs,
+    listed_member: Longs,
+    listed_topic: Longs,
+) -> _Proof:
+    """Fold partitions to counts of topics and subscribers, and judge those."""
+    group_count = int(read.group.max(initial=-1)) + 1
+    in_group = read.in_group[assigned]
+    group = read.group[assigned][in_group]
+    row_count = _count(group, group_count)
+    owned_count = _count(group[owners.owner[in_group] > 0], group_count)
+    kept_count = _count(read.group[assigned][owners.is_kept], group_count)
+
+    is_slot = read.slot[assigned] >= 0
+    rows = assigned[is_slot]
+    _, first = np.unique(read.slot[rows], return_index=True)
+    slot_topic = key(read.group[rows], read.topic[rows])[first]
+    topic_keys, supply = np.unique(slot_topic, return_counts=True)
+    partition_count = _count(read.group[rows][first], group_count)
+
+    names_one = (listed_topic > 0) & ((member_keys & 0xFFFF_FFFF) > 0)[listed_member]
+    member = listed_member[names_one]
+    topic = find(topic_keys, key(member_keys[member] >> 32, listed_topic[names_one]))
+    edges = np.unique(key(topic[topic >= 0], member[topic >= 0]))
+    edge_topic, edge_member = edges >> 32, edges & 0xFFFF_FFFF
+
+    def by_edge(topics: Longs, members: Longs) -> Longs:
+        """Count rows of a topic and member; those of no edge are left out."""
+        known = (topics >= 0) & (members >= 0)
+        edge = find(edges, key(topics[known], members[known]))
+        return np.bincount(edge[edge >= 0], minlength=len(edges))
+
+    assigned_count = by_edge(
+        find(topic_keys, key(read.group[rows], read.topic[rows])), holder[is_slot]
+    )
+    owner = owners.owner[is_slot][first]
+    owner = np.where(owner > 0, find(member_keys, key(slot_topic >> 32, owner)), -1)
+    owned = by_edge(find(topic_keys, slot_topic), owner)
+
+    edge_group = topic_keys[edge_topic] >> 32 if len(edges) else edge_topic
+    judged = judge(edge_group, edge_topic, edge_member, supply[edge_topic], owned, assigned_count)
+    eligible, most_kept, squares = np.zeros((3, group_count), np.int64)
+    balanced = np.zeros(group_count, bool)
+    eligible[judged.group], most_kept[judged.group] = judged.eligible_count, judged.most_kept_count
+    squares[judged.group], balanced[judged.group] = judged.least_squares, judged.is_balanced
+    is_balanced = balanced & (row_count == partition_count) & (row_count == eligible)
+    return _Proof(
+        row_count > 0,
+        is_balanced,
+        is_balanced & (kept_count == most_kept),
+        owned_count - most_kept,
+        squares,
+    )
+
+
+def _count(groups: Longs, group_count: int) -> Longs:
+    return np.bincount(groups[groups >= 0], minlength=group_count)
+
+
+def _take_or_null(of: Names, codes: Longs) -> pa.Array:
+    return of.strings.take(pa.array(codes - 1, mask=codes == 0))
