@@ -9,15 +9,25 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.task_tables import Names, dense, find, in_tasks, key, names
+from kassign_spark.assignors.task_tables import find, in_tasks, key
 from kassign_spark.measures.certificate import Flags, Longs, judge
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
-
-MEMBER, ASSIGNED, OWNED = range(3)
-"""Kinds of rows: a member, an assigned partition, what a member owned before."""
+from kassign_spark.measures.task_rows import (
+    ASSIGNED,
+    MEMBER,
+    OWNED,
+    Listed,
+    Read,
+    count,
+    encode_together,
+    found,
+    listed,
+    rows,
+)
+from kassign_spark.measures.task_rows import read as read_rows
+from kassign_spark.schemas import CLUSTER_ID
 
 MEASURED = (
     "cluster_id string, group_id string, member_count int, partition_count bigint, "
@@ -27,8 +37,6 @@ MEASURED = (
     "least_sum_of_squares bigint"
 )
 """The columns of ``balance``."""
-
-_TEXTS = "array<string>"
 
 
 def balance_in_tasks(
@@ -57,51 +65,12 @@ def balance_in_tasks(
         given = assigned.join(racks, on=[CLUSTER_ID, "topic"], how="left").withColumn(
             "texts", F.array_compact(of_partition)
         )
-    table = _rows(members.withColumn("texts", F.col("topics")), MEMBER).unionByName(
-        _rows(given, ASSIGNED)
+    table = rows(members.withColumn("texts", F.col("topics")), MEMBER).unionByName(
+        rows(given, ASSIGNED)
     )
     if owned is not None:
-        table = table.unionByName(_rows(owned, OWNED))
+        table = table.unionByName(rows(owned, OWNED))
     return in_tasks(table, measure_arrow, MEASURED, tasks)
-
-
-def _rows(frame: DataFrame, kind: int) -> DataFrame:
-    """Give a frame the columns of the tasks' table; those that it lacks are null."""
-
-    def of(name: str, data_type: str) -> Column:
-        column = F.col(name) if name in frame.columns else F.lit(None)
-        return column.cast(data_type).alias(name)
-
-    return frame.select(
-        *GROUP_KEY,
-        F.lit(kind).cast("tinyint").alias("kind"),
-        of("member_id", "string"),
-        of("topic", "string"),
-        of("partition", "bigint"),
-        of("rack_id", "string"),
-        of("texts", _TEXTS),
-    )
-
-
-class _Read(NamedTuple):
-    """A task's table in numbers. A name's number is its place in UTF-8 order; 0 stands for null.
-
-    Attributes:
-        cluster, group_name: of each row.
-        group: of each row, from 0.
-        in_group: whether the row's group_id is there; a null one is no group to anything.
-        member: of each row, the number of its member_id.
-        topic: of each row.
-        slot: of each row of a partition, its number among all that are given; -1: it is none.
-    """
-
-    cluster: Names
-    group_name: Names
-    group: Longs
-    in_group: Flags
-    member: Longs
-    topic: Longs
-    slot: Longs
 
 
 def measure_arrow(table: pa.Table) -> pa.Table:
@@ -115,25 +84,16 @@ def measure_arrow(table: pa.Table) -> pa.Table:
     Returns:
         ``MEASURED``.
     """
-    kind = table["kind"].to_numpy()
-    rows = [np.flatnonzero(kind == number) for number in (MEMBER, ASSIGNED, OWNED)]
-    member_rows, assigned_rows, owned_rows = rows
-    texts = table["texts"]
-    listed = _listed(texts, member_rows)
-    topic_name, listed_topic = _encode_together(table["topic"], listed.text)
-    cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
-    member = names(table["member_id"]).code
-    group, in_group = dense(cluster.code, group_name.code), group_name.code > 0
-    slot = _slots(table["partition"], kind, group, in_group, topic_name)
-    read = _Read(cluster, group_name, group, in_group, member, topic_name, slot)
-
+    read = read_rows(table)
+    member_rows, assigned_rows, owned_rows = map(read.rows_of, (MEMBER, ASSIGNED, OWNED))
+    group, member = read.group, read.member
     shown, group_of = np.unique(group[member_rows], return_inverse=True)
     member_keys, row_member = np.unique(
         key(group[member_rows], member[member_rows]), return_inverse=True
     )
-    holder = _found(read, member_keys, assigned_rows)
+    holder = found(read, member_keys, assigned_rows)
     load = np.bincount(holder[holder >= 0], minlength=len(member_keys))[row_member]
-    count = np.bincount(group_of, minlength=len(shown))
+    members = np.bincount(group_of, minlength=len(shown))
     total, squares, least = np.zeros((3, len(shown)), np.int64)
     np.add.at(total, group_of, load)
     np.add.at(squares, group_of, load * load)
@@ -146,17 +106,15 @@ def measure_arrow(table: pa.Table) -> pa.Table:
     at = np.full(int(group.max(initial=-1)) + 1, -1)
     at[shown] = np.arange(len(shown))
     kept, moved, crossing = (
-        _count(at[group[assigned_rows[flags]]], len(shown))
+        count(at[group[assigned_rows[flags]]], len(shown))
         for flags in (
             owners.is_kept,
             owners.is_moved,
             _crosses(table, read, member_rows, row_member, assigned_rows, holder),
         )
     )
-    alike = _subscribe_alike(group_of, listed, listed_topic, len(shown))
-    proof = _prove(
-        read, assigned_rows, owners, holder, member_keys, row_member[listed.row], listed_topic
-    )
+    alike = _subscribe_alike(group_of, read.listed, read.listed_topic, len(shown))
+    proof = _prove(read, assigned_rows, owners, holder, member_keys, row_member)
     of_shown = {name: values[shown] for name, values in proof._asdict().items()}
     first = member_rows[np.unique(group_of, return_index=True)[1]]
     nothing = ~of_shown.pop("has_rows")
@@ -166,14 +124,13 @@ def measure_arrow(table: pa.Table) -> pa.Table:
 
     return pa.table(
         {
-            "cluster_id": cluster.take(cluster.code[first]),
-            "group_id": _take_or_null(group_name, group_name.code[first]),
-            "member_count": pa.array(count.astype(np.int32)),
+            **read.group_columns(first),
+            "member_count": pa.array(members.astype(np.int32)),
             "partition_count": pa.array(total),
             "min_assigned": pa.array(least),
             "max_assigned": pa.array(most),
-            "mean_assigned": pa.array(total / count),
-            "stddev_assigned": pa.array(np.sqrt(count * squares - total * total) / count),
+            "mean_assigned": pa.array(total / members),
+            "stddev_assigned": pa.array(np.sqrt(members * squares - total * total) / members),
             "sum_of_squares": pa.array(squares),
             "kept_count": pa.array(kept),
             "moved_count": pa.array(moved),
@@ -189,51 +146,6 @@ def measure_arrow(table: pa.Table) -> pa.Table:
     )
 
 
-class _Listed(NamedTuple):
-    """Lists of rows, one after the other: ``row`` is the place of each text's row among them."""
-
-    row: Longs
-    text: pa.ChunkedArray
-    is_null: Flags
-
-
-def _listed(texts: pa.ChunkedArray, rows: Longs) -> _Listed:
-    chosen = texts.take(pa.array(rows))
-    sizes = pc.fill_null(pc.list_value_length(chosen), 0).to_numpy().astype(np.int64)
-    flat = pc.list_flatten(chosen)
-    return _Listed(
-        np.repeat(np.arange(len(rows)), sizes), flat, chosen.is_null().to_numpy().astype(bool)
-    )
-
-
-def _encode_together(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Longs, Longs]:
-    """Number the strings of two columns alike."""
-    code = names(pa.chunked_array([*one.chunks, *other.chunks], pa.string())).code
-    return code[: len(one)], code[len(one) :]
-
-
-def _slots(
-    partition: pa.ChunkedArray, kind: Longs, group: Longs, in_group: Flags, topic: Longs
-) -> Longs:
-    number = pc.fill_null(partition, -1).to_numpy()
-    exists = (kind != MEMBER) & in_group & (topic > 0) & partition.is_valid().to_numpy()
-    rows = np.flatnonzero(exists)
-    slot = np.full(len(kind), -1)
-    topic_key = dense(group[rows], topic[rows])
-    order = np.lexsort((number[rows], topic_key))
-    topic_key, number = topic_key[order], number[rows][order]
-    begins = np.ones(len(rows), bool)
-    begins[1:] = (topic_key[1:] != topic_key[:-1]) | (number[1:] != number[:-1])
-    slot[rows[order]] = np.cumsum(begins) - 1
-    return slot
-
-
-def _found(read: _Read, member_keys: Longs, rows: Longs) -> Longs:
-    """Which of the members each row names; -1: none."""
-    place = find(member_keys, key(read.group[rows], read.member[rows]))
-    return np.where(read.in_group[rows] & (read.member[rows] > 0), place, -1)
-
-
 class _Owners(NamedTuple):
     """Of each assigned row: whether it stays, or moves, and the one owner of its partition.
 
@@ -245,7 +157,7 @@ class _Owners(NamedTuple):
     owner: Longs
 
 
-def _owners(read: _Read, assigned: Longs, owned: Longs) -> _Owners:
+def _owners(read: Read, assigned: Longs, owned: Longs) -> _Owners:
     owned = owned[(read.slot[owned] >= 0) & (read.member[owned] > 0)]
     slot, member = read.slot[assigned], read.member[assigned]
     claims = np.unique(key(read.slot[owned], read.member[owned]))
@@ -262,34 +174,35 @@ def _owners(read: _Read, assigned: Longs, owned: Longs) -> _Owners:
 
 def _crosses(
     table: pa.Table,
-    read: _Read,
+    read: Read,
     members: Longs,
     row_member: Longs,
     assigned: Longs,
     holder: Longs,
 ) -> Flags:
     """Whether the partition of an assigned row has known racks, none of them its member's."""
-    listed = _listed(table["texts"], assigned)
-    rack_id, rack = _encode_together(table["rack_id"].take(pa.array(members)), listed.text)
-    lengths = pc.fill_null(pc.binary_length(table["rack_id"].take(pa.array(members))), 0)
+    of_rows = table["rack_id"].take(pa.array(members))
+    racks = listed(table["texts"], assigned)
+    rack_id, rack = encode_together(of_rows, racks.text)
+    has_rack = pc.fill_null(pc.binary_length(of_rows), 0).to_numpy() > 0
     of_member = np.zeros(len(row_member) + 1, np.int64)  # the last one: of nobody
-    np.maximum.at(of_member, row_member, np.where(lengths.to_numpy() > 0, rack_id, 0))
+    np.maximum.at(of_member, row_member, np.where(has_rack, rack_id.code, 0))
     wanted = of_member[holder]
     known, same = np.zeros((2, len(assigned)), bool)
-    known[listed.row] = True
-    same[listed.row[rack == wanted[listed.row]]] = True
+    known[racks.row] = True
+    same[racks.row[rack == wanted[racks.row]]] = True
     return known & ~same & (wanted > 0) & (read.slot[assigned] >= 0)
 
 
 def _subscribe_alike(
-    group_of: Longs, listed: _Listed, listed_topic: Longs, group_count: int
+    group_of: Longs, lists: Listed, listed_topic: Longs, group_count: int
 ) -> Flags:
     """Whether all lists of a group, but those that are null, name the same topics."""
-    lists = np.bincount(group_of[~listed.is_null], minlength=group_count)
-    pairs = np.unique(key(listed.row, listed_topic))
+    given = np.bincount(group_of[~lists.is_null], minlength=group_count)
+    pairs = np.unique(key(lists.row, listed_topic))
     named, times = np.unique(key(group_of[pairs >> 32], pairs & 0xFFFF_FFFF), return_counts=True)
-    alike = lists > 0
-    alike[(named >> 32)[times < lists[named >> 32]]] = False
+    alike = given > 0
+    alike[(named >> 32)[times < given[named >> 32]]] = False
     return alike
 
 
@@ -304,28 +217,28 @@ class _Proof(NamedTuple):
 
 
 def _prove(
-    read: _Read,
+    read: Read,
     assigned: Longs,
     owners: _Owners,
     holder: Longs,
     member_keys: Longs,
-    listed_member: Longs,
-    listed_topic: Longs,
+    row_member: Longs,
 ) -> _Proof:
     """Fold partitions to counts of topics and subscribers, and judge those."""
+    listed_member, listed_topic = row_member[read.listed.row], read.listed_topic
     group_count = int(read.group.max(initial=-1)) + 1
     in_group = read.in_group[assigned]
     group = read.group[assigned][in_group]
-    row_count = _count(group, group_count)
-    owned_count = _count(group[owners.owner[in_group] > 0], group_count)
-    kept_count = _count(read.group[assigned][owners.is_kept], group_count)
+    row_count = count(group, group_count)
+    owned_count = count(group[owners.owner[in_group] > 0], group_count)
+    kept_count = count(read.group[assigned][owners.is_kept], group_count)
 
     is_slot = read.slot[assigned] >= 0
-    rows = assigned[is_slot]
-    _, first = np.unique(read.slot[rows], return_index=True)
-    slot_topic = key(read.group[rows], read.topic[rows])[first]
+    placed = assigned[is_slot]
+    _, first = np.unique(read.slot[placed], return_index=True)
+    slot_topic = key(read.group[placed], read.topic[placed])[first]
     topic_keys, supply = np.unique(slot_topic, return_counts=True)
-    partition_count = _count(read.group[rows][first], group_count)
+    partition_count = count(read.group[placed][first], group_count)
 
     names_one = (listed_topic > 0) & ((member_keys & 0xFFFF_FFFF) > 0)[listed_member]
     member = listed_member[names_one]
@@ -340,7 +253,7 @@ def _prove(
         return np.bincount(edge[edge >= 0], minlength=len(edges))
 
     assigned_count = by_edge(
-        find(topic_keys, key(read.group[rows], read.topic[rows])), holder[is_slot]
+        find(topic_keys, key(read.group[placed], read.topic[placed])), holder[is_slot]
     )
     owner = owners.owner[is_slot][first]
     owner = np.where(owner > 0, find(member_keys, key(slot_topic >> 32, owner)), -1)
@@ -360,11 +273,3 @@ def _prove(
         owned_count - most_kept,
         squares,
     )
-
-
-def _count(groups: Longs, group_count: int) -> Longs:
-    return np.bincount(groups[groups >= 0], minlength=group_count)
-
-
-def _take_or_null(of: Names, codes: Longs) -> pa.Array:
-    return of.strings.take(pa.array(codes - 1, mask=codes == 0))

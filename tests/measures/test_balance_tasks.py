@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.measures import balance as by_group
-from kassign_spark.measures.balance_tasks import ASSIGNED, MEMBER, OWNED, measure_arrow
+from kassign_spark.measures.balance_tasks import measure_arrow
+from kassign_spark.measures.task_rows import ASSIGNED, MEMBER, OWNED
 from tests import builders
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
 from tests.oracles.optimal import least_cost
