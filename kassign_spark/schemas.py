@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark.errors import SchemaError
+from kassign_spark.workers import check_workers
 
 CLUSTER_ID = "cluster_id"
 GROUP_KEY = (CLUSTER_ID, "group_id")
@@ -118,7 +119,9 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
 
     Raises:
         SchemaError: one message with every missing column and every column of a wrong type.
+        WorkerError: the session's Python workers run an interpreter without our packages.
     """
+    check_workers(frame.sparkSession)
     problems = list(_discrepancies(frame, table))
     if problems:
         raise SchemaError(f"table {table.name}: " + "; ".join(problems))
