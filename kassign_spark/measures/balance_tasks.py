@@ -27,16 +27,10 @@ from kassign_spark.measures.task_rows import (
     rows,
 )
 from kassign_spark.measures.task_rows import read as read_rows
-from kassign_spark.schemas import CLUSTER_ID
+from kassign_spark.schemas import BALANCE, CLUSTER_ID
 
-MEASURED = (
-    "cluster_id string, group_id string, member_count int, partition_count bigint, "
-    "min_assigned bigint, max_assigned bigint, mean_assigned double, stddev_assigned double, "
-    "sum_of_squares bigint, kept_count bigint, moved_count bigint, subscription_type string, "
-    "cross_rack_count bigint, is_balance_optimal boolean, is_optimal boolean, least_moves bigint, "
-    "least_sum_of_squares bigint"
-)
-"""The columns of ``balance``."""
+MEASURED = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in BALANCE.columns)
+"""The columns of ``schemas.BALANCE``; a group_id that was null stays so."""
 
 
 def balance_in_tasks(

@@ -10,10 +10,13 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from kassign_spark.measures import balance as by_group
 from kassign_spark.measures.balance_tasks import measure_arrow
 from kassign_spark.measures.task_rows import ASSIGNED, MEMBER, OWNED
+from kassign_spark.report import plan
+from kassign_spark.schemas import BALANCE
 from tests import builders
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
 from tests.oracles.optimal import least_cost
@@ -109,6 +112,15 @@ def test_counts_and_proofs_are_those_of_plain_counting_and_the_solver() -> None:
         assert row["least_moves"] == sum(tp in group.owned for tp in placed) - most_kept
         seen[row["is_balance_optimal"], row["is_optimal"]] += 1
     assert len(seen) == 3, seen
+
+
+def test_the_kernel_and_the_report_have_the_types_that_are_declared() -> None:
+    declared = [(field.name, field.dataType) for field in BALANCE.columns]
+    assert [(f.name, f.dataType) for f in plan.BALANCE.columns][: len(declared)] == declared
+    rows = _rows(MixedGroup("g", {"t": 1}, {"a": ("t",)}), {("t", 0): "a"})
+    measured = measure_arrow(pa.Table.from_pylist(rows, _SCHEMA))
+    assert from_arrow_schema(measured.schema).names == [name for name, _ in declared]
+    assert [(f.name, f.dataType) for f in from_arrow_schema(measured.schema)] == declared
 
 
 def test_the_order_of_rows_makes_no_difference() -> None:
