@@ -31,7 +31,7 @@ def spark_message(error: PySparkException | Py4JError) -> str:
     try:
         if thrown is not None:
             return _java_message(thrown)
-        return _first_line(str(error)) if isinstance(error, PySparkException) else _GONE
+        return _said(str(error)) if isinstance(error, PySparkException) else _GONE
     except Py4JError:
         return _GONE
 
@@ -42,13 +42,17 @@ def _java_message(thrown: Any) -> str:
         text = thrown.getMessage() or thrown.getClass().getSimpleName()
         if _LOST_CHECKPOINT in text:
             return _SURVIVE
-        unimportable = _IMPORT.search(text)
-        if unimportable:
-            return import_advice(unimportable[1])
+        if _IMPORT.search(text):
+            return _said(text)
         says.append(_first_line(text))
         thrown = thrown.getCause()
     what, cause = says[0], says[-1]
     return what if cause in what else f"{what} ({cause})"
+
+
+def _said(text: str) -> str:
+    unimportable = _IMPORT.search(text)
+    return import_advice(unimportable[1]) if unimportable else _first_line(text)
 
 
 def _first_line(text: str) -> str:

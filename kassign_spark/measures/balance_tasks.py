@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.task_tables import find, in_tasks, key
-from kassign_spark.measures.certificate import Flags, Longs, judge
-from kassign_spark.measures.task_rows import (
+from kassign_spark.groups.task_rows import (
     ASSIGNED,
     MEMBER,
     OWNED,
@@ -26,7 +25,8 @@ from kassign_spark.measures.task_rows import (
     listed,
     rows,
 )
-from kassign_spark.measures.task_rows import read as read_rows
+from kassign_spark.groups.task_rows import read as read_rows
+from kassign_spark.measures.certificate import Flags, Longs, judge
 from kassign_spark.schemas import BALANCE, CLUSTER_ID
 
 MEASURED = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in BALANCE.columns)
@@ -107,7 +107,7 @@ def measure_arrow(table: pa.Table) -> pa.Table:
             _crosses(table, read, member_rows, row_member, assigned_rows, holder),
         )
     )
-    alike = _subscribe_alike(group_of, read.listed, read.listed_topic, len(shown))
+    alike = _subscribe_alike(group_of, read.listed, read.topic_of_list, len(shown))
     proof = _prove(read, assigned_rows, owners, holder, member_keys, row_member)
     of_shown = {name: values[shown] for name, values in proof._asdict().items()}
     first = member_rows[np.unique(group_of, return_index=True)[1]]
@@ -219,7 +219,7 @@ def _prove(
     row_member: Longs,
 ) -> _Proof:
     """Fold partitions to counts of topics and subscribers, and judge those."""
-    listed_member, listed_topic = row_member[read.listed.row], read.listed_topic
+    listed_member, listed_topic = row_member[read.listed.row], read.topic_of_list
     group_count = int(read.group.max(initial=-1)) + 1
     in_group = read.in_group[assigned]
     group = read.group[assigned][in_group]

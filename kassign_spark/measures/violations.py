@@ -9,9 +9,9 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
 from kassign_spark.inputs.rules import INT_MAX
-from kassign_spark.measures.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.measures.violations_tasks import broken_in_tasks
 from kassign_spark.schemas import (
     ASSIGNMENT,

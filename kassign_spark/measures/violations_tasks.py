@@ -10,18 +10,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.task_tables import dense, find, in_tasks, key
-from kassign_spark.measures.certificate import Flags, Longs
-from kassign_spark.measures.task_rows import (
+from kassign_spark.groups.task_rows import (
     ASSIGNED,
     MEMBER,
     OWNED,
     SUBSCRIBED,
     Read,
     found,
+    lists_of,
     read,
     rows,
     take_or_null,
 )
+from kassign_spark.measures.certificate import Flags, Longs
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 RULES = (
@@ -96,7 +97,7 @@ def _strangers(given: Read, partition: Longs, has_partition: Flags) -> list[pa.T
     holder = found(given, known, assigned)
     listed_by = members[given.listed.row]
     listed_by_known = find(known, key(given.group[listed_by], given.member[listed_by]))
-    lists = np.unique(key(listed_by_known, given.listed_topic))
+    lists = np.unique(key(listed_by_known, given.topic_of_list))
     subscribes = (find(lists, key(holder, given.topic[assigned])) >= 0) & (
         given.topic[assigned] > 0
     )
@@ -140,8 +141,7 @@ def _twice(given: Read, partition: Longs, has_partition: Flags) -> pa.Table:
     several = np.repeat(count > 1, count)
     first, count = first[count > 1], count[count > 1]
     ids = take_or_null(given.member_name, given.member[rows_[several]])
-    ends = np.concatenate(([0], np.cumsum(count)))
-    members = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), ids)
+    members = lists_of(ids, count)
     return _table(given, _TWICE, rows_[first], partition, has_partition, members=members)
 
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from kassign_spark.groups.task_rows import ASSIGNED, MEMBER, OWNED
 from kassign_spark.measures import balance as by_group
 from kassign_spark.measures.balance_tasks import measure_arrow
-from kassign_spark.measures.task_rows import ASSIGNED, MEMBER, OWNED
 from kassign_spark.report import plan
 from kassign_spark.schemas import BALANCE
 from tests import builders

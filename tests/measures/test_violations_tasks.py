@@ -7,8 +7,8 @@ import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
+from kassign_spark.groups.task_rows import ASSIGNED, MEMBER, OWNED, SUBSCRIBED
 from kassign_spark.measures import violations as by_group
-from kassign_spark.measures.task_rows import ASSIGNED, MEMBER, OWNED, SUBSCRIBED
 from kassign_spark.measures.violations_tasks import broken_arrow
 from tests import builders
 

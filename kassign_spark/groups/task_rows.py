@@ -7,22 +7,35 @@ Names become numbers once; all counting is numpy over the rows of many groups.
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.assignors.segments import Longs
 from kassign_spark.assignors.task_tables import Names, dense, find, key, names
-from kassign_spark.measures.certificate import Flags, Longs
 from kassign_spark.schemas import GROUP_KEY
+
+Flags = npt.NDArray[np.bool_]
 
 MEMBER, ASSIGNED, OWNED, SUBSCRIBED = range(4)
 """Kinds of rows: a member, an assigned partition, one that a member owned before, a topic that
 members of the group subscribe to."""
 
 
-def rows(frame: DataFrame, kind: int) -> DataFrame:
-    """Give a frame the columns of the tasks' table; those that it lacks are null."""
+def rows(frame: DataFrame, kind: int, **more: str) -> DataFrame:
+    """Give a frame the columns of the tasks' table; those that it lacks are null.
+
+    Args:
+        frame: it has ``GROUP_KEY``.
+        kind: of all its rows.
+        more: further columns and their types.
+
+    Returns:
+        cluster_id string, group_id string, kind tinyint, member_id string, topic string,
+        partition bigint, rack_id string, texts array<string>, size bigint, and ``more``.
+    """
 
     def of(name: str, data_type: str) -> Column:
         column = F.col(name) if name in frame.columns else F.lit(None)
@@ -37,6 +50,7 @@ def rows(frame: DataFrame, kind: int) -> DataFrame:
         of("rack_id", "string"),
         of("texts", "array<string>"),
         of("size", "bigint"),
+        *(of(name, data_type) for name, data_type in more.items()),
     )
 
 
@@ -50,7 +64,7 @@ class Read(NamedTuple):
         in_group: whether the row's group_id is there; a null one is no group to anything.
         slot: of each row of a partition, its number among all that are given; -1: it is none.
         listed: the lists ``texts`` of the members, and
-        listed_topic: the number of each of them as a topic.
+        topic_of_list: the number of each of them as a topic.
     """
 
     cluster: Names
@@ -62,7 +76,7 @@ class Read(NamedTuple):
     in_group: Flags
     slot: Longs
     listed: "Listed"
-    listed_topic: Longs
+    topic_of_list: Longs
 
     @property
     def member(self) -> Longs:
@@ -90,13 +104,13 @@ def read(table: pa.Table) -> Read:
     """Read a task's table; its columns are those that ``rows`` gives."""
     kind = table["kind"].to_numpy()
     lists = listed(table["texts"], np.flatnonzero(kind == MEMBER))
-    topic, listed_topic = encode_together(table["topic"], lists.text)
+    topic, topic_of_list = encode_together(table["topic"], lists.text)
     cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
     group, in_group = dense(cluster.code, group_name.code), group_name.code > 0
     slot = _slots(table["partition"], kind, group, in_group, topic.code)
     member_name = names(table["member_id"])
     return Read(
-        cluster, group_name, member_name, topic, kind, group, in_group, slot, lists, listed_topic
+        cluster, group_name, member_name, topic, kind, group, in_group, slot, lists, topic_of_list
     )
 
 
@@ -144,6 +158,12 @@ def found(read: Read, member_keys: Longs, rows: Longs) -> Longs:
     """Which of the members each row names; -1: none."""
     place = find(member_keys, key(read.group[rows], read.member[rows]))
     return np.where(read.in_group[rows] & (read.member[rows] > 0), place, -1)
+
+
+def lists_of(values: pa.Array, lengths: Longs) -> pa.ListArray:
+    """Cut values into lists of these lengths."""
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
 
 
 def count(groups: Longs, group_count: int) -> Longs:

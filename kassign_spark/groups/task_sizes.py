@@ -4,6 +4,8 @@ Neither hangs on ``spark.sql.shuffle.partitions``. Where Spark's own estimate sa
 are small, nothing is counted; else one query counts the rows of each group.
 """
 
+import math
+import re
 from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
@@ -19,6 +21,7 @@ MOST_ROWS_OF_A_GROUP = 2_000_000
 _SMALL_BYTES = 1 << 20
 """Below that nobody counts: even at a byte a row, which Parquet does not reach, a task holds it."""
 _ONE_TASK_BYTES = 1 << 18
+_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 _ROWS_WORTH_A_TASK = 20_000
 _MOST_ROWS_OF_A_TASK = 1_000_000
 
@@ -62,7 +65,13 @@ def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROU
     return TaskSizes(tasks, F.struct(GROUP_KEY[0], group_id).isin(*keys_of_large))
 
 
-def _estimated_bytes(frame: DataFrame) -> int:
-    """What the optimizer takes a frame for; more than any number if it does not know."""
-    statistics = frame._jdf.queryExecution().optimizedPlan().stats()
-    return int(statistics.sizeInBytes().toString())
+def _estimated_bytes(frame: DataFrame) -> float:
+    """What the optimizer takes a frame for; more than any number if it does not know.
+
+    As text: estimates of joins have more digits than a long, in which py4j would cut them off.
+    """
+    said = frame._jdf.queryExecution().optimizedPlan().stats().simpleString()
+    found = re.match(r"sizeInBytes=(\S+) (\w+)", said)
+    if found is None or found[2] not in _UNITS:
+        return math.inf
+    return float(found[1]) * _UNITS[found[2]]
