@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.assignors.segments import Longs
 from kassign_spark.assignors.task_tables import find, in_tasks, key
 from kassign_spark.groups.task_rows import (
     ASSIGNED,
@@ -26,7 +27,7 @@ from kassign_spark.groups.task_rows import (
     rows,
 )
 from kassign_spark.groups.task_rows import read as read_rows
-from kassign_spark.measures.certificate import Flags, Longs, judge
+from kassign_spark.measures.optimality import Flags, judge
 from kassign_spark.schemas import BALANCE, CLUSTER_ID
 
 MEASURED = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in BALANCE.columns)

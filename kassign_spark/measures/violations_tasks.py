@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.assignors.segments import Longs
 from kassign_spark.assignors.task_tables import dense, find, in_tasks, key
 from kassign_spark.groups.task_rows import (
     ASSIGNED,
@@ -22,7 +23,7 @@ from kassign_spark.groups.task_rows import (
     rows,
     take_or_null,
 )
-from kassign_spark.measures.certificate import Flags, Longs
+from kassign_spark.measures.optimality import Flags
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 RULES = (
