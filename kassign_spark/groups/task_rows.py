@@ -4,20 +4,19 @@ A task can be given one table only, so members, assigned and owned partitions co
 Names become numbers once; all counting is numpy over the rows of many groups.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.assignors.task_tables import Names, dense, find, key, names
+from kassign_spark.groups.numbers import Flags, Longs, Names, dense, find, key, names
+from kassign_spark.groups.rows import Kernel
 from kassign_spark.schemas import GROUP_KEY
-
-Flags = npt.NDArray[np.bool_]
 
 MEMBER, ASSIGNED, OWNED, SUBSCRIBED = range(4)
 """Kinds of rows: a member, an assigned partition, one that a member owned before, a topic that
@@ -106,7 +105,7 @@ def read(table: pa.Table) -> Read:
     lists = listed(table["texts"], np.flatnonzero(kind == MEMBER))
     topic, topic_of_list = encode_together(table["topic"], lists.text)
     cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
-    group, in_group = dense(cluster.code, group_name.code), group_name.code > 0
+    (_, group), in_group = dense(cluster.code, group_name.code), group_name.code > 0
     slot = _slots(table["partition"], kind, group, in_group, topic.code)
     member_name = names(table["member_id"])
     return Read(
@@ -145,7 +144,7 @@ def _slots(
     exists = (kind != MEMBER) & in_group & (topic > 0) & partition.is_valid().to_numpy()
     rows = np.flatnonzero(exists)
     slot = np.full(len(kind), -1)
-    topic_key = dense(group[rows], topic[rows])
+    _, topic_key = dense(group[rows], topic[rows])
     order = np.lexsort((number[rows], topic_key))
     topic_key, number = topic_key[order], number[rows][order]
     begins = np.ones(len(rows), bool)
@@ -158,6 +157,15 @@ def found(read: Read, member_keys: Longs, rows: Longs) -> Longs:
     """Which of the members each row names; -1: none."""
     place = find(member_keys, key(read.group[rows], read.member[rows]))
     return np.where(read.in_group[rows] & (read.member[rows] > 0), place, -1)
+
+
+def one_piece(function: Callable[[pa.Table], pa.Table]) -> Kernel:
+    """A kernel whose answer about a task is small enough for one piece."""
+    return partial(_as_pieces, function)
+
+
+def _as_pieces(function: Callable[[pa.Table], pa.Table], table: pa.Table) -> list[pa.Table]:
+    return [function(table)]
 
 
 def lists_of(values: pa.Array, lengths: Longs) -> pa.ListArray:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.groups.rows import tasks_for
 from kassign_spark.schemas import GROUP_KEY
 
 MOST_ROWS_OF_A_GROUP = 2_000_000
@@ -22,8 +23,6 @@ _SMALL_BYTES = 1 << 20
 """Below that nobody counts: even at a byte a row, which Parquet does not reach, a task holds it."""
 _ONE_TASK_BYTES = 1 << 18
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
-_ROWS_WORTH_A_TASK = 20_000
-_MOST_ROWS_OF_A_TASK = 1_000_000
 
 
 class TaskSizes(NamedTuple):
@@ -46,10 +45,12 @@ def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROU
         frames: what is handed to tasks.
         most_rows: ``MOST_ROWS_OF_A_GROUP``, or less, so that a test can force the border.
     """
-    cores = frames[0].sparkSession.sparkContext.defaultParallelism
+    session = frames[0].sparkSession
     size = sum(map(_estimated_bytes, frames))
     if most_rows == MOST_ROWS_OF_A_GROUP and size <= _SMALL_BYTES:
-        return TaskSizes(1 if size <= _ONE_TASK_BYTES else cores, None)
+        return TaskSizes(
+            1 if size <= _ONE_TASK_BYTES else session.sparkContext.defaultParallelism, None
+        )
     keys = [frame.select(*GROUP_KEY) for frame in frames]
     counts = reduce(DataFrame.unionByName, keys).groupBy(*GROUP_KEY).agg(F.count("*").alias("rows"))
     large = F.when(F.col("rows") > most_rows, F.struct(*GROUP_KEY))
@@ -57,7 +58,7 @@ def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROU
     found = counts.agg(F.sum("rows").alias("rows"), F.collect_list(large).alias("large")).first()
     assert found is not None
     rows = found["rows"] or 0
-    tasks = max(min(cores, rows // _ROWS_WORTH_A_TASK + 1), rows // _MOST_ROWS_OF_A_TASK)
+    tasks = tasks_for(rows, session)
     if not found["large"]:
         return TaskSizes(tasks, None)
     keys_of_large = [F.struct(*map(F.lit, group)) for group in found["large"]]

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.assignors.task_tables import find, java_hash_codes, key
+from kassign_spark.groups.numbers import Longs, find, java_hash_codes, key
 from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, Read
 from kassign_spark.inputs.hash_order import ORDERED_BY_HASH
 from kassign_spark.inputs.rules import INT_MAX

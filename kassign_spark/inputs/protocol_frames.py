@@ -1,7 +1,7 @@
 """Columns of protocol messages decoded and encoded: ``protocol`` batch by batch, through Arrow.
 
 Broken bytes give a row with ``error`` filled, never an exception; all other columns of the frame
-stay as they are. The Arrow library (and by PySpark pandas) is needed when one of these functions is called
+stay as they are. The Arrow library and pandas are needed when one of these functions is called
 (PySpark's own condition for ``mapInArrow``), not when the package is imported.
 """
 

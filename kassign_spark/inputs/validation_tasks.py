@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.assignors.task_tables import Names, dense, find, in_tasks, key, names
+from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names
+from kassign_spark.groups.rows import in_tasks
 from kassign_spark.groups.task_rows import (
     MEMBER,
     OWNED,
@@ -18,6 +18,7 @@ from kassign_spark.groups.task_rows import (
     Read,
     found,
     lists_of,
+    one_piece,
     read,
     rows,
     take_or_null,
@@ -70,7 +71,7 @@ def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
         _sizes(inputs.topics), on=[CLUSTER_ID, "topic"], how="left"
     )
     members = rows(inputs.members.withColumn("texts", F.col("topics")), MEMBER, **_OF_MEMBERS)
-    return in_tasks(members.unionByName(sized), found_arrow, FOUND, tasks)
+    return in_tasks(members.unionByName(sized), one_piece(found_arrow), FOUND, tasks)
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
@@ -255,7 +256,7 @@ def _claims(table: pa.Table, given: Read, at: Longs, claimant: Longs) -> pa.Tabl
     partition = pc.fill_null(table["partition"], 0).to_numpy()[at]
     is_null = table["partition"].is_null().to_numpy()[at]
     generation = pc.fill_null(table["generation"], -1).to_numpy()[claimant]
-    topic = dense(given.group[at], given.topic[at])
+    _, topic = dense(given.group[at], given.topic[at])
     order = np.lexsort((generation, given.member[at], partition, is_null, topic))
     at, generation = at[order], generation[order]
     topic, partition, is_null = topic[order], partition[order], is_null[order]

@@ -103,39 +103,6 @@ def _balance_in_steps(known: _Known) -> DataFrame:
     return _loads(known).join(proven, on=list(GROUP_KEY), how="left")
 
 
-def loads(
-    assignment: DataFrame,
-    members: DataFrame,
-    owned: DataFrame | None = None,
-    topics: DataFrame | None = None,
-) -> DataFrame:
-    """Count what members hold and what has moved, without a proof of what is best.
-
-    Args:
-        assignment: ``schemas.ASSIGNMENT``.
-        members: ``schemas.MEMBERS``.
-        owned: ``schemas.OWNED``.
-        topics: ``schemas.TOPICS``.
-
-    Returns:
-        One row a group of ``members``: cluster_id string (where the inputs have it),
-        group_id string, member_count int, partition_count bigint, min_assigned bigint,
-        max_assigned bigint, mean_assigned double, stddev_assigned double (of the population),
-        sum_of_squares bigint (of the loads; the least possible is the best balance),
-        kept_count bigint: partitions that stay with a member that had them, moved_count bigint:
-        partitions that somebody else had, both null without ``owned``,
-        subscription_type string: `homogeneous` where all members subscribe to the same topics,
-        else `heterogeneous`, cross_rack_count bigint: partitions of which some replica's rack is
-        known, and none is in the rack of the member; null without ``topics`` that have
-        ``replica_racks``. A member without a rack reads nothing across racks.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type.
-    """
-    whole = _loads(_known(assignment, members, owned, topics))
-    return restore_cluster_id(whole, has_cluster_id(members))
-
-
 def _known(
     assignment: DataFrame, members: DataFrame, owned: DataFrame | None, topics: DataFrame | None
 ) -> _Known:

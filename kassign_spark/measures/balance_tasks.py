@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.assignors.task_tables import find, in_tasks, key
+from kassign_spark.groups.numbers import Flags, Longs, find, key
+from kassign_spark.groups.rows import in_tasks
 from kassign_spark.groups.task_rows import (
     ASSIGNED,
     MEMBER,
@@ -24,10 +24,11 @@ from kassign_spark.groups.task_rows import (
     encode_together,
     found,
     listed,
+    one_piece,
     rows,
 )
 from kassign_spark.groups.task_rows import read as read_rows
-from kassign_spark.measures.optimality import Flags, judge
+from kassign_spark.measures.optimality import judge
 from kassign_spark.schemas import BALANCE, CLUSTER_ID
 
 MEASURED = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in BALANCE.columns)
@@ -65,7 +66,7 @@ def balance_in_tasks(
     )
     if owned is not None:
         table = table.unionByName(rows(owned, OWNED))
-    return in_tasks(table, measure_arrow, MEASURED, tasks)
+    return in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
 
 
 def measure_arrow(table: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.segments import Longs
+from kassign_spark.groups.numbers import Longs
 from kassign_spark.measures.optimality import is_balanced, judge, keeps_most
 from kassign_spark.schemas import GROUP_KEY
 

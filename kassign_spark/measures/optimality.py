@@ -16,12 +16,9 @@ after that one has passed both tests.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from kassign_spark.assignors.general_arrays import settle
-from kassign_spark.assignors.segments import Longs
-
-Flags = npt.NDArray[np.bool_]
+from kassign_spark.groups.numbers import Flags, Longs
 
 
 class Judged(NamedTuple):

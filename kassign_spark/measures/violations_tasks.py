@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.assignors.task_tables import dense, find, in_tasks, key
+from kassign_spark.groups.numbers import Flags, Longs, dense, find, key
+from kassign_spark.groups.rows import in_tasks
 from kassign_spark.groups.task_rows import (
     ASSIGNED,
     MEMBER,
@@ -19,11 +19,11 @@ from kassign_spark.groups.task_rows import (
     Read,
     found,
     lists_of,
+    one_piece,
     read,
     rows,
     take_or_null,
 )
-from kassign_spark.measures.optimality import Flags
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 RULES = (
@@ -72,7 +72,7 @@ def broken_in_tasks(
     table = sized.unionByName(rows(members.withColumn("texts", F.col("topics")), MEMBER))
     if owned is not None:
         table = table.unionByName(rows(owned, OWNED))
-    return in_tasks(table, broken_arrow, BROKEN, tasks)
+    return in_tasks(table, one_piece(broken_arrow), BROKEN, tasks)
 
 
 def broken_arrow(table: pa.Table) -> pa.Table:
@@ -106,8 +106,8 @@ def _strangers(given: Read, partition: Longs, has_partition: Flags) -> list[pa.T
     rows_, holder = assigned[strange], holder[strange]
     # A partition that is null comes after all others: the least is one that is there, if any is.
     order = np.lexsort((partition[rows_], ~has_partition[rows_]))
-    pair = dense(dense(given.group[rows_], given.topic[rows_]), given.member[rows_])[order]
-    first = order[np.unique(pair, return_index=True)[1]]
+    _, topic = dense(given.group[rows_], given.topic[rows_])
+    first = order[dense(topic[order], given.member[rows_][order])[0]]
     is_unknown = holder[first] < 0
     return [
         _table(given, rule, rows_[first[flags]], partition, has_partition)
@@ -128,7 +128,7 @@ def _twice(given: Read, partition: Longs, has_partition: Flags) -> pa.Table:
     rows_ = given.rows_of(ASSIGNED)
     rows_ = rows_[given.in_group[rows_] & (given.topic[rows_] > 0)]
     rows_ = rows_[given.member[rows_] > 0]
-    topic = dense(given.group[rows_], given.topic[rows_])
+    _, topic = dense(given.group[rows_], given.topic[rows_])
     order = np.lexsort((given.member[rows_], partition[rows_], has_partition[rows_], topic))
     rows_, topic = rows_[order], topic[order]
     begins = np.ones(len(rows_), bool)
