@@ -1,7 +1,7 @@
 """The costs of a call on the example in a session that nobody tuned: held to their bars.
 
-A bar that was not seen to be reached yet may fail, with the branch that is to reach it; who reaches it
-takes the mark away.
+A bar that was not seen to be reached yet may fail, with the branch that is to reach it; who
+reaches it takes the mark away.
 """
 
 from collections.abc import Iterator
@@ -30,6 +30,7 @@ _WILL_REACH = {
     "explain": "onepass",
     "compare": "onepass",
     "simulate": "simulate",
+    "validate": "measures",
 }
 """Which branch brings a call to its bar."""
 _TAKES_LONG = {"compare", "explain", "simulate", "rebalance cooperative"}
