@@ -7,7 +7,13 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 ZIP := build/kassign_spark.zip
 
-.PHONY: help run test slow lint format bench docs zip clean java browser python
+# The lowest and the newest PySpark that pyproject.toml allows, and what is run on each.
+PYSPARK_lowest := ==4.1.0
+PYSPARK_newest := <5
+VERSIONS_TESTS := tests/assignors tests/measures/test_balance.py tests/measures/test_violations.py \
+  tests/measures/test_diff.py tests/inputs/test_validation.py tests/test_tables.py tests/test_workers.py
+
+.PHONY: help run test slow versions lint format bench docs zip clean java browser python
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +26,18 @@ test: java browser lint ## Format, lint and type checks, then the tests but the 
 
 slow: java browser $(INSTALLED) ## The slow tests: a cluster and its faults, every block of the documents
 	@$(BIN)/pytest -m slow
+
+versions: java versions-lowest versions-newest ## A part of the tests on the lowest and the newest PySpark allowed
+
+versions-%: | python
+	@mkdir -p build/versions
+	@grep -vE '^(pyspark|py4j)==' constraints.txt > build/versions/constraints.txt
+	@test -x build/versions/$*/bin/python || $(PYTHON) -m venv build/versions/$*
+	@echo "installing pyspark$(PYSPARK_$*) into build/versions/$* ..."
+	@build/versions/$*/bin/pip install --quiet --upgrade --constraint build/versions/constraints.txt \
+	  --editable '.[dev]' 'pyspark$(PYSPARK_$*)'
+	@build/versions/$*/bin/python -c 'import pyspark; print("PySpark", pyspark.__version__)'
+	@build/versions/$*/bin/python -m pytest -m 'not slow and not broker' $(VERSIONS_TESTS)
 
 lint: $(INSTALLED) ## Format, lint and type checks only
 	@$(BIN)/ruff format --check .

@@ -29,8 +29,9 @@ further columns are passed over. A count fits an int; any whole-number type will
 of ``schemas.ASSIGNMENT``. ``ASSIGNORS`` has Kafka's own by name; one of yours is as good.
 
 Errors derive from ``KassignError``: ``SchemaError`` (columns), ``InputError`` (values),
-``SettingsError``, ``OutputError``, ``ClusterError`` and ``NotConvergedError``, in
-``kassign_spark.errors``; the text is one line for a person.
+``SettingsError``, ``OutputError``, ``ClusterError``, ``WorkerError`` (Spark's Python workers run
+another interpreter) and ``NotConvergedError``, in ``kassign_spark.errors``; the text is one line
+for a person.
 """
 
 from kassign_spark.around.client_settings import check_settings

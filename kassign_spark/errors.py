@@ -33,5 +33,9 @@ class ClusterError(KassignError):
     """The live Kafka cluster cannot be reached or read."""
 
 
+class WorkerError(KassignError):
+    """Spark's Python workers cannot import what they need; the text names the interpreter."""
+
+
 class NotConvergedError(KassignError):
     """The limit of rounds was reached; the text says what is unfinished. There is no result."""

@@ -12,8 +12,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     ByteType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     ShortType,
@@ -23,6 +25,7 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark.errors import SchemaError
+from kassign_spark.workers import check_workers
 
 CLUSTER_ID = "cluster_id"
 GROUP_KEY = (CLUSTER_ID, "group_id")
@@ -48,7 +51,8 @@ def _required(name: str, data_type: DataType) -> StructField:
     return StructField(name, data_type, nullable=False)
 
 
-_STRING, _INT = StringType(), IntegerType()
+_STRING, _INT, _LONG = StringType(), IntegerType(), LongType()
+_DOUBLE, _BOOLEAN = DoubleType(), BooleanType()
 
 MEMBERS = Table(
     "members",
@@ -102,6 +106,31 @@ OWNED = Table(
     ),
 )
 ASSIGNMENT = Table("assignment", OWNED.columns)
+BALANCE = Table(
+    "balance",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            _required("group_id", _STRING),
+            _required("member_count", _INT),
+            _required("partition_count", _LONG),
+            _required("min_assigned", _LONG),
+            _required("max_assigned", _LONG),
+            _required("mean_assigned", _DOUBLE),
+            _required("stddev_assigned", _DOUBLE),
+            StructField("sum_of_squares", _LONG),
+            StructField("kept_count", _LONG),
+            StructField("moved_count", _LONG),
+            StructField("subscription_type", _STRING),
+            StructField("cross_rack_count", _LONG),
+            StructField("is_balance_optimal", _BOOLEAN),
+            StructField("is_optimal", _BOOLEAN),
+            StructField("least_moves", _LONG),
+            StructField("least_sum_of_squares", _LONG),
+        ]
+    ),
+)
+"""What ``balance`` gives; `assign` writes it with the assignor of each group behind."""
 
 
 def has_cluster_id(frame: DataFrame) -> bool:
@@ -118,7 +147,9 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
 
     Raises:
         SchemaError: one message with every missing column and every column of a wrong type.
+        WorkerError: the session's Python workers run an interpreter without our packages.
     """
+    check_workers(frame.sparkSession)
     problems = list(_discrepancies(frame, table))
     if problems:
         raise SchemaError(f"table {table.name}: " + "; ".join(problems))

@@ -6,6 +6,8 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from kassign_spark.workers import import_advice
+
 SparkError = (PySparkException, Py4JError)
 """Whatever PySpark raises when Spark, or its Java process, does not do what it was asked to."""
 
@@ -15,6 +17,10 @@ _SURVIVE = (
     "an executor was lost, and with it a local checkpoint; run again, with spark.checkpoint.dir "
     "set to a folder that all executors see, which survives that"
 )
+_IMPORT = re.compile(
+    r"^\S*(?:ModuleNotFoundError|ImportError|PYTHON_VERSION_MISMATCH\]):? *(.*)", re.MULTILINE
+)
+"""What a worker that cannot import says, below its trace."""
 _GONE = "Spark's Java process has ended; --verbose shows its log"
 
 
@@ -25,7 +31,7 @@ def spark_message(error: PySparkException | Py4JError) -> str:
     try:
         if thrown is not None:
             return _java_message(thrown)
-        return _first_line(str(error)) if isinstance(error, PySparkException) else _GONE
+        return _said(str(error)) if isinstance(error, PySparkException) else _GONE
     except Py4JError:
         return _GONE
 
@@ -36,10 +42,17 @@ def _java_message(thrown: Any) -> str:
         text = thrown.getMessage() or thrown.getClass().getSimpleName()
         if _LOST_CHECKPOINT in text:
             return _SURVIVE
+        if _IMPORT.search(text):
+            return _said(text)
         says.append(_first_line(text))
         thrown = thrown.getCause()
     what, cause = says[0], says[-1]
     return what if cause in what else f"{what} ({cause})"
+
+
+def _said(text: str) -> str:
+    unimportable = _IMPORT.search(text)
+    return import_advice(unimportable[1]) if unimportable else _first_line(text)
 
 
 def _first_line(text: str) -> str:

@@ -106,20 +106,30 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
         cluster_id string, group_id string, member_id string, topic string, partition bigint,
         problem string, detail string; empty where the inputs are fit for use.
     """
+    return row_refusals(inputs).unionByName(group_refusals(inputs.members, assignors))
+
+
+def row_refusals(inputs: Inputs) -> DataFrame:
+    """Of ``refusals``, those that a single row or topic is refused for."""
     found = [
         _broken_rows("members", inputs.members, member_rules()),
-        _duplicate_members(inputs.members),
+        _broken_rows("topics", inputs.topics, rules_of_topics(inputs.topics)),
     ]
-    found.append(_broken_rows("topics", inputs.topics, rules_of_topics(inputs.topics)))
     if "num_partitions" in inputs.topics.columns:
         found.append(_differing_counts(inputs.topics))
     else:
         found.append(_partition_gaps(inputs.topics))
     if inputs.owned is not None:
         found.append(_broken_rows("owned", inputs.owned, owned_rules()))
-    if assignors is not None:
-        found.append(_assignor_problems(inputs.members, assignors))
     return reduce(DataFrame.unionByName, found)
+
+
+def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> DataFrame:
+    """Of ``refusals``, those that a group is refused for."""
+    duplicates = _duplicate_members(members)
+    if assignors is None:
+        return duplicates
+    return duplicates.unionByName(_assignor_problems(members, assignors))
 
 
 def as_problems(frame: DataFrame, problem: str | Column, detail: Column) -> DataFrame:
@@ -159,27 +169,40 @@ def _broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
 
 def _duplicate_members(members: DataFrame) -> DataFrame:
     duplicates = members.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("rows"))
-    says = F.concat(
+    named = (F.col("rows") > 1) & (F.col("member_id") != "") & (F.col("group_id") != "")
+    return as_problems(duplicates.where(named), "duplicate_member", duplicate_says(F.col("rows")))
+
+
+def duplicate_says(rows: Column) -> Column:
+    """What is said of a member that is there more than once."""
+    return F.concat(
         F.lit("table members, column member_id: "),
         quoted("member_id"),
         F.lit(" is there "),
-        F.col("rows").cast("string"),
+        rows.cast("string"),
         F.lit(" times in group "),
         quoted("group_id"),
         F.lit(": give each member once"),
     )
-    named = (F.col("rows") > 1) & (F.col("member_id") != "") & (F.col("group_id") != "")
-    return as_problems(duplicates.where(named), "duplicate_member", says)
 
 
 def _assignor_problems(members: DataFrame, known: Collection[str]) -> DataFrame:
     groups = members.groupBy(*GROUP_KEY).agg(
         F.array_sort(F.collect_set(F.coalesce("assignor", F.lit("")))).alias("named")
     )
-    unknown = F.array_except("named", F.array(*(F.lit(name) for name in ["", *sorted(known)])))
+    says = assignor_problem("named", known)
+    return as_problems(groups.where(says.isNotNull()), "assignor_unusable", says)
+
+
+def assignor_problem(named: str, known: Collection[str]) -> Column:
+    """What is wrong with a group's different assignors, a column of sorted names, null as empty.
+
+    Null where nothing is.
+    """
+    unknown = F.array_except(named, F.array(*(F.lit(name) for name in ["", *sorted(known)])))
     names = F.concat(
         F.lit('"'),
-        F.array_join(F.transform("named", lambda n: F.when(n == "", "null").otherwise(n)), '", "'),
+        F.array_join(F.transform(named, lambda n: F.when(n == "", "null").otherwise(n)), '", "'),
         F.lit('"'),
     )
     where = F.concat(F.lit(" of group "), quoted("group_id"), F.lit(": "))
@@ -188,16 +211,15 @@ def _assignor_problems(members: DataFrame, known: Collection[str]) -> DataFrame:
             F.size(unknown) > 0, F.lit(f"unknown assignor; known are {', '.join(sorted(known))}")
         )
         .when(
-            F.size("named") > 1,
+            F.size(named) > 1,
             F.lit("the members of a group use one assignor; name one for all of them"),
         )
         .when(
-            F.col("named")[0] == "",
+            F.get(named, F.lit(0)) == "",
             F.lit("no assignor is named; fill in the column or choose one for all groups"),
         )
     )
-    says = F.concat(F.lit("table members, column assignor: "), names, where, advice)
-    return as_problems(groups.where(advice.isNotNull()), "assignor_unusable", says)
+    return F.concat(F.lit("table members, column assignor: "), names, where, advice)
 
 
 def _differing_counts(topics: DataFrame) -> DataFrame:

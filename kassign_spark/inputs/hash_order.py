@@ -13,14 +13,14 @@ from kassign_spark.expressions import (
 from kassign_spark.inputs.checks import as_problems
 from kassign_spark.schemas import GROUP_KEY
 
-_ORDERED_BY_HASH = ("sticky", "cooperative-sticky")
+ORDERED_BY_HASH = ("sticky", "cooperative-sticky")
 _FEWEST_MEMBERS = 9
 """With fewer, no bucket can hold more than a bucket may: nothing is hashed."""
 
 
 def ordered_by_hash() -> Column:
     """Whether a member's assignor visits the members by hash; one that is not named may."""
-    return F.coalesce(F.col("assignor").isin(*_ORDERED_BY_HASH), F.lit(True))
+    return F.coalesce(F.col("assignor").isin(*ORDERED_BY_HASH), F.lit(True))
 
 
 def lost_orders(members: DataFrame) -> DataFrame:

@@ -94,7 +94,7 @@ def match_topics(patterns: DataFrame, topics: DataFrame) -> DataFrame:
     )
     # Names are exploded behind the pattern, so that Spark compiles a pattern once and not for each
     # name; the number of tasks is given, as adaptive execution sees only the few patterns.
-    tasks = int(patterns.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    tasks = patterns.sparkSession.sparkContext.defaultParallelism
     return (
         patterns.distinct()
         .withColumn("regex", _whole_name(F.col("topics_pattern")))

@@ -3,13 +3,32 @@
 from collections.abc import Collection
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.inputs.checks import Inputs, as_problems, conform_inputs, refusals, resolved
+from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
+from kassign_spark.inputs.checks import (
+    Inputs,
+    as_problems,
+    assignor_problem,
+    conform_inputs,
+    duplicate_says,
+    group_refusals,
+    resolved,
+    row_refusals,
+)
 from kassign_spark.inputs.hash_order import lost_orders
-from kassign_spark.inputs.member_order import unknown_orders
+from kassign_spark.inputs.member_order import order_says, unknown_orders
+from kassign_spark.inputs.problem_texts import (
+    claims_say,
+    gone_says,
+    instance_says,
+    stranger_says,
+    without_metadata_says,
+    without_partitions_says,
+)
 from kassign_spark.inputs.rules import INT_MAX, quoted
+from kassign_spark.inputs.validation_tasks import found_in_tasks
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id, restore_cluster_id
 
 
@@ -45,20 +64,67 @@ def validate(
         SchemaError: columns are missing or of the wrong type.
     """
     conforming = conform_inputs(members, topics, owned)
-    inputs = resolved(conforming)
-    sizes = inputs.topics.select("cluster_id", "topic", *_size(inputs.topics))
-    found = [
-        refusals(inputs, assignors),
-        *_of_subscriptions(inputs.members, sizes),
-        _idle_patterns(conforming.members, inputs.members),
-        _duplicate_instances(inputs.members),
-        lost_orders(inputs.members),
-        *_of_owned(inputs, sizes),
-    ]
-    problems = reduce(DataFrame.unionByName, found).withColumn(
+    # Pattern and topics of one row: a pattern that was resolved is gone from its own column.
+    known = conforming._replace(
+        members=conforming.members.withColumn("pattern", F.col("topics_pattern"))
+    )
+    problems = _problems(resolved(known), assignors, MOST_ROWS_OF_A_GROUP).withColumn(
         "partition", F.expr("try_cast(partition as int)")
     )
     return restore_cluster_id(problems, has_cluster_id(members))
+
+
+def _problems(inputs: Inputs, assignors: Collection[str] | None, most_rows: int) -> DataFrame:
+    """Look at rows and topics one by one, at groups in tasks, and at larger groups by steps."""
+    frames = [inputs.members, *([] if inputs.owned is None else [inputs.owned])]
+    cut = task_sizes(frames, most_rows)
+    small, large = inputs, None
+    if cut.is_large is not None:
+        small, large = _where(inputs, ~cut.is_large), _where(inputs, cut.is_large)
+    found = [
+        row_refusals(inputs),
+        _repeated(inputs.members),
+        _idle_patterns(inputs.members),
+        lost_orders(inputs.members),
+        _told(found_in_tasks(small, cut.tasks), assignors),
+        *([] if large is None else _of_groups_in_steps(large, assignors)),
+    ]
+    return reduce(DataFrame.unionByName, found)
+
+
+def _where(inputs: Inputs, condition: Column) -> Inputs:
+    owned = None if inputs.owned is None else inputs.owned.where(condition)
+    return Inputs(inputs.members.where(condition), inputs.topics, owned)
+
+
+def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
+    """Put what tasks found into words."""
+    problem, number, texts = F.col("problem"), F.col("number"), F.col("texts")
+    detail = (
+        F.when(problem == "duplicate_member", duplicate_says(number))
+        .when(problem == "topic_without_metadata", without_metadata_says(number))
+        .when(problem == "topic_without_partitions", without_partitions_says(number))
+        .when(problem == "duplicate_group_instance_id", instance_says("text", texts))
+        .when(problem == "owned_partition_missing", gone_says(number))
+        .when(problem == "owner_not_in_group", stranger_says(number))
+        .when(problem == "claimed_twice", claims_say(texts, F.col("numbers")))
+        .when(problem == "member_order_unknown", order_says(texts, number))
+    )
+    # One row a group tells its assignors; whether they will do is judged here.
+    known = F.lit(None) if assignors is None else assignor_problem("texts", assignors)
+    detail = F.when(problem == "assignor_unusable", known.cast("string")).otherwise(detail)
+    told = found.withColumn("detail", detail).where(F.col("detail").isNotNull())
+    return as_problems(told, problem, F.col("detail"))
+
+
+def _of_groups_in_steps(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
+    sizes = inputs.topics.select("cluster_id", "topic", *_size(inputs.topics))
+    return [
+        group_refusals(inputs.members, assignors),
+        *_of_subscriptions(inputs.members, sizes),
+        _duplicate_instances(inputs.members),
+        *_of_owned(inputs, sizes),
+    ]
 
 
 def _size(topics: DataFrame) -> list[str]:
@@ -70,55 +136,32 @@ def _of_subscriptions(members: DataFrame, sizes: DataFrame) -> list[DataFrame]:
     subscribers = subscribed.groupBy(*GROUP_KEY, "topic").agg(
         F.count_distinct("member_id").alias("subscribers")
     )
-    again = F.filter("topics", lambda topic, i: F.array_position("topics", topic) <= i)
-    repeated = members.select(
-        *GROUP_KEY, "member_id", F.explode(F.array_distinct(again)).alias("topic")
-    )
-    who = F.concat(
-        F.lit("subscribed to by "),
-        F.col("subscribers").cast("string"),
-        F.when(F.col("subscribers") == 1, " member").otherwise(" members"),
-    )
     missing = subscribers.join(sizes, on=["cluster_id", "topic"], how="left_anti")
-    left_out = F.lit("; left out of the assignment, as Kafka does")
-    found = [
-        as_problems(
-            missing,
-            "topic_without_metadata",
-            F.concat(who, F.lit(", unknown to the table topics"), left_out),
-        ),
-        as_problems(
-            repeated,
-            "topic_listed_twice",
-            F.lit("the member lists the topic more than once; it counts once"),
-        ),
-    ]
+    count = F.col("subscribers")
+    found = [as_problems(missing, "topic_without_metadata", without_metadata_says(count))]
     if "num_partitions" in sizes.columns:
         empty = subscribers.join(
             sizes.where("num_partitions = 0"), on=["cluster_id", "topic"], how="left_semi"
         )
-        found.append(
-            as_problems(
-                empty,
-                "topic_without_partitions",
-                F.concat(who, F.lit(", has no partitions"), left_out),
-            )
-        )
+        found.append(as_problems(empty, "topic_without_partitions", without_partitions_says(count)))
     return found
 
 
-def _idle_patterns(members: DataFrame, resolved_members: DataFrame) -> DataFrame:
-    by_pattern = members.where("topics_pattern IS NOT NULL").select(
-        *GROUP_KEY, "member_id", "topics_pattern"
+def _repeated(members: DataFrame) -> DataFrame:
+    again = F.filter("topics", lambda topic, i: F.array_position("topics", topic) <= i)
+    repeated = members.select(
+        *GROUP_KEY, "member_id", F.explode(F.array_distinct(again)).alias("topic")
     )
-    idle = resolved_members.where("topics_pattern IS NULL AND size(topics) = 0").select(
-        *GROUP_KEY, "member_id"
+    says = F.lit("the member lists the topic more than once; it counts once")
+    return as_problems(repeated, "topic_listed_twice", says)
+
+
+def _idle_patterns(members: DataFrame) -> DataFrame:
+    idle = members.where("topics_pattern IS NULL AND size(topics) = 0").where(
+        "pattern IS NOT NULL AND group_id IS NOT NULL AND member_id IS NOT NULL"
     )
-    return as_problems(
-        by_pattern.join(idle, on=[*GROUP_KEY, "member_id"], how="left_semi"),
-        "pattern_without_match",
-        F.concat(F.lit("no topic matches "), quoted("topics_pattern"), F.lit(" as a whole")),
-    )
+    says = F.concat(F.lit("no topic matches "), quoted("pattern"), F.lit(" as a whole"))
+    return as_problems(idle.drop("topics"), "pattern_without_match", says)
 
 
 def _duplicate_instances(members: DataFrame) -> DataFrame:
@@ -129,13 +172,7 @@ def _duplicate_instances(members: DataFrame) -> DataFrame:
         .where(F.size("members") > 1)
         .withColumn("member_id", F.col("members")[0])
     )
-    says = F.concat(
-        F.lit("group.instance.id "),
-        quoted("group_instance_id"),
-        F.lit(" is used by "),
-        F.array_join("members", ", "),
-        F.lit("; a broker fences all but the newest"),
-    )
+    says = instance_says("group_instance_id", F.col("members"))
     return as_problems(duplicates, "duplicate_group_instance_id", says)
 
 
@@ -171,39 +208,10 @@ def _of_owned(inputs: Inputs, sizes: DataFrame) -> list[DataFrame]:
         .where(F.size("claims") > 1)
         .withColumn("member_id", F.col("claims")[0]["member_id"])
     )
-    each = F.transform(
-        "claims",
-        lambda c: F.concat(
-            c["member_id"],
-            F.when(c["col2"] < 0, " (no generation)").otherwise(
-                F.concat(F.lit(" (generation "), c["col2"].cast("string"), F.lit(")"))
-            ),
-        ),
-    )
+    claimants, generations = F.col("claims.member_id"), F.col("claims.col2")
     return [
-        as_problems(
-            gone,
-            "owned_partition_missing",
-            F.coalesce(
-                F.concat(
-                    F.lit("the topic has only "),
-                    F.col("count").cast("string"),
-                    F.lit(" partitions; the claim is dropped"),
-                ),
-                F.lit("the cluster has no such topic; the claim is dropped"),
-            ),
-        ),
-        as_problems(
-            by_stranger,
-            "owner_not_in_group",
-            F.concat(
-                F.lit("owns "),
-                F.col("rows").cast("string"),
-                F.lit(" partitions but is no member of the group: it counts as having left"),
-            ),
-        ),
+        as_problems(gone, "owned_partition_missing", gone_says(F.col("count"))),
+        as_problems(by_stranger, "owner_not_in_group", stranger_says(F.col("rows"))),
         unknown_orders(inputs.members, usable, owned),
-        as_problems(
-            claims, "claimed_twice", F.concat(F.lit("claimed by "), F.array_join(each, ", "))
-        ),
+        as_problems(claims, "claimed_twice", claims_say(claimants, generations)),
     ]

@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.racks import fold_racks
+from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.measures.balance_tasks import balance_in_tasks
 from kassign_spark.measures.certificate import certify
 from kassign_spark.measures.diff import diff
 from kassign_spark.schemas import (
@@ -27,12 +29,19 @@ _STAYED = ("kept_count", "moved_count")
 
 
 class _Known(NamedTuple):
-    """Conforming inputs: members with the topics of their patterns, owners before, and racks."""
+    """Conforming inputs: members with the topics of their patterns, and folded racks."""
 
     assigned: DataFrame
     members: DataFrame
-    before: DataFrame | None
+    owned: DataFrame | None
     racks: DataFrame | None
+
+    def where(self, condition: Column) -> "_Known":
+        """Keep the groups that meet a condition over ``GROUP_KEY``."""
+        owned = None if self.owned is None else self.owned.where(condition)
+        return _Known(
+            self.assigned.where(condition), self.members.where(condition), owned, self.racks
+        )
 
 
 def balance(
@@ -68,45 +77,30 @@ def balance(
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
-    known = _known(assignment, members, owned, topics)
-    proven = certify(known.assigned, known.members, known.before).select(
+    whole = _balance(_known(assignment, members, owned, topics), MOST_ROWS_OF_A_GROUP)
+    return restore_cluster_id(whole, has_cluster_id(members))
+
+
+def _balance(known: _Known, most_rows: int) -> DataFrame:
+    """Measure groups of up to so many rows in tasks, and larger ones by steps over DataFrames."""
+    frames = [known.assigned, known.members, *([] if known.owned is None else [known.owned])]
+    sizes = task_sizes(frames, most_rows)
+    small = known if sizes.is_large is None else known.where(~sizes.is_large)
+    counted = balance_in_tasks(*small, tasks=sizes.tasks)
+    unknown = [*(_STAYED if known.owned is None else ())]
+    unknown += ["cross_rack_count"] if known.racks is None else []
+    whole = counted.withColumns({name: F.lit(None).cast("bigint") for name in unknown})
+    if sizes.is_large is None:
+        return whole
+    return whole.unionByName(_balance_in_steps(known.where(sizes.is_large)))
+
+
+def _balance_in_steps(known: _Known) -> DataFrame:
+    before = None if known.owned is None else _one_owner(_owners(known.assigned, known.owned))
+    proven = certify(known.assigned, known.members, before).select(
         *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves", "least_sum_of_squares"
     )
-    whole = _loads(known).join(proven, on=list(GROUP_KEY), how="left")
-    return restore_cluster_id(whole, has_cluster_id(members))
-
-
-def loads(
-    assignment: DataFrame,
-    members: DataFrame,
-    owned: DataFrame | None = None,
-    topics: DataFrame | None = None,
-) -> DataFrame:
-    """Count what members hold and what has moved, without a proof of what is best.
-
-    Args:
-        assignment: ``schemas.ASSIGNMENT``.
-        members: ``schemas.MEMBERS``.
-        owned: ``schemas.OWNED``.
-        topics: ``schemas.TOPICS``.
-
-    Returns:
-        One row a group of ``members``: cluster_id string (where the inputs have it),
-        group_id string, member_count int, partition_count bigint, min_assigned bigint,
-        max_assigned bigint, mean_assigned double, stddev_assigned double (of the population),
-        sum_of_squares bigint (of the loads; the least possible is the best balance),
-        kept_count bigint: partitions that stay with a member that had them, moved_count bigint:
-        partitions that somebody else had, both null without ``owned``,
-        subscription_type string: `homogeneous` where all members subscribe to the same topics,
-        else `heterogeneous`, cross_rack_count bigint: partitions of which some replica's rack is
-        known, and none is in the rack of the member; null without ``topics`` that have
-        ``replica_racks``. A member without a rack reads nothing across racks.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type.
-    """
-    whole = _loads(_known(assignment, members, owned, topics))
-    return restore_cluster_id(whole, has_cluster_id(members))
+    return _loads(known).join(proven, on=list(GROUP_KEY), how="left")
 
 
 def _known(
@@ -122,13 +116,14 @@ def _known(
     return _Known(
         assigned,
         resolved,
-        None if owned is None else _owners(assigned, owned),
+        None if owned is None else conform(owned, OWNED),
         None if racked is None else fold_racks(conform(racked, TOPICS)),
     )
 
 
 def _loads(known: _Known) -> DataFrame:
-    assigned, members, before, racks = known
+    assigned, members, owned, racks = known
+    before = None if owned is None else _owners(assigned, owned)
     held = assigned.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("load"))
     load = F.coalesce("load", F.lit(0))
     measured = (
@@ -143,7 +138,7 @@ def _loads(known: _Known) -> DataFrame:
             F.min(load).alias("min_assigned"),
             F.max(load).alias("max_assigned"),
             F.avg(load).alias("mean_assigned"),
-            F.stddev_pop(load).alias("stddev_assigned"),
+            _stddev(load).alias("stddev_assigned"),
             F.sum(load * load).alias("sum_of_squares"),
             F.when(F.min("topics") == F.max("topics"), "homogeneous")
             .otherwise("heterogeneous")
@@ -163,9 +158,24 @@ def _loads(known: _Known) -> DataFrame:
     return counted.join(crossing, on=list(GROUP_KEY), how="left").fillna(0, ["cross_rack_count"])
 
 
+def _stddev(load: Column) -> Column:
+    """Of the population, by whole numbers to the last step: the same in whatever order."""
+    wide = load.cast("decimal(18, 0)")
+    count, total = F.count("*"), F.sum(wide).cast("decimal(18, 0)")
+    squares = F.sum(load * load).cast("decimal(18, 0)")
+    return F.sqrt((count.cast("decimal(18, 0)") * squares - total * total).cast("double")) / count
+
+
+def _one_owner(owners: DataFrame) -> DataFrame:
+    """Also where a partition is assigned more than once: who has it still, else the first."""
+    has_it_still = F.when(F.col("change") == "kept", F.col("member_id"))
+    first = F.coalesce(F.min(has_it_still), F.min("member_id")).alias("member_id")
+    return owners.groupBy(*GROUP_KEY, "topic", "partition").agg(first)
+
+
 def _owners(assigned: DataFrame, owned: DataFrame) -> DataFrame:
     """One owner a partition: of several, the one that has it still; with change, as in ``diff``."""
-    changes = diff(conform(owned, OWNED), assigned).where(F.col("from_member").isNotNull())
+    changes = diff(owned, assigned).where(F.col("from_member").isNotNull())
     return fill_cluster_id(changes).withColumnRenamed("from_member", "member_id")
 
 

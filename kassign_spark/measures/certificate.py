@@ -3,33 +3,20 @@
 Judges any assignment, also one observed in a cluster or made by Kafka. It knows nothing of how the
 general pass works (no quotas, no places); it looks for a way to do better.
 
-Balance. Draw an arc from member to member wherever the first holds a partition that the second may
-take. Loads can be made more even exactly when a path leads from a member to one whose load is lower
-by two or more (the cost-reducing paths of "Semi-matchings for bipartite graphs", Harvey and others,
-2006). So the highest load upstream of each member tells.
-
-Moves. At the best balance an assignment keeps the most exactly when no exchange that leaves the
-sorted loads as they are keeps more: no cycle of negative cost in the graph of single changes, where
-a chain of them may go round, or end at a member whose load is lower by one than that of the member
-where it began. Shortest distances (Bellman and Ford) settle exactly when there is no such cycle.
-How much the best keeps is taken from an assignment that the general pass makes, and believed only
-after that one has passed both tests.
+``optimality`` has the conditions themselves.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.general_arrays import settle
+from kassign_spark.groups.numbers import Longs
+from kassign_spark.measures.optimality import is_balanced, judge, keeps_most
 from kassign_spark.schemas import GROUP_KEY
 
-Longs = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+__all__ = ["certify", "is_balanced", "judge_arrow", "keeps_most"]
 
 _TOPIC_KEY = (*GROUP_KEY, "topic")
 _BATCHES = 32
@@ -111,6 +98,7 @@ def _edges(placed: DataFrame, members: DataFrame) -> DataFrame:
         members.select(
             *GROUP_KEY, "member_id", F.explode(F.array_distinct("topics")).alias("topic")
         )
+        .distinct()
         .join(supply, on=list(_TOPIC_KEY), how="inner")
         .join(assigned, on=key, how="left")
         .join(owned, on=key, how="left")
@@ -129,133 +117,18 @@ def judge_arrow(table: pa.Table) -> pa.Table:
     topic, _ = _codes(table, ("topic",), codes)
     member, _ = _codes(table, ("member_id",), codes)
     order = np.lexsort((member, topic))
-    group, topic, member = codes[order], topic[order], member[order]
-    supply, owned, assigned = (
-        table[name].to_numpy()[order] for name in ("supply", "owned", "assigned")
+    judged = judge(
+        codes[order],
+        topic[order],
+        member[order],
+        *(table[name].to_numpy()[order] for name in ("supply", "owned", "assigned")),
     )
-    first = np.flatnonzero(np.diff(topic, prepend=-1))
-    best = _merged(topic, member, owned, supply[first], first)
-    of_group = group[best.row]
-    kept = settle(best.topic, best.member, best.owned, best.supply, np.arange(len(best.supply)))
-    assert is_balanced(best.topic, best.member, kept).all()
-    assert keeps_most(of_group, best.topic, best.member, best.owned, kept).all()
-    group_of_member = np.zeros(member.max() + 1, np.int64)
-    group_of_member[member] = group
-    unbalanced = group_of_member[~is_balanced(topic, member, assigned)]
-    eligible, most_kept, squares = np.zeros((3, group.max() + 1), np.int64)
-    np.add.at(eligible, group, assigned)
-    np.add.at(most_kept, of_group, np.minimum(kept, best.owned))
-    load = np.zeros(len(group_of_member), np.int64)
-    np.add.at(load, best.member, kept)
-    np.add.at(squares, group_of_member, load * load)
     return (
-        groups.append_column("eligible_count", pa.array(eligible))
-        .append_column("is_balanced", pa.array(~np.isin(np.arange(len(eligible)), unbalanced)))
-        .append_column("most_kept_count", pa.array(most_kept))
-        .append_column("least_sum_of_squares", pa.array(squares))
+        groups.append_column("eligible_count", pa.array(judged.eligible_count))
+        .append_column("is_balanced", pa.array(judged.is_balanced))
+        .append_column("most_kept_count", pa.array(judged.most_kept_count))
+        .append_column("least_sum_of_squares", pa.array(judged.least_squares))
     )
-
-
-class _Merged(NamedTuple):
-    """Edges of topics with the same subscribers made one; ``row``: one of the edges it was."""
-
-    topic: Longs
-    member: Longs
-    owned: Longs
-    supply: Longs
-    row: Longs
-
-
-def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Longs) -> _Merged:
-    """Merge topics, which changes no count that matters: whoever may take one may take all."""
-    last = np.append(first[1:], len(topic))
-    numbers: dict[bytes, int] = {}
-    merged_topic = np.array(
-        [
-            numbers.setdefault(member[a:b].tobytes(), len(numbers))
-            for a, b in zip(first, last, strict=True)
-        ]
-    )
-    _, kind = np.unique(merged_topic, return_index=True)
-    sizes = (last - first)[kind]
-    starts = np.cumsum(sizes) - sizes
-    place = starts[merged_topic[topic]] + np.arange(len(topic)) - first[topic]
-    row = np.empty(sizes.sum(), np.int64)
-    row[place] = np.arange(len(topic))
-    total_owned, total_supply = np.zeros(len(row), np.int64), np.zeros(len(kind), np.int64)
-    np.add.at(total_owned, place, owned)
-    np.add.at(total_supply, merged_topic, supply)
-    return _Merged(merged_topic[topic[row]], member[row], total_owned, total_supply, row)
-
-
-def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
-    """Whether no path leads to the member from one whose load is higher by two or more.
-
-    Args:
-        topic: of each edge, dense from 0.
-        member: of each edge, dense from 0; a member is of one group.
-        assigned: partitions of the topic that the member holds.
-
-    Returns:
-        For each member.
-    """
-    load = np.zeros(member.max(initial=-1) + 1, np.int64)
-    np.add.at(load, member, assigned)
-    holds = assigned > 0
-    upstream = load
-    while True:
-        of_topic = np.zeros(topic.max(initial=-1) + 1, np.int64)
-        np.maximum.at(of_topic, topic[holds], upstream[member[holds]])
-        higher = upstream.copy()
-        np.maximum.at(higher, member, of_topic[topic])
-        if np.array_equal(higher, upstream):
-            return upstream - load <= 1
-        upstream = higher
-
-
-def keeps_most(group: Longs, topic: Longs, member: Longs, owned: Longs, assigned: Longs) -> Flags:
-    """Whether a group's assignment, of the best balance, keeps the most that it can.
-
-    Args:
-        group: of each edge, dense from 0.
-        topic: of each edge, dense from 0; a topic here is of one group.
-        member: of each edge, dense from 0; a member is of one group.
-        owned: partitions of the topic that the member owned before.
-        assigned: partitions of the topic that the member holds now.
-
-    Returns:
-        For each group.
-    """
-    group_count, member_count = group.max(initial=-1) + 1, member.max(initial=-1) + 1
-    load = np.zeros(member_count, np.int64)
-    np.add.at(load, member, assigned)
-    group_of_member = np.zeros(member_count, np.int64)
-    group_of_member[member] = group
-    # One load more for whoever ends a chain may be one less for whoever began it.
-    level = group_of_member * (load.max(initial=0) + 2) + load
-    levels, level_of = np.unique(np.concatenate([level, level - 1]), return_inverse=True)
-    ends_at, begins_at = level_of[:member_count], level_of[member_count:]
-    take = np.where(assigned < owned, 0, 1)
-    give = np.where(assigned > owned, -1, 0)
-    holds = assigned > 0
-    # A path passes each member once and saves at most one move there: beyond that, it is a cycle.
-    least = -np.bincount(group_of_member, minlength=group_count)
-    is_best = np.ones(group_count, bool)
-    distance = np.zeros(member_count, np.int64)
-    of_topic = np.zeros(topic.max(initial=-1) + 1, np.int64)
-    of_level = np.zeros(len(levels), np.int64)
-    while True:
-        open_edge = is_best[group]
-        giving = open_edge & holds
-        np.minimum.at(of_topic, topic[giving], (distance[member] + give)[giving])
-        np.minimum.at(of_level, ends_at, distance)
-        nearer = np.minimum(distance, of_level[begins_at])
-        np.minimum.at(nearer, member[open_edge], (of_topic[topic] + take)[open_edge])
-        nearer = np.where(is_best[group_of_member], nearer, distance)
-        if np.array_equal(nearer, distance):
-            return is_best
-        distance = nearer
-        is_best[group_of_member[distance < least[group_of_member]]] = False
 
 
 def _codes(

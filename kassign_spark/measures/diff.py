@@ -1,6 +1,8 @@
 """What changes hands between two assignments."""
 
-from pyspark.sql import DataFrame
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.schemas import (
@@ -33,25 +35,44 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
         SchemaError: columns are missing or of the wrong type.
     """
     check_same_clusters([(ASSIGNMENT, before), (ASSIGNMENT, after)])
-    owners = (
-        conform(before, ASSIGNMENT)
-        .groupBy(*_PARTITION_KEY)
-        .agg(F.array_sort(F.collect_set("member_id")).alias("owners"))
+    sides = _side(before, is_before=True).unionByName(_side(after, is_before=False))
+    grouped = sides.groupBy(*_PARTITION_KEY, "unmatched").agg(
+        F.array_sort(F.collect_set("from_member")).alias("owners"),
+        F.bool_or("is_before").alias("was_owned"),
+        F.collect_list(F.when(~F.col("is_before"), F.struct("to_member"))).alias("assigned"),
     )
-    assigned = conform(after, ASSIGNMENT).withColumnRenamed("member_id", "to_member")
     is_kept = F.array_contains("owners", F.col("to_member"))
     change = (
-        F.when(F.col("owners").isNull(), "new")
+        F.when(~F.col("was_owned"), "new")
         .when(F.col("to_member").isNull(), "dropped")
         .when(is_kept, "kept")
         .otherwise("moved")
     )
-    compared = owners.join(assigned, on=_PARTITION_KEY, how="full").select(
+    compared = grouped.select(
+        *_PARTITION_KEY, "owners", "was_owned", F.explode_outer("assigned").alias("assigned")
+    )
+    compared = compared.withColumn("to_member", F.col("assigned.to_member")).select(
         *GROUP_KEY,
         "topic",
         F.col("partition").try_cast("int").alias("partition"),
-        F.when(is_kept, F.col("to_member")).otherwise(F.col("owners")[0]).alias("from_member"),
+        F.when(is_kept, F.col("to_member"))
+        .otherwise(F.get("owners", F.lit(0)))
+        .alias("from_member"),
         "to_member",
         change.alias("change"),
     )
     return restore_cluster_id(compared, has_cluster_id(before))
+
+
+def _side(assignment: DataFrame, *, is_before: bool) -> DataFrame:
+    """One of the two, with the other one's columns; a row without a whole key matches no other."""
+    member = F.col("member_id")
+    nobody = F.lit(None).cast("string")
+    lacks_key = reduce(Column.__or__, (F.col(name).isNull() for name in _PARTITION_KEY))
+    return conform(assignment, ASSIGNMENT).select(
+        *_PARTITION_KEY,
+        F.when(lacks_key, F.lit(is_before)).alias("unmatched"),
+        F.lit(is_before).alias("is_before"),
+        (member if is_before else nobody).alias("from_member"),
+        (nobody if is_before else member).alias("to_member"),
+    )

@@ -4,12 +4,15 @@ Partitions are counted, not listed: only a topic whose counts are wrong is looke
 """
 
 from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
 from kassign_spark.inputs.rules import INT_MAX
+from kassign_spark.measures.violations_tasks import broken_in_tasks
 from kassign_spark.schemas import (
     ASSIGNMENT,
     GROUP_KEY,
@@ -21,6 +24,10 @@ from kassign_spark.schemas import (
 )
 
 _TOPIC_KEY = [*GROUP_KEY, "topic"]
+
+_NO_MEMBER = "the group has no such member"
+_NO_SUBSCRIBER = "the member does not subscribe to the topic"
+_NO_ONE = "subscribed to, but assigned to no member"
 
 
 def violations(
@@ -50,25 +57,69 @@ def violations(
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs = resolved(conform_inputs(members, topics, owned))
     assigned = conform(assignment, ASSIGNMENT)
-    sizes = _sizes(inputs.topics)
+    frames = _Frames(assigned, inputs.members, inputs.owned)
+    found = _violations(frames, _sizes(inputs.topics), MOST_ROWS_OF_A_GROUP)
+    return restore_cluster_id(found, has_cluster_id(members))
+
+
+class _Frames(NamedTuple):
+    """Conforming tables, patterns resolved."""
+
+    assigned: DataFrame
+    members: DataFrame
+    owned: DataFrame | None
+
+    def where(self, condition: Column) -> "_Frames":
+        """Keep the groups that meet a condition over ``GROUP_KEY``."""
+        owned = None if self.owned is None else self.owned.where(condition)
+        return _Frames(self.assigned.where(condition), self.members.where(condition), owned)
+
+
+def _violations(frames: _Frames, sizes: DataFrame, most_rows: int) -> DataFrame:
+    """Look at groups of up to so many rows in tasks, and at larger ones by steps."""
+    cut = task_sizes([frame for frame in frames if frame is not None], most_rows)
+    small = frames if cut.is_large is None else frames.where(~cut.is_large)
+    found = _told(broken_in_tasks(*small, sizes=sizes, tasks=cut.tasks))
+    if cut.is_large is None:
+        return found
+    return found.unionByName(_in_steps(frames.where(cut.is_large), sizes))
+
+
+def _told(broken: DataFrame) -> DataFrame:
+    """Put what tasks found into words, and ranges into rows."""
+    partitions = F.when(F.col("last").isNotNull(), F.sequence("partition", "last")).otherwise(
+        F.array("partition")
+    )
+    each = broken.withColumn("partition", F.explode(partitions))
+    rule = F.col("rule")
+    detail = (
+        F.when(rule == "unknown_member", _NO_MEMBER)
+        .when(rule == "not_subscribed", _NO_SUBSCRIBER)
+        .when(rule == "unknown_partition", _too_high(F.col("size")))
+        .when(rule == "assigned_twice", _by_whom())
+        .otherwise(_NO_ONE)
+    )
+    return _violation(each, rule, detail)
+
+
+def _in_steps(frames: _Frames, sizes: DataFrame) -> DataFrame:
+    assigned, members, withheld = frames
     subscribed = (
-        inputs.members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
+        members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
         .distinct()
         .select(*GROUP_KEY, F.explode("topics").alias("topic"))
         .distinct()
     )
-    withheld = inputs.owned
     if withheld is not None:
-        withheld = withheld.join(inputs.members, on=[*GROUP_KEY, "member_id"], how="left_semi")
+        withheld = withheld.join(members, on=[*GROUP_KEY, "member_id"], how="left_semi")
     found = [
-        _strangers(assigned, inputs.members),
+        _strangers(assigned, members),
         _unknown_partitions(assigned, sizes),
         *_miscounted(
             assigned, subscribed.join(sizes, on=["cluster_id", "topic"], how="inner"), withheld
         ),
     ]
-    result = reduce(DataFrame.unionByName, found)
-    return restore_cluster_id(result, has_cluster_id(members))
+    return reduce(DataFrame.unionByName, found)
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
@@ -99,9 +150,7 @@ def _strangers(assigned: DataFrame, members: DataFrame) -> DataFrame:
         "member_id",
         "topic",
         F.col("partition").try_cast("int").alias("partition"),
-        F.when(unknown, "the group has no such member")
-        .otherwise("the member does not subscribe to the topic")
-        .alias("detail"),
+        F.when(unknown, _NO_MEMBER).otherwise(_NO_SUBSCRIBER).alias("detail"),
     )
 
 
@@ -110,11 +159,18 @@ def _unknown_partitions(assigned: DataFrame, sizes: DataFrame) -> DataFrame:
     joined = assigned.join(sizes, on=["cluster_id", "topic"], how="left").where(
         last.isNull() | (F.col("partition") < 0) | (F.col("partition") >= last)
     )
-    detail = F.coalesce(
-        F.concat(F.lit("the topic has "), last.cast("string"), F.lit(" partitions")),
+    return _violation(joined, F.lit("unknown_partition"), _too_high(last))
+
+
+def _too_high(size: Column) -> Column:
+    return F.coalesce(
+        F.concat(F.lit("the topic has "), size.cast("string"), F.lit(" partitions")),
         F.lit("the cluster has no such topic"),
     )
-    return _violation(joined, "unknown_partition", detail)
+
+
+def _by_whom() -> Column:
+    return F.concat(F.lit("assigned to "), F.array_join("members", ", "))
 
 
 def _miscounted(
@@ -131,7 +187,6 @@ def _miscounted(
         .where(F.size("members") > 1)
         .withColumn("member_id", F.col("members")[0])
     )
-    by_whom = F.concat(F.lit("assigned to "), F.array_join("members", ", "))
     wanting = subscribed.join(counts, on=_TOPIC_KEY, how="left").where(
         F.coalesce("partitions", F.lit(0)) < F.col("num_partitions")
     )
@@ -144,19 +199,20 @@ def _miscounted(
         missing = missing.join(
             frame.select(*_TOPIC_KEY, "partition"), on=[*_TOPIC_KEY, "partition"], how="left_anti"
         )
-    no_one = F.lit("subscribed to, but assigned to no member")
     return [
-        _violation(twice, "assigned_twice", by_whom),
+        _violation(twice, F.lit("assigned_twice"), _by_whom()),
         _violation(
-            missing.withColumn("member_id", F.lit(None).cast("string")), "unassigned", no_one
+            missing.withColumn("member_id", F.lit(None).cast("string")),
+            F.lit("unassigned"),
+            F.lit(_NO_ONE),
         ),
     ]
 
 
-def _violation(frame: DataFrame, rule: str, detail: Column) -> DataFrame:
+def _violation(frame: DataFrame, rule: Column, detail: Column) -> DataFrame:
     return frame.select(
         *GROUP_KEY,
-        F.lit(rule).alias("rule"),
+        rule.alias("rule"),
         "member_id",
         "topic",
         F.col("partition").try_cast("int").alias("partition"),

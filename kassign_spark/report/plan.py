@@ -5,15 +5,13 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    BooleanType,
-    DoubleType,
     IntegerType,
-    LongType,
     StringType,
     StructField,
     StructType,
 )
 
+from kassign_spark import schemas
 from kassign_spark.around.coordinators import LEADERS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
@@ -33,32 +31,9 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.tables import Snapshot, empty_table, has_table, read_snapshot, read_table
 
-_STRING, _LONG, _BOOLEAN = StringType(), LongType(), BooleanType()
-
 BALANCE = Table(
-    "balance",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            StructField("group_id", _STRING, nullable=False),
-            StructField("member_count", _LONG, nullable=False),
-            StructField("partition_count", _LONG, nullable=False),
-            StructField("min_assigned", _LONG, nullable=False),
-            StructField("max_assigned", _LONG, nullable=False),
-            StructField("mean_assigned", DoubleType(), nullable=False),
-            StructField("stddev_assigned", DoubleType(), nullable=False),
-            StructField("sum_of_squares", _LONG),
-            StructField("kept_count", _LONG),
-            StructField("moved_count", _LONG),
-            StructField("subscription_type", _STRING),
-            StructField("cross_rack_count", _LONG),
-            StructField("is_balance_optimal", _BOOLEAN),
-            StructField("is_optimal", _BOOLEAN),
-            StructField("least_moves", _LONG),
-            StructField("least_sum_of_squares", _LONG),
-            StructField("assignor", _STRING),
-        ]
-    ),
+    schemas.BALANCE.name,
+    StructType([*schemas.BALANCE.columns, StructField("assignor", StringType())]),
 )
 """The table ``balance`` as ``kassign-spark assign`` writes it."""
 
@@ -66,13 +41,13 @@ VIOLATIONS = Table(
     "violations",
     StructType(
         [
-            StructField(CLUSTER_ID, _STRING),
-            StructField("group_id", _STRING),
-            StructField("rule", _STRING, nullable=False),
-            StructField("member_id", _STRING),
-            StructField("topic", _STRING),
+            StructField(CLUSTER_ID, StringType()),
+            StructField("group_id", StringType()),
+            StructField("rule", StringType(), nullable=False),
+            StructField("member_id", StringType()),
+            StructField("topic", StringType()),
             StructField("partition", IntegerType()),
-            StructField("detail", _STRING),
+            StructField("detail", StringType()),
         ]
     ),
 )

@@ -1,0 +1,184 @@
+"""The table that a measure's task is given: whole groups, rows of several kinds, and its numbers.
+
+A task can be given one table only, so members, assigned and owned partitions come as rows of one.
+Names become numbers once; all counting is numpy over the rows of many groups.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.groups.numbers import Flags, Longs, Names, dense, find, key, names
+from kassign_spark.groups.rows import Kernel
+from kassign_spark.schemas import GROUP_KEY
+
+MEMBER, ASSIGNED, OWNED, SUBSCRIBED = range(4)
+"""Kinds of rows: a member, an assigned partition, one that a member owned before, a topic that
+members of the group subscribe to."""
+
+
+def rows(frame: DataFrame, kind: int, **more: str) -> DataFrame:
+    """Give a frame the columns of the tasks' table; those that it lacks are null.
+
+    Args:
+        frame: it has ``GROUP_KEY``.
+        kind: of all its rows.
+        more: further columns and their types.
+
+    Returns:
+        cluster_id string, group_id string, kind tinyint, member_id string, topic string,
+        partition bigint, rack_id string, texts array<string>, size bigint, and ``more``.
+    """
+
+    def of(name: str, data_type: str) -> Column:
+        column = F.col(name) if name in frame.columns else F.lit(None)
+        return column.cast(data_type).alias(name)
+
+    return frame.select(
+        *GROUP_KEY,
+        F.lit(kind).cast("tinyint").alias("kind"),
+        of("member_id", "string"),
+        of("topic", "string"),
+        of("partition", "bigint"),
+        of("rack_id", "string"),
+        of("texts", "array<string>"),
+        of("size", "bigint"),
+        *(of(name, data_type) for name, data_type in more.items()),
+    )
+
+
+class Read(NamedTuple):
+    """A task's table in numbers. A name's number is its place in UTF-8 order; 0 stands for null.
+
+    Attributes:
+        cluster, group_name, member_name, topic_name: of each row.
+        kind: of each row.
+        group: of each row, from 0.
+        in_group: whether the row's group_id is there; a null one is no group to anything.
+        slot: of each row of a partition, its number among all that are given; -1: it is none.
+        listed: the lists ``texts`` of the members, and
+        topic_of_list: the number of each of them as a topic.
+    """
+
+    cluster: Names
+    group_name: Names
+    member_name: Names
+    topic_name: Names
+    kind: Longs
+    group: Longs
+    in_group: Flags
+    slot: Longs
+    listed: "Listed"
+    topic_of_list: Longs
+
+    @property
+    def member(self) -> Longs:
+        """The number of each row's member_id."""
+        return self.member_name.code
+
+    @property
+    def topic(self) -> Longs:
+        """The number of each row's topic."""
+        return self.topic_name.code
+
+    def rows_of(self, kind: int) -> Longs:
+        """Which rows are of a kind."""
+        return np.flatnonzero(self.kind == kind)
+
+    def group_columns(self, rows: Longs) -> dict[str, pa.Array]:
+        """cluster_id and group_id of rows."""
+        return {
+            "cluster_id": take_or_null(self.cluster, self.cluster.code[rows]),
+            "group_id": take_or_null(self.group_name, self.group_name.code[rows]),
+        }
+
+
+def read(table: pa.Table) -> Read:
+    """Read a task's table; its columns are those that ``rows`` gives."""
+    kind = table["kind"].to_numpy()
+    lists = listed(table["texts"], np.flatnonzero(kind == MEMBER))
+    topic, topic_of_list = encode_together(table["topic"], lists.text)
+    cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
+    (_, group), in_group = dense(cluster.code, group_name.code), group_name.code > 0
+    slot = _slots(table["partition"], kind, group, in_group, topic.code)
+    member_name = names(table["member_id"])
+    return Read(
+        cluster, group_name, member_name, topic, kind, group, in_group, slot, lists, topic_of_list
+    )
+
+
+class Listed(NamedTuple):
+    """Lists of rows, one after the other: ``row`` is the place of each text's row among them."""
+
+    row: Longs
+    text: pa.ChunkedArray
+    is_null: Flags
+
+
+def listed(texts: pa.ChunkedArray, rows: Longs) -> Listed:
+    """Flatten the lists of some rows."""
+    chosen = texts.take(pa.array(rows))
+    sizes = pc.fill_null(pc.list_value_length(chosen), 0).to_numpy().astype(np.int64)
+    flat = pc.list_flatten(chosen)
+    return Listed(
+        np.repeat(np.arange(len(rows)), sizes), flat, chosen.is_null().to_numpy().astype(bool)
+    )
+
+
+def encode_together(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Names, Longs]:
+    """Number the strings of two columns alike; gives the names of the first, and numbers."""
+    both = names(pa.chunked_array([*one.chunks, *other.chunks], pa.string()))
+    return Names(both.code[: len(one)], both.strings), both.code[len(one) :]
+
+
+def _slots(
+    partition: pa.ChunkedArray, kind: Longs, group: Longs, in_group: Flags, topic: Longs
+) -> Longs:
+    number = pc.fill_null(partition, -1).to_numpy()
+    exists = (kind != MEMBER) & in_group & (topic > 0) & partition.is_valid().to_numpy()
+    rows = np.flatnonzero(exists)
+    slot = np.full(len(kind), -1)
+    _, topic_key = dense(group[rows], topic[rows])
+    order = np.lexsort((number[rows], topic_key))
+    topic_key, number = topic_key[order], number[rows][order]
+    begins = np.ones(len(rows), bool)
+    begins[1:] = (topic_key[1:] != topic_key[:-1]) | (number[1:] != number[:-1])
+    slot[rows[order]] = np.cumsum(begins) - 1
+    return slot
+
+
+def found(read: Read, member_keys: Longs, rows: Longs) -> Longs:
+    """Which of the members each row names; -1: none."""
+    place = find(member_keys, key(read.group[rows], read.member[rows]))
+    return np.where(read.in_group[rows] & (read.member[rows] > 0), place, -1)
+
+
+def one_piece(function: Callable[[pa.Table], pa.Table]) -> Kernel:
+    """A kernel whose answer about a task is small enough for one piece."""
+    return partial(_as_pieces, function)
+
+
+def _as_pieces(function: Callable[[pa.Table], pa.Table], table: pa.Table) -> list[pa.Table]:
+    return [function(table)]
+
+
+def lists_of(values: pa.Array, lengths: Longs) -> pa.ListArray:
+    """Cut values into lists of these lengths."""
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
+
+
+def count(groups: Longs, group_count: int) -> Longs:
+    """How many rows each group has; -1 is none."""
+    return np.bincount(groups[groups >= 0], minlength=group_count)
+
+
+def take_or_null(of: Names, codes: Longs) -> pa.Array:
+    """The strings of numbers; null for 0."""
+    return of.strings.take(pa.array(codes - 1, mask=codes == 0))

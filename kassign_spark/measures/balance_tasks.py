@@ -1,0 +1,271 @@
+"""``balance`` inside single tasks: loads, moves, racks and the certificate of many groups at once.
+
+The groups of a task come as rows of one table, of three kinds, and every count is numpy over all
+of them; ``balance`` has the same measures as DataFrame steps, for groups too large for a task.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.groups.numbers import Flags, Longs, find, key
+from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.task_rows import (
+    ASSIGNED,
+    MEMBER,
+    OWNED,
+    Listed,
+    Read,
+    count,
+    encode_together,
+    found,
+    listed,
+    one_piece,
+    rows,
+)
+from kassign_spark.groups.task_rows import read as read_rows
+from kassign_spark.measures.optimality import judge
+from kassign_spark.schemas import BALANCE, CLUSTER_ID
+
+MEASURED = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in BALANCE.columns)
+"""The columns of ``schemas.BALANCE``; a group_id that was null stays so."""
+
+
+def balance_in_tasks(
+    assigned: DataFrame,
+    members: DataFrame,
+    owned: DataFrame | None,
+    racks: DataFrame | None,
+    tasks: int,
+) -> DataFrame:
+    """Measure whole groups, many of them in each task; runs no job.
+
+    Args:
+        assigned: ``schemas.ASSIGNMENT``, conforming.
+        members: ``schemas.MEMBERS``, conforming, patterns resolved.
+        owned: ``schemas.OWNED``, conforming.
+        racks: as ``racks.fold_racks`` gives them.
+        tasks: how many.
+
+    Returns:
+        ``MEASURED``; kept_count, moved_count and cross_rack_count are 0 where ``owned`` and
+        ``racks`` are None.
+    """
+    given = assigned
+    if racks is not None:
+        of_partition = F.get("replica_racks", F.col("partition").try_cast("int"))
+        given = assigned.join(racks, on=[CLUSTER_ID, "topic"], how="left").withColumn(
+            "texts", F.array_compact(of_partition)
+        )
+    table = rows(members.withColumn("texts", F.col("topics")), MEMBER).unionByName(
+        rows(given, ASSIGNED)
+    )
+    if owned is not None:
+        table = table.unionByName(rows(owned, OWNED))
+    return in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
+
+
+def measure_arrow(table: pa.Table) -> pa.Table:
+    """Measure all groups that have a row of kind MEMBER.
+
+    Args:
+        table: cluster_id string, group_id string, kind tinyint, member_id string, topic string,
+            partition bigint, rack_id string, texts array<string>: the topics of a member, and the
+            known racks of an assigned partition; whole groups, rows in any order.
+
+    Returns:
+        ``MEASURED``.
+    """
+    read = read_rows(table)
+    member_rows, assigned_rows, owned_rows = map(read.rows_of, (MEMBER, ASSIGNED, OWNED))
+    group, member = read.group, read.member
+    shown, group_of = np.unique(group[member_rows], return_inverse=True)
+    member_keys, row_member = np.unique(
+        key(group[member_rows], member[member_rows]), return_inverse=True
+    )
+    holder = found(read, member_keys, assigned_rows)
+    load = np.bincount(holder[holder >= 0], minlength=len(member_keys))[row_member]
+    members = np.bincount(group_of, minlength=len(shown))
+    total, squares, least = np.zeros((3, len(shown)), np.int64)
+    np.add.at(total, group_of, load)
+    np.add.at(squares, group_of, load * load)
+    most = np.zeros(len(shown), np.int64)
+    np.maximum.at(most, group_of, load)
+    least[:] = most
+    np.minimum.at(least, group_of, load)
+
+    owners = _owners(read, assigned_rows, owned_rows)
+    at = np.full(int(group.max(initial=-1)) + 1, -1)
+    at[shown] = np.arange(len(shown))
+    kept, moved, crossing = (
+        count(at[group[assigned_rows[flags]]], len(shown))
+        for flags in (
+            owners.is_kept,
+            owners.is_moved,
+            _crosses(table, read, member_rows, row_member, assigned_rows, holder),
+        )
+    )
+    alike = _subscribe_alike(group_of, read.listed, read.topic_of_list, len(shown))
+    proof = _prove(read, assigned_rows, owners, holder, member_keys, row_member)
+    of_shown = {name: values[shown] for name, values in proof._asdict().items()}
+    first = member_rows[np.unique(group_of, return_index=True)[1]]
+    nothing = ~of_shown.pop("has_rows")
+
+    def proven(name: str) -> pa.Array:
+        return pa.array(of_shown[name], mask=nothing)
+
+    return pa.table(
+        {
+            **read.group_columns(first),
+            "member_count": pa.array(members.astype(np.int32)),
+            "partition_count": pa.array(total),
+            "min_assigned": pa.array(least),
+            "max_assigned": pa.array(most),
+            "mean_assigned": pa.array(total / members),
+            "stddev_assigned": pa.array(np.sqrt(members * squares - total * total) / members),
+            "sum_of_squares": pa.array(squares),
+            "kept_count": pa.array(kept),
+            "moved_count": pa.array(moved),
+            "subscription_type": pa.array(["heterogeneous", "homogeneous"]).take(
+                pa.array(alike.astype(np.int64))
+            ),
+            "cross_rack_count": pa.array(crossing),
+            "is_balance_optimal": proven("is_balanced"),
+            "is_optimal": proven("is_best"),
+            "least_moves": proven("least_moves"),
+            "least_sum_of_squares": proven("least_squares"),
+        }
+    )
+
+
+class _Owners(NamedTuple):
+    """Of each assigned row: whether it stays, or moves, and the one owner of its partition.
+
+    Of several owners it is one that has the partition still, else the first by name; 0: none.
+    """
+
+    is_kept: Flags
+    is_moved: Flags
+    owner: Longs
+
+
+def _owners(read: Read, assigned: Longs, owned: Longs) -> _Owners:
+    owned = owned[(read.slot[owned] >= 0) & (read.member[owned] > 0)]
+    slot, member = read.slot[assigned], read.member[assigned]
+    claims = np.unique(key(read.slot[owned], read.member[owned]))
+    is_kept = find(claims, key(slot, member)) >= 0
+    is_kept &= (slot >= 0) & (member > 0)
+    nobody = np.iinfo(np.int64).max
+    first, keeper = np.full((2, int(read.slot.max(initial=-1)) + 1), nobody)
+    np.minimum.at(first, read.slot[owned], read.member[owned])
+    np.minimum.at(keeper, slot[is_kept], member[is_kept])
+    owner = np.append(np.where(keeper < nobody, keeper, first), nobody)[slot]
+    owner = np.where(owner < nobody, owner, 0)
+    return _Owners(is_kept, (owner > 0) & (member > 0) & ~is_kept, owner)
+
+
+def _crosses(
+    table: pa.Table,
+    read: Read,
+    members: Longs,
+    row_member: Longs,
+    assigned: Longs,
+    holder: Longs,
+) -> Flags:
+    """Whether the partition of an assigned row has known racks, none of them its member's."""
+    of_rows = table["rack_id"].take(pa.array(members))
+    racks = listed(table["texts"], assigned)
+    rack_id, rack = encode_together(of_rows, racks.text)
+    has_rack = pc.fill_null(pc.binary_length(of_rows), 0).to_numpy() > 0
+    of_member = np.zeros(len(row_member) + 1, np.int64)  # the last one: of nobody
+    np.maximum.at(of_member, row_member, np.where(has_rack, rack_id.code, 0))
+    wanted = of_member[holder]
+    known, same = np.zeros((2, len(assigned)), bool)
+    known[racks.row] = True
+    same[racks.row[rack == wanted[racks.row]]] = True
+    return known & ~same & (wanted > 0) & (read.slot[assigned] >= 0)
+
+
+def _subscribe_alike(
+    group_of: Longs, lists: Listed, listed_topic: Longs, group_count: int
+) -> Flags:
+    """Whether all lists of a group, but those that are null, name the same topics."""
+    given = np.bincount(group_of[~lists.is_null], minlength=group_count)
+    pairs = np.unique(key(lists.row, listed_topic))
+    named, times = np.unique(key(group_of[pairs >> 32], pairs & 0xFFFF_FFFF), return_counts=True)
+    alike = given > 0
+    alike[(named >> 32)[times < given[named >> 32]]] = False
+    return alike
+
+
+class _Proof(NamedTuple):
+    """Of each group: what the certificate says of it."""
+
+    has_rows: Flags
+    is_balanced: Flags
+    is_best: Flags
+    least_moves: Longs
+    least_squares: Longs
+
+
+def _prove(
+    read: Read,
+    assigned: Longs,
+    owners: _Owners,
+    holder: Longs,
+    member_keys: Longs,
+    row_member: Longs,
+) -> _Proof:
+    """Fold partitions to counts of topics and subscribers, and judge those."""
+    listed_member, listed_topic = row_member[read.listed.row], read.topic_of_list
+    group_count = int(read.group.max(initial=-1)) + 1
+    in_group = read.in_group[assigned]
+    group = read.group[assigned][in_group]
+    row_count = count(group, group_count)
+    owned_count = count(group[owners.owner[in_group] > 0], group_count)
+    kept_count = count(read.group[assigned][owners.is_kept], group_count)
+
+    is_slot = read.slot[assigned] >= 0
+    placed = assigned[is_slot]
+    _, first = np.unique(read.slot[placed], return_index=True)
+    slot_topic = key(read.group[placed], read.topic[placed])[first]
+    topic_keys, supply = np.unique(slot_topic, return_counts=True)
+    partition_count = count(read.group[placed][first], group_count)
+
+    names_one = (listed_topic > 0) & ((member_keys & 0xFFFF_FFFF) > 0)[listed_member]
+    member = listed_member[names_one]
+    topic = find(topic_keys, key(member_keys[member] >> 32, listed_topic[names_one]))
+    edges = np.unique(key(topic[topic >= 0], member[topic >= 0]))
+    edge_topic, edge_member = edges >> 32, edges & 0xFFFF_FFFF
+
+    def by_edge(topics: Longs, members: Longs) -> Longs:
+        """Count rows of a topic and member; those of no edge are left out."""
+        known = (topics >= 0) & (members >= 0)
+        edge = find(edges, key(topics[known], members[known]))
+        return np.bincount(edge[edge >= 0], minlength=len(edges))
+
+    assigned_count = by_edge(
+        find(topic_keys, key(read.group[placed], read.topic[placed])), holder[is_slot]
+    )
+    owner = owners.owner[is_slot][first]
+    owner = np.where(owner > 0, find(member_keys, key(slot_topic >> 32, owner)), -1)
+    owned = by_edge(find(topic_keys, slot_topic), owner)
+
+    edge_group = topic_keys[edge_topic] >> 32 if len(edges) else edge_topic
+    judged = judge(edge_group, edge_topic, edge_member, supply[edge_topic], owned, assigned_count)
+    eligible, most_kept, squares = np.zeros((3, group_count), np.int64)
+    balanced = np.zeros(group_count, bool)
+    eligible[judged.group], most_kept[judged.group] = judged.eligible_count, judged.most_kept_count
+    squares[judged.group], balanced[judged.group] = judged.least_squares, judged.is_balanced
+    is_balanced = balanced & (row_count == partition_count) & (row_count == eligible)
+    return _Proof(
+        row_count > 0,
+        is_balanced,
+        is_balanced & (kept_count == most_kept),
+        owned_count - most_kept,
+        squares,
+    )

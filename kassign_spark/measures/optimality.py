@@ -1,0 +1,179 @@
+"""The two conditions of the certificate, over counts of topics and subscribers, in numpy.
+
+Balance. Draw an arc from member to member wherever the first holds a partition that the second may
+take. Loads can be made more even exactly when a path leads from a member to one whose load is lower
+by two or more (the cost-reducing paths of "Semi-matchings for bipartite graphs", Harvey and others,
+2006). So the highest load upstream of each member tells.
+
+Moves. At the best balance an assignment keeps the most exactly when no exchange that leaves the
+sorted loads as they are keeps more: no cycle of negative cost in the graph of single changes, where
+a chain of them may go round, or end at a member whose load is lower by one than that of the member
+where it began. Shortest distances (Bellman and Ford) settle exactly when there is no such cycle.
+How much the best keeps is taken from an assignment that the general pass makes, and believed only
+after that one has passed both tests.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.general_arrays import settle
+from kassign_spark.groups.numbers import Flags, Longs
+
+
+class Judged(NamedTuple):
+    """Of each group that has an edge.
+
+    Attributes:
+        group: its number.
+        eligible_count: partitions that are with a subscriber of their topic.
+        is_balanced: no path leads from a member to one whose load is lower by two or more.
+        most_kept_count: the most partitions that can stay, at the best balance.
+        least_squares: the sum of squared loads at the best balance.
+    """
+
+    group: Longs
+    eligible_count: Longs
+    is_balanced: Flags
+    most_kept_count: Longs
+    least_squares: Longs
+
+
+def judge(
+    group: Longs, topic: Longs, member: Longs, supply: Longs, owned: Longs, assigned: Longs
+) -> Judged:
+    """Judge many groups, given by their edges: topics and subscribers.
+
+    Args:
+        group: of each edge.
+        topic: of each edge; a topic here is of one group. Edges are sorted by it, then by member.
+        member: of each edge; a member is of one group.
+        supply: partitions of the topic.
+        owned: those that the member owned before.
+        assigned: those that it holds now.
+
+    Raises:
+        AssertionError: the assignment to compare with is not the best itself.
+    """
+    groups, group = np.unique(group, return_inverse=True)
+    topic, member = (np.unique(codes, return_inverse=True)[1] for codes in (topic, member))
+    first = np.flatnonzero(np.diff(topic, prepend=-1))
+    best = _merged(topic, member, owned, supply[first], first)
+    of_group = group[best.row]
+    kept = settle(best.topic, best.member, best.owned, best.supply, np.arange(len(best.supply)))
+    assert is_balanced(best.topic, best.member, kept).all()
+    assert keeps_most(of_group, best.topic, best.member, best.owned, kept).all()
+    group_of_member = np.zeros(member.max(initial=-1) + 1, np.int64)
+    group_of_member[member] = group
+    unbalanced = group_of_member[~is_balanced(topic, member, assigned)]
+    eligible, most_kept, squares = np.zeros((3, len(groups)), np.int64)
+    np.add.at(eligible, group, assigned)
+    np.add.at(most_kept, of_group, np.minimum(kept, best.owned))
+    load = np.zeros(len(group_of_member), np.int64)
+    np.add.at(load, best.member, kept)
+    np.add.at(squares, group_of_member, load * load)
+    balanced = np.ones(len(groups), bool)
+    balanced[unbalanced] = False
+    return Judged(groups, eligible, balanced, most_kept, squares)
+
+
+class _Merged(NamedTuple):
+    """Edges of topics with the same subscribers made one; ``row``: one of the edges it was."""
+
+    topic: Longs
+    member: Longs
+    owned: Longs
+    supply: Longs
+    row: Longs
+
+
+def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Longs) -> _Merged:
+    """Merge topics, which changes no count that matters: whoever may take one may take all."""
+    last = np.append(first[1:], len(topic))
+    numbers: dict[bytes, int] = {}
+    merged_topic = np.array(
+        [
+            numbers.setdefault(member[a:b].tobytes(), len(numbers))
+            for a, b in zip(first, last, strict=True)
+        ]
+    )
+    _, kind = np.unique(merged_topic, return_index=True)
+    sizes = (last - first)[kind]
+    starts = np.cumsum(sizes) - sizes
+    place = starts[merged_topic[topic]] + np.arange(len(topic)) - first[topic]
+    row = np.empty(sizes.sum(), np.int64)
+    row[place] = np.arange(len(topic))
+    total_owned, total_supply = np.zeros(len(row), np.int64), np.zeros(len(kind), np.int64)
+    np.add.at(total_owned, place, owned)
+    np.add.at(total_supply, merged_topic, supply)
+    return _Merged(merged_topic[topic[row]], member[row], total_owned, total_supply, row)
+
+
+def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
+    """Whether no path leads to the member from one whose load is higher by two or more.
+
+    Args:
+        topic: of each edge, dense from 0.
+        member: of each edge, dense from 0; a member is of one group.
+        assigned: partitions of the topic that the member holds.
+
+    Returns:
+        For each member.
+    """
+    load = np.zeros(member.max(initial=-1) + 1, np.int64)
+    np.add.at(load, member, assigned)
+    holds = assigned > 0
+    upstream = load
+    while True:
+        of_topic = np.zeros(topic.max(initial=-1) + 1, np.int64)
+        np.maximum.at(of_topic, topic[holds], upstream[member[holds]])
+        higher = upstream.copy()
+        np.maximum.at(higher, member, of_topic[topic])
+        if np.array_equal(higher, upstream):
+            return upstream - load <= 1
+        upstream = higher
+
+
+def keeps_most(group: Longs, topic: Longs, member: Longs, owned: Longs, assigned: Longs) -> Flags:
+    """Whether a group's assignment, of the best balance, keeps the most that it can.
+
+    Args:
+        group: of each edge, dense from 0.
+        topic: of each edge, dense from 0; a topic here is of one group.
+        member: of each edge, dense from 0; a member is of one group.
+        owned: partitions of the topic that the member owned before.
+        assigned: partitions of the topic that the member holds now.
+
+    Returns:
+        For each group.
+    """
+    group_count, member_count = group.max(initial=-1) + 1, member.max(initial=-1) + 1
+    load = np.zeros(member_count, np.int64)
+    np.add.at(load, member, assigned)
+    group_of_member = np.zeros(member_count, np.int64)
+    group_of_member[member] = group
+    # One load more for whoever ends a chain may be one less for whoever began it.
+    level = group_of_member * (load.max(initial=0) + 2) + load
+    levels, level_of = np.unique(np.concatenate([level, level - 1]), return_inverse=True)
+    ends_at, begins_at = level_of[:member_count], level_of[member_count:]
+    take = np.where(assigned < owned, 0, 1)
+    give = np.where(assigned > owned, -1, 0)
+    holds = assigned > 0
+    # A path passes each member once and saves at most one move there: beyond that, it is a cycle.
+    least = -np.bincount(group_of_member, minlength=group_count)
+    is_best = np.ones(group_count, bool)
+    distance = np.zeros(member_count, np.int64)
+    of_topic = np.zeros(topic.max(initial=-1) + 1, np.int64)
+    of_level = np.zeros(len(levels), np.int64)
+    while True:
+        open_edge = is_best[group]
+        giving = open_edge & holds
+        np.minimum.at(of_topic, topic[giving], (distance[member] + give)[giving])
+        np.minimum.at(of_level, ends_at, distance)
+        nearer = np.minimum(distance, of_level[begins_at])
+        np.minimum.at(nearer, member[open_edge], (of_topic[topic] + take)[open_edge])
+        nearer = np.where(is_best[group_of_member], nearer, distance)
+        if np.array_equal(nearer, distance):
+            return is_best
+        distance = nearer
+        is_best[group_of_member[distance < least[group_of_member]]] = False

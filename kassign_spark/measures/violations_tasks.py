@@ -1,0 +1,225 @@
+"""``violations`` inside single tasks: the rules over many groups at once, in numpy.
+
+Missing partitions are told as ranges, so that a topic of which nothing is assigned is one row here.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.groups.numbers import Flags, Longs, dense, find, key
+from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.task_rows import (
+    ASSIGNED,
+    MEMBER,
+    OWNED,
+    SUBSCRIBED,
+    Read,
+    found,
+    lists_of,
+    one_piece,
+    read,
+    rows,
+    take_or_null,
+)
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+
+RULES = (
+    "unknown_member",
+    "not_subscribed",
+    "unknown_partition",
+    "assigned_twice",
+    "unassigned",
+)
+_UNKNOWN_MEMBER, _NOT_SUBSCRIBED, _UNKNOWN_PARTITION, _TWICE, _UNASSIGNED = range(len(RULES))
+
+BROKEN = (
+    "cluster_id string, group_id string, rule string, member_id string, topic string, "
+    "partition bigint, last bigint, size bigint, members array<string>"
+)
+"""What a task gives back: ``partition`` to ``last``, where that is there, are a range; ``size`` is
+that of the topic, and ``members`` those with the same partition."""
+
+
+def broken_in_tasks(
+    assigned: DataFrame, members: DataFrame, owned: DataFrame | None, sizes: DataFrame, tasks: int
+) -> DataFrame:
+    """Hold whole groups to the rules, many of them in each task; runs no job.
+
+    Args:
+        assigned: ``schemas.ASSIGNMENT``, conforming.
+        members: ``schemas.MEMBERS``, conforming, patterns resolved.
+        owned: ``schemas.OWNED``, conforming.
+        sizes: cluster_id string, topic string, num_partitions bigint; one row a topic.
+        tasks: how many.
+
+    Returns:
+        ``BROKEN``.
+    """
+    subscribed = (
+        members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
+        .distinct()
+        .select(*GROUP_KEY, F.explode("topics").alias("topic"))
+    )
+    sized = (
+        rows(assigned, ASSIGNED)
+        .unionByName(rows(subscribed, SUBSCRIBED))
+        .drop("size")
+        .join(sizes.withColumnRenamed("num_partitions", "size"), [CLUSTER_ID, "topic"], "left")
+    )
+    table = sized.unionByName(rows(members.withColumn("texts", F.col("topics")), MEMBER))
+    if owned is not None:
+        table = table.unionByName(rows(owned, OWNED))
+    return in_tasks(table, one_piece(broken_arrow), BROKEN, tasks)
+
+
+def broken_arrow(table: pa.Table) -> pa.Table:
+    """List what breaks a rule; the columns of ``task_rows.rows`` in, those of ``BROKEN`` out."""
+    given = read(table)
+    partition = pc.fill_null(table["partition"], 0).to_numpy()
+    size = pc.fill_null(table["size"], -1).to_numpy()
+    has_partition = table["partition"].is_valid().to_numpy()
+    parts = [
+        *_strangers(given, partition, has_partition),
+        _unknown_partitions(given, partition, has_partition, size),
+        _twice(given, partition, has_partition),
+        _missing(given, partition, has_partition, size),
+    ]
+    return pa.concat_tables(parts)
+
+
+def _strangers(given: Read, partition: Longs, has_partition: Flags) -> list[pa.Table]:
+    """Of each member and topic that do not belong together, the least partition."""
+    assigned = given.rows_of(ASSIGNED)
+    members = given.rows_of(MEMBER)
+    known = np.unique(key(given.group[members], given.member[members]))
+    holder = found(given, known, assigned)
+    listed_by = members[given.listed.row]
+    listed_by_known = find(known, key(given.group[listed_by], given.member[listed_by]))
+    lists = np.unique(key(listed_by_known, given.topic_of_list))
+    subscribes = (find(lists, key(holder, given.topic[assigned])) >= 0) & (
+        given.topic[assigned] > 0
+    )
+    strange = (holder < 0) | ~subscribes
+    rows_, holder = assigned[strange], holder[strange]
+    # A partition that is null comes after all others: the least is one that is there, if any is.
+    order = np.lexsort((partition[rows_], ~has_partition[rows_]))
+    _, topic = dense(given.group[rows_], given.topic[rows_])
+    first = order[dense(topic[order], given.member[rows_][order])[0]]
+    is_unknown = holder[first] < 0
+    return [
+        _table(given, rule, rows_[first[flags]], partition, has_partition)
+        for rule, flags in ((_UNKNOWN_MEMBER, is_unknown), (_NOT_SUBSCRIBED, ~is_unknown))
+    ]
+
+
+def _unknown_partitions(
+    given: Read, partition: Longs, has_partition: Flags, size: Longs
+) -> pa.Table:
+    rows_ = given.rows_of(ASSIGNED)
+    outside = has_partition[rows_] & ((partition[rows_] < 0) | (partition[rows_] >= size[rows_]))
+    rows_ = rows_[(size[rows_] < 0) | outside]
+    return _table(given, _UNKNOWN_PARTITION, rows_, partition, has_partition, size=size)
+
+
+def _twice(given: Read, partition: Longs, has_partition: Flags) -> pa.Table:
+    rows_ = given.rows_of(ASSIGNED)
+    rows_ = rows_[given.in_group[rows_] & (given.topic[rows_] > 0)]
+    rows_ = rows_[given.member[rows_] > 0]
+    _, topic = dense(given.group[rows_], given.topic[rows_])
+    order = np.lexsort((given.member[rows_], partition[rows_], has_partition[rows_], topic))
+    rows_, topic = rows_[order], topic[order]
+    begins = np.ones(len(rows_), bool)
+    begins[1:] = (
+        (topic[1:] != topic[:-1])
+        | (partition[rows_[1:]] != partition[rows_[:-1]])
+        | (has_partition[rows_[1:]] != has_partition[rows_[:-1]])
+    )
+    first = np.flatnonzero(begins)
+    count = np.diff(first, append=len(rows_))
+    several = np.repeat(count > 1, count)
+    first, count = first[count > 1], count[count > 1]
+    ids = take_or_null(given.member_name, given.member[rows_[several]])
+    members = lists_of(ids, count)
+    return _table(given, _TWICE, rows_[first], partition, has_partition, members=members)
+
+
+def _missing(given: Read, partition: Longs, has_partition: Flags, size: Longs) -> pa.Table:
+    """Ranges of partitions that are with nobody, of topics with fewer partitions than they have."""
+    wanted = given.rows_of(SUBSCRIBED)
+    wanted = wanted[(size[wanted] > 0) & (given.topic[wanted] > 0)]
+    wanted = wanted[np.unique(_topic_key(given, wanted), return_index=True)[1]]
+    wanted_keys = _topic_key(given, wanted)
+    assigned = given.rows_of(ASSIGNED)
+    assigned = assigned[given.slot[assigned] >= 0]
+    distinct = assigned[np.unique(given.slot[assigned], return_index=True)[1]]
+    at = find(wanted_keys, _topic_key(given, distinct))
+    there = np.bincount(at[at >= 0], minlength=len(wanted))
+    wanted = wanted[there < size[wanted]]
+    wanted_keys = _topic_key(given, wanted)
+    members = given.rows_of(MEMBER)
+    known = np.unique(key(given.group[members], given.member[members]))
+    owned = given.rows_of(OWNED)
+    owned = owned[(given.slot[owned] >= 0) & (found(given, known, owned) >= 0)]
+    placed = np.concatenate([assigned, owned])
+    placed = placed[np.unique(given.slot[placed], return_index=True)[1]]
+    at = find(wanted_keys, _topic_key(given, placed))
+    inside = (at >= 0) & (partition[placed] >= 0)
+    inside &= partition[placed] < np.append(size[wanted], 0)[at]
+    # Before the first, between neighbours and behind the last: with a border below and above each
+    # topic, every gap is between two that follow each other.
+    count = len(wanted)
+    topic = np.concatenate([np.arange(count), at[inside], np.arange(count)])
+    number = np.concatenate([np.full(count, -1), partition[placed][inside], size[wanted]])
+    order = np.lexsort((number, topic))
+    topic, number = topic[order], number[order]
+    gap = np.flatnonzero((topic[1:] == topic[:-1]) & (number[1:] - number[:-1] > 1))
+    rows_ = wanted[topic[gap]]
+    return _table(
+        given,
+        _UNASSIGNED,
+        rows_,
+        partition,
+        has_partition,
+        from_to=(number[gap] + 1, number[gap + 1] - 1),
+    )
+
+
+def _topic_key(given: Read, rows_: Longs) -> Longs:
+    return key(given.group[rows_], given.topic[rows_])
+
+
+def _table(
+    given: Read,
+    rule: int,
+    rows_: Longs,
+    partition: Longs,
+    has_partition: Flags,
+    *,
+    size: Longs | None = None,
+    members: pa.ListArray | None = None,
+    from_to: tuple[Longs, Longs] | None = None,
+) -> pa.Table:
+    nothing = pa.nulls(len(rows_), pa.int64())
+    one = pa.array(partition[rows_], mask=~has_partition[rows_])
+    nobody = rule in (_TWICE, _UNASSIGNED)
+    if rule == _TWICE and members is not None:
+        member_id = pc.list_element(members, 0)
+    elif nobody:
+        member_id = pa.nulls(len(rows_), pa.string())
+    else:
+        member_id = take_or_null(given.member_name, given.member[rows_])
+    return pa.table(
+        {
+            **given.group_columns(rows_),
+            "rule": pa.array([RULES[rule]]).take(pa.array(np.zeros(len(rows_), np.int64))),
+            "member_id": member_id,
+            "topic": take_or_null(given.topic_name, given.topic[rows_]),
+            "partition": one if from_to is None else pa.array(from_to[0]),
+            "last": nothing if from_to is None else pa.array(from_to[1]),
+            "size": nothing if size is None else pa.array(size[rows_], mask=size[rows_] < 0),
+            "members": pa.nulls(len(rows_), pa.list_(pa.string())) if members is None else members,
+        }
+    )

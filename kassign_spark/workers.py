@@ -1,0 +1,82 @@
+"""Whether Spark's Python workers can run what is handed to them, found out before a task fails.
+
+Without ``PYSPARK_PYTHON`` PySpark starts workers with the first ``python3`` on the path. In a
+virtual environment that is not active that is another interpreter, without our packages.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from kassign_spark.errors import WorkerError
+
+VARIABLE = "PYSPARK_PYTHON"
+_NEEDED = ("numpy", "pyarrow")
+_SECONDS = 60
+
+# Looks for packages without importing them, as numpy and pyarrow take a second.
+_LOOK = """
+import importlib.util, sys
+print("%d.%d" % sys.version_info[:2], *(n for n in sys.argv[1:] if not importlib.util.find_spec(n)))
+"""
+
+
+def check_workers(spark: SparkSession) -> None:
+    """Refuse a session whose workers cannot import what they need; runs no job.
+
+    Only where workers are started on this machine: an interpreter elsewhere cannot be looked at.
+    Each interpreter is looked at once, and the one that this program runs itself never.
+
+    Raises:
+        WorkerError: it names both interpreters and the variable to set.
+    """
+    context = spark.sparkContext
+    if (context.master or "").startswith("local"):
+        problem = _problem(context.pythonExec)
+        if problem:
+            raise WorkerError(problem)
+
+
+@functools.cache
+def _problem(worker: str) -> str | None:
+    """What is wrong with the workers' interpreter; None: nothing."""
+    path = shutil.which(worker)
+    if path is None:
+        return _advice(f"{worker}, which is not there")
+    if os.path.abspath(path) == os.path.abspath(sys.executable):
+        return None
+    try:
+        looked = subprocess.run(
+            [path, "-c", _LOOK, *_NEEDED], capture_output=True, text=True, timeout=_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None  # Spark will say what is the matter with it
+    if looked.returncode:
+        return None
+    version, *missing = looked.stdout.split()
+    if missing:
+        return _advice(f"{path}, which has no {' and no '.join(missing)}")
+    if version != "{}.{}".format(*sys.version_info[:2]):
+        return _advice(f"{path}, which is Python {version}")
+    return None
+
+
+def import_advice(said: str) -> str:
+    """Say in one line what a worker's ``ImportError`` means, wherever that worker was."""
+    context = SparkContext._active_spark_context
+    worker = "another interpreter" if context is None else str(context.pythonExec)
+    return _advice(f"{worker}, and that cannot import what it needs ({said})")
+
+
+def _advice(worker: str) -> str:
+    version = "{}.{}".format(*sys.version_info[:2])
+    return (
+        f"Spark's Python workers run {worker}; this program runs {sys.executable} (Python "
+        f"{version}): before the session starts, set {VARIABLE} to an interpreter that has the "
+        f"packages of this one, on this machine {VARIABLE}={sys.executable}"
+    )
