@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
-from tests.kafka.oracle import Assigned, Group
+from tests.kafka.oracle import Group
 
 _SCHEMA = pa.schema(
     {
@@ -87,4 +87,10 @@ def assigned_of(
     return found
 
 
-__all__ = ["Assigned", "Row", "assigned_of", "name_of", "rows_of", "table_of"]
+def as_table(rows: Iterable[Row], schema: pa.Schema) -> pa.Table:
+    """Rows whose ``texts`` are lists, as a task is given them: lists as JSON."""
+    said = [
+        {**row, "texts": json.dumps(row["texts"])} if row.get("texts") is not None else row
+        for row in rows
+    ]
+    return pa.Table.from_pylist(said, schema)

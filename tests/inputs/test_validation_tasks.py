@@ -14,6 +14,7 @@ from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED
 from kassign_spark.inputs import validation
 from kassign_spark.inputs.validation_tasks import found_arrow
 from tests import builders
+from tests.task_rows import as_table
 
 SEED = 31
 _SIZES = {"t0": 0, "t1": 1, "t4": 4, "t9": 9}
@@ -25,7 +26,7 @@ _TYPES: dict[str, pa.DataType] = {
     "topic": pa.string(),
     "partition": pa.int64(),
     "rack_id": pa.string(),
-    "texts": pa.list_(pa.string()),
+    "texts": pa.string(),
     "size": pa.int64(),
     "generation": pa.int64(),
     "member_seq": pa.int64(),
@@ -82,7 +83,7 @@ def _about(topic: str | None) -> Row:
 
 
 def _found(rows: list[Row]) -> list[Row]:
-    found: list[Row] = found_arrow(pa.Table.from_pylist(rows, _SCHEMA)).to_pylist()
+    found: list[Row] = found_arrow(as_table(rows, _SCHEMA)).to_pylist()
     return found
 
 

@@ -20,6 +20,7 @@ from kassign_spark.schemas import BALANCE
 from tests import builders
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
 from tests.oracles.optimal import least_cost
+from tests.task_rows import as_table
 
 SEED = 911
 _SCHEMA = pa.schema(
@@ -31,7 +32,7 @@ _SCHEMA = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int64()),
         ("rack_id", pa.string()),
-        ("texts", pa.list_(pa.string())),
+        ("texts", pa.string()),
     ]
 )
 Placed = dict[tuple[str, int], str]
@@ -66,7 +67,7 @@ def _rows(group: MixedGroup, placed: Placed, cluster: str = "c") -> list[Row]:
 
 
 def _measure(rows: list[Row]) -> dict[str, Row]:
-    measured = measure_arrow(pa.Table.from_pylist(rows, _SCHEMA)).to_pylist()
+    measured = measure_arrow(as_table(rows, _SCHEMA)).to_pylist()
     found = {row["group_id"]: row for row in measured}
     assert len(found) == len(measured)
     return found
@@ -118,7 +119,7 @@ def test_the_kernel_and_the_report_have_the_types_that_are_declared() -> None:
     declared = [(field.name, field.dataType) for field in BALANCE.columns]
     assert [(f.name, f.dataType) for f in plan.BALANCE.columns][: len(declared)] == declared
     rows = _rows(MixedGroup("g", {"t": 1}, {"a": ("t",)}), {("t", 0): "a"})
-    measured = measure_arrow(pa.Table.from_pylist(rows, _SCHEMA))
+    measured = measure_arrow(as_table(rows, _SCHEMA))
     assert from_arrow_schema(measured.schema).names == [name for name, _ in declared]
     assert [(f.name, f.dataType) for f in from_arrow_schema(measured.schema)] == declared
 
@@ -136,7 +137,7 @@ def test_clusters_do_not_mix() -> None:
     rows = _rows(group, {("t", 0): "a", ("t", 1): "b"})
     east = [{**row, "cluster_id": "east"} for row in rows]
     west = [{**row, "cluster_id": "west"} for row in rows if row["kind"] == MEMBER]
-    measured = measure_arrow(pa.Table.from_pylist(east + west, _SCHEMA)).to_pylist()
+    measured = measure_arrow(as_table(east + west, _SCHEMA)).to_pylist()
     assert {row["cluster_id"]: row["partition_count"] for row in measured} == {"east": 2, "west": 0}
 
 

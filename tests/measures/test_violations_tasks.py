@@ -11,6 +11,7 @@ from kassign_spark.groups.task_rows import ASSIGNED, MEMBER, OWNED, SUBSCRIBED
 from kassign_spark.measures import violations as by_group
 from kassign_spark.measures.violations_tasks import broken_arrow
 from tests import builders
+from tests.task_rows import as_table
 
 SEED = 77
 _SCHEMA = pa.schema(
@@ -22,7 +23,7 @@ _SCHEMA = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int64()),
         ("rack_id", pa.string()),
-        ("texts", pa.list_(pa.string())),
+        ("texts", pa.string()),
         ("size", pa.int64()),
     ]
 )
@@ -99,7 +100,7 @@ def test_random_groups_by_looking() -> None:
     rows = [row for group in groups for row in group]
     rng.shuffle(rows)
     found: set[Broken] = set()
-    for row in broken_arrow(pa.Table.from_pylist(rows, _SCHEMA)).to_pylist():
+    for row in broken_arrow(as_table(rows, _SCHEMA)).to_pylist():
         strange = row["rule"] in ("unknown_member", "not_subscribed")
         last = row["partition"] if row["last"] is None else row["last"]
         numbers = [None] if strange or last is None else range(row["partition"], last + 1)
@@ -130,7 +131,7 @@ def test_a_topic_of_any_size_is_one_row() -> None:
             "size": 2**31 - 1,
         },
     ]
-    found = broken_arrow(pa.Table.from_pylist(rows, _SCHEMA)).to_pylist()
+    found = broken_arrow(as_table(rows, _SCHEMA)).to_pylist()
     assert [(row["partition"], row["last"]) for row in found] == [(0, 6), (8, 2**31 - 2)]
 
 
