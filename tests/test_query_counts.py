@@ -22,15 +22,7 @@ from tests.benchmarks.queries import (
 from tests.query_counter import Counted, counting, run_to_nothing
 
 _WILL_REACH = {
-    "assign range": "onepass",
-    "assign sticky": "onepass",
-    "assign own": "onepass",
-    "predict sticky": "onepass",
-    "rebalance cooperative": "onepass",
-    "explain": "onepass",
-    "compare": "onepass",
     "simulate": "simulate",
-    "validate": "measures",
 }
 """Which branch brings a call to its bar."""
 _TAKES_LONG = {"compare", "explain", "simulate", "rebalance cooperative"}

@@ -100,7 +100,9 @@ def rows(
 
 def in_tasks(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
     """Call ``kernel`` in ``tasks`` tasks, each with all rows of the groups that fall to it."""
-    return table.repartition(tasks, *GROUP_KEY).mapInArrow(all_rows(kernel), schema)
+    # One task needs no shuffle.
+    cut = table.coalesce(1) if tasks == 1 else table.repartition(tasks, *GROUP_KEY)
+    return cut.mapInArrow(all_rows(kernel), schema)
 
 
 def all_rows(kernel: Kernel) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

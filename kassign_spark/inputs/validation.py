@@ -89,7 +89,9 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, most_rows: int)
         _told(found_in_tasks(small, cut.tasks), assignors),
         *([] if large is None else _of_groups_in_steps(large, assignors)),
     ]
-    return reduce(DataFrame.unionByName, found)
+    # A few rows from each of many parts: no task for every part.
+    cores = inputs.members.sparkSession.sparkContext.defaultParallelism
+    return reduce(DataFrame.unionByName, found).coalesce(cores)
 
 
 def _where(inputs: Inputs, condition: Column) -> Inputs:
