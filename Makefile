@@ -13,13 +13,16 @@ PYSPARK_newest := <5
 VERSIONS_TESTS := tests/assignors tests/measures/test_balance.py tests/measures/test_violations.py \
   tests/measures/test_diff.py tests/inputs/test_validation.py tests/test_tables.py tests/test_workers.py
 
-.PHONY: help run test slow versions lint format bench docs zip clean java browser python
+.PHONY: help run unit test slow versions lint format bench docs zip clean java browser python
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: java $(INSTALLED) ## Assign the example fleet, check and measure it, write the plan to build/plan
 	@$(BIN)/kassign-spark assign examples/fleet --output build/plan --overwrite
+
+unit: $(INSTALLED) ## The tests without Java, in less than a minute
+	@$(BIN)/pytest -m 'unit and not slow'
 
 test: java browser lint ## Format, lint and type checks, then the tests but the slow ones
 	@$(BIN)/pytest -m 'not slow'

@@ -71,3 +71,8 @@ def held(text: str, group_id: str, **more: Any) -> list[dict[str, Any]]:
 
 def assignment(spark: SparkSession, *groups: list[dict[str, Any]]) -> DataFrame:
     return table(spark, ASSIGNMENT, [row for group in groups for row in group])
+
+
+def kept(frame: DataFrame) -> DataFrame:
+    """The rows themselves: what is built upon them does not compute them again."""
+    return frame.sparkSession.createDataFrame(frame.collect(), frame.schema)

@@ -1,13 +1,59 @@
-"""One Spark session and one real Kafka broker for the whole run."""
+"""One Spark session and one real Kafka broker for the whole run, and the tier of each test.
 
+What a test asks for says what it costs: its markers are set here, by its fixtures.
+"""
+
+import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.kafka.broker import running_broker
+from tests.kafka.broker import Brokers, running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
 from tests.spark_session import SHORT_LIVED, start_session
+
+_COSTLY = {
+    "spark": "spark",
+    "broker": "broker",
+    "own_brokers": "broker",
+    "own_processes": "process",
+    "cluster": "cluster",
+}
+"""Marker by fixture; a test that uses none of them, directly or through another, is a unit test."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before pytest's own, which leaves out what ``-m`` does not ask for."""
+    for item in items:
+        fixtures: list[str] = getattr(item, "fixturenames", [])
+        markers = {_COSTLY[name] for name in fixtures if name in _COSTLY}
+        for marker in markers or {"unit"} - {mark.name for mark in item.iter_markers("broker")}:
+            item.add_marker(marker)
+
+
+@pytest.fixture(scope="session")
+def own_processes() -> None:
+    """For tests that start processes of their own: a command, a tool, a browser."""
+
+
+@pytest.fixture(autouse=True)
+def _a_unit_test_starts_no_process(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a JVM: ``make unit`` runs where there is no Java, and in a minute."""
+    if request.node.get_closest_marker("unit") is None:
+        return
+
+    def refused(self: object, arguments: Any, *_: Any, **__: Any) -> None:
+        raise AssertionError(
+            f"a unit test starts no process, but this one {arguments}: let it ask for the fixture "
+            "spark, broker or own_processes"
+        )
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", refused)
 
 
 @pytest.fixture(scope="session")
@@ -26,12 +72,20 @@ def _no_cached_frames(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
-    """The one real broker of the run; tests that ask for it have the marker ``broker``.
+def own_brokers() -> Brokers:
+    """For tests that need a broker of their own: one that fails or dies."""
+    return running_broker
+
+
+@pytest.fixture(scope="session")
+def broker(
+    own_brokers: Brokers, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredBroker]:
+    """The one real broker of the run.
 
     It has a plain address, and further ones by name: SASL and TLS.
     """
     folder = tmp_path_factory.mktemp("broker")
     credentials, listeners = secured_listeners(folder)
-    with running_broker(folder, listeners=listeners, settings=SETTINGS) as running:
+    with own_brokers(folder, listeners=listeners, settings=SETTINGS) as running:
         yield SecuredBroker(running.bootstrap_server, running.addresses, running.pid, credentials)

@@ -39,6 +39,28 @@ def random_states(
     ]
 
 
+def exact_racked_states(tried: int, *, seed: int) -> list[Group]:
+    """Those of random states that have racks, and to which ``assign`` gives the client's answer."""
+    names = ("range", "sticky", "cooperative-sticky")
+    states = random_states(tried, seed=seed, assignors=names, hostile_share=0.4)
+    return [
+        group
+        for group in states
+        if _is_exact(group) and any(not isinstance(n, int) for n in group.topics.values())
+    ]
+
+
+def _is_exact(group: Group) -> bool:
+    """Whether ``assign`` promises the client's own answer."""
+    if group.assignor == "range":
+        return True
+    lists = [m.topics for m in group.members]
+    alike = all(set(topics) == set(lists[0]) and len(topics) == len(lists[0]) for topics in lists)
+    sizes = {t: n if isinstance(n, int) else len(n) for t, n in group.topics.items()}
+    exist = all(p < sizes.get(t, 0) for m in group.members for t, p in m.owned)
+    return alike and len(set(lists[0])) == len(lists[0]) and exist
+
+
 def _state(rng: random.Random, assignor: str, is_hostile: bool, user_data: bool) -> Group:
     topics = random_topics(rng)
     count = rng.choice((1, 2, 3, rng.randint(2, 6), rng.randint(2, 12), rng.randint(2, 40)))

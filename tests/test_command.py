@@ -1,4 +1,8 @@
-"""The real command, in a process of its own: what a person sees, and that nothing is left."""
+"""The real command, in a process of its own: what a person sees, and that nothing is left.
+
+Each of them that starts Spark takes a quarter of a minute: one does here, and one in ``test_zip``;
+the others are slow tests.
+"""
 
 import json
 import os
@@ -11,12 +15,13 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from kassign_spark.session import LOCAL_DEFAULTS
 from tests.small_fleet import MEMBERS, write_small_fleet
 
 _ROOT = Path(__file__).parents[1]
 _COMMAND = [sys.executable, "-m", "kassign_spark"]
 _HEAD = "kassign-spark: error: "
+
+pytestmark = pytest.mark.usefixtures("own_processes")
 
 
 def _run(
@@ -39,6 +44,7 @@ def _errors(ended: "subprocess.CompletedProcess[str]") -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_a_plan_for_programs(tmp_path: Path) -> None:
     fleet = write_small_fleet(tmp_path / "fleet")
     ended = _run("assign", fleet, "--output", tmp_path / "plan", "--json")
@@ -48,6 +54,7 @@ def test_a_plan_for_programs(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fleet", "plan"]
 
 
+@pytest.mark.slow
 def test_a_bad_value(tmp_path: Path) -> None:
     twice = MEMBERS + "mail,mail-a,orders,cooperative-sticky,,\n"
     fleet = write_small_fleet(tmp_path / "fleet", members=twice)
@@ -60,6 +67,7 @@ def test_a_bad_value(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
 
 
+@pytest.mark.slow
 def test_a_damaged_file_that_shows_late(tmp_path: Path) -> None:
     """The footer is whole, so the table can be opened; a page is not, so reading it fails."""
     fleet = write_small_fleet(tmp_path / "fleet")
@@ -130,7 +138,11 @@ def test_a_reader_that_stops_early() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "said_of_it"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+    ("number", "said_of_it"),
+    [
+        pytest.param(signal.SIGINT, "interrupted", marks=pytest.mark.slow),
+        (signal.SIGTERM, "terminated"),
+    ],
 )
 def test_interrupted(tmp_path: Path, number: signal.Signals, said_of_it: str) -> None:
     fleet = write_small_fleet(tmp_path / "fleet")
@@ -155,6 +167,7 @@ def test_interrupted(tmp_path: Path, number: signal.Signals, said_of_it: str) ->
     assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("properties", ["spark-local.conf", "spark-cluster.conf"])
 def test_spark_submit(tmp_path: Path, properties: str) -> None:
     fleet = write_small_fleet(tmp_path / "fleet")
@@ -173,13 +186,3 @@ def test_spark_submit(tmp_path: Path, properties: str) -> None:
     facts = json.loads(ended.stdout)
     assert (facts["group_count"], facts["partition_count"]) == (3, 19)
     assert (tmp_path / "plan" / "assignment").is_dir()
-
-
-def test_the_local_defaults_are_those_of_the_file() -> None:
-    lines = (_ROOT / "conf" / "spark-local.conf").read_text().splitlines()
-    given = dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
-    expected = dict(LOCAL_DEFAULTS)
-    # The file cannot count cores.
-    assert expected.pop("spark.sql.shuffle.partitions") == str(2 * (os.cpu_count() or 1))
-    assert int(given.pop("spark.sql.shuffle.partitions")) > 0
-    assert given == expected

@@ -12,12 +12,10 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import cli
 from kassign_spark.inputs import live
-from tests.kafka.broker import running_broker
+from tests.kafka.broker import Brokers
 from tests.kafka.consumers import java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
-
-pytestmark = pytest.mark.broker
 
 _GROUPS = {
     "command-range": "range",
@@ -85,6 +83,7 @@ def test_a_login_that_is_refused(
 
 def test_a_broker_that_dies(
     spark: SparkSession,
+    own_brokers: Brokers,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -93,7 +92,7 @@ def test_a_broker_that_dies(
     monkeypatch.setattr("kassign_spark.inputs.admin._BOOTSTRAP_MS", 3_000)
     monkeypatch.setattr("kassign_spark.inputs.admin._REQUEST_MS", 3_000)
     (tmp_path / "broker").mkdir()
-    with running_broker(tmp_path / "broker") as broker:
+    with own_brokers(tmp_path / "broker") as broker:
         read_groups = live._stable_groups
 
         def dying(*arguments: Any) -> Any:

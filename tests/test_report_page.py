@@ -27,7 +27,7 @@ def _page(found: Found) -> str:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
+def browser(own_processes: None) -> Iterator[webdriver.Chrome]:
     if _BROWSER is None or _DRIVER is None:
         missing = pytest.fail if os.environ.get("CI") else pytest.skip
         missing("chromium and chromedriver are not installed: make browser installs them")

@@ -1,14 +1,17 @@
 """Settings: the shipped file holds every default; what is no setting is refused in one line."""
 
+import os
 from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
 
 from kassign_spark.errors import SettingsError
+from kassign_spark.session import LOCAL_DEFAULTS
 from kassign_spark.settings import Settings, load_settings
 
-_FILE = Path(__file__).parents[1] / "conf" / "settings.toml"
+_CONF = Path(__file__).parents[1] / "conf"
+_FILE = _CONF / "settings.toml"
 
 
 def test_the_shipped_file_holds_every_default() -> None:
@@ -56,3 +59,13 @@ def test_what_is_no_settings_file(tmp_path: Path, text: str, says: str) -> None:
 def test_neither_true_nor_false(name: str) -> None:
     with pytest.raises(SettingsError, match=f"^setting {name}: 'yes' is neither true nor false"):
         Settings(**{name: "yes"})  # type: ignore[arg-type]
+
+
+def test_the_local_defaults_are_those_of_the_file() -> None:
+    lines = (_CONF / "spark-local.conf").read_text().splitlines()
+    given = dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
+    expected = dict(LOCAL_DEFAULTS)
+    # The file cannot count cores.
+    assert expected.pop("spark.sql.shuffle.partitions") == str(2 * (os.cpu_count() or 1))
+    assert int(given.pop("spark.sql.shuffle.partitions")) > 0
+    assert given == expected

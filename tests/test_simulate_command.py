@@ -65,7 +65,10 @@ def test_events_and_sweeps(
 
 
 def test_bad_events_end_with_one_line(
-    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    files: tuple[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     events = tmp_path / "events.jsonl"
     events.write_text('\n{"kind": "member_leaves", "group_id": "mail", "member_id": "x"}\n')

@@ -12,7 +12,7 @@ from tests.small_fleet import write_small_fleet
 _ROOT = Path(__file__).parents[1]
 
 
-def test_the_command_from_an_archive(tmp_path: Path) -> None:
+def test_the_command_from_an_archive(own_processes: None, tmp_path: Path) -> None:
     """The file that is submitted lies alone in a folder, as where a cluster runs the driver.
 
     Quiet, so the file of the package that silences Spark's log is found in the archive too.

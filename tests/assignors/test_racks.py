@@ -14,54 +14,24 @@ from kassign_spark import Settings, assign, rebalance
 from kassign_spark.eligibility.racks import rack_use
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.prediction.racks import need_matching, number_racks
-from kassign_spark.prediction.state import lay_out
 from tests.assignors.test_general_racks import GROUPS as GENERAL
 from tests.assignors.test_general_racks import best, found
 from tests.kafka import oracle
-from tests.kafka.oracle import Group
-from tests.prediction.states import to_state
-from tests.random_states import random_states
+from tests.random_states import exact_racked_states
 from tests.rebalancing.test_steps import after, by_round
 
 SEED = 20261202
-_STATES = random_states(
-    4000, seed=SEED, assignors=["range", "sticky", "cooperative-sticky"], hostile_share=0.4
-)
-
-
-def _is_exact(group: Group) -> bool:
-    """Whether ``assign`` promises the client's own answer."""
-    if group.assignor == "range":
-        return True
-    lists = [m.topics for m in group.members]
-    alike = all(set(topics) == set(lists[0]) and len(topics) == len(lists[0]) for topics in lists)
-    sizes = {t: n if isinstance(n, int) else len(n) for t, n in group.topics.items()}
-    exist = all(p < sizes.get(t, 0) for m in group.members for t, p in m.owned)
-    return alike and len(set(lists[0])) == len(lists[0]) and exist
-
-
-EXACT = [
-    group
-    for group in _STATES
-    if _is_exact(group) and any(not isinstance(n, int) for n in group.topics.values())
-]
+EXACT = exact_racked_states(4000, seed=SEED)
 # Equal subscriptions make a constrained pass, which gives up claims in other racks, even if it need
 # not for the balance.
 MIXED = [group for group in GENERAL if len({frozenset(m.topics) for m in group.members}) > 1]
 GROUPS = [*EXACT, *MIXED[:150]]
 
 
-def in_use(group: Group) -> bool:
-    state = to_state(group)
-    layout = lay_out(state).layout
-    racks = number_racks(state, layout)
-    if racks is None:
-        return False
-    existing = [
-        racks.of_partition[p] for topic in range(len(layout.topics)) for p in layout.existing(topic)
-    ]
-    return need_matching(racks.of_member, existing)
+@pytest.fixture(scope="module")
+def in_use(spark: SparkSession) -> list[bool]:
+    """Of each group whether the client's assignor finds that racks count."""
+    return oracle.rack_use(spark, GROUPS)
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +39,10 @@ def tables(spark: SparkSession) -> oracle.Tables:
     return oracle.to_tables(spark, GROUPS)
 
 
-def test_the_groups_hold_what_racks_can_do() -> None:
-    kinds = Counter((group.assignor, in_use(group)) for group in EXACT)
+def test_the_groups_hold_what_racks_can_do(in_use: list[bool]) -> None:
+    kinds = Counter(
+        (group.assignor, uses) for group, uses in zip(EXACT, in_use[: len(EXACT)], strict=True)
+    )
     assert all(kinds[name, True] > 100 for name in ("range", "sticky", "cooperative-sticky")), kinds
     assert all(kinds[name, False] > 100 for name in ("range", "sticky", "cooperative-sticky"))
 
@@ -98,13 +70,17 @@ def test_racks_before_moves(spark: SparkSession) -> None:
         assert found(group, answer) == best(group, racks_before_moves=True), group
 
 
-def test_where_racks_count(spark: SparkSession, tables: oracle.Tables) -> None:
-    """By the frames as by the client's own rule: group by group, no more and no fewer."""
+def test_where_racks_count(tables: oracle.Tables, in_use: list[bool]) -> None:
+    """By the frames as by the client itself: group by group, no more and no fewer."""
     eligible = look(conform_inputs(*tables), known_assignors=None).eligible
     rows = {row.group_id: row for row in rack_use(eligible).collect()}
-    for index, group in enumerate(GROUPS):
+    for index, (group, uses) in enumerate(zip(GROUPS, in_use, strict=True)):
         row = rows.get(oracle.group_id(index))
-        assert (row is not None and row.by_group) == in_use(group), group
+        if group.assignor != "range":
+            assert (row is not None and row.by_group) == uses, group
+        elif uses or len({frozenset(m.topics) for m in group.members}) == 1:
+            # Else racks of members that do not subscribe to the topic are looked at too.
+            assert (row is not None and row.by_topic) == uses, group
 
 
 def test_without_a_use_for_racks_nothing_changes(
@@ -143,9 +119,13 @@ def test_the_result_does_not_depend_on_how_the_input_lies(
     assert_df_equality(shuffled, assign(members, tables.topics, owned), ignore_row_order=True)
 
 
-def test_rounds_equal_the_clients(spark: SparkSession) -> None:
+def test_rounds_equal_the_clients(spark: SparkSession, in_use: list[bool]) -> None:
     """Equal subscriptions and racks: a partition may go on to a better member in a later round."""
-    groups = [g for g in EXACT if g.assignor == "cooperative-sticky" and in_use(g)][:60]
+    groups = [
+        group
+        for group, uses in zip(GROUPS, in_use, strict=True)
+        if group.assignor == "cooperative-sticky" and uses
+    ][:60]
     steps = by_round(rebalance(*oracle.to_tables(spark, groups)).collect(), len(groups))
     going = dict(enumerate(groups))
     number = 0

@@ -1,35 +1,15 @@
 """Sticky and cooperative-sticky, over equal and differing subscriptions in one call."""
 
-import random
-
 import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import assign
 from kassign_spark.measures.violations import violations
-from tests.assignors.test_sticky_constrained import claiming_groups
 from tests.kafka import oracle
-from tests.kafka.oracle import Group, Member
 from tests.kafka.worked_examples import EXAMPLES
+from tests.random_claims import claiming_groups, differing_groups
 
 NAMES = ("sticky", "cooperative-sticky")
-
-
-def differing_groups(count: int, *, seed: int) -> list[Group]:
-    """Groups of settled owners whose members have resubscribed here and there."""
-    rng = random.Random(seed)
-    groups = []
-    for group in claiming_groups(count, seed=seed):
-        members = []
-        for m in group.members:
-            topics = rng.sample(list(group.topics), rng.randint(0, len(group.topics)))
-            topics = list(m.topics) if rng.random() < 0.5 else topics
-            owned = [tp for tp in m.owned if tp[0] in topics]
-            members.append(Member(m.member_id, topics, owned, m.generation))
-        groups.append(Group(group.topics, members, group.assignor))
-    return groups
-
-
 GROUPS = differing_groups(150, seed=7) + claiming_groups(50, seed=8)
 
 

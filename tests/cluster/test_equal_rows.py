@@ -13,7 +13,7 @@ from kassign_spark import cli
 from tests.cluster.fleets import write_fleet
 from tests.cluster.standalone import Standalone
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def test_executors_have_no_package_of_their_own(cluster: Standalone) -> None:

@@ -14,7 +14,7 @@ from kassign_spark import cli
 from tests.cluster.standalone import Standalone, end_driver
 from tests.small_fleet import write_small_fleet
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 _HEAD = "kassign-spark: error: "
 

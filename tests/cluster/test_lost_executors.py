@@ -14,7 +14,7 @@ from kassign_spark import cli
 from tests.cluster.fleets import write_fleet
 from tests.cluster.standalone import Standalone
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -16,21 +16,23 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import cli
 from tests.cluster.standalone import Standalone, end_driver
-from tests.kafka.broker import running_broker
+from tests.kafka.broker import Brokers
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
 from tests.kafka.topics import create_topics
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.broker]
+pytestmark = pytest.mark.slow
 
 _HEAD = "kassign-spark: error: "
 
 
 @pytest.fixture(scope="module")
-def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+def mortal(
+    own_brokers: Brokers, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredBroker]:
     """A broker that the last test of this module kills."""
     folder = tmp_path_factory.mktemp("mortal")
     credentials, listeners = secured_listeners(folder)
-    with running_broker(folder, listeners=listeners, settings=SETTINGS) as running:
+    with own_brokers(folder, listeners=listeners, settings=SETTINGS) as running:
         create_topics(running.bootstrap_server, {"secured": 3})
         yield SecuredBroker(running.bootstrap_server, running.addresses, running.pid, credentials)
 

@@ -27,7 +27,7 @@ def _docstring(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+def page(own_processes: None, tmp_path_factory: pytest.TempPathFactory) -> str:
     """What ``make docs`` writes, by its own arguments; a warning of pdoc is an error."""
     folder = tmp_path_factory.mktemp("docs")
     (command,) = re.findall(r"\$\(BIN\)/pdoc (.*)", (ROOT / "Makefile").read_text())

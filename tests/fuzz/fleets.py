@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType
@@ -12,6 +13,7 @@ from kassign_spark.schemas import MEMBERS, OWNED, TOPIC_PARTITIONS, TOPICS, Tabl
 from tests.fuzz.strategies import names, text, whole_numbers
 
 INT_MAX = 2**31 - 1
+_MANY = 40
 Row = dict[str, Any]
 _TABLES = {"members": MEMBERS, "topics": TOPICS, "owned": OWNED}
 PATTERNS = (
@@ -78,8 +80,16 @@ def _wide(data_type: DataType) -> DataType:
 
 
 @st.composite
-def odd_fleets(draw: st.DrawFn, *, assignors: tuple[str, ...] = tuple(ASSIGNORS)) -> Fleet:
-    """Fleets that are odd in every way that is allowed: each must have a result."""
+def odd_fleets(
+    draw: st.DrawFn,
+    *,
+    assignors: tuple[str, ...] = tuple(ASSIGNORS),
+    by_partition: bool | None = None,
+) -> Fleet:
+    """Fleets that are odd in every way that is allowed: each must have a result.
+
+    ``by_partition`` is the form of ``topics``; None: either.
+    """
     has_clusters = draw(st.booleans())
     clusters = draw(
         st.lists(
@@ -88,7 +98,8 @@ def odd_fleets(draw: st.DrawFn, *, assignors: tuple[str, ...] = tuple(ASSIGNORS)
         if has_clusters
         else st.just([None])
     )
-    by_partition = draw(st.booleans())
+    if by_partition is None:
+        by_partition = draw(st.booleans())
     members: list[Row] = []
     topics: list[Row] = []
     owned: list[Row] = []
@@ -149,6 +160,32 @@ def odd_fleets(draw: st.DrawFn, *, assignors: tuple[str, ...] = tuple(ASSIGNORS)
         draw(st.sampled_from([owned, owned, owned, None])),
         has_clusters,
     )
+
+
+@st.composite
+def many_odd_fleets(
+    draw: st.DrawFn, *, count: int, assignors: tuple[str, ...] = tuple(ASSIGNORS)
+) -> Fleet:
+    """Dozens of groups in one fleet: many odd ones, each in clusters of its own.
+
+    The first keeps the names of its clusters, which may be null or empty. If its ``owned`` table is
+    left out, that of all is.
+    """
+    by_partition = draw(st.booleans())
+    one = odd_fleets(assignors=assignors, by_partition=by_partition)
+    first, *others = (draw(one) for _ in range(count))
+    members, topics, owned = list(first.members), list(first.topics), list(first.owned or [])
+    for number, fleet in enumerate(others):
+        for rows, more in ((members, fleet.members), (topics, fleet.topics)):
+            rows += [_in_cluster(number, row) for row in more]
+        owned += [_in_cluster(number, row) for row in fleet.owned or []]
+    # The first example that is tried is the least there is: here, nothing at all.
+    assume(len(members) > _MANY)
+    return Fleet(members, topics, None if first.owned is None else owned, has_clusters=True)
+
+
+def _in_cluster(number: int, row: Row) -> Row:
+    return {**row, "cluster_id": f"of fleet {number}: {row.get('cluster_id') or ''}"}
 
 
 def _topic(draw: st.DrawFn, at: Row, topic: str, size: int, by_partition: bool) -> list[Row]:

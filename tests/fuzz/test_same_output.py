@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark import assign, rebalance, validate
 from tests.fuzz.budget import examples
-from tests.fuzz.fleets import Fleet, odd_fleets
+from tests.fuzz.fleets import Fleet, many_odd_fleets
 
 Rows = list[tuple[object, ...]]
 
@@ -46,7 +46,7 @@ def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
 
 
 @examples(1, spark=True)
-@given(fleet=odd_fleets(), seed=st.integers(0, 99), adaptive=st.booleans())
+@given(fleet=many_odd_fleets(count=12), seed=st.integers(0, 99), adaptive=st.booleans())
 def test_the_form_of_the_input_does_not_matter(
     spark: SparkSession, fleet: Fleet, seed: int, adaptive: bool
 ) -> None:

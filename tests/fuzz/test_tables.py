@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import given
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from kassign_spark import (
     assign,
@@ -20,23 +20,19 @@ from kassign_spark import (
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.rebalancing.listener import listener_calls
 from kassign_spark.rebalancing.summary import final_assignment
+from tests.builders import kept
 from tests.fuzz.budget import examples
-from tests.fuzz.fleets import Fleet, bad_fleets, odd_fleets
+from tests.fuzz.fleets import Fleet, bad_fleets, many_odd_fleets
 from tests.fuzz.outcome import result_or_refusal
 
 pytestmark = pytest.mark.slow
 
 
-def _kept(spark: SparkSession, frame: DataFrame) -> DataFrame:
-    """The rows themselves: what is built upon them does not compute them again."""
-    return spark.createDataFrame(frame.collect(), frame.schema)
-
-
-@examples(4, spark=True)
-@given(fleet=odd_fleets())
+@examples(2, spark=True)
+@given(fleet=many_odd_fleets(count=12))
 def test_odd_fleets_have_an_assignment(spark: SparkSession, fleet: Fleet) -> None:
     members, topics, owned = fleet.frames(spark)
-    plan = _kept(spark, assign(members, topics, owned))
+    plan = kept(assign(members, topics, owned))
     assert violations(plan, members, topics, owned).collect() == []
     refusing = {"assignor_unusable", "topics_missing", "duplicate_member", "topics_unnamed"}
     problems = validate(members, topics, owned, assignors=ASSIGNORS).collect()
@@ -47,7 +43,7 @@ def test_odd_fleets_have_an_assignment(spark: SparkSession, fleet: Fleet) -> Non
 @given(fleet=bad_fleets())
 def test_bad_fleets_are_refused_in_one_line(spark: SparkSession, fleet: Fleet) -> None:
     members, topics, owned = fleet.frames(spark)
-    rows = result_or_refusal(lambda: _kept(spark, assign(members, topics, owned)))
+    rows = result_or_refusal(lambda: kept(assign(members, topics, owned)))
     problems = result_or_refusal(
         lambda: validate(members, topics, owned, assignors=ASSIGNORS).collect()
     )
@@ -58,10 +54,10 @@ def test_bad_fleets_are_refused_in_one_line(spark: SparkSession, fleet: Fleet) -
 
 
 @examples(2, spark=True)
-@given(fleet=odd_fleets())
+@given(fleet=many_odd_fleets(count=12))
 def test_a_rebalance_ends_with_everything_assigned(spark: SparkSession, fleet: Fleet) -> None:
     members, topics, owned = fleet.frames(spark)
-    steps = _kept(spark, rebalance(members, topics, owned))
+    steps = kept(rebalance(members, topics, owned))
     unsettled = [r.group_id for r in summarize(steps, owned).collect() if not r.settles]
     found = violations(final_assignment(steps), members, topics).collect()
     assert [row for row in found if row.group_id not in unsettled] == []
@@ -69,7 +65,7 @@ def test_a_rebalance_ends_with_everything_assigned(spark: SparkSession, fleet: F
 
 
 @examples(2, spark=True)
-@given(fleet=odd_fleets())
+@given(fleet=many_odd_fleets(count=12))
 def test_predictions_have_a_verdict_for_every_group(spark: SparkSession, fleet: Fleet) -> None:
     members, topics, owned = fleet.frames(spark)
     predicted = predict(members, topics, owned)

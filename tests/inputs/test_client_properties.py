@@ -195,7 +195,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def key_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def key_pair(own_processes: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One PEM file with an encrypted key and its certificate, as a keystore of type PEM is."""
     folder = tmp_path_factory.mktemp("pem")
     if shutil.which("openssl") is None:

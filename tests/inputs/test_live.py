@@ -25,8 +25,6 @@ from tests.kafka.raw_members import raw_member
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
-pytestmark = pytest.mark.broker
-
 _TOPICS = {"live-orders": 5, "live-payments": 3, "live-big": 300}
 _PLANNED = ("live-range", "live-roundrobin")
 _NO_USER_DATA = b"\xff\xff\xff\xff"

@@ -10,11 +10,9 @@ import pytest
 
 from kassign_spark.errors import ClusterError, SettingsError
 from kassign_spark.inputs.live import read_cluster
-from tests.kafka.broker import running_broker
+from tests.kafka.broker import Brokers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
-
-pytestmark = pytest.mark.broker
 
 
 @pytest.fixture(autouse=True)
@@ -70,10 +68,12 @@ def test_a_plain_client_at_a_tls_listener(broker: SecuredBroker) -> None:
         read_cluster(broker.addresses["TLS"])
 
 
-def test_a_broker_that_advertises_an_address_out_of_reach(tmp_path: Path) -> None:
+def test_a_broker_that_advertises_an_address_out_of_reach(
+    own_brokers: Brokers, tmp_path: Path
+) -> None:
     advertised = {"advertised.listeners": "PLAIN_TEXT://127.0.0.1:1"}
     with (
-        running_broker(tmp_path, settings=advertised) as broker,
+        own_brokers(tmp_path, settings=advertised) as broker,
         pytest.raises(ClusterError, match="addresses that the brokers advertise"),
     ):
         read_cluster(broker.bootstrap_server)

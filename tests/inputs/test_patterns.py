@@ -106,37 +106,48 @@ _RESOLVED = {
 
 
 def test_every_function_sees_the_topics_of_a_pattern(spark: SparkSession) -> None:
-    topics = builders.topics(spark, _TOPICS)
-    owned = builders.owned(spark, builders.held("C0: ordersp0 paymentsp1 gonep0", "mixed"))
+    """In one call each: a cluster with the patterns, and one with the topics that they match."""
+    clusters = ("given", "listed")
+    sizes = [
+        {"cluster_id": c, "topic": topic, "num_partitions": size}
+        for c in clusters
+        for topic, size in _TOPICS.items()
+    ]
+    topics = builders.topics(spark, sizes)
+    holding = "C0: ordersp0 paymentsp1 gonep0"
+    held = [row for c in clusters for row in builders.held(holding, "mixed", cluster_id=c)]
+    owned = builders.owned(spark, held)
     options = {"assignor": "cooperative-sticky", "generation": 1}
-    given = builders.members(spark, [{**row, **options} for row in _BY_PATTERN])
-    listed = resolve_patterns(given, topics)
-    rows = {(r.group_id, r.member_id): r for r in listed.collect()}
-    assert {key: r.topics for key, r in rows.items()} == _RESOLVED
-    assert all(r.topics_pattern is None for r in rows.values())
-    answers = []
-    for members in (given, listed):
-        assignment = assign(members, topics, owned, assignor="range")
-        frames = [
-            assignment,
-            predict(members, topics, owned, assignor="range").assignment,
-            balance(assignment, members),
-            violations(assignment, members, topics),
-        ]
-        steps = rebalance(members, topics, owned)
-        frames += [steps, listener_calls(steps, members)]
-        answers.append([_rows(frame) for frame in frames])
-    assert answers[0] == answers[1]
-    assert len(answers[0][0]) > 20
-    assert not answers[0][3]
+    by_pattern = [{**row, **options, "cluster_id": "given"} for row in _BY_PATTERN]
+    given = builders.members(spark, by_pattern)
+    listed = resolve_patterns(given, topics).collect()
+    assert {(r.group_id, r.member_id): r.topics for r in listed} == _RESOLVED
+    assert all(r.topics_pattern is None for r in listed)
+    by_list = [{**row.asDict(), "cluster_id": "listed"} for row in listed]
+    members = builders.members(spark, by_pattern + by_list)
+
+    assignment = builders.kept(assign(members, topics, owned, assignor="range"))
+    steps = builders.kept(rebalance(members, topics, owned))
+    wrong = violations(assignment, members, topics)
+    for frame, least in (
+        (assignment, 40),
+        (predict(members, topics, owned, assignor="range").assignment, 40),
+        (balance(assignment, members), 6),
+        (steps, 40),
+        (listener_calls(steps, members), 10),
+    ):
+        of_cluster: dict[str, list[Any]] = {c: [] for c in clusters}
+        rows = frame.collect()
+        for row in rows:
+            values = row.asDict()
+            of_cluster[values.pop("cluster_id")].append(sorted(values.items(), key=repr))
+        assert sorted(of_cluster["given"], key=repr) == sorted(of_cluster["listed"], key=repr)
+        assert len(rows) >= least
+    assert wrong.collect() == []
     problems = {(r.group_id, r.problem): r.detail for r in validate(given, topics).collect()}
     assert problems["none", "pattern_without_match"] == 'no topic matches "order" as a whole'
     assert ("mixed", "pattern_without_match") not in problems
     assert not any(problem.startswith("topics_") for _, problem in problems)
-
-
-def _rows(frame: Any) -> list[Any]:
-    return sorted(map(tuple, frame.collect()), key=repr)
 
 
 def test_members_of_other_clusters_see_other_topics(spark: SparkSession) -> None:
@@ -158,38 +169,39 @@ def test_members_of_other_clusters_see_other_topics(spark: SparkSession) -> None
     assert found == {"a": ["t1"], "b": ["t2", "t3"], "c": [], None: ["t4"]}
 
 
-@pytest.mark.parametrize(
-    ("row", "says"),
-    [
-        (
-            {"topics_pattern": "a)|(b"},
-            'column topics_pattern: "a)|(b" (at group_id="g" member_id="C0"): not a pattern of '
-            "java.util.regex that a consumer takes",
-        ),
-        ({"topics_pattern": "", "topics": []}, 'column topics_pattern: "" (at group_id="g"'),
-        (
-            {"topics_pattern": "a", "topics": ["t"]},
-            'column topics_pattern: "a" (at group_id="g" member_id="C0"): the member lists topics '
-            "as well: a consumer has a pattern or a list",
-        ),
-    ],
-)
-def test_unusable_patterns_are_refused_in_one_line(
-    spark: SparkSession, row: dict[str, Any], says: str
-) -> None:
-    fine = {"group_id": "g", "member_id": "C1", "topics_pattern": "a"}
-    members = builders.members(spark, [{"group_id": "g", "member_id": "C0", **row}, fine])
-    topics = builders.topics(spark, {"a": 1, "t": 1})
-    with pytest.raises(InputError) as error:
-        assign(members, topics, assignor="range")
-    assert str(error.value).startswith(f"table members, {says}")
-    assert "\n" not in str(error.value)
-    assert "; " not in str(error.value)
+_UNUSABLE: list[tuple[dict[str, Any], str]] = [
+    (
+        {"topics_pattern": "a)|(b"},
+        'column topics_pattern: "a)|(b" (at group_id="g0" member_id="C0"): not a pattern of '
+        "java.util.regex that a consumer takes",
+    ),
+    ({"topics_pattern": "", "topics": []}, 'column topics_pattern: "" (at group_id="g1"'),
+    (
+        {"topics_pattern": "a", "topics": ["t"]},
+        'column topics_pattern: "a" (at group_id="g2" member_id="C0"): the member lists topics '
+        "as well: a consumer has a pattern or a list",
+    ),
+]
+
+
+def test_unusable_patterns_are_refused_in_one_line(spark: SparkSession) -> None:
+    """Each by itself by ``assign``; ``validate`` lists those of all groups."""
+    rows: list[dict[str, Any]] = []
+    for n, (row, _) in enumerate(_UNUSABLE):
+        rows.append({"group_id": f"g{n}", "member_id": "C0", **row})
+        rows.append({"group_id": f"g{n}", "member_id": "C1", "topics_pattern": "a"})
+    members, topics = builders.members(spark, rows), builders.topics(spark, {"a": 1, "t": 1})
     details = [r.detail for r in validate(members, topics).collect()]
-    assert [d for d in details if says in d]
-    resolved = {r.member_id: r for r in resolve_patterns(members, topics).collect()}
-    assert resolved["C0"].topics_pattern == row["topics_pattern"]
-    assert resolved["C1"].topics == ["a"]
+    resolved = {(r.group_id, r.member_id): r for r in resolve_patterns(members, topics).collect()}
+    for n, (row, says) in enumerate(_UNUSABLE):
+        with pytest.raises(InputError) as error:
+            assign(members.where(f"group_id = 'g{n}'"), topics, assignor="range")
+        assert str(error.value).startswith(f"table members, {says}")
+        assert "\n" not in str(error.value)
+        assert "; " not in str(error.value)
+        assert [d for d in details if says in d]
+        assert resolved[f"g{n}", "C0"].topics_pattern == row["topics_pattern"]
+        assert resolved[f"g{n}", "C1"].topics == ["a"]
 
 
 def test_groups_that_a_new_topic_touches(spark: SparkSession) -> None:

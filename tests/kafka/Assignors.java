@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -49,6 +50,77 @@ public class Assignors {
         return out.toString();
     }
 
+    /** Of each group whether its assignor finds, wherever it asks itself, that racks count. */
+    public List rackUse(String groups, final long millis) throws Exception {
+        List uses = new ArrayList();
+        String[] lines = groups.split("\n");
+        for (int i = 0; i < lines.length; i++) {
+            final JsonNode group = JSON.readTree(lines[i]);
+            final ConsumerPartitionAssignor assignor = watched(at(group, "assignor").asText());
+            FutureTask task = new FutureTask(new Callable() {
+                public Object call() throws Exception {
+                    return answer(group, assignor);
+                }
+            });
+            ended(task, millis);
+            uses.add(Boolean.valueOf(((Watched) assignor).usesRacks()));
+        }
+        return uses;
+    }
+
+    private interface Watched {
+        boolean usesRacks();
+    }
+
+    private static class WatchedRange extends RangeAssignor implements Watched {
+        private boolean uses;
+
+        protected boolean useRackAwareAssignment(Set consumers, Set replicas, Map partitions) {
+            boolean now = super.useRackAwareAssignment(consumers, replicas, partitions);
+            uses |= now;
+            return now;
+        }
+
+        public boolean usesRacks() {
+            return uses;
+        }
+    }
+
+    private static class WatchedSticky extends StickyAssignor implements Watched {
+        private boolean uses;
+
+        protected boolean useRackAwareAssignment(Set consumers, Set replicas, Map partitions) {
+            boolean now = super.useRackAwareAssignment(consumers, replicas, partitions);
+            uses |= now;
+            return now;
+        }
+
+        public boolean usesRacks() {
+            return uses;
+        }
+    }
+
+    private static class WatchedCooperative extends CooperativeStickyAssignor implements Watched {
+        private boolean uses;
+
+        protected boolean useRackAwareAssignment(Set consumers, Set replicas, Map partitions) {
+            boolean now = super.useRackAwareAssignment(consumers, replicas, partitions);
+            uses |= now;
+            return now;
+        }
+
+        public boolean usesRacks() {
+            return uses;
+        }
+    }
+
+    private static ConsumerPartitionAssignor watched(String name) {
+        if (name.equals("range")) return new WatchedRange();
+        if (name.equals("sticky")) return new WatchedSticky();
+        if (name.equals("cooperative-sticky")) return new WatchedCooperative();
+        throw new IllegalArgumentException(name);
+    }
+
     /** Nanoseconds that the assignors alone took for all groups, one after the other, each time. */
     public List time(String groups, int times) throws Exception {
         String[] lines = groups.split("\n");
@@ -76,9 +148,13 @@ public class Assignors {
     private static ObjectNode limited(final JsonNode group, long millis) throws Exception {
         FutureTask task = new FutureTask(new Callable() {
             public Object call() throws Exception {
-                return answer(group);
+                return answer(group, assignor(at(group, "assignor").asText()));
             }
         });
+        return ended(task, millis);
+    }
+
+    private static ObjectNode ended(FutureTask task, long millis) throws Exception {
         Thread thread = new Thread(task, "assignor");
         thread.setDaemon(true);
         thread.start();
@@ -103,10 +179,11 @@ public class Assignors {
         }
     }
 
-    private static ObjectNode answer(JsonNode group) throws Exception {
+    private static ObjectNode answer(JsonNode group, ConsumerPartitionAssignor assignor)
+        throws Exception {
         String name = at(group, "assignor").asText();
         Map subscriptions = subscriptions(at(group, "members"), name.equals("sticky"));
-        Map assigned = assignor(name)
+        Map assigned = assignor
             .assign(cluster(at(group, "topics")),
                 new ConsumerPartitionAssignor.GroupSubscription(subscriptions))
             .groupAssignment();

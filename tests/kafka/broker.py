@@ -1,18 +1,26 @@
-"""One real Kafka node (KRaft, broker and controller in one) on loopback, in its own process."""
+"""One real Kafka node (KRaft, broker and controller in one) on loopback, in its own process.
+
+Formatting its data folder takes a JVM of its own, and seconds: it is done once for each version of
+Kafka, below ``build``, and every node starts from a copy.
+"""
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
-from tests.kafka.jars import broker_class_path
+from tests.kafka.jars import KAFKA_VERSION, broker_class_path
 
+_FORMATTED = Path(__file__).parents[2] / "build" / "broker" / KAFKA_VERSION
 _HOST = "127.0.0.1"
 _START_SECONDS = 90
 
@@ -48,6 +56,18 @@ class Broker:
     pid: int
 
 
+class Brokers(Protocol):
+    """``running_broker``, as the fixture own_brokers hands it out."""
+
+    def __call__(
+        self,
+        folder: Path,
+        *,
+        listeners: Mapping[str, Listener] | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> AbstractContextManager[Broker]: ...
+
+
 @contextlib.contextmanager
 def running_broker(
     folder: Path,
@@ -55,7 +75,7 @@ def running_broker(
     listeners: Mapping[str, Listener] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Broker]:
-    """Format ``folder`` and serve from it until the block ends, however it ends.
+    """Serve from ``folder`` until the block ends, however it ends.
 
     Args:
         folder: Fresh; takes the configuration, the log and the data.
@@ -73,25 +93,11 @@ def running_broker(
     config.write_text(_properties(folder, addresses, listeners, settings or {}))
     (folder / "log4j2.properties").write_text(_LOG4J2.format(file=folder / "server.log"))
 
-    java = [*_JAVA, f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"]
-    environment = {**os.environ, "CLASSPATH": ":".join(map(str, broker_class_path()))}
-    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    # In one word: an id may begin with a hyphen.
-    format_folder = ["format", f"--cluster-id={cluster_id}", "--config", str(config)]
+    shutil.copytree(_formatted_data(), folder / "data")
     with (folder / "console.log").open("w") as console:
-        formatted = subprocess.run(
-            [*java, "kafka.tools.StorageTool", *format_folder],
-            env=environment,
-            stdout=console,
-            stderr=subprocess.STDOUT,
-            timeout=_START_SECONDS,
-            check=False,
-        )
-        if formatted.returncode:
-            raise _failed("the broker's folder could not be formatted", folder)
         process = subprocess.Popen(
-            [*java, "kafka.Kafka", str(config)],
-            env=environment,
+            [*_java(folder), "kafka.Kafka", str(config)],
+            env=_environment(),
             stdout=console,
             stderr=subprocess.STDOUT,
         )
@@ -107,6 +113,50 @@ def running_broker(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _formatted_data() -> Path:
+    """A data folder as ``kafka-storage format`` leaves it, the same for all nodes.
+
+    Listeners and ports are not in it, and a node takes the id of its cluster from it.
+
+    Raises:
+        RuntimeError: it could not be formatted; the text has the end of what was said.
+    """
+    if _FORMATTED.is_dir():
+        return _FORMATTED
+    folder = _FORMATTED.with_name(f"{KAFKA_VERSION}.{os.getpid()}")
+    folder.mkdir(parents=True)
+    addresses = {name: f"{_HOST}:{port}" for name, port in (("PLAIN_TEXT", 1), ("CONTROLLER", 2))}
+    config = folder / "server.properties"
+    config.write_text(_properties(folder, addresses, {}, {}))
+    (folder / "log4j2.properties").write_text(_LOG4J2.format(file=folder / "server.log"))
+    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    # In one word: an id may begin with a hyphen.
+    format_folder = ["format", f"--cluster-id={cluster_id}", "--config", str(config)]
+    with (folder / "console.log").open("w") as console:
+        formatted = subprocess.run(
+            [*_java(folder), "kafka.tools.StorageTool", *format_folder],
+            env=_environment(),
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            timeout=_START_SECONDS,
+            check=False,
+        )
+    if formatted.returncode:
+        raise _failed("the broker's folder could not be formatted", folder)
+    with contextlib.suppress(OSError):  # another run was faster
+        (folder / "data").rename(_FORMATTED)
+    shutil.rmtree(folder)
+    return _FORMATTED
+
+
+def _java(folder: Path) -> list[str]:
+    return [*_JAVA, f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CLASSPATH": ":".join(map(str, broker_class_path()))}
 
 
 def _properties(

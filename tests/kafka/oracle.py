@@ -77,6 +77,16 @@ def assign(
     return [_assigned(json.loads(line)) for line in answers.splitlines()]
 
 
+def rack_use(spark: SparkSession, groups: Iterable[Group], *, seconds: float = 5) -> list[bool]:
+    """Of each group whether its assignor finds that racks count; one that asks by topic, for any.
+
+    Kafka's own answer: its ``useRackAwareAssignment``, as the assignor itself calls it. Groups of
+    `roundrobin`, which never asks, are refused.
+    """
+    lines = [json.dumps(_group_as_json(group, None)) for group in groups]
+    return list(_assignors(spark).rackUse("\n".join(lines), int(seconds * 1000)))
+
+
 def seconds_taken(
     spark: SparkSession, groups: Iterable[Group], *, assignor: str | None = None, times: int = 5
 ) -> list[float]:

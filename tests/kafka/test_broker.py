@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from tests.kafka.broker import Broker, running_broker
+from tests.kafka.broker import Broker, Brokers
 from tests.kafka.topics import create_topics
-
-pytestmark = pytest.mark.broker
 
 
 def test_it_serves_topics(broker: Broker) -> None:
@@ -25,25 +23,25 @@ def test_it_serves_topics(broker: Broker) -> None:
     }
 
 
-def _fail_while_it_runs(folder: Path, pids: list[int]) -> None:
-    with running_broker(folder) as broker:
+def _fail_while_it_runs(brokers: Brokers, folder: Path, pids: list[int]) -> None:
+    with brokers(folder) as broker:
         pids.append(broker.pid)
         os.kill(broker.pid, 0)
         raise KeyError
 
 
-def test_it_ends_when_the_block_fails(tmp_path: Path) -> None:
+def test_it_ends_when_the_block_fails(own_brokers: Brokers, tmp_path: Path) -> None:
     pids: list[int] = []
     with pytest.raises(KeyError):
-        _fail_while_it_runs(tmp_path, pids)
+        _fail_while_it_runs(own_brokers, tmp_path, pids)
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
 
 
-def test_a_wrong_setting_is_reported(tmp_path: Path) -> None:
+def test_a_wrong_setting_is_reported(own_brokers: Brokers, tmp_path: Path) -> None:
     wrong = {"log.segment.bytes": "none"}
     with (
         pytest.raises(RuntimeError, match=r"log\.segment\.bytes"),
-        running_broker(tmp_path, settings=wrong),
+        own_brokers(tmp_path, settings=wrong),
     ):
         pass

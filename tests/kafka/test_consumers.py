@@ -7,8 +7,6 @@ from tests.kafka.consumers import java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
-pytestmark = pytest.mark.broker
-
 
 def test_a_cooperative_join_takes_two_rebalances(
     spark: SparkSession, broker: SecuredBroker

@@ -35,6 +35,28 @@ MIXED = Group(
 IDLE = Group({"t": 1}, [Member("a", []), Member("b", [])])
 
 
+STATES = random_states(40, seed=20261130, assignors=["range"], hostile_share=0)
+FAILING = [failing_group(case) for case in ("never-settles", "null-pointer", "never-ends")]
+GROUPS = [JOINED, MIXED, IDLE, *FAILING, *STATES]
+FIRST_STATE = len(GROUPS) - len(STATES)
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> oracle.Tables:
+    return oracle.to_tables(spark, GROUPS)
+
+
+@pytest.fixture(scope="module")
+def planned(tables: oracle.Tables) -> list[Row]:
+    return compare(*tables).collect()
+
+
+@pytest.fixture(scope="module")
+def exact(tables: oracle.Tables) -> list[Row]:
+    """In one call with all others, the groups in which an answer never comes."""
+    return compare(*tables, exact=True).collect()
+
+
 def found(rows: list[Row], index: int) -> dict[Key, Row]:
     of_group = [row for row in rows if row.group_id == oracle.group_id(index)]
     by_key = {(row.assignor, row.protocol): row for row in of_group}
@@ -46,13 +68,12 @@ def numbers(rows: dict[Key, Row], *columns: str) -> dict[Key, tuple[int, ...]]:
     return {key: tuple(row[column] for column in columns) for key, row in rows.items()}
 
 
-@pytest.mark.parametrize("exact", [False, True])
-def test_by_hand(spark: SparkSession, exact: bool) -> None:
-    tables = oracle.to_tables(spark, [JOINED, MIXED, IDLE])
-    rows = compare(*tables, exact=exact).collect()
-    assert len(rows) == 3 * 5
-    assert {row.verdict for row in rows} == {"ok"}
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_by_hand(is_exact: bool, planned: list[Row], exact: list[Row]) -> None:
+    rows = exact if is_exact else planned
+    assert len(rows) == len(GROUPS) * 5
     joined = found(rows, 0)
+    assert {row.verdict for index in range(3) for row in found(rows, index).values()} == {"ok"}
     assert numbers(joined, "kept", "moved", "rounds", "paused") == {
         # p3 goes from b to c, a keeps p0 and p1.
         ("range", "eager"): (3, 1, 1, 4),
@@ -80,16 +101,19 @@ def test_by_hand(spark: SparkSession, exact: bool) -> None:
         assert (row.partition_count, row.rounds, row.paused, row.moved) == (0, 1, 0, 0)
 
 
-def test_it_is_its_parts_called_one_by_one(spark: SparkSession) -> None:
-    groups = random_states(30, seed=20261130, assignors=["range"], hostile_share=0)
-    tables = oracle.to_tables(spark, groups)
-    rows = compare(*tables).collect()
-    assert len(rows) == len(groups) * 5
-    for name in PREDICTED:
-        measured = after(tables, assign(*tables, assignor=name))
-        for index in range(len(groups)):
-            row = found(rows, index)[name, "cooperative" if name == COOPERATIVE[0] else "eager"]
-            expected = measured[oracle.group_id(index)]
+def test_it_is_its_parts_called_one_by_one(spark: SparkSession, planned: list[Row]) -> None:
+    """Each part is called once, for each group under every assignor."""
+    by_name = {name: [replace(g, assignor=name) for g in STATES] for name in PREDICTED}
+    tables = oracle.to_tables(spark, [group for of in by_name.values() for group in of])
+    measured = {
+        row.group_id: row
+        for row in balance(assign(*tables), tables.members, tables.owned).collect()
+    }
+    for variant, name in enumerate(by_name):
+        for index in range(len(STATES)):
+            rows = found(planned, FIRST_STATE + index)
+            row = rows[name, "cooperative" if name == COOPERATIVE[0] else "eager"]
+            expected = measured[oracle.group_id(variant * len(STATES) + index)]
             assert row.member_count == expected.member_count
             # cooperative-sticky is not done after one round.
             if name != COOPERATIVE[0]:
@@ -101,11 +125,13 @@ def test_it_is_its_parts_called_one_by_one(spark: SparkSession) -> None:
                 ), (index, name)
                 assert row.least_sum_of_squares == expected.least_sum_of_squares
                 assert row.spread == expected.max_assigned - expected.min_assigned
+    tables = oracle.to_tables(spark, by_name[COOPERATIVE[0]])
     for key in (COOPERATIVE, FORGETFUL):
-        steps = rebalance(*tables, assignor=key[0], protocol=key[1])
+        steps = rebalance(*tables, protocol=key[1])
         summary = {row.group_id: row for row in summarize(steps, tables.owned).collect()}
-        for index in range(len(groups)):
-            row, name = found(rows, index)[key], oracle.group_id(index)
+        assert len(summary) > len(STATES) / 2
+        for index in range(len(STATES)):
+            row, name = found(planned, FIRST_STATE + index)[key], oracle.group_id(index)
             if name in summary:
                 assert (row.rounds, row.moved, row.paused, row.partition_count) == (
                     summary[name].rounds,
@@ -115,21 +141,16 @@ def test_it_is_its_parts_called_one_by_one(spark: SparkSession) -> None:
                 ), (index, key)
 
 
-def test_the_clients_own_answers(spark: SparkSession) -> None:
-    """In one call with all others, the groups in which an answer never comes."""
-    failing = [failing_group(case) for case in ("never-settles", "null-pointer", "never-ends")]
-    groups = [*failing, *random_states(10, seed=3, assignors=["range"], hostile_share=0)]
-    tables = oracle.to_tables(spark, groups)
-    rows = compare(*tables, exact=True).collect()
-    assert found(rows, 0)[COOPERATIVE].verdict == "never_settles"
-    throwing = found(rows, 1)["sticky", "eager"]
+def test_the_clients_own_answers(tables: oracle.Tables, exact: list[Row]) -> None:
+    assert found(exact, 3)[COOPERATIVE].verdict == "never_settles"
+    throwing = found(exact, 4)["sticky", "eager"]
     assert (throwing.verdict, throwing.moved, throwing.rounds) == ("throws", None, None)
     assert "NullPointerException" in throwing.detail
     assert throwing.least_moves is not None
     changed = diff(tables.owned, predict(*tables, assignor="sticky").assignment)
     moved = {row.group_id: row.moved for row in moves(changed).collect()}
-    for index in range(3, len(groups)):
-        row = found(rows, index)["sticky", "eager"]
+    for index in range(FIRST_STATE, len(GROUPS)):
+        row = found(exact, index)["sticky", "eager"]
         assert row.moved == moved.get(oracle.group_id(index), 0)
         assert row.sum_of_squares >= row.least_sum_of_squares
 
@@ -150,11 +171,6 @@ def test_columns(spark: SparkSession) -> None:
     tables = oracle.to_tables(spark, [twice])
     with pytest.raises(InputError, match='"c" is there 2 times in group "g0"'):
         compare(*tables)
-
-
-def after(tables: oracle.Tables, assignment: DataFrame) -> dict[str, Row]:
-    measured = balance(assignment, tables.members, tables.owned)
-    return {row.group_id: row for row in measured.collect()}
 
 
 def moves(changed: DataFrame) -> DataFrame:

@@ -1,4 +1,8 @@
-"""The sequential model gives the real client's answer, its exceptions and its endless loops."""
+"""The sequential model gives the real client's answer, its exceptions and its endless loops.
+
+That it does for the groups here, and for others, ``tests/assignors/test_kernels.py`` and
+``tests/kafka/test_recorded.py`` say.
+"""
 
 import json
 from collections import Counter
@@ -12,13 +16,13 @@ from kassign_spark.prediction.model import predict_group
 from kassign_spark.prediction.state import Outcome
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
+from tests.kafka.recorded import fleet
 from tests.prediction.states import named, to_state
-from tests.random_states import random_states, variants
+from tests.random_states import variants
 
 # The model's part of the assignors: the others need no state within a group.
 NAMES = ("range", "sticky", "cooperative-sticky")
-SEED = 20261122
-GROUPS = random_states(4000, seed=SEED, assignors=NAMES, user_data=True)
+GROUPS = fleet("states")
 
 _FAILING = Path(__file__).parents[1] / "kafka" / "failing-groups.jsonl"
 
@@ -47,16 +51,6 @@ def equals(group: Group, outcome: Outcome, answer: oracle.Assigned | str) -> boo
         named_it = verdict == "never_ends" or str(outcome.detail).startswith(answer + ":")
         return outcome.verdict == verdict and named_it and not outcome.assigned
     return outcome.verdict == "ok" and named(group, outcome) == oracle.as_sets(answer)
-
-
-def test_random_groups_get_the_clients_answer(spark: SparkSession) -> None:
-    answers = oracle.assign(spark, GROUPS)
-    differing = [
-        (SEED, index, group, answer, outcome.verdict, outcome.detail)
-        for index, (group, answer) in enumerate(zip(GROUPS, answers, strict=True))
-        if not equals(group, outcome := predict_group(to_state(group)), answer)
-    ]
-    assert differing == []
 
 
 def test_random_groups_hold_the_hard_cases() -> None:

@@ -23,8 +23,6 @@ from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
-pytestmark = pytest.mark.broker
-
 _GROUPS = {
     "rounds-cooperative": "cooperative-sticky",
     "rounds-sticky": "sticky",

@@ -149,7 +149,6 @@ def _real_protocol(spark: SparkSession, assignors: list[str] | None) -> str:
         consumer.close()
 
 
-@pytest.mark.broker
 def test_the_real_broker_chooses_the_same(spark: SparkSession, broker: SecuredBroker) -> None:
     address = broker.bootstrap_server
     create_topics(address, {"choice": 2})

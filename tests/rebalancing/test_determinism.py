@@ -4,8 +4,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.rebalancing.steps import rebalance
-from tests.assignors.test_sticky_constrained import claiming_groups
 from tests.kafka.oracle import Group, Member, to_tables
+from tests.random_claims import claiming_groups
 
 _MIXED = Group(
     {"t": 7, "u": 5},

@@ -9,11 +9,10 @@ from pyspark.sql import SparkSession
 from kassign_spark import assign
 from kassign_spark.errors import InputError
 from kassign_spark.rebalancing.steps import rebalance
-from tests.assignors.test_sticky import differing_groups
-from tests.assignors.test_sticky_constrained import claiming_groups
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member
 from tests.prediction.test_model import failing_group
+from tests.random_claims import claiming_groups, differing_groups
 
 ALIKE = [Group(g.topics, g.members, "cooperative-sticky") for g in claiming_groups(120, seed=11)]
 DIFFERING = [

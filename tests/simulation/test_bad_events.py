@@ -134,12 +134,23 @@ def test_impossible_events_are_refused_with_their_lines(spark: SparkSession) -> 
         assert said[n].startswith(f"line {10 + n}: event 1 ({row['kind']}): {says}")
 
 
-@pytest.mark.parametrize(("row", "says"), _OF_TOPICS)
-def test_impossible_counts_are_refused(spark: SparkSession, row: dict[str, Any], says: str) -> None:
+def test_impossible_counts_are_refused(spark: SparkSession) -> None:
+    """Each in a cluster of its own: events of topics come one after another in a cluster."""
+    members, topics, _ = _tables(spark)
+    clusters = spark.createDataFrame(
+        [(f"c{n}",) for n in range(len(_OF_TOPICS))], "cluster_id string"
+    )
+    rows = [
+        {"event": 1, "line": 5 + n, "cluster_id": f"c{n}", **row}
+        for n, (row, _) in enumerate(_OF_TOPICS)
+    ]
+    events = events_frame(spark, rows)
     with pytest.raises(InputError) as error:
-        simulate(*_tables(spark), events_frame(spark, [{"event": 1, **row}]))
-    assert str(error.value).startswith(f"event 1 ({row['kind']}): {says}")
-    assert "; " not in str(error.value)
+        simulate(members.crossJoin(clusters), topics.crossJoin(clusters), None, events)
+    said = str(error.value).split("; ")
+    assert len(said) == len(_OF_TOPICS)
+    for n, (row, says) in enumerate(_OF_TOPICS):
+        assert said[n].startswith(f"line {5 + n}: event 1 ({row['kind']}): {says}")
 
 
 def test_events_of_other_clusters_are_refused(spark: SparkSession) -> None:

@@ -1,52 +1,48 @@
 """From `range` to `cooperative-sticky`, member by member, in two rolling bounces (KIP-429)."""
 
-from collections import defaultdict
+from pyspark.sql import Row
 
-import pytest
-from pyspark.sql import Row, SparkSession
-
-from kassign_spark.simulation.simulate import simulate
 from tests import builders
-from tests.simulation.test_simulate import e, events_frame
+from tests.simulation.test_simulate import Told, e
 
 _BOTH, _ONE = ["cooperative-sticky", "range"], ["cooperative-sticky"]
 _CHANGES = [("C0", _BOTH), ("C1", _BOTH), ("C0", _ONE), ("C1", _ONE)]
-Told = dict[tuple[str, int, int], list[Row]]
+_GROUPS = ("bounced-static", "bounced-dynamic")
+
+TOPICS = {"bounced": 3}
+MEMBERS = [
+    {
+        "group_id": name,
+        "member_id": member,
+        "topics": ["bounced"],
+        "generation": 1,
+        "assignor": "range",
+        "group_instance_id": member if name == "bounced-static" else None,
+    }
+    for name in _GROUPS
+    for member in ("C0", "C1")
+]
+OWNED = [
+    row for name in _GROUPS for row in builders.held("C0: bouncedp0 bouncedp1; C1: bouncedp2", name)
+]
+EVENTS = [
+    {**e("assignor_changes", member, assignors=names), "group_id": name, "event": number}
+    for name in _GROUPS
+    for number, (member, names) in enumerate(_CHANGES)
+]
 
 
-@pytest.fixture(scope="module")
-def told(spark: SparkSession) -> Told:
-    rows = [
-        {
-            "group_id": name,
-            "member_id": member,
-            "topics": ["t"],
-            "generation": 1,
-            "assignor": "range",
-            "group_instance_id": member if name == "static" else None,
-        }
-        for name in ("static", "dynamic")
-        for member in ("C0", "C1")
-    ]
-    owned = [
-        row for name in ("static", "dynamic") for row in builders.held("C0: tp0 tp1; C1: tp2", name)
-    ]
-    events = [
-        {**e("assignor_changes", member, assignors=names), "group_id": name, "event": number}
-        for name in ("static", "dynamic")
-        for number, (member, names) in enumerate(_CHANGES, start=1)
-    ]
-    found: Told = defaultdict(list)
-    tables = builders.members(spark, rows), builders.topics(spark, {"t": 3})
-    for row in simulate(
-        *tables, builders.owned(spark, owned), events_frame(spark, events)
-    ).collect():
-        found[row.group_id, row.event, row.stage].append(row)
-    return found
+def _of(told: Told, name: str) -> dict[tuple[int, int], list[Row]]:
+    """By the number of the change, from 1, and stage."""
+    return {
+        (event + 1, stage): rows
+        for (group, event, stage), rows in told.items()
+        if group == name and event < len(_CHANGES)
+    }
 
 
 def test_static_members_rebalance_only_when_the_assignor_changes(told: Told) -> None:
-    of_group = {key[1:]: rows for key, rows in told.items() if key[0] == "static"}
+    of_group = _of(told, "bounced-static")
     assert sorted(of_group) == [(1, 2), (2, 2), (3, 2), (4, 2)]
     first = {key: (r[0].rebalance, r[0].assignor, r[0].protocol) for key, r in of_group.items()}
     assert first == {
@@ -62,7 +58,7 @@ def test_static_members_rebalance_only_when_the_assignor_changes(told: Told) -> 
 
 
 def test_dynamic_members_rebalance_each_time(told: Told) -> None:
-    of_group = {key[1:]: rows for key, rows in told.items() if key[0] == "dynamic"}
+    of_group = _of(told, "bounced-dynamic")
     assert sorted(of_group) == [(n, stage) for n in range(1, 5) for stage in (1, 2)]
     assert all(rows[0].rebalance for rows in of_group.values())
     chosen = {key: (rows[0].assignor, rows[0].protocol) for key, rows in of_group.items()}

@@ -5,12 +5,18 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import InputError
 from kassign_spark.simulation.events import schedule
-from kassign_spark.simulation.simulate import simulate
 from kassign_spark.simulation.timeouts import Timeouts
-from tests import builders
-from tests.simulation.test_simulate import e, events_frame
+from tests.simulation.test_simulate import Told, e, events_frame
 
 _MOST = 2**31 - 1
+_AT = {"group_id": "far", "topics": ["far"]}
+
+TOPICS = {"far": 3}
+OWNED: list[dict[str, object]] = []
+MEMBERS = [
+    {**_AT, "member_id": "C0", "assignor": "sticky", "generation": _MOST, "member_seq": _MOST}
+]
+EVENTS = [{"event": n, **e("member_joins", f"C{n + 1}", **_AT)} for n in (0, 1)]
 
 
 def test_the_number_of_an_event_has_32_bits(spark: SparkSession) -> None:
@@ -19,10 +25,6 @@ def test_the_number_of_an_event_has_32_bits(spark: SparkSession) -> None:
         schedule(events_frame(spark, rows), Timeouts())
 
 
-def test_a_group_goes_on_behind_the_last_generation(spark: SparkSession) -> None:
-    member = {"topics": ["t"], "assignor": "sticky", "generation": _MOST, "member_seq": _MOST}
-    members = builders.members(spark, [{**member, "group_id": "g", "member_id": "C0"}])
-    rows = [{"event": n, **e("member_joins", f"C{n}", group_id="g", topics=["t"])} for n in (1, 2)]
-    steps = simulate(members, builders.topics(spark, {"t": 3}), None, events_frame(spark, rows))
-    last = steps.where("event = 2 AND action = 'assigned'").collect()
-    assert sorted(row.member_id for row in last) == ["C0", "C1", "C2"]
+def test_a_group_goes_on_behind_the_last_generation(told: Told) -> None:
+    assigned = [row for row in told["far", 1, 1] if row.action == "assigned"]
+    assert sorted(row.member_id for row in assigned) == ["C0", "C1", "C2"]

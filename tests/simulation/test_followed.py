@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.settings import Settings
 from kassign_spark.simulation.followed import MIXED, follow
-from tests.assignors.test_sticky_constrained import claiming_groups
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member
+from tests.random_claims import claiming_groups
 
 
 def _once(member: Member) -> Member:

@@ -8,8 +8,6 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from kassign_spark.simulation.events import EVENTS
-from kassign_spark.simulation.simulate import simulate
-from tests import builders
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
 
@@ -104,9 +102,9 @@ def events_frame(spark: SparkSession, rows: list[dict[str, Any]]) -> Any:
     )
 
 
-def fleet(spark: SparkSession, scenarios: dict[str, Scenario]) -> tuple[Any, Any, Any]:
-    """The groups' tables; what is owned is what Kafka's own assignor gives."""
-    rows = {name: of.rows(name) for name, of in scenarios.items()}
+def fleet(spark: SparkSession) -> tuple[list[Any], dict[str, int], list[Any]]:
+    """The groups as rows; what is owned is what Kafka's own assignor gives."""
+    rows = {name: of.rows(name) for name, of in SCENARIOS.items()}
     groups = [
         Group(_TOPICS, [Member(r["member_id"], _known(r)) for r in of], of[0]["assignor"])
         for of in rows.values()
@@ -119,8 +117,17 @@ def fleet(spark: SparkSession, scenarios: dict[str, Scenario]) -> tuple[Any, Any
             for m, tps in answer.items()
             for t, p in tps
         ]
-    members = builders.members(spark, [row for of in rows.values() for row in of])
-    return members, builders.topics(spark, _TOPICS), builders.owned(spark, owned)
+    return [row for of in rows.values() for row in of], _TOPICS, owned
+
+
+def events() -> list[dict[str, Any]]:
+    """What happens to each group, and then to the topics of all."""
+    rows = [
+        {**event, "event": n, "group_id": name}
+        for name, of in SCENARIOS.items()
+        for n, event in enumerate(of.events)
+    ]
+    return rows + [{**event, "event": _BARRIER + n} for n, event in enumerate(_CLUSTER)]
 
 
 def _known(row: dict[str, Any]) -> list[str]:
@@ -132,26 +139,6 @@ def _known(row: dict[str, Any]) -> list[str]:
 
 
 Told = dict[tuple[str, int, int], list[Row]]
-
-
-@pytest.fixture(scope="module")
-def told(spark: SparkSession) -> Told:
-    rows = [
-        {**event, "event": n, "group_id": name}
-        for name, of in SCENARIOS.items()
-        for n, event in enumerate(of.events)
-    ]
-    rows += [{**event, "event": _BARRIER + n} for n, event in enumerate(_CLUSTER)]
-    events = events_frame(spark, rows).repartition(3)
-    found: Told = defaultdict(list)
-    simulated = simulate(*fleet(spark, SCENARIOS), events)
-    # Held after each step: the plan is a union of so many leaves, whatever came before them.
-    steps = len({row["event"] for row in rows}) + 1
-    plan = simulated._jdf.queryExecution().optimizedPlan().toString()
-    assert len(plan.splitlines()) <= 2 * steps + 2
-    for row in simulated.collect():
-        found[row.group_id, row.event, row.stage].append(row)
-    return found
 
 
 def outcome(told: Told, name: str, event: int = 0, stage: int = 1) -> tuple[Any, ...]:

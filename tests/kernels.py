@@ -1,0 +1,31 @@
+"""The kernels as functions of the oracle's groups, many in a call, without Spark."""
+
+from collections.abc import Sequence
+
+from kassign_spark.assignors.one_task import assign_arrow
+from kassign_spark.prediction.model import predict_group
+from tests.kafka.oracle import Assigned, Group
+from tests.prediction.states import named, to_state
+from tests.task_rows import assigned_of, table_of
+
+
+def answer_of(name: str, groups: Sequence[Group]) -> list[Assigned | str]:
+    """Each group's answer by the kernel for a fleet of ``recorded.FLEETS``."""
+    if name == "states":
+        return [follow(group) for group in groups]
+    return [*assigned(groups)]
+
+
+def assigned(groups: Sequence[Group]) -> list[Assigned]:
+    """What ``assign`` gives in a task, each group by its own assignor; the lists are sorted."""
+    found = assigned_of(assign_arrow(table_of(groups), withhold=True), groups)
+    return [{member: sorted(tps) for member, tps in of.items()} for of in found]
+
+
+def follow(group: Group) -> Assigned | str:
+    """The model of the client, which gives its exceptions and endless loops too."""
+    outcome = predict_group(to_state(group))
+    if outcome.verdict == "ok":
+        return named(group, outcome)
+    assert not outcome.assigned
+    return {"never_ends": "TimeLimit"}.get(outcome.verdict) or str(outcome.detail).split(":")[0]

@@ -1,0 +1,35 @@
+"""One call of ``simulate`` for all files of this folder: each has groups and topics of its own."""
+
+from collections import defaultdict
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark.simulation.simulate import simulate
+from tests import builders
+from tests.simulation import test_bounces, test_far_numbers, test_simulate
+from tests.simulation.test_simulate import Told, events_frame
+
+
+@pytest.fixture(scope="package")
+def told(spark: SparkSession) -> Told:
+    """What ``simulate`` tells, by group, event and stage."""
+    members, sizes, owned = test_simulate.fleet(spark)
+    rows = test_simulate.events()
+    for other in (test_bounces, test_far_numbers):
+        members, owned = members + other.MEMBERS, owned + other.OWNED
+        sizes, rows = sizes | other.TOPICS, rows + other.EVENTS
+    simulated = simulate(
+        builders.members(spark, members),
+        builders.topics(spark, sizes),
+        builders.owned(spark, owned),
+        events_frame(spark, rows).repartition(3),
+    )
+    # Held after each step: the plan is a union of so many leaves, whatever came before them.
+    steps = len({row["event"] for row in rows}) + 1
+    plan = simulated._jdf.queryExecution().optimizedPlan().toString()
+    assert len(plan.splitlines()) <= 2 * steps + 2
+    found: Told = defaultdict(list)
+    for row in simulated.collect():
+        found[row.group_id, row.event, row.stage].append(row)
+    return found
