@@ -47,6 +47,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python3"
 
 
+@pytest.mark.usefixtures("own_processes")
 def test_the_environment_is_not_active_and_the_variable_unset(bare: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK_")}
     environment["PATH"] = f"{bare.parent}{os.pathsep}{environment['PATH']}"
@@ -66,12 +67,14 @@ def test_the_environment_is_not_active_and_the_variable_unset(bare: Path) -> Non
     assert error.endswith(f"PYSPARK_PYTHON={sys.executable}")
 
 
+@pytest.mark.usefixtures("own_processes")
 def test_what_is_refused(bare: Path) -> None:
     assert "has no numpy and no pyarrow" in (workers._problem(str(bare)) or "")
     assert "no-such-python, which is not there" in (workers._problem("no-such-python") or "")
     assert workers._problem(sys.executable) is None
 
 
+@pytest.mark.usefixtures("own_processes")
 def test_another_name_of_an_interpreter_that_has_all_is_taken(tmp_path: Path) -> None:
     other = tmp_path / "python-of-workers"
     other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
@@ -79,6 +82,7 @@ def test_another_name_of_an_interpreter_that_has_all_is_taken(tmp_path: Path) ->
     assert workers._problem(str(other)) is None
 
 
+@pytest.mark.usefixtures("own_processes")
 def test_another_version_of_python_is_refused(tmp_path: Path) -> None:
     """It has all packages, but PySpark refuses to talk to it."""
     other = tmp_path / "python-of-old"
