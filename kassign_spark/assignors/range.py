@@ -1,15 +1,15 @@
 """Kafka's RangeAssignor: consecutive blocks of each topic, the first ones longer."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.dealing import deal
 from kassign_spark.assignors.in_tasks import RANGE
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import split_by_racks
-from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.subscribers import heterogeneous_topics, homogeneous_topics
+from kassign_spark.eligibility.groups import Eligible, member_order
+from kassign_spark.eligibility.subscribers import spread
 from kassign_spark.expressions import div
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.settings import Settings
 
 
@@ -32,24 +32,49 @@ def assign_range(eligible: Eligible, settings: Settings) -> DataFrame:
 
 
 def _in_blocks(eligible: Eligible, settings: Settings) -> DataFrame:
-    topics = homogeneous_topics(eligible, settings)
+    """Rank members in their groups, and give each its block of each of its topics."""
+    group = Window.partitionBy(*GROUP_KEY)
+    ranked = eligible.members.select(
+        *GROUP_KEY,
+        "member_id",
+        "topics",
+        (F.row_number().over(group.orderBy(*member_order())) - 1).alias("rank"),
+        F.count("*").over(group).alias("subscriber_count"),
+    )
+    # The window has put a group into one task: its topics and partitions are for all of them.
+    tasks = eligible.tasks if eligible.most_topics > settings.topics_per_task else 1
+    topic = F.explode(F.array_distinct("topics")).alias("topic")
+    each = (
+        spread(ranked, tasks)
+        .select(*GROUP_KEY, "member_id", "rank", "subscriber_count", topic)
+        .join(eligible.topics, on=[CLUSTER_ID, "topic"], how="inner")
+    )
     if eligible.heterogeneous:
-        topics = topics.unionByName(heterogeneous_topics(eligible).drop("subscriber_ranks"))
-    return deal(topics, _block_of_partition())
-
-
-def _block_of_partition() -> Column:
-    """Number the block that a partition lies in, from partition, num_partitions, subscribers."""
-    partition, subscriber_count = F.col("partition"), F.size("subscribers")
-    length = div(F.col("num_partitions"), subscriber_count)
-    longer_blocks = F.col("num_partitions") % subscriber_count
-    in_longer_blocks = longer_blocks * (length + 1)
-    return (
-        F.when(partition < in_longer_blocks, div(partition, length + 1))
-        # Reached only where length >= 1; greatest() keeps the plan free of a division by zero.
-        .otherwise(
-            longer_blocks
-            + div(partition - in_longer_blocks, F.greatest(length, F.lit(1).cast("bigint")))
+        of_topic = Window.partitionBy(*GROUP_KEY, "topic")
+        each = spread(each, tasks, *GROUP_KEY, "topic").withColumns(
+            {
+                "rank": F.row_number().over(of_topic.orderBy("rank")) - 1,
+                "subscriber_count": F.count("*").over(of_topic),
+            }
         )
-        .cast("int")
+    shortest = div(F.col("num_partitions"), F.col("subscriber_count"))
+    longer = F.col("num_partitions") % F.col("subscriber_count")
+    rank = F.col("rank")
+    first = rank * shortest + F.least(rank, longer)
+    last = first + shortest + F.when(rank < longer, 0).otherwise(-1)
+    return (
+        each.select(
+            *GROUP_KEY,
+            "member_id",
+            "topic",
+            first.cast("int").alias("first"),
+            last.cast("int").alias("last"),
+        )
+        .where("first <= last")
+        .select(
+            *GROUP_KEY,
+            "member_id",
+            "topic",
+            F.explode(F.sequence("first", "last")).alias("partition"),
+        )
     )

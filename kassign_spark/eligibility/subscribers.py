@@ -1,4 +1,4 @@
-"""One row a group and topic with its subscribers: what Range and RoundRobin deal from."""
+"""One row a group and topic with its subscribers: what RoundRobin deals from."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -6,21 +6,6 @@ from pyspark.sql import functions as F
 from kassign_spark.eligibility.groups import Eligible, member_order
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
-
-
-def homogeneous_topics(eligible: Eligible, settings: Settings) -> DataFrame:
-    """Give the topics of the groups whose members all subscribe alike.
-
-    A subscribed topic that the cluster lacks is left out, as Kafka does.
-
-    Returns:
-        cluster_id string, group_id string, topic string, num_partitions int,
-        subscribers array<string>: all member ids of the group, in MemberInfo order.
-    """
-    groups = homogeneous_groups(eligible).withColumnRenamed("members", "subscribers")
-    return explode_topics(groups, settings, eligible.tasks).join(
-        eligible.topics, on=["cluster_id", "topic"], how="inner"
-    )
 
 
 def homogeneous_groups(eligible: Eligible) -> DataFrame:
@@ -51,7 +36,8 @@ def heterogeneous_topics(eligible: Eligible) -> DataFrame:
     A topic listed twice by a member counts once (RangeAssignor since 3.5).
 
     Returns:
-        The columns of ``homogeneous_topics``, where ``subscribers`` are the topic's own, and
+        cluster_id string, group_id string, topic string, num_partitions int,
+        subscribers array<string>: the topic's own, in MemberInfo order,
         subscriber_ranks array<int>: the subscribers' ranks among all members of their group.
     """
     differing = eligible.groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)
