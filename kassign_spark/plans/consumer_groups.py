@@ -33,6 +33,7 @@ from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
     GROUP_KEY,
+    MEMBERS,
     TARGET,
     VERDICTS,
     check_same_clusters,
@@ -127,7 +128,7 @@ def predict_consumer_groups(
     """
     if assignor is not None and assignor not in ASSIGNORS:
         raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(ASSIGNORS))}")
-    check_same_clusters([(TARGET, target), (ASSIGNMENT, members)])
+    check_same_clusters([(MEMBERS, members), (TARGET, target)])
     inputs = conform_inputs(members, topics, owned)
     last = None if target is None else conform(target, TARGET)
     _refuse(inputs, last, check_assignors=assignor is None)
