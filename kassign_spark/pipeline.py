@@ -11,6 +11,7 @@ from kassign_spark.eligibility.groups import Eligible, restrict
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
 from kassign_spark.schemas import ASSIGNMENT, declare, has_cluster_id, restore_cluster_id
 from kassign_spark.settings import Settings
 
@@ -20,13 +21,15 @@ def assign(
     topics: DataFrame,
     owned: DataFrame | None = None,
     *,
+    target: DataFrame | None = None,
     assignor: str | Assignor | None = None,
     settings: Settings = Settings(),
 ) -> DataFrame:
     """Assign the partitions of every group, as each group's assignor does in one rebalance.
 
     One query looks at the inputs, whether they are fit and how large they are; the assignment
-    itself is lazy, but for groups that do not fit a task.
+    itself is lazy, but for groups that do not fit a task. Groups of group_type `consumer` get what
+    their coordinator would give them; see ``predict_consumer_groups``.
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
@@ -34,6 +37,7 @@ def assign(
             subscribe to and that is missing here is left out, as Kafka does.
         owned: ``schemas.OWNED``, what members own before; `range` and `roundrobin` do not look
             at it.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
         assignor: None for each group's own (``members.assignor``), a name in ``ASSIGNORS``, or a
             function of your own from ``Eligible`` and ``Settings`` to the columns of
             ``schemas.ASSIGNMENT``.
@@ -49,13 +53,20 @@ def assign(
         InputError: values that have no meaning, or an unknown assignor; lists every one.
     """
     chosen = strategy_of(assignor)
+    given = has_cluster_id(members)
+    if chosen is None:
+        by_type = split_by_type(members, target)
+        if by_type.may_be_consumer:
+            theirs = predict_consumer_groups(members, topics, owned, target=target).assignment
+            classic = assign(by_type.classic.drop("group_type"), topics, owned, settings=settings)
+            return classic.unionByName(theirs)
     inputs = conform_inputs(members, topics, owned)
     eligible, names = look(inputs, None if chosen is not None else ASSIGNORS)
     if chosen is not None:
         assignment = chosen(eligible, settings)
     else:
         assignment = _own(eligible, names, settings)
-    return restore_cluster_id(declare(assignment, ASSIGNMENT), has_cluster_id(members))
+    return restore_cluster_id(declare(assignment, ASSIGNMENT), given)
 
 
 def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:

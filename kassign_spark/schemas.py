@@ -68,6 +68,8 @@ MEMBERS = Table(
             StructField("generation", _INT),
             StructField("member_seq", _INT),
             StructField("assignor", _STRING),
+            StructField("topics_regex", _STRING),
+            StructField("group_type", _STRING),
         ]
     ),
 )
@@ -79,6 +81,7 @@ TOPICS = Table(
             _required("topic", _STRING),
             _required("num_partitions", _INT),
             StructField("replica_racks", ArrayType(ArrayType(_STRING))),
+            StructField("topic_id", _STRING),
         ]
     ),
 )
@@ -106,6 +109,19 @@ OWNED = Table(
     ),
 )
 ASSIGNMENT = Table("assignment", OWNED.columns)
+VERDICTS = Table(
+    "verdicts",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            _required("group_id", _STRING),
+            _required("verdict", _STRING),
+            StructField("detail", _STRING),
+        ]
+    ),
+)
+TARGET = Table("target", StructType([*OWNED.columns, StructField("position", _INT)]))
+"""The last target of groups of the new protocol; position is the place in the member's list."""
 BALANCE = Table(
     "balance",
     StructType(

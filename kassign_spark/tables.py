@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from kassign_spark.errors import InputError
 from kassign_spark.output_folder import new_folder
-from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TOPICS, Table, has_cluster_id
+from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table, has_cluster_id
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.table_text import read_csv, read_json, write_csv
 
@@ -31,47 +31,78 @@ _UNFINISHED = "_temporary"
 """Where Spark keeps the parts of a folder that it has not finished."""
 
 
-class Snapshot(NamedTuple):
+class _Tables(NamedTuple):
+    members: DataFrame
+    topics: DataFrame
+    owned: DataFrame | None
+
+
+class Snapshot(_Tables):
     """What a cluster said, or what somebody wrote by hand: the unit that commands pass around.
+
+    It unpacks into its first three tables, which every function takes.
 
     Attributes:
         members: ``schemas.MEMBERS``.
         topics: ``schemas.TOPICS``, or one row a partition.
         owned: ``schemas.OWNED``; None where it is not known who owns what.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`; None where
+            there is no such table.
     """
 
-    members: DataFrame
-    topics: DataFrame
-    owned: DataFrame | None
+    target: DataFrame | None = None
+
+    def __new__(
+        cls,
+        members: DataFrame,
+        topics: DataFrame,
+        owned: DataFrame | None,
+        target: DataFrame | None = None,
+    ) -> "Snapshot":
+        """Put the tables together."""
+        made = super().__new__(cls, members, topics, owned)
+        made.target = target
+        return made
+
+    def tables(self) -> dict[str, DataFrame]:
+        """Those that are there, by name."""
+        named = {**self._asdict(), TARGET.name: self.target}
+        return {name: frame for name, frame in named.items() if frame is not None}
 
 
 def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot:
     """Read a snapshot folder; the values are checked where they are used.
 
     Args:
-        path: a folder with the tables ``members``, ``topics`` and, if known, ``owned``: each a
-            folder or file such as ``members``, ``members.parquet``, ``members.csv`` or
-            ``members.jsonl``. CSV has a header line; a cell that holds a list is a JSON array
-            or, for plain names, ``t0;t1``.
+        path: a folder with the tables ``members``, ``topics`` and, if known, ``owned`` and
+            ``target``: each a folder or file such as ``members``, ``members.parquet``,
+            ``members.csv`` or ``members.jsonl``. CSV has a header line; a cell that holds a list
+            is a JSON array or, for plain names, ``t0;t1``.
         spark: the session.
 
     Returns:
-        The three tables with the columns that their files have; ``owned`` is None where there is
-        no such table.
+        The tables with the columns that their files have; ``owned`` and ``target`` are None where
+        there is no such table.
 
     Raises:
         InputError: a table is not there, or a file is not what its name says.
     """
     folder = os.fspath(path)
     found = {table.name: read_table(spark, folder, table) for table in (MEMBERS, TOPICS)}
-    if has_table(spark, folder, OWNED.name):
-        found[OWNED.name] = read_table(spark, folder, OWNED)
+    for table in (OWNED, TARGET):
+        if has_table(spark, folder, table.name):
+            found[table.name] = read_table(spark, folder, table)
     # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
     named = any(has_cluster_id(frame) for frame in found.values())
-    for table in (MEMBERS, TOPICS, OWNED):
+    for table in (MEMBERS, TOPICS, OWNED, TARGET):
         if table.name in found and not found[table.name].columns:
             found[table.name] = empty_table(spark, table, cluster_id=named)
-    return Snapshot(found[MEMBERS.name], found[TOPICS.name], found.get(OWNED.name))
+    return Snapshot(
+        found[MEMBERS.name],
+        found[TOPICS.name],
+        found.get(OWNED.name),
+        found.get(TARGET.name),
+    )
 
 
 def write_snapshot(
@@ -94,9 +125,8 @@ def write_snapshot(
     """
     spark = snapshot.members.sparkSession
     with new_folder(spark, os.fspath(path), overwrite=overwrite) as folder:
-        for table, frame in zip((MEMBERS, TOPICS, OWNED), snapshot, strict=True):
-            if frame is not None:
-                write_table(frame, folder, table.name, table_format)
+        for name, frame in snapshot.tables().items():
+            write_table(frame, folder, name, table_format)
 
 
 def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:

@@ -53,7 +53,14 @@ def start_session(scratch: Path, memory: str = "2g", java_options: str = "") -> 
         # Alone, without what it depends on: Spark has its own SLF4J, LZ4 and so on.
         .config(
             "spark.driver.extraClassPath",
-            os.pathsep.join(str(jar) for jar in [jars.clients_jar(), *jars.graphframes_jars()]),
+            os.pathsep.join(
+                str(jar)
+                for jar in [
+                    jars.clients_jar(),
+                    *jars.coordinator_jars(),
+                    *jars.graphframes_jars(),
+                ]
+            ),
         )
         .getOrCreate()
     )

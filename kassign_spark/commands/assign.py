@@ -117,7 +117,14 @@ def _plan(
 ) -> Facts:
     members, topics, owned = snapshot
     with rounds_counted(shown=args.progress) as counter:
-        assignment = assign(members, topics, owned, assignor=args.assignor, settings=settings)
+        assignment = assign(
+            members,
+            topics,
+            owned,
+            target=snapshot.target,
+            assignor=args.assignor,
+            settings=settings,
+        )
         write_table(assignment, folder, "assignment", args.format)
     written = read_table(spark, folder, ASSIGNMENT)
     if not written.columns:  # JSON lines without a line tell no columns

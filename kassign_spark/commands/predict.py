@@ -19,7 +19,15 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.prediction.predict import PREDICTED, predict
-from kassign_spark.prediction.state import FAILING, INEXACT, NEVER_ENDS, OK, THROWS, WORST_FIRST
+from kassign_spark.prediction.state import (
+    FAILING,
+    INEXACT,
+    NEVER_ENDS,
+    NEVER_SETTLES,
+    OK,
+    THROWS,
+    WORST_FIRST,
+)
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.session import open_session
@@ -30,6 +38,7 @@ _SAID = {
     INEXACT: "maybe otherwise",
     THROWS: "throwing",
     NEVER_ENDS: "never ending",
+    NEVER_SETTLES: "never settling",
 }
 
 
@@ -41,8 +50,9 @@ def add_parser(commands: Any) -> None:
         summary="say what Kafka's own client will do, and whether it will end",
         description="Give the exact answer of Kafka's Java client for every group's next\n"
         "rebalance, and a verdict: ok, throws, never_ends, or inexact where something that\n"
-        "decides is not known or not modelled.\n"
-        "Exits 0 when done, 1 when a group throws or never ends, 2 on an error.",
+        "decides is not known or not modelled. Groups of the new protocol get their coordinator's\n"
+        "answer, and never_settles where their members' votes for an assignor tie.\n"
+        "Exits 0 when done, 1 when a group throws, never ends or never settles, 2 on an error.",
         example="kassign-spark predict examples/fleet",
     )
     add_snapshot(parser)
@@ -56,7 +66,8 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with open_session(verbose=args.verbose) as spark, announced(f"predicting {args.snapshot}"):
         refuse_output_over_input(spark, args.output, args.snapshot)
-        assignment, found = predict(*read_snapshot(args.snapshot, spark), assignor=args.assignor)
+        snapshot = read_snapshot(args.snapshot, spark)
+        assignment, found = predict(*snapshot, target=snapshot.target, assignor=args.assignor)
         counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
         verdicts, counted = hold(found, counts)
         if args.output is not None:
@@ -73,11 +84,17 @@ def run(args: argparse.Namespace) -> Outcome:
         "groups_not_shown": sum(counted.values()) - counted[OK] - len(odd),
         "groups": odd,
     }
-    return Outcome(1 if any(counted[verdict] for verdict in FAILING) else 0, facts, _lines(facts))
+    failing = any(counted[verdict] for verdict in (*FAILING, NEVER_SETTLES))
+    return Outcome(1 if failing else 0, facts, _lines(facts))
 
 
 def _lines(facts: Facts) -> list[str]:
-    counts = (f"{facts[f'{verdict}_count']:,} {said}" for verdict, said in _SAID.items())
+    # Only groups of the new protocol do not settle: most fleets need not read of it.
+    counts = (
+        f"{facts[f'{verdict}_count']:,} {said}"
+        for verdict, said in _SAID.items()
+        if verdict != NEVER_SETTLES or facts[f"{verdict}_count"]
+    )
     lines = [f"{plural(facts['group_count'], 'group')}: {', '.join(counts)}"]
     if facts["groups"]:
         rows = ([group_name(row), row["verdict"], row["detail"]] for row in facts["groups"])

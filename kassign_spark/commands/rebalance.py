@@ -101,10 +101,14 @@ def _follow(
     options = {"assignor": args.assignor, "protocol": args.protocol}
     verdicts = None
     if args.exact:
-        found, verdicts = rebalance(members, topics, owned, **options, exact=True)
+        found, verdicts = rebalance(
+            members, topics, owned, target=snapshot.target, **options, exact=True
+        )
         write_table(verdicts, folder, "verdicts", args.format)
     else:
-        found = rebalance(members, topics, owned, **options, settings=settings)
+        found = rebalance(
+            members, topics, owned, target=snapshot.target, **options, settings=settings
+        )
     steps = hold(found, {"count": F.count(F.lit(1))}).frame
     write_table(steps, folder, "steps", args.format)
     told = members if verdicts is None else _answered(members, verdicts)

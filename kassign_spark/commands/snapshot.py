@@ -47,6 +47,12 @@ def add_parser(commands: Any) -> None:
         type=_name,
         help="name for the column cluster_id, for those who have several clusters",
     )
+    parser.add_argument(
+        "--consumer-groups",
+        action="store_true",
+        help="read groups of the new protocol (KIP-848) too, with their target: for assign, "
+        "predict and rebalance",
+    )
     add_output(parser, "the tables members, topics and owned", required=True)
     add_show(parser, "print at most N groups and topics that were left out")
     parser.set_defaults(run=run)
@@ -69,9 +75,10 @@ def run(args: argparse.Namespace) -> Outcome:
             args.bootstrap_server,
             properties,
             cluster_id=args.cluster_id,
+            consumer_groups=args.consumer_groups,
             progress=_no_progress if args.json and one_stream() else _progress,
         )
-        for name, frame in to_snapshot(tables, spark)._asdict().items():
+        for name, frame in to_snapshot(tables, spark).tables().items():
             write_table(frame, folder, name, args.format)
     facts = _facts(tables, args)
     return Outcome(0, facts, _lines(facts))
@@ -95,6 +102,7 @@ def _facts(tables: ClusterTables, args: argparse.Namespace) -> Facts:
         "member_count": len(tables.members),
         "topic_count": len(tables.topics),
         "owned_count": len(tables.owned),
+        "target_count": len(tables.target),
         "omitted_count": len(tables.omitted),
         "omitted": [omission._asdict() for omission in shown],
     }
@@ -111,4 +119,5 @@ def _lines(facts: Facts) -> list[str]:
         lines += ["", *table(["left out", "name", "reason"], rows)]
         hidden = facts["omitted_count"] - len(facts["omitted"])
         lines += [f"... {hidden} more"] if hidden else []
-    return [*lines, "", f"the snapshot is in {printable(facts['output'])}: members, topics, owned"]
+    names = "members, topics, owned" + (", target" if facts["target_count"] else "")
+    return [*lines, "", f"the snapshot is in {printable(facts['output'])}: {names}"]

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.inputs.rules import (
     Rule,
     member_rules,
@@ -38,6 +39,8 @@ class Inputs(NamedTuple):
     members: DataFrame
     topics: DataFrame
     owned: DataFrame | None
+    has_regexes: bool = False
+    """Whether members may subscribe by a regex that the broker resolves."""
 
 
 def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | None = None) -> Inputs:
@@ -52,12 +55,16 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
         conform(members, MEMBERS),
         conform(topics, topics_form),
         None if owned is None else conform(owned, OWNED),
+        has_regexes="topics_regex" in members.columns,
     )
 
 
 def resolved(inputs: Inputs) -> Inputs:
-    """Give members that subscribe by a pattern its topics; runs no job."""
-    return inputs._replace(members=with_topics(inputs.members, inputs.topics))
+    """Give members that subscribe by a pattern or a regex its topics; runs no job."""
+    members = with_topics(inputs.members, inputs.topics)
+    if inputs.has_regexes:
+        members = with_regex_topics(members, inputs.topics)
+    return inputs._replace(members=members)
 
 
 def refuse(inputs: Inputs, assignors: Collection[str] | None) -> None:
@@ -80,7 +87,7 @@ def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
         SchemaError: columns are missing or of the wrong type.
         InputError: rows break rules; the first ones are spelled out.
     """
-    problems = _broken_rows(table.name, conform(frame, table), owned_rules())
+    problems = broken_rows(table.name, conform(frame, table), owned_rules())
     listed = problems.orderBy(*PROBLEM).limit(MAX_LISTED + 1).collect()
     if len(listed) > MAX_LISTED:
         raise InputError(describe(listed[:MAX_LISTED], problems.count()))
@@ -112,15 +119,15 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
 def row_refusals(inputs: Inputs) -> DataFrame:
     """Of ``refusals``, those that a single row or topic is refused for."""
     found = [
-        _broken_rows("members", inputs.members, member_rules()),
-        _broken_rows("topics", inputs.topics, rules_of_topics(inputs.topics)),
+        broken_rows("members", inputs.members, member_rules()),
+        broken_rows("topics", inputs.topics, rules_of_topics(inputs.topics)),
     ]
     if "num_partitions" in inputs.topics.columns:
         found.append(_differing_counts(inputs.topics))
     else:
         found.append(_partition_gaps(inputs.topics))
     if inputs.owned is not None:
-        found.append(_broken_rows("owned", inputs.owned, owned_rules()))
+        found.append(broken_rows("owned", inputs.owned, owned_rules()))
     return reduce(DataFrame.unionByName, found)
 
 
@@ -147,7 +154,8 @@ def as_problems(frame: DataFrame, problem: str | Column, detail: Column) -> Data
     )
 
 
-def _broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
+def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
+    """List the rows of a table that break rules: the columns of a problem."""
     where = F.lit("")
     for column in ("group_id", "member_id", "topic"):
         if column in frame.columns:
@@ -220,6 +228,25 @@ def assignor_problem(named: str, known: Collection[str]) -> Column:
         )
     )
     return F.concat(F.lit("table members, column assignor: "), names, where, advice)
+
+
+def unknown_assignors(members: DataFrame, known: Collection[str]) -> DataFrame:
+    """List members of groups of the new protocol that vote for an assignor which is not known.
+
+    Returns:
+        The columns of a problem; a broker refuses such a member (UNSUPPORTED_ASSIGNOR).
+    """
+    says = F.concat(
+        F.lit("table members, column assignor: "),
+        quoted("assignor"),
+        F.lit(" of member "),
+        quoted("member_id"),
+        F.lit(" of group "),
+        quoted("group_id"),
+        F.lit(f": the coordinator has no such assignor; known are {', '.join(sorted(known))}"),
+    )
+    unknown = members.where(~F.col("assignor").isin(*known))
+    return as_problems(unknown, "assignor_unusable", says)
 
 
 def _differing_counts(topics: DataFrame) -> DataFrame:

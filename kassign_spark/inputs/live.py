@@ -15,7 +15,13 @@ from pyspark.sql.types import StructType
 from kassign_spark.errors import ClusterError
 from kassign_spark.inputs.admin import admin_client
 from kassign_spark.inputs.client_properties import admin_settings
-from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TOPICS
+from kassign_spark.live.consumer_groups import (
+    NOT_ASKED_FOR,
+    consumer_group_names,
+    describe_consumer_groups,
+    kafka_topic_id,
+)
+from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS
 from kassign_spark.tables import Snapshot
 
 _GROUPS_A_REQUEST = 100
@@ -45,6 +51,7 @@ class ClusterTables(NamedTuple):
     topics: list[Row]
     owned: list[Row]
     omitted: list[Omission]
+    target: Sequence[Row] = ()
 
 
 def read_cluster(
@@ -52,6 +59,7 @@ def read_cluster(
     properties: Mapping[str, str] | None = None,
     *,
     cluster_id: str | None = None,
+    consumer_groups: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ClusterTables:
     """Read every consumer group of a cluster, and all its topics.
@@ -74,14 +82,20 @@ def read_cluster(
 
     A coordinator shows subscriptions only of stable groups. A group in the middle of a rebalance is
     asked again for some seconds, then left out. Left out as a whole, so that no plan is made from a
-    part of a group, are also groups without members, of other protocols (Kafka Connect; KIP-848,
-    where the broker assigns), with a member whose bytes cannot be decoded, and those that may not
-    be described.
+    part of a group, are also groups without members, of other protocols (Kafka Connect; share and
+    streams groups), with a member whose bytes cannot be decoded, and those that may not be
+    described.
+
+    Groups of the new protocol (KIP-848), where the broker assigns, can be described in any state.
+    Their ``group_type`` is `consumer`, their members' ``generation`` the member's epoch (-2: static
+    and away), ``assignor`` the group's choice, ``owned`` what a member has been given and has not
+    said to have given up, ``target`` what it is to have, in the coordinator's own order.
 
     Args:
         bootstrap_server: ``host:port``, or several with commas.
         properties: Of a Java client; see ``client_properties``.
         cluster_id: Name for column ``cluster_id``, for those who have several clusters.
+        consumer_groups: Whether to read groups of the new protocol too; else they are left out.
         progress: Called with a line of text now and then.
 
     Raises:
@@ -105,22 +119,38 @@ def read_cluster(
         topics, omitted = _topic_rows(admin.describe_topics(), racks, cluster_id)
         progress(f"{len(topics)} topics")
         groups, omitted_groups = _stable_groups(admin, sorted(racks), progress)
-    members, owned = _group_rows(groups, cluster_id)
-    return ClusterTables(members, topics, owned, omitted + omitted_groups)
+        members, owned = _group_rows(groups, cluster_id)
+        target: list[Row] = []
+        if consumer_groups:
+            described = describe_consumer_groups(admin, consumer_group_names(admin, sorted(racks)))
+            progress(f"described {described.group_count} groups of the new protocol")
+            members += [(cluster_id, *row) for row in described.members]
+            owned += [(cluster_id, *row) for row in described.owned]
+            target = [(cluster_id, *row) for row in described.target]
+            reasons = {o.name: o.reason for o in omitted_groups if o.reason != NOT_ASKED_FOR}
+            omitted_groups = _omissions(reasons | described.reasons)
+    return ClusterTables(members, topics, owned, omitted + omitted_groups, target)
 
 
 def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
-    """The rows as DataFrames; ``cluster_id`` is absent where none was asked for."""
+    """The rows as DataFrames; ``cluster_id`` is absent where none was asked for.
+
+    So are the columns and the table of the new protocol where no such group was read.
+    """
     named = any(row[0] is not None for row in tables.members + tables.topics)
+    has_new = any(row[-1] is not None for row in tables.members)
 
     def frame(rows: Sequence[Row], schema: StructType) -> DataFrame:
         created = spark.createDataFrame(rows, schema)
+        if not has_new:
+            created = created.drop("topics_regex", "group_type")
         return created if named else created.drop(CLUSTER_ID)
 
     return Snapshot(
         frame(tables.members, MEMBERS.columns),
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),
+        frame(tables.target, TARGET.columns) if has_new else None,
     )
 
 
@@ -139,8 +169,15 @@ def _topic_rows(
             [racks[node] for node in partition["replica_nodes"] if racks.get(node)]
             for partition in partitions
         ]
+        topic_id = topic.get("topic_id")
         rows.append(
-            (cluster_id, topic["name"], len(partitions), replica_racks if has_racks else None)
+            (
+                cluster_id,
+                topic["name"],
+                len(partitions),
+                replica_racks if has_racks else None,
+                kafka_topic_id(topic_id) if topic_id else None,
+            )
         )
     return rows, omitted
 
@@ -181,8 +218,12 @@ def _stable_groups(
             break
     return (
         [stable[group_id] for group_id in sorted(stable)],
-        [Omission("group", group_id, reasons[group_id]) for group_id in sorted(reasons)],
+        _omissions(reasons),
     )
+
+
+def _omissions(reasons: Mapping[str, str]) -> list[Omission]:
+    return [Omission("group", group_id, reasons[group_id]) for group_id in sorted(reasons)]
 
 
 def _wanted(
@@ -198,7 +239,7 @@ def _wanted(
             if name in pending:
                 names.append(name)
         elif kind == "consumer":
-            reasons[name] = "KIP-848 group: the broker makes its assignment, not an assignor"
+            reasons[name] = NOT_ASKED_FOR
         elif kind != "classic":
             reasons[name] = f"a {kind} group, not a consumer group"
         elif protocol not in ("consumer", ""):
@@ -269,6 +310,8 @@ def _group_rows(
                     generation,
                     seq,
                     group["protocol_data"],
+                    None,
+                    None,
                 )
             )
             assigned = (member["member_assignment"] or {}).get("assigned_partitions", [])

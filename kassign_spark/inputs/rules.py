@@ -10,6 +10,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 INT_MAX = 2**31 - 1
+CONSUMER = "consumer"
+"""``members.group_type`` of groups of the new protocol (KIP-848)."""
+STATIC_AWAY = -2
+"""Epoch of a static member of such a group that has gone and may come back."""
 
 
 class Rule(NamedTuple):
@@ -32,7 +36,7 @@ def member_rules() -> list[Rule]:
         Rule(
             "topics_missing",
             "topics",
-            topics.isNull() & pattern.isNull(),
+            topics.isNull() & pattern.isNull() & F.col("topics_regex").isNull(),
             F.lit("null"),
             "give an empty array for a member that subscribes to nothing",
         ),
@@ -57,9 +61,27 @@ def member_rules() -> list[Rule]:
             quoted("topics_pattern"),
             "the member lists topics as well: a consumer has a pattern or a list",
         ),
-        _integer("generation", least=-1),
-        _integer("member_seq", least=0),
+        *(
+            rule._replace(broken=rule.broken & applies)
+            for rule, applies in (
+                (integer_rule("generation", least=-1), ~is_consumer_group()),
+                (integer_rule("generation", least=STATIC_AWAY), is_consumer_group()),
+            )
+        ),
+        Rule(
+            "group_type_unknown",
+            "group_type",
+            ~F.col("group_type").isin("classic", CONSUMER),
+            quoted("group_type"),
+            "must be classic (null is the same) or consumer",
+        ),
+        integer_rule("member_seq", least=0),
     ]
+
+
+def is_consumer_group() -> Column:
+    """Whether a row of members is of a group of the new protocol: boolean, never null."""
+    return F.coalesce(F.col("group_type") == CONSUMER, F.lit(False))
 
 
 def rules_of_topics(topics: DataFrame) -> list[Rule]:
@@ -102,10 +124,11 @@ def _count_rules(column: str) -> list[Rule]:
         F.lit("null"),
         f"every row needs a {column}",
     )
-    return [missing, _integer(column, least=0)]
+    return [missing, integer_rule(column, least=0)]
 
 
-def _integer(column: str, *, least: int) -> Rule:
+def integer_rule(column: str, *, least: int) -> Rule:
+    """Require a number from ``least`` to that of four bytes; null passes."""
     return Rule(
         f"{column}_out_of_range",
         column,

@@ -10,14 +10,14 @@ from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.prediction.kernel import follow_exactly_arrow
-from kassign_spark.prediction.predict import PREDICTED, VERDICTS, held_runs, verdicts_in
+from kassign_spark.prediction.predict import PREDICTED, held_runs, verdicts_in
 from kassign_spark.rebalancing.protocol import (
     COOPERATIVE,
     COOPERATIVE_ASSIGNORS,
     EAGER,
     check_protocol,
 )
-from kassign_spark.schemas import GROUP_KEY, declare, has_cluster_id, restore_cluster_id
+from kassign_spark.schemas import GROUP_KEY, VERDICTS, declare, has_cluster_id, restore_cluster_id
 
 _STEP = [*GROUP_KEY, "round", "member_id", "topic", "partition", "action"]
 

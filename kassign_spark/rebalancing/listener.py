@@ -9,12 +9,16 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors import Assignor
 from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.plans.consumer_groups import split_by_type
+from kassign_spark.plans.consumer_listener import consumer_listener_calls
 from kassign_spark.rebalancing.protocol import COOPERATIVE, protocol_column
 from kassign_spark.schemas import (
     CLUSTER_ID,
     GROUP_KEY,
     MEMBERS,
     conform,
+    fill_cluster_id,
     has_cluster_id,
     restore_cluster_id,
 )
@@ -32,6 +36,9 @@ def listener_calls(
 ) -> DataFrame:
     """List the calls of every member's ``ConsumerRebalanceListener`` in a rebalance.
 
+    Where neither ``assignor`` nor ``protocol`` is given, members of groups of group_type `consumer`
+    are told as ``consumer_listener_calls`` says.
+
     Args:
         steps: as ``rebalance`` gives them, for these members, assignor and protocol.
         members: ``schemas.MEMBERS``. A member that names the highest generation of its group is in
@@ -45,7 +52,8 @@ def listener_calls(
     Returns:
         cluster_id string (where the inputs have it), group_id string, round int, member_id string,
         call int: the order of a member's calls in a round, from 1,
-        moment string: `before_join` (before JoinGroup is sent) or `after_sync`,
+        moment string: `before_join` (before JoinGroup is sent) or `after_sync`; of the new
+        protocol `after_heartbeat`,
         callback string: `onPartitionsRevoked`, `onPartitionsLost` or `onPartitionsAssigned`,
         partitions `array<struct<topic string, partition int>>`: sorted; empty where the client
         calls with nothing, as it does with `onPartitionsAssigned`, and with `onPartitionsRevoked`
@@ -56,6 +64,13 @@ def listener_calls(
         InputError: an unknown protocol.
     """
     given = has_cluster_id(members)
+    theirs = None
+    if assignor is None and protocol is None:
+        by_type = split_by_type(members)
+        if by_type.may_be_consumer:
+            ours = conform(members, MEMBERS).where(is_consumer_group())
+            theirs = consumer_listener_calls(fill_cluster_id(steps), ours)
+            members = by_type.classic.drop("group_type")
     keyed = steps.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
     subscribed = with_topics(conform(members, MEMBERS), keyed.select(CLUSTER_ID, "topic"))
     all_members = subscribed.withColumn(
@@ -69,7 +84,7 @@ def listener_calls(
         .select(*_CALL_KEY, F.posexplode(F.array_compact(_calls())).alias("call", "made"))
         .select(*_CALL_KEY, (F.col("call") + 1).alias("call"), "made.*")
     )
-    return restore_cluster_id(calls, given)
+    return restore_cluster_id(calls if theirs is None else calls.unionByName(theirs), given)
 
 
 _CHANGES = ("retained", "assigned", "revoked", "unsubscribed")

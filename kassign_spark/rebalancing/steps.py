@@ -22,6 +22,7 @@ from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.pipeline import strategy_of
+from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
 from kassign_spark.plans.rounds import STEPS, follow, step_tables
 from kassign_spark.prediction.predict import PREDICTED
 from kassign_spark.prediction.rebalance import PredictedRebalance, predict_rebalance
@@ -42,6 +43,7 @@ def rebalance(
     topics: DataFrame,
     owned: DataFrame | None = None,
     *,
+    target: DataFrame | None = None,
     assignor: str | Assignor | None = None,
     protocol: str | None = None,
     exact: Literal[False] = False,
@@ -55,6 +57,7 @@ def rebalance(
     topics: DataFrame,
     owned: DataFrame | None = None,
     *,
+    target: DataFrame | None = None,
     assignor: str | Assignor | None = None,
     protocol: str | None = None,
     exact: Literal[True],
@@ -67,6 +70,7 @@ def rebalance(
     topics: DataFrame,
     owned: DataFrame | None = None,
     *,
+    target: DataFrame | None = None,
     assignor: str | Assignor | None = None,
     protocol: str | None = None,
     exact: bool = False,
@@ -75,13 +79,16 @@ def rebalance(
     """Follow the rebalance of every group until nothing is withheld any more.
 
     All rounds of a group that fits a task are followed there, and the result is lazy; larger groups
-    are followed round by round over DataFrames, which runs jobs.
+    are followed round by round over DataFrames, which runs jobs. Where neither ``assignor`` nor
+    ``protocol`` is given, groups of group_type `consumer` move by heartbeats to the target that
+    their coordinator computes; see ``predict_consumer_groups``.
 
     Args:
         members: ``schemas.MEMBERS``; all of them take part in every round.
         topics: ``schemas.TOPICS``, or one row a partition.
         owned: ``schemas.OWNED``, what members own before; rows of members that are not in
             ``members`` are those of members that left.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
         assignor: as for ``assign``; with ``exact`` as for ``predict``.
         protocol: `eager` or `cooperative`; None for the assignor's own: `cooperative-sticky` is
             cooperative, the others are eager. `cooperative-sticky` under `eager` knows nothing of
@@ -110,6 +117,19 @@ def rebalance(
         InputError: values that have no meaning, an unknown assignor or protocol, an assignor that
             does not know the cooperative protocol, or with ``exact`` one that is not Kafka's own.
     """
+    if assignor is None and protocol is None:
+        by_type = split_by_type(members, target)
+        if by_type.may_be_consumer:
+            theirs = predict_consumer_groups(members, topics, owned, target=target)
+            classic = by_type.classic.drop("group_type")
+            if exact:
+                found = predict_rebalance(classic, topics, owned)
+                return PredictedRebalance(
+                    found.steps.unionByName(theirs.steps),
+                    found.verdicts.unionByName(theirs.verdicts),
+                )
+            steps = rebalance(classic, topics, owned, settings=settings)
+            return steps.unionByName(theirs.steps)
     if exact:
         if callable(assignor):
             own = ", ".join(sorted(PREDICTED))
@@ -126,8 +146,8 @@ def rebalance(
                 f"assignor {name or assignor!r} does not know the cooperative protocol; "
                 "only cooperative-sticky does"
             )
-    found = _follow(eligible, strategies, protocol, settings)
-    return restore_cluster_id(found, has_cluster_id(members))
+    followed = _follow(eligible, strategies, protocol, settings)
+    return restore_cluster_id(followed, has_cluster_id(members))
 
 
 def _follow(

@@ -161,7 +161,8 @@ def test_assign_predicts_what_consumers_were_given(
 def test_topics_have_sizes_and_racks(snapshot: ClusterTables) -> None:
     rows = {row[1]: row for row in snapshot.topics}
     for topic, count in _TOPICS.items():
-        assert rows[topic] == (None, topic, count, [["rack-a"]] * count)
+        assert rows[topic][:4] == (None, topic, count, [["rack-a"]] * count)
+        assert len(str(rows[topic][4])) == 22
     assert rows["__consumer_offsets"][2] == 4, "internal topics are there too"
     assert "live-missing" not in rows
 
@@ -208,10 +209,10 @@ def test_versions_of_the_subscription(broker: SecuredBroker, topics: None) -> No
         raw_member(address, "raw-v9", _subscription(9, "live-orders", newest), assigned) as new,
     ):
         found = read_cluster(address)
-    assert _of(found, "raw-v0") == [
+    assert [row[:10] for row in _of(found, "raw-v0")] == [
         (None, "raw-v0", old, None, None, ["live-orders"], None, 1, 0, "range")
     ]
-    assert _of(found, "raw-v9") == [
+    assert [row[:10] for row in _of(found, "raw-v9")] == [
         (None, "raw-v9", new, None, "rack-z", ["live-orders"], None, 8, 0, "range")
     ]
     assert _owned(found)[old] == _owned(found)[new] == [("live-orders", 2)]

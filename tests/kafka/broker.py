@@ -190,6 +190,9 @@ def _properties(
         # The first rebalance waits for members of a whole group to arrive, but not for long.
         "group.initial.rebalance.delay.ms": "500",
         "group.min.session.timeout.ms": "1000",
+        # Members of the new protocol move by heartbeats, which come every five seconds else.
+        "group.consumer.min.heartbeat.interval.ms": "500",
+        "group.consumer.heartbeat.interval.ms": "500",
         "num.network.threads": "2",
         "num.io.threads": "4",
         "log.cleaner.dedupe.buffer.size": "4194304",

@@ -20,6 +20,7 @@ BROKER = (
     f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.5",
 )
+COORDINATOR = (f"org.apache.kafka:kafka-group-coordinator:{KAFKA_VERSION}",)
 BROKER_EXCLUDES = ("org.apache.kafka:kafka-tools-api",)  # not in every repository; never loaded
 
 _CACHE = Path(__file__).parents[2] / "build" / "jars"
@@ -43,6 +44,15 @@ def clients_jar() -> Path:
     """The kafka-clients jar alone: what else it needs, Spark's class path has."""
     (jar,) = (jar for jar in class_path(CLIENTS) if jar.name.endswith(f"-{KAFKA_VERSION}.jar"))
     return jar
+
+
+def coordinator_jars() -> list[Path]:
+    """The broker's group coordinator and what of its needs Spark's class path lacks."""
+    needed = class_path(COORDINATOR, BROKER_EXCLUDES)
+    prefixes = ("org.apache.kafka_", "com.dynatrace.hash4j_", "com.google.re2j_")
+    return [
+        jar for jar in needed if jar.name.startswith(prefixes) and "kafka-clients" not in jar.name
+    ]
 
 
 def graphframes_jars() -> list[Path]:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from kassign_spark.schemas import MEMBERS, OWNED, TOPICS
+from kassign_spark.schemas import MEMBERS, OWNED, TOPICS, Table
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
@@ -130,10 +131,15 @@ def to_tables(spark: SparkSession, groups: Sequence[Group]) -> Tables:
             )
             owned += [(cluster, name, m.member_id, topic, p) for topic, p in m.owned]
     return Tables(
-        spark.createDataFrame(members, MEMBERS.columns, verifySchema=False),
-        spark.createDataFrame(topics, TOPICS.columns, verifySchema=False),
+        spark.createDataFrame(members, _first(MEMBERS, 10), verifySchema=False),
+        spark.createDataFrame(topics, _first(TOPICS, 4), verifySchema=False),
         spark.createDataFrame(owned, OWNED.columns, verifySchema=False),
     )
+
+
+def _first(table: Table, count: int) -> StructType:
+    """Its first columns: those behind are of groups of the new protocol."""
+    return StructType(table.columns.fields[:count])
 
 
 def from_table(assignment: DataFrame, groups: Sequence[Group]) -> list[Assigned]:

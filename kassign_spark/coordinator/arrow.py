@@ -1,0 +1,268 @@
+"""Groups of the new protocol to and from the model, batch by batch, through Arrow."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kassign_spark.coordinator.model import TargetOutcome, next_target
+from kassign_spark.coordinator.orders import Ints
+from kassign_spark.coordinator.reconcile import Pairs, Steps, actions_in, reconcile
+from kassign_spark.coordinator.state import ConsumerGroupState
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PREDICTED = (
+    "cluster_id string, group_id string, verdict string, detail string, assignor string, "
+    "assigned array<struct<member_id: string, topic: string, partitions: array<int>>>, "
+    "steps array<struct<round: int, member_id: string, topic: string, partition: int, "
+    "action: string>>"
+)
+"""What ``predict_batches`` gives, one row a group."""
+
+_AWAY = -2
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A group's state, and what its members hold besides; held topics are names' positions."""
+
+    state: ConsumerGroupState
+    epochs: list[int | None]
+    held_members: Ints
+    held_topics: Ints
+    held_partitions: Ints
+    held_names: list[str]
+
+
+def predict_batches(
+    batches: Iterable["pa.RecordBatch"], assignor: str | None, with_steps: bool
+) -> Iterator["pa.RecordBatch"]:
+    """Compute the next target of each group, and the rounds to get there.
+
+    Args:
+        batches: rows as ``plans.consumer_groups`` folds them.
+        assignor: for all groups; None: what the members' votes choose.
+        with_steps: whether to follow the members from what they hold.
+    """
+    import pyarrow as pa
+
+    for batch in batches:
+        outcomes = []
+        runs: list[pa.StructArray] = []
+        steps: list[pa.StructArray] = []
+        for group in groups_of(batch):
+            outcome = next_target(group.state, assignor)
+            outcomes.append(outcome)
+            runs.append(_runs(group.state, outcome))
+            steps.append(_steps(group, outcome) if with_steps else _no_steps())
+        yield pa.RecordBatch.from_arrays(
+            [
+                batch.column("cluster_id"),
+                batch.column("group_id"),
+                pa.array([outcome.verdict for outcome in outcomes], type=pa.string()),
+                pa.array([outcome.detail for outcome in outcomes], type=pa.string()),
+                pa.array([outcome.assignor for outcome in outcomes], type=pa.string()),
+                _lists(runs),
+                _lists(steps),
+            ],
+            names=[part.split()[0] for part in _names()],
+        )
+
+
+def _names() -> list[str]:
+    names = ("cluster_id", "group_id", "verdict", "detail", "assignor", "assigned", "steps")
+    return list(names)
+
+
+def groups_of(batch: "pa.RecordBatch") -> Iterator[_Group]:
+    """Read the groups of a batch."""
+    members, topics, regexes, target, held = (
+        _Lists(batch.column(name)) for name in ("members", "topics", "regexes", "target", "held")
+    )
+    for row in range(batch.num_rows):
+        seqs, ids, instances, subscriptions, names_of, votes, epochs = (
+            _values(column) for column in members.of(row)
+        )
+        names, topic_ids, counts = (_values(column) for column in topics.of(row))
+        resolved = dict(zip(*(_values(column) for column in regexes.of(row)), strict=True))
+        place = {member: i for i, member in enumerate(ids)}
+        t_members, t_topics, t_partitions, t_positions = target.of(row)
+        index = {name: i for i, name in enumerate(names)}
+        in_target = _coded(t_members, place), _coded(t_topics, index)
+        known = (in_target[0] >= 0) & (in_target[1] >= 0)
+        positions = _numbers(t_positions, missing=-1)[known]
+        state = ConsumerGroupState(
+            member_ids=ids,
+            subscriptions=[names or () for names in subscriptions],
+            topics=names,
+            num_partitions=counts,
+            topic_ids=topic_ids,
+            instance_ids=instances,
+            regexes=names_of,
+            resolved=resolved,
+            votes=votes,
+            target_members=in_target[0][known],
+            target_topics=in_target[1][known],
+            target_partitions=_numbers(t_partitions)[known],
+            target_positions=positions if (positions >= 0).all() else positions[:0],
+            is_order_known=None not in seqs and len(set(seqs)) == len(seqs),
+        )
+        h_members, h_topics, h_partitions = held.of(row)
+        encoded = h_topics.dictionary_encode()
+        holders = _coded(h_members, place)
+        yield _Group(
+            state,
+            epochs,
+            holders[holders >= 0],
+            encoded.indices.to_numpy().astype(np.int64)[holders >= 0],
+            _numbers(h_partitions)[holders >= 0],
+            encoded.dictionary.to_pylist(),
+        )
+
+
+class _Lists:
+    """A column of arrays of structs, to be cut row by row."""
+
+    def __init__(self, column: "pa.ListArray") -> None:
+        self.ends = column.offsets.to_numpy()
+        self.fields = column.values.flatten()
+
+    def of(self, row: int) -> list["pa.Array"]:
+        """Give the fields of a row's structs; nothing where the array is null."""
+        start, end = int(self.ends[row]), int(self.ends[row + 1])
+        return [field.slice(start, end - start) for field in self.fields]
+
+
+def _values(column: "pa.Array") -> list[Any]:
+    """As ``to_pylist``; equal strings are one object, which is quicker by far where they repeat."""
+    import pyarrow as pa
+
+    if pa.types.is_list(column.type):
+        flat = _values(column.flatten())
+        lengths = column.value_lengths().fill_null(-1).to_pylist()
+        lists: list[Any] = []
+        start = 0
+        for length in lengths:
+            lists.append(None if length < 0 else tuple(flat[start : start + length]))
+            start += max(length, 0)
+        return lists
+    if pa.types.is_string(column.type):
+        encoded = column.dictionary_encode()
+        names = [*encoded.dictionary.to_pylist(), None]
+        codes = encoded.indices.fill_null(len(names) - 1).to_numpy().tolist()
+        return [names[code] for code in codes]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _coded(column: "pa.Array", codes: Mapping[str, int]) -> Ints:
+    """Give the code of each string, -1 where it has none."""
+    encoded = column.dictionary_encode()
+    known = np.array([codes.get(text, -1) for text in encoded.dictionary.to_pylist()], dtype="i8")
+    found: Ints = known[encoded.indices.to_numpy()] if len(known) else np.zeros(0, dtype=np.int64)
+    return found
+
+
+def _numbers(column: "pa.Array", missing: int = 0) -> Ints:
+    return np.asarray(column.fill_null(missing).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _runs(state: ConsumerGroupState, outcome: TargetOutcome) -> "pa.StructArray":
+    """Give one element a member and topic: struct<member_id, topic, partitions>."""
+    import pyarrow as pa
+
+    starts = outcome.layout.starts
+    given = np.flatnonzero(outcome.owner >= 0)
+    topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[given]
+    by_member = np.argsort(outcome.owner[given], kind="stable")
+    members, topics, given = outcome.owner[given][by_member], topics[by_member], given[by_member]
+    begins = np.ones(len(given), dtype=bool)
+    begins[1:] = (np.diff(members) != 0) | (np.diff(topics) != 0)
+    firsts = np.flatnonzero(begins)
+    ends = pa.array(np.append(firsts, len(given)), type=pa.int32())
+    return pa.StructArray.from_arrays(
+        [
+            _named(state.member_ids, members[firsts]),
+            _named(state.topics, topics[firsts]),
+            pa.ListArray.from_arrays(ends, pa.array((given - starts[topics]).astype(np.int32))),
+        ],
+        names=["member_id", "topic", "partitions"],
+    )
+
+
+def _steps(group: _Group, outcome: TargetOutcome) -> "pa.StructArray":
+    """Follow the members to the target: struct<round, member_id, topic, partition, action>."""
+    state, starts = group.state, outcome.layout.starts
+    names = list(state.topics)
+    index = {name: i for i, name in enumerate(names)}
+    for name in group.held_names:
+        if name not in index:
+            index[name] = len(names)
+            names.append(name)
+    topics = np.array([index[name] for name in group.held_names], dtype=np.int64)
+    sizes = np.zeros(len(names), dtype=np.int64)
+    sizes[: len(state.topics)] = np.diff(starts)
+    held_topics = topics[group.held_topics] if len(topics) else group.held_topics
+    np.maximum.at(sizes, held_topics, group.held_partitions + 1)
+    firsts = np.concatenate(([0], np.cumsum(sizes)))
+    given = np.flatnonzero(outcome.owner >= 0)
+    given_topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[given]
+    is_away = np.array([epoch == _AWAY for epoch in group.epochs], dtype=bool)
+    followed = reconcile(
+        Pairs(group.held_members, firsts[held_topics] + group.held_partitions),
+        Pairs(outcome.owner[given], firsts[given_topics] + given - starts[given_topics]),
+        is_away,
+    )
+    return _rows_of(followed, state.member_ids, names, firsts)
+
+
+def _rows_of(
+    steps: Steps, member_ids: Sequence[str], topics: Sequence[str], firsts: Ints
+) -> "pa.StructArray":
+    import pyarrow as pa
+
+    rounds, rows, actions = [], [], []
+    # A group in which nothing changes has one round as well, in which all is retained.
+    for number in range(1, max(steps.round_count, 1) + 1):
+        action = actions_in(steps, number)
+        matter = np.flatnonzero(action != "")
+        rounds.append(np.full(len(matter), number, dtype=np.int32))
+        rows.append(matter)
+        actions.append(action[matter])
+    of = np.concatenate(rows)
+    topic = np.searchsorted(firsts, steps.partitions[of], side="right") - 1
+    return pa.StructArray.from_arrays(
+        [
+            pa.array(np.concatenate(rounds)),
+            _named(member_ids, steps.members[of]),
+            _named(topics, topic),
+            pa.array((steps.partitions[of] - firsts[topic]).astype(np.int32)),
+            pa.array(np.concatenate(actions).tolist(), type=pa.string()),
+        ],
+        names=["round", "member_id", "topic", "partition", "action"],
+    )
+
+
+def _no_steps() -> "pa.StructArray":
+    none = np.zeros(0, dtype=np.int64)
+    steps = reconcile(Pairs(none, none), Pairs(none, none), np.zeros(0, dtype=bool))
+    return _rows_of(steps, [], [], np.zeros(1, dtype=np.int64))
+
+
+def _named(names: Sequence[str], codes: Ints) -> "pa.Array":
+    import pyarrow as pa
+
+    return pa.array(list(names), type=pa.string()).take(pa.array(codes, type=pa.int64()))
+
+
+def _lists(parts: Sequence["pa.StructArray"]) -> "pa.ListArray":
+    """One list a group."""
+    import pyarrow as pa
+
+    ends = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
+    return pa.ListArray.from_arrays(
+        pa.array(ends, type=pa.int32()), pa.concat_arrays(parts) if parts else _no_steps()
+    )

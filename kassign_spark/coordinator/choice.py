@@ -1,0 +1,50 @@
+"""Which of its assignors the coordinator uses for a group: the members' votes."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+ASSIGNORS = ("uniform", "range")
+"""``group.consumer.assignors`` by default; the first is for groups in which nobody votes."""
+
+
+class Choice(NamedTuple):
+    """The assignor of a group.
+
+    Attributes:
+        assignor: its name.
+        undecided: positions of the two members between whose votes the choice goes to and fro for
+            ever; else empty.
+        unknown: positions of members that name an assignor which the broker does not have: they
+            are refused with UNSUPPORTED_ASSIGNOR and have no vote.
+    """
+
+    assignor: str
+    undecided: tuple[int, ...] = ()
+    unknown: tuple[int, ...] = ()
+
+
+def choose_assignor(votes: Sequence[str | None], assignors: Sequence[str] = ASSIGNORS) -> Choice:
+    """Choose as ``ConsumerGroup.computePreferredServerAssignor``: most votes of those that vote.
+
+    With exactly one vote for each of `uniform` and `range`, every heartbeat of the member that
+    named `uniform` computes `range`, which is not the group's, so the group's epoch rises each
+    time and the target flips whenever the two assign differently (kip-848.md, 2).
+
+    Args:
+        votes: ``group.remote.assignor`` of each member, None where it names none.
+        assignors: of the broker (``group.consumer.assignors``), the default one first.
+
+    Returns:
+        The choice. Of `uniform` and `range` with equal votes it is `uniform`.
+    """
+    counts = Counter(vote for vote in votes if vote in assignors)
+    unknown = tuple(i for i, vote in enumerate(votes) if vote is not None and vote not in assignors)
+    if not counts:
+        return Choice(assignors[0], unknown=unknown)
+    most = max(counts.values())
+    first = [name for name in (*ASSIGNORS, *assignors) if counts[name] == most]
+    undecided: tuple[int, ...] = ()
+    if counts == {"uniform": 1, "range": 1}:
+        undecided = tuple(i for i, vote in enumerate(votes) if vote in ASSIGNORS)
+    return Choice(first[0], undecided, unknown)

@@ -1,0 +1,167 @@
+"""The coordinator's `uniform` where members subscribe differently: deal, then balance by topic."""
+
+import numpy as np
+
+from kassign_spark.coordinator.orders import Ints, topic_id_bits
+from kassign_spark.coordinator.range import subscribers_by_topic
+from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout
+
+_SWEEPS = 16
+"""Bound of ``UniformHeterogeneousAssignmentBuilder``: so it always ends."""
+
+
+def assign_differing(
+    state: ConsumerGroupState, layout: Layout, topic_ids: list[str], order: list[int]
+) -> Ints:
+    """Give the owner of every partition, as ``UniformHeterogeneousAssignmentBuilder``.
+
+    What is still subscribed stays, free partitions are dealt to the least loaded subscribers, then
+    each topic is levelled between its own subscribers, at most 16 times.
+
+    Args:
+        state: a group.
+        layout: of it.
+        topic_ids: of every topic of the state, drawn where not known.
+        order: positions of the members in the assignor's order.
+
+    Returns:
+        For each partition of the layout a position in ``member_ids``, or ``NOBODY``.
+    """
+    # Inside, members are their places in the order: those break ties between equal loads.
+    position = np.array(order, dtype=np.int64)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    topics = {topic: place[members] for topic, members in subscribers_by_topic(layout, position)}
+    owner = np.full(int(layout.starts[-1]), NOBODY, dtype=np.int64)
+    kept = _still_subscribed(state, layout)
+    held = layout.starts[state.target_topics[kept]] + state.target_partitions[kept]
+    owner[held] = place[state.target_members[kept]]
+    loads = np.bincount(owner[owner != NOBODY], minlength=len(order)).tolist()
+    sizes = np.diff(layout.starts)
+    sorted_topics = sorted(
+        (topic for topic in topics if sizes[topic]),
+        key=lambda t: (-(sizes[t] / len(topics[t])), len(topics[t]), topic_id_bits(topic_ids[t])),
+    )
+    subscribers = {topic: topics[topic].tolist() for topic in sorted_topics}
+    parts = {t: owner[layout.starts[t] : layout.starts[t + 1]] for t in sorted_topics}
+    for topic in sorted_topics:
+        free = np.flatnonzero(parts[topic] == NOBODY)
+        if len(free):
+            ends = _Ends(subscribers[topic], loads)
+            parts[topic][free] = [ends.give_to_lowest() for _ in range(len(free))]
+    shared = [topic for topic in sorted_topics if len(subscribers[topic]) > 1]
+    _level(shared, subscribers, parts, loads)
+    given = owner != NOBODY
+    owner[given] = position[owner[given]]
+    return owner
+
+
+def _still_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
+    """Rows of the last target whose member still subscribes to the topic."""
+    count = len(state.topics)
+    members = np.repeat(
+        np.arange(len(layout.subscribed)), [len(topics) for topics in layout.subscribed]
+    )
+    none = np.zeros(0, dtype=np.int64)
+    pairs = members * count + np.concatenate([none, *layout.subscribed])
+    rows = state.target_members * count + state.target_topics
+    return np.flatnonzero(np.isin(rows, pairs))
+
+
+def _level(
+    topics: list[int], subscribers: dict[int, list[int]], parts: dict[int, Ints], loads: list[int]
+) -> None:
+    """Level topic by topic until the one that last changed anything comes round again."""
+    last = -1
+    for _ in range(_SWEEPS):
+        for i, topic in enumerate(topics):
+            if i == last:
+                return
+            if _level_topic(subscribers[topic], parts[topic], loads) or last == -1:
+                last = i
+
+
+def _level_topic(subscribers: list[int], owner: Ints, loads: list[int]) -> bool:
+    """Move partitions of one topic from high to low; ``owner`` and ``loads`` change."""
+    of_subscribers = [loads[member] for member in subscribers]
+    if max(of_subscribers) - min(of_subscribers) <= 1:
+        return False
+    # What each held when the pass began, ascending: given back from the end.
+    holding: dict[int, list[int]] = {}
+    for number, member in enumerate(owner.tolist()):
+        holding.setdefault(member, []).append(number)
+    ends = _Ends(subscribers, loads)
+    is_changed = False
+    while not ends.is_level():
+        high = ends.highest()
+        while high != NOBODY and not holding.get(high):
+            ends.exclude_highest()
+            high = ends.highest()
+        if high == NOBODY:
+            break
+        number = holding[high].pop()
+        low = ends.lowest()
+        if ends.is_level():
+            break
+        owner[number] = low
+        loads[high] -= 1
+        loads[low] += 1
+        is_changed = True
+    return is_changed
+
+
+class _Ends:
+    """The least and the most loaded subscribers of a topic, each going round in a window.
+
+    A window holds the members at one level; when it has been gone through, the level moves by one
+    towards the other end and takes in the members that are there.
+    """
+
+    def __init__(self, subscribers: list[int], loads: list[int]) -> None:
+        self.loads = loads
+        self.members = sorted(subscribers, key=loads.__getitem__)  # stable: by place in the order
+        self.low_end, self.low_next = 0, 0
+        self.low_level = loads[self.members[0]] - 1
+        self.high_start = self.high_end = len(self.members)
+        self.high_next = len(self.members) - 1
+        self.high_level = loads[self.members[-1]] + 1
+
+    def is_level(self) -> bool:
+        return self.high_level - self.low_level <= 1
+
+    def lowest(self) -> int:
+        if self.low_next >= self.low_end:
+            self.low_level += 1
+            members, loads, end = self.members, self.loads, self.low_end
+            while end < len(members) and loads[members[end]] == self.low_level:
+                end += 1
+            self.low_end, self.low_next = end, 0
+        self.low_next += 1
+        return self.members[self.low_next - 1]
+
+    def give_to_lowest(self) -> int:
+        member = self.lowest()
+        self.loads[member] += 1
+        return member
+
+    def highest(self) -> int:
+        """Give the next one from above, or ``NOBODY`` where all have been excluded."""
+        if self.high_next < self.high_start:
+            if self.high_end <= self.high_start and self.high_start > 0:
+                self.high_level = self.loads[self.members[self.high_start - 1]]
+            else:
+                self.high_level -= 1
+            members, loads, start = self.members, self.loads, self.high_start
+            while start > 0 and loads[members[start - 1]] == self.high_level:
+                start -= 1
+            self.high_start, self.high_next = start, self.high_end - 1
+        if self.high_next < 0:
+            return NOBODY
+        self.high_next -= 1
+        return self.members[self.high_next + 1]
+
+    def exclude_highest(self) -> None:
+        """Leave out the member that came last: it has nothing more of this topic to give."""
+        i, last = self.high_next + 1, self.high_end - 1
+        self.members[i], self.members[last] = self.members[last], self.members[i]
+        self.high_end -= 1

@@ -1,0 +1,160 @@
+"""The coordinator's `uniform` where all members subscribe alike."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.coordinator.orders import (
+    Ints,
+    bucket_keys,
+    copied_set_capacities,
+    copied_set_order,
+    map_capacities,
+    topic_id_hash,
+)
+from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout
+from kassign_spark.prediction.hash_order import java_hash
+
+
+class OldTarget(NamedTuple):
+    """The last target in the order in which the assignor goes through it.
+
+    Attributes:
+        members: positions of the members, by the order of the members.
+        partitions: ids.
+        has_ties: whether the order inside some member's list decided between two partitions.
+    """
+
+    members: Ints
+    partitions: Ints
+    has_ties: Ints
+
+
+class Answer(NamedTuple):
+    """A target, and what of its inputs mattered.
+
+    Attributes:
+        owner: for each partition of the layout a position in ``member_ids``, or ``NOBODY``.
+        gave_up: members that lost some of their last target to the quota.
+        tied: members whose list's own order decided what they lost.
+        is_reproduced: False where a Java table had a tree in it, the order of which is not
+            modelled.
+    """
+
+    owner: Ints
+    gave_up: Ints
+    tied: Ints
+    is_reproduced: bool
+
+
+def assign_equal(
+    state: ConsumerGroupState, layout: Layout, topic_ids: list[str], order: list[int]
+) -> Answer:
+    """Give the owner of every partition, as ``UniformHomogeneousAssignmentBuilder``.
+
+    Args:
+        state: a group whose members subscribe alike.
+        layout: of it.
+        topic_ids: of every topic of the state, drawn where not known.
+        order: positions of the members in the assignor's order.
+
+    Returns:
+        The target. Every member gets floor(P / n) partitions or one more; who has them keeps them
+        up to that, open ones are dealt in blocks.
+    """
+    owner = np.full(int(layout.starts[-1]), NOBODY, dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    if not order or not len(layout.subscribed[order[0]]):
+        return Answer(owner, none, none, is_reproduced=True)
+    topics, is_reproduced = _topic_order(state, layout, topic_ids, order[0])
+    old = _old_target(state, layout, topic_ids, order)
+    held = np.bincount(old.members, minlength=len(order))
+    kept, open_quota = _quotas(
+        int((layout.starts[topics + 1] - layout.starts[topics]).sum()), held[order]
+    )
+    starts = np.concatenate(([0], np.cumsum(held[order])))[:-1]
+    place = np.arange(len(old.members)) - np.repeat(starts, held[order])
+    is_kept = place < np.repeat(kept, held[order])
+    owner[old.partitions[is_kept]] = old.members[is_kept]
+    is_assigned = np.zeros(len(owner), dtype=bool)
+    is_assigned[old.partitions] = True
+    every = np.concatenate(
+        [np.arange(layout.starts[topic], layout.starts[topic + 1]) for topic in topics]
+    )
+    pool = np.concatenate((every[~is_assigned[every]], old.partitions[~is_kept]))
+    owner[pool] = np.repeat(np.array(order, dtype=np.int64), open_quota)
+    gave_up = np.unique(old.members[~is_kept])
+    return Answer(owner, gave_up, gave_up[old.has_ties[gave_up]], is_reproduced)
+
+
+def _quotas(partitions: int, held: Ints) -> tuple[Ints, Ints]:
+    """Say how many each member keeps and how many more it gets, members in their order."""
+    count = len(held)
+    least, extras = divmod(partitions, count)
+    kept, open_quota = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    for i, has in enumerate(held.tolist()):
+        quota = least + (extras > 0)
+        keeps = min(has, quota)
+        if extras > 0:
+            # An extra goes to who has it, or else to the last members.
+            if keeps < quota and count - i > extras:
+                quota -= 1
+            else:
+                extras -= 1
+        kept[i], open_quota[i] = keeps, quota - keeps
+    return kept, open_quota
+
+
+def _topic_order(
+    state: ConsumerGroupState, layout: Layout, topic_ids: list[str], first: int
+) -> tuple[Ints, bool]:
+    """Order the subscribed topics: a set of ids filled from the set of the first one's names."""
+    names = list(dict.fromkeys(state.subscriptions[first]))
+    regex = state.regexes[first] if state.regexes else None
+    if regex:
+        names = sorted(set(names).union(state.resolved.get(regex, ())))
+    by_name = copied_set_order([java_hash(name) for name in names], len(names))
+    index = {state.topics[topic]: int(topic) for topic in layout.subscribed[first]}
+    topics = [index[names[i]] for i in by_name.order if names[i] in index]
+    by_id = copied_set_order([topic_id_hash(topic_ids[topic]) for topic in topics], len(names))
+    order = np.array([topics[i] for i in by_id.order], dtype=np.int64)
+    return order, by_id.is_reproduced and by_name.is_reproduced
+
+
+def _old_target(
+    state: ConsumerGroupState, layout: Layout, topic_ids: list[str], order: list[int]
+) -> OldTarget:
+    """Sort the last target by member, bucket of the topic's id, bucket of the number."""
+    members, topics, numbers = state.target_members, state.target_topics, state.target_partitions
+    has_ties = np.zeros(len(order), dtype=bool)
+    if not len(members):
+        return OldTarget(members, numbers, has_ties)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    listed = state.target_positions if len(state.target_positions) else numbers
+    codes = np.zeros(len(state.topics), dtype=np.int64)
+    used = np.unique(topics)
+    codes[used] = [topic_id_hash(topic_ids[topic]) for topic in used]
+    # One entry a member and topic: as the coordinator's record has them.
+    pair = members * len(state.topics) + topics
+    entries, entry_of, sizes = np.unique(pair, return_inverse=True, return_counts=True)
+    first = np.full(len(entries), np.iinfo(np.int64).max)
+    np.minimum.at(first, entry_of, listed)
+    entry_member, entry_topic = entries // len(state.topics), entries % len(state.topics)
+    counts = np.bincount(entry_member, minlength=len(order))
+    topic_bucket = bucket_keys(codes[entry_topic], map_capacities(counts)[entry_member])
+    by_entry = np.lexsort((first, topic_bucket, rank[entry_member]))
+    entry_rank = np.empty(len(entries), dtype=np.int64)
+    entry_rank[by_entry] = np.arange(len(entries))
+    number_bucket = bucket_keys(numbers, copied_set_capacities(sizes)[entry_of])
+    sorted_rows = np.lexsort((listed, number_bucket, entry_rank[entry_of]))
+    same_topic = np.diff(topic_bucket[by_entry]) == 0
+    same_topic &= np.diff(entry_member[by_entry]) == 0
+    has_ties[entry_member[by_entry][1:][same_topic]] = True
+    e, b = entry_rank[entry_of][sorted_rows], number_bucket[sorted_rows]
+    has_ties[members[sorted_rows][1:][(np.diff(e) == 0) & (np.diff(b) == 0)]] = True
+    is_subscribed = np.zeros(len(state.topics), dtype=bool)
+    is_subscribed[layout.subscribed[order[0]]] = True
+    sorted_rows = sorted_rows[is_subscribed[topics[sorted_rows]]]
+    partitions = layout.starts[topics[sorted_rows]] + numbers[sorted_rows]
+    return OldTarget(members[sorted_rows], partitions, has_ties)

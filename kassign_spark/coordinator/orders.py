@@ -1,0 +1,124 @@
+"""The orders in which the coordinator's Java collections iterate over members and topics."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kassign_spark.prediction.hash_order import HashOrder, hash_map_order, java_hash
+
+Ints = NDArray[np.int64]
+
+_MASK_32, _MASK_64 = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
+_GOLDEN = 0x9E37_79B9_7F4A_7C15
+"""``BaseHashTable`` multiplies a hash by this and takes the upper bits."""
+_SMALLEST_TABLE, _TREE_BIN, _TREE_TABLE = 16, 8, 64
+_ID_BYTES = 16
+
+
+def coordinator_order(member_ids: Sequence[str]) -> list[int]:
+    """Order members as the coordinator's table (``TimelineHashMap``) iterates.
+
+    This is also their order in the answer of ``ConsumerGroupDescribe``. Of members in one slot the
+    latest comes first.
+
+    Args:
+        member_ids: distinct, in the order in which they joined.
+
+    Returns:
+        Positions in ``member_ids``.
+    """
+    bits = 1
+    while 3 * len(member_ids) > 4 << bits:
+        bits += 1
+    slots = [_spread_64(member) >> (64 - bits) for member in member_ids]
+    return sorted(range(len(member_ids)), key=lambda i: (slots[i], -i))
+
+
+def order_by_ids(member_ids: Sequence[str]) -> list[int]:
+    """Order members as the coordinator most likely does, from nothing but their ids.
+
+    Right in 97 % of groups: the order inside a slot is that of joining, which ids do not tell.
+    """
+    products = [_spread_64(member) for member in member_ids]
+    return sorted(range(len(member_ids)), key=lambda i: (products[i], member_ids[i]))
+
+
+def member_order(member_ids: Sequence[str]) -> HashOrder:
+    """Order members as the assignor iterates over them, from the coordinator's order."""
+    return hash_map_order([java_hash(member) for member in member_ids])
+
+
+def _spread_64(member_id: str) -> int:
+    code = java_hash(member_id)
+    signed = code - (1 << 32) if code >> 31 else code
+    return signed * _GOLDEN & _MASK_64
+
+
+def topic_id_bits(topic_id: str) -> tuple[int, int]:
+    """Give the two signed longs of a topic id, by which ``Uuid.compareTo`` orders.
+
+    Raises:
+        ValueError: not 22 characters of URL-safe base64.
+    """
+    if len(topic_id) != 22:
+        raise ValueError(topic_id)
+    # Strictly: the decoder alone would skip over characters that are not of its alphabet.
+    data = base64.b64decode(topic_id + "==", altchars=b"-_", validate=True)
+    return int.from_bytes(data[:8], signed=True), int.from_bytes(data[8:], signed=True)
+
+
+def stand_in_topic_id(topic: str) -> str:
+    """Draw an id for a topic whose own is not known, always the same for one name."""
+    digest = hashlib.sha256(topic.encode("utf-8", "surrogatepass")).digest()[:_ID_BYTES]
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def topic_id_hash(topic_id: str) -> int:
+    """Give ``Uuid.hashCode`` as an unsigned number of 32 bits."""
+    high, low = topic_id_bits(topic_id)
+    mixed = (high ^ low) & _MASK_64
+    return (mixed >> 32 ^ mixed) & _MASK_32
+
+
+def copied_set_capacity(count: int) -> int:
+    """Give the table size of a ``HashSet`` that is made from a collection of ``count`` keys."""
+    wanted = max(4 * count // 3 + 1, _SMALLEST_TABLE)
+    return 1 << (wanted - 1).bit_length()
+
+
+def copied_set_order(codes: Sequence[int], sized_for: int) -> HashOrder:
+    """Order keys as a ``HashSet`` made from a collection of ``sized_for`` keys iterates."""
+    capacity = copied_set_capacity(sized_for)
+    while 4 * len(codes) > 3 * capacity:
+        capacity *= 2
+    buckets = [(code ^ code >> 16) & (capacity - 1) for code in codes]
+    order = sorted(range(len(codes)), key=buckets.__getitem__)
+    fullest = max(np.bincount(buckets), default=0) if buckets else 0
+    return HashOrder(order, buckets, fullest < _TREE_BIN)
+
+
+def bucket_keys(codes: Ints, capacities: Ints) -> Ints:
+    """Give the buckets of many 32-bit hash codes, each in a table of its own size."""
+    buckets: Ints = (codes ^ codes >> 16) & (capacities - 1)
+    return buckets
+
+
+def map_capacities(counts: Ints) -> Ints:
+    """Give the table sizes of maps made without arguments that have held ``counts`` keys."""
+    return _powers_of_two((4 * counts + 2) // 3)
+
+
+def copied_set_capacities(counts: Ints) -> Ints:
+    """Give ``copied_set_capacity`` of many."""
+    return _powers_of_two(4 * counts // 3 + 1)
+
+
+def _powers_of_two(least: Ints) -> Ints:
+    """Round up, to 16 at the least."""
+    capacities = np.full_like(least, _SMALLEST_TABLE)
+    while (short := capacities < least).any():
+        capacities[short] *= 2
+    return capacities

@@ -1,0 +1,161 @@
+"""How members move to a new target, heartbeat by heartbeat (``CurrentAssignmentBuilder``).
+
+Nobody waits for the group: each partition waits for its one holder. A member first gives up what
+its target lacks, and is given nothing before it has said that it did; so a change is over after
+three rounds, swaps and chains included.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kassign_spark.coordinator.orders import Ints
+
+RETAINED, REVOKED, ASSIGNED, WITHHELD = "retained", "revoked", "assigned", "withheld"
+ACTIONS = (RETAINED, REVOKED, ASSIGNED, WITHHELD)
+NEVER = 0
+"""The round of what does not happen while a static member is away."""
+MOST_ROUNDS = 3
+
+
+class Pairs(NamedTuple):
+    """Who has what: one entry a partition."""
+
+    members: Ints
+    partitions: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What happens to every partition that is held or wanted, seen from its members.
+
+    A partition that changes hands is there twice: as the loser's and as the gainer's.
+
+    Attributes:
+        members: positions of members.
+        partitions: as given.
+        is_held: whether the member has it at the beginning; else it is to receive it.
+        changed_in: round in which a holder gives it up, or a gainer has it at the latest;
+            ``NEVER``: a holder keeps it, or a gainer does not get it before a static member that is
+            away has come back or expired.
+        round_count: after which nothing changes any more; 0 to ``MOST_ROUNDS``.
+        arrived_in: for each member the round in which it reaches the target's epoch; ``NEVER`` for
+            a static member that is away.
+    """
+
+    members: Ints
+    partitions: Ints
+    is_held: NDArray[np.bool_]
+    changed_in: Ints
+    round_count: int
+    arrived_in: Ints
+
+
+class Call(NamedTuple):
+    """One call of a member's ``ConsumerRebalanceListener``.
+
+    Attributes:
+        round: of the heartbeat whose answer leads to it.
+        member: position.
+        callback: `onPartitionsRevoked` or `onPartitionsAssigned`.
+        rows: positions in the steps; none where the client calls with an empty list.
+    """
+
+    round: int
+    member: int
+    callback: str
+    rows: Ints
+
+
+def reconcile(held: Pairs, target: Pairs, is_away: NDArray[np.bool_]) -> Steps:
+    """Follow a group from what its members hold to a target that was just computed.
+
+    Round 1 is each member's next regular heartbeat: losers are told what goes; the others move to
+    the new epoch and get what is free. Round 2 comes at once after a loser's listener has returned:
+    it confirms, moves on, and gets what was free before. Round 3 is the next regular heartbeat
+    after that: released partitions arrive. A gainer whose heartbeat falls late enough can have some
+    of them in round 2 already.
+
+    Args:
+        held: what members own now, and have not been told to give up and done so; no partition
+            twice.
+        target: what they are to own; no partition twice.
+        is_away: of each member, whether it is static and away (epoch -2): it keeps what it has.
+
+    Returns:
+        The steps, in the order of ``held``, then of what ``target`` has beyond it.
+    """
+    codes, coded = np.unique(
+        np.concatenate((held.partitions, target.partitions)), return_inverse=True
+    )
+    of_held, of_target = coded[: len(held.partitions)], coded[len(held.partitions) :]
+    holder, wanted = np.full(len(codes), -1), np.full(len(codes), -1)
+    holder[of_held], wanted[of_target] = held.members, target.members
+    stays = wanted[of_held] == held.members
+    goes = ~stays & ~is_away[held.members]
+    is_loser = np.zeros(len(is_away), dtype=bool)
+    is_loser[held.members[goes]] = True
+    comes = holder[of_target] != target.members
+    gainers, arriving = target.members[comes], of_target[comes]
+    before = holder[arriving]
+    is_free = before == -1
+    # A static member that is away neither releases nor receives.
+    stuck = is_away[gainers] | (~is_free & is_away[before])
+    arrives = np.where(is_free, 1 + is_loser[gainers], MOST_ROUNDS)
+    arrives[stuck] = NEVER
+    changed_in = np.concatenate((goes.astype(np.int64), arrives))
+    return Steps(
+        np.concatenate((held.members, gainers)),
+        np.concatenate((held.partitions, codes[arriving])),
+        np.arange(len(changed_in)) < len(goes),
+        changed_in,
+        int(changed_in.max(initial=0)),
+        np.where(is_away, NEVER, 1 + is_loser),
+    )
+
+
+def actions_in(steps: Steps, number: int) -> NDArray[np.str_]:
+    """Say for every row of the steps what happens to it in a round.
+
+    Returns:
+        `retained`: the member has it before and after the round, `revoked`: it gives it up,
+        `assigned`: it receives it, `withheld`: it is to receive it and has not yet; empty where it
+        has given it up before.
+    """
+    is_now = (steps.changed_in == number) & (number > NEVER)
+    is_later = (steps.changed_in > number) | (steps.changed_in == NEVER)
+    action = np.where(is_now, np.where(steps.is_held, REVOKED, ASSIGNED), "").astype("<U8")
+    action[is_later] = np.where(steps.is_held, RETAINED, WITHHELD)[is_later]
+    action[~is_now & ~is_later & ~steps.is_held] = RETAINED
+    return action
+
+
+def listener_calls(steps: Steps, is_new: NDArray[np.bool_]) -> list[Call]:
+    """List what the members' listeners are told (Java client, ``AsyncKafkaConsumer``).
+
+    Whatever an answer takes away comes as `onPartitionsRevoked`, and then `onPartitionsAssigned`
+    always follows, with an empty list where nothing came. A member whose assignment stays is told
+    nothing, unless it is new.
+
+    Args:
+        steps: of a group.
+        is_new: of each member, whether it has just joined: it is told even that it has nothing.
+
+    Returns:
+        The calls by round, member, and in the order in which the client makes them.
+    """
+    calls = []
+    for number in range(1, max(steps.round_count, 1) + 1):
+        rows = np.flatnonzero(steps.changed_in == number)
+        told = set(steps.members[rows].tolist())
+        if number == 1:
+            told |= set(np.flatnonzero(is_new & (steps.arrived_in != NEVER)).tolist())
+        for member in sorted(told):
+            mine = rows[steps.members[rows] == member]
+            lost, won = mine[steps.is_held[mine]], mine[~steps.is_held[mine]]
+            if len(lost):
+                calls.append(Call(number, member, "onPartitionsRevoked", lost))
+            calls.append(Call(number, member, "onPartitionsAssigned", won))
+    return calls

@@ -1,0 +1,1 @@
+"""What live clusters say."""

@@ -1,0 +1,157 @@
+"""Groups of the new protocol (KIP-848) as a live coordinator describes them.
+
+kafka-python has no message for that yet (``ConsumerGroupDescribe``, key 69); its own machinery
+reads the two that lie beside this file.
+"""
+
+import base64
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+Row = tuple[Any, ...]
+
+CONSUMER = "consumer"
+"""``members.group_type`` of these groups."""
+
+NOT_ASKED_FOR = "KIP-848 group: the broker makes its assignment, not an assignor"
+"""Why such groups are left out of a snapshot that does not ask for them."""
+
+_GROUPS_A_REQUEST = 100
+
+
+class DescribedGroups(NamedTuple):
+    """What the coordinators said of some groups.
+
+    Attributes:
+        members: rows of ``schemas.MEMBERS`` without cluster_id, in the coordinator's order.
+            generation is the member's epoch, -2 where it is static and away; assignor the group's
+            choice.
+        owned: rows (group_id, member_id, topic, partition): what members have been given and have
+            not said to have given up.
+        target: rows (group_id, member_id, topic, partition, position): what they are to have;
+            position is the place in the coordinator's list, from 0.
+        reasons: of groups that are not in the rows, by name.
+    """
+
+    members: list[Row]
+    owned: list[Row]
+    target: list[Row]
+    reasons: dict[str, str]
+
+    @property
+    def group_count(self) -> int:
+        """How many groups are in the rows."""
+        return len({row[0] for row in self.members})
+
+
+def consumer_group_names(admin: Any, brokers: Sequence[int]) -> dict[int, list[str]]:
+    """List the groups of the new protocol by the broker that coordinates them."""
+    return {
+        broker: sorted(
+            group["group_id"]
+            for group in admin.list_groups(broker_ids=[broker])
+            if (group.get("group_type") or "").lower() == CONSUMER
+        )
+        for broker in brokers
+    }
+
+
+def describe_consumer_groups(
+    admin: Any, names_by_broker: Mapping[int, Sequence[str]]
+) -> DescribedGroups:
+    """Ask each coordinator for its groups, many in a request.
+
+    Such a group can be described in any state. A partition that a member is still to give up is
+    owned by it; nobody's owned partitions are of topics that exist no more.
+
+    Args:
+        admin: kafka-python's admin client.
+        names_by_broker: groups by the broker that coordinates them.
+
+    Returns:
+        The groups that have members and may be read, whole; the others with the reason.
+    """
+    found = DescribedGroups([], [], [], {})
+    for broker, names in names_by_broker.items():
+        for start in range(0, len(names), _GROUPS_A_REQUEST):
+            batch = names[start : start + _GROUPS_A_REQUEST]
+            for group in _described(admin, broker, batch):
+                _add(found, group)
+    return found
+
+
+def kafka_topic_id(topic_id: uuid.UUID | str) -> str:
+    """Write a topic id as Kafka does: 22 characters of URL-safe base64."""
+    value = topic_id if isinstance(topic_id, uuid.UUID) else uuid.UUID(topic_id)
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def _add(found: DescribedGroups, group: Any) -> None:
+    from kafka import errors
+
+    name = group.group_id
+    if group.error_code:
+        error = errors.for_code(group.error_code)
+        found.reasons[name] = str(error(group.error_message or ""))
+        return
+    if not group.members:
+        found.reasons[name] = "no members"
+        return
+    for seq, member in enumerate(group.members):
+        member_id = member.member_id
+        found.members.append(
+            (
+                name,
+                member_id,
+                member.instance_id or None,
+                member.rack_id or None,
+                list(member.subscribed_topic_names),
+                None,
+                member.member_epoch,
+                seq,
+                group.assignor_name,
+                member.subscribed_topic_regex or None,
+                CONSUMER,
+            )
+        )
+        owned = _partitions(member.assignment)
+        found.owned.extend((name, member_id, topic, p) for topic, p in owned)
+        target = _partitions(member.target_assignment)
+        found.target.extend(
+            (name, member_id, topic, p, position) for position, (topic, p) in enumerate(target)
+        )
+
+
+def _partitions(assignment: Any) -> list[tuple[str, int]]:
+    return [
+        (topic.topic_name, partition)
+        for topic in assignment.topic_partitions
+        for partition in topic.partitions
+    ]
+
+
+def _described(admin: Any, broker: int, names: Sequence[str]) -> list[Any]:
+    request = _describe_request()(group_ids=list(names), include_authorized_operations=False)
+
+    async def ask() -> Any:
+        return await admin._manager.send(request, node_id=broker)
+
+    return list(admin._manager.run(ask).groups)
+
+
+@cache
+def _describe_request() -> Any:
+    """Give the request's class; defined when first needed, as kafka-python is an extra."""
+    from kafka.protocol.api_message import ApiMessage
+
+    class ConsumerGroupDescribeRequest(ApiMessage, load_json=__package__):  # type: ignore[call-arg, misc]
+        pass
+
+    class ConsumerGroupDescribeResponse(ApiMessage, load_json=__package__):  # type: ignore[call-arg, misc]
+        pass
+
+    # kafka-python keeps a weak reference only to the class of a response.
+    ConsumerGroupDescribeRequest.response_class = ConsumerGroupDescribeResponse
+    return ConsumerGroupDescribeRequest

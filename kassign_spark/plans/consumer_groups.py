@@ -1,0 +1,247 @@
+"""What the coordinator will do with groups of the new protocol (KIP-848)."""
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.coordinator.arrow import PREDICTED, predict_batches
+from kassign_spark.coordinator.choice import ASSIGNORS
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.checks import (
+    MAX_LISTED,
+    PROBLEM,
+    Inputs,
+    broken_rows,
+    conform_inputs,
+    describe,
+    refusals,
+    unknown_assignors,
+)
+from kassign_spark.inputs.regexes import match_regexes
+from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.inputs.target_rules import (
+    regex_rules,
+    target_problems,
+    target_rules,
+    topic_id_rules,
+)
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import (
+    ASSIGNMENT,
+    CLUSTER_ID,
+    GROUP_KEY,
+    MEMBERS,
+    TARGET,
+    VERDICTS,
+    check_same_clusters,
+    conform,
+    declare,
+    has_cluster_id,
+    restore_cluster_id,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_STEP = ("round", "member_id", "topic", "partition", "action")
+_NO_TARGET = "array<struct<member_id: string, topic: string, partition: bigint, position: bigint>>"
+_NO_HELD = "array<struct<member_id: string, topic: string, partition: bigint>>"
+_NO_TOPICS = "array<struct<topic: string, topic_id: string, num_partitions: int>>"
+_NO_REGEXES = "array<struct<topics_regex: string, names: array<string>>>"
+
+
+class ByType(NamedTuple):
+    """Members by the type of their group.
+
+    Attributes:
+        classic: those whose clients assign.
+        may_be_consumer: whether there can be others, whose coordinator assigns.
+    """
+
+    classic: DataFrame
+    may_be_consumer: bool
+
+
+class ConsumerPrediction(NamedTuple):
+    """What the coordinator computes; see ``predict_consumer_groups``."""
+
+    assignment: DataFrame
+    verdicts: DataFrame
+    steps: DataFrame
+
+
+def split_by_type(members: DataFrame, target: DataFrame | None = None) -> ByType:
+    """Part the groups of the new protocol from the others; runs no job.
+
+    Args:
+        members: ``schemas.MEMBERS``, as the caller gave them.
+        target: ``schemas.TARGET`` or None; where there is one, there should be such groups.
+
+    Returns:
+        The classic members: all of them where no column says otherwise.
+    """
+    if dict(members.dtypes).get("group_type") != "string":
+        return ByType(members, target is not None)
+    return ByType(members.where(~is_consumer_group()), may_be_consumer=True)
+
+
+def predict_consumer_groups(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    target: DataFrame | None = None,
+    assignor: str | None = None,
+) -> ConsumerPrediction:
+    """Give the next target of every group of group_type `consumer`, and the way to it.
+
+    As the group coordinator of Kafka 4.4.0: ``UniformAssignor``, ``RangeAssignor``,
+    ``CurrentAssignmentBuilder``. Groups of other types are left out. All is computed, and held,
+    before this returns.
+
+    Args:
+        members: ``schemas.MEMBERS``. member_seq is the place in the coordinator's list, generation
+            the member's epoch (-2: static and away), assignor what the member votes for.
+        topics: ``schemas.TOPICS``; topic_id decides between topics, and without it `uniform` is
+            inexact.
+        owned: ``schemas.OWNED``: what members have been given and have not said to have given up.
+        target: ``schemas.TARGET``: the last target; None and groups without rows: there is none.
+        assignor: `uniform` or `range` for all groups, or None for what the members' votes choose.
+
+    Returns:
+        assignment: the columns of ``schemas.ASSIGNMENT``.
+        verdicts: cluster_id string (where the inputs have it), group_id string, verdict string (ok
+            | inexact | never_settles), detail string (null where ok), one row a group. inexact:
+            something that decides is not known. never_settles: of two members one votes for
+            `uniform` and one for `range`, and the group goes to and fro between them.
+        steps: the columns of ``rebalance``: cluster_id string (where the inputs have it), group_id
+            string, round int (of heartbeats, from 1 to at most 3), member_id string, topic string,
+            partition int, action string (retained | revoked | withheld | assigned). A partition
+            that is withheld in the last round waits for a static member that is away.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, or an unknown assignor; lists every one.
+    """
+    if assignor is not None and assignor not in ASSIGNORS:
+        raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(ASSIGNORS))}")
+    check_same_clusters([(MEMBERS, members), (TARGET, target)])
+    inputs = conform_inputs(members, topics, owned)
+    last = None if target is None else conform(target, TARGET)
+    _refuse(inputs, last, check_assignors=assignor is None)
+    ours = inputs.members.where(is_consumer_group())
+    states = fold_states(inputs._replace(members=ours), last)
+    with_steps = owned is not None or last is not None
+
+    def kernel(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        return predict_batches(batches, assignor, with_steps)
+
+    found = hold(states.mapInArrow(kernel, PREDICTED), {"groups": F.count(F.lit(1))}).frame
+    runs = found.select(*GROUP_KEY, F.inline("assigned"))
+    assigned = runs.select(
+        *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")
+    )
+    given = has_cluster_id(members)
+    return ConsumerPrediction(
+        restore_cluster_id(declare(assigned, ASSIGNMENT), given),
+        restore_cluster_id(declare(found, VERDICTS), given),
+        restore_cluster_id(found.select(*GROUP_KEY, F.inline("steps")), given),
+    )
+
+
+def _refuse(inputs: Inputs, target: DataFrame | None, *, check_assignors: bool) -> None:
+    """Raise one error that lists what is wrong."""
+    # Classic members are another one's to check, but not those of a type that nobody knows.
+    ours = inputs.members.where(F.coalesce(F.col("group_type") != "classic", F.lit(False)))
+    found = [
+        refusals(inputs._replace(members=ours), None),
+        broken_rows("members", ours, regex_rules()),
+    ]
+    if check_assignors:
+        found.append(unknown_assignors(ours, ASSIGNORS))
+    if "topic_id" in inputs.topics.columns:
+        found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
+    if target is not None:
+        found.append(broken_rows("target", target, target_rules()))
+        found.append(target_problems(target, inputs.members, inputs.topics))
+    problems = reduce(DataFrame.unionByName, found)
+    listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED + 1).collect()
+    if len(listed) > MAX_LISTED:
+        raise InputError(describe(listed[:MAX_LISTED], problems.count()))
+    if listed:
+        raise InputError(describe(listed, len(listed)))
+
+
+def fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
+    """Collect everything about a group in one row, as ``coordinator.arrow`` takes it.
+
+    Args:
+        inputs: conforming tables; members of such groups only.
+        target: ``schemas.TARGET``, conforming, or None.
+
+    Returns:
+        cluster_id string, group_id string, members array<struct<member_seq, member_id,
+        group_instance_id, topics, topics_regex, assignor, generation>>: in the coordinator's
+        order, topics array<struct<topic, topic_id, num_partitions>>: those subscribed to and those
+        of the target, regexes array<struct<topics_regex, names>>, target array<struct<member_id,
+        topic, partition, position>>, held array<struct<member_id, topic, partition>>.
+    """
+    key = list(GROUP_KEY)
+    sizes = _sizes(inputs.topics)
+    found = match_regexes(inputs.members, sizes)
+    columns = ("member_seq", "member_id", "group_instance_id", "topics", "topics_regex")
+    of_members = inputs.members.groupBy(*key).agg(
+        F.sort_array(F.collect_list(F.struct(*columns, "assignor", "generation"))).alias("members")
+    )
+    named = inputs.members.select(*key, F.explode("topics").alias("topic"))
+    found_names = found.select(*key, F.explode("names").alias("topic"))
+    named = named.unionByName(found_names)
+    if target is not None:
+        named = named.unionByName(target.select(*key, "topic"))
+    of_topics = (
+        named.distinct()
+        .join(sizes, on=[CLUSTER_ID, "topic"], how="inner")
+        .groupBy(*key)
+        .agg(F.collect_list(F.struct("topic", "topic_id", "num_partitions")).alias("topics"))
+    )
+    of_regexes = found.groupBy(*key).agg(
+        F.collect_list(F.struct("topics_regex", "names")).alias("regexes")
+    )
+    states = of_members.join(of_topics, on=key, how="left").join(of_regexes, on=key, how="left")
+    states = _with_rows(states, target, "target", ("member_id", "topic", "partition", "position"))
+    states = _with_rows(states, inputs.owned, "held", ("member_id", "topic", "partition"))
+    tasks = states.sparkSession.sparkContext.defaultParallelism
+    empty = {"topics": _NO_TOPICS, "regexes": _NO_REGEXES, "target": _NO_TARGET, "held": _NO_HELD}
+    return states.select(
+        *key,
+        "members",
+        *(F.coalesce(name, F.array().cast(kind)).alias(name) for name, kind in empty.items()),
+    ).repartition(tasks, *key)
+
+
+def _with_rows(
+    states: DataFrame, frame: DataFrame | None, name: str, columns: tuple[str, ...]
+) -> DataFrame:
+    if frame is None:
+        kind = _NO_TARGET if "position" in columns else _NO_HELD
+        return states.withColumn(name, F.lit(None).cast(kind))
+    rows = frame.groupBy(*GROUP_KEY).agg(F.collect_list(F.struct(*columns)).alias(name))
+    return states.join(rows, on=list(GROUP_KEY), how="left")
+
+
+def _sizes(topics: DataFrame) -> DataFrame:
+    """One row a topic: cluster_id, topic, topic_id, num_partitions int; any form of topics."""
+    if "num_partitions" in topics.columns:
+        counted = topics.groupBy(CLUSTER_ID, "topic").agg(
+            F.max("num_partitions").cast("int").alias("num_partitions"),
+            F.max("topic_id").alias("topic_id"),
+        )
+    else:
+        counted = topics.groupBy(CLUSTER_ID, "topic").agg(
+            F.count_distinct("partition").cast("int").alias("num_partitions"),
+            F.lit(None).cast("string").alias("topic_id"),
+        )
+    return counted
