@@ -48,6 +48,8 @@ from kassign_spark.around.traffic import member_traffic, partition_traffic
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import KassignError
+from kassign_spark.graph.bottlenecks import bottlenecks
+from kassign_spark.graph.eligibility import Eligibility, eligibility
 from kassign_spark.inputs.patterns import resolve_patterns
 from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
@@ -72,6 +74,7 @@ from kassign_spark.whatif.explain import explain
 __all__ = [
     "ASSIGNORS",
     "Assignor",
+    "Eligibility",
     "Eligible",
     "KassignError",
     "Settings",
@@ -80,6 +83,7 @@ __all__ = [
     "Timeouts",
     "assign",
     "balance",
+    "bottlenecks",
     "check_migration",
     "check_settings",
     "choose_assignors",
@@ -89,6 +93,7 @@ __all__ = [
     "coordinators",
     "deliver",
     "diff",
+    "eligibility",
     "explain",
     "listener_calls",
     "member_traffic",

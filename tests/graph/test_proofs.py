@@ -165,10 +165,7 @@ def test_the_bound_is_that_of_all_sets_of_topics() -> None:
     for number, group in enumerate(GROUPS[:300]):
         readable = _readable(group)
         bounds = [
-            -(
-                -sum(group.partitions[t] for t in topics)
-                // _reader_count(readable, topics)
-            )
+            -(-sum(group.partitions[t] for t in topics) // _reader_count(readable, topics))
             for size in range(1, len(readable) + 1)
             for topics in combinations(readable, size)
         ]
