@@ -50,6 +50,7 @@ from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import KassignError
 from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.eligibility import Eligibility, eligibility
+from kassign_spark.graph.fleet import FleetGraph, fleet_graph, group_clusters, touched_by
 from kassign_spark.inputs.patterns import resolve_patterns
 from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
@@ -76,6 +77,7 @@ __all__ = [
     "Assignor",
     "Eligibility",
     "Eligible",
+    "FleetGraph",
     "KassignError",
     "Settings",
     "Snapshot",
@@ -95,6 +97,8 @@ __all__ = [
     "diff",
     "eligibility",
     "explain",
+    "fleet_graph",
+    "group_clusters",
     "listener_calls",
     "member_traffic",
     "moved_keys",
@@ -111,6 +115,7 @@ __all__ = [
     "summarize",
     "summarize_events",
     "sweep",
+    "touched_by",
     "touched_groups",
     "validate",
     "violations",

@@ -9,7 +9,8 @@ Components come from GraphFrames where its package is on the session's class pat
 over DataFrames; both say the same.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame, Window
@@ -22,6 +23,7 @@ from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
 
 _BUCKETS = 64
+_LABEL_ROUNDS = 5
 
 
 class Graph(NamedTuple):
@@ -43,12 +45,21 @@ def number_groups(groups: DataFrame) -> DataFrame:
     Returns:
         cluster_id string, group_id string, group_number bigint; the same whatever the partitioning.
     """
-    bucket = F.pmod(F.xxhash64(*GROUP_KEY), F.lit(_BUCKETS))
-    in_bucket = Window.partitionBy("bucket").orderBy(*GROUP_KEY)
+    return number_rows(groups, GROUP_KEY, "group_number")
+
+
+def number_rows(frame: DataFrame, keys: Sequence[str], number: str) -> DataFrame:
+    """Give each row, told by its ``keys``, a number >= 64 that follows from the keys alone.
+
+    Returns:
+        the keys and ``number`` bigint.
+    """
+    bucket = F.pmod(F.xxhash64(*keys), F.lit(_BUCKETS))
+    in_bucket = Window.partitionBy("bucket").orderBy(*keys)
     return (
-        groups.select(*GROUP_KEY, bucket.alias("bucket"))
-        .select(*GROUP_KEY, "bucket", F.row_number().over(in_bucket).alias("place"))
-        .select(*GROUP_KEY, (F.col("place") * _BUCKETS + F.col("bucket")).alias("group_number"))
+        frame.select(*keys, bucket.alias("bucket"))
+        .select(*keys, "bucket", F.row_number().over(in_bucket).alias("place"))
+        .select(*keys, (F.col("place") * _BUCKETS + F.col("bucket")).alias(number))
     )
 
 
@@ -106,24 +117,35 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
         if found is not None:
             return found
         if settings.use_graphframes:
-            raise SettingsError(
-                "setting use_graphframes: GraphFrames is not there; it takes the Python package "
-                "graphframes-py and, on the session's class path, the Spark package "
-                "io.graphframes:graphframes-spark4_2.13"
-            )
+            raise _no_graphframes()
     return _components_in_rounds(edges, budget)
 
 
-def _components_by_graphframes(edges: DataFrame) -> DataFrame | None:
-    """GraphFrames' answer with its components named by their least ids; None: it is not there."""
+def _no_graphframes() -> SettingsError:
+    return SettingsError(
+        "setting use_graphframes: GraphFrames is not there; it takes the Python package "
+        "graphframes-py and, on the session's class path, the Spark package "
+        "io.graphframes:graphframes-spark4_2.13"
+    )
+
+
+def _graphframe(vertices: DataFrame, edges: DataFrame) -> Any | None:
+    """A GraphFrame; None: it is not there."""
     try:
         from graphframes import GraphFrame
     except ImportError:
         return None
-    ids = edges.select(F.col("src").alias("id")).union(edges.select("dst")).distinct()
     try:
-        graph = GraphFrame(ids, edges)
+        return GraphFrame(vertices, edges)
     except Py4JError:  # its Python package is there, its classes are not
+        return None
+
+
+def _components_by_graphframes(edges: DataFrame) -> DataFrame | None:
+    """GraphFrames' answer with its components named by their least ids; None: it is not there."""
+    ids = edges.select(F.col("src").alias("id")).union(edges.select("dst")).distinct()
+    graph = _graphframe(ids, edges)
+    if graph is None:
         return None
     # graphx: the fastest of its algorithms on long ids, and it needs no checkpoint folder; a
     # broadcastThreshold other than -1 would switch adaptive execution off for the session.
@@ -136,6 +158,77 @@ def _components_by_graphframes(edges: DataFrame) -> DataFrame | None:
         return settle(named).frame
     finally:
         found.unpersist()
+
+
+def spread_labels(
+    vertices: DataFrame, edges: DataFrame, settings: Settings, budget: Budget
+) -> DataFrame:
+    """Find clusters of a graph with two sides by label propagation; runs jobs.
+
+    Every vertex has its own id for a label at first. In each round the vertices on the right take
+    the label that most of their neighbours have, and then those on the left do; who has one of
+    several most frequent ones keeps it, or else takes the least. Each change makes more edges join
+    equal labels, so there is an end, and it is the same however the rows lie.
+
+    Args:
+        vertices: id bigint.
+        edges: src bigint (on the left), dst bigint (on the right); each once.
+        settings: ``use_graphframes``: only where it is true GraphFrames answers, in five rounds of
+            its own, whose ties are broken by chance.
+        budget: counts the rounds of the way without GraphFrames.
+
+    Returns:
+        id bigint, label bigint: the least id among those that have ended with the same label.
+
+    Raises:
+        SettingsError: ``use_graphframes`` is true and GraphFrames is not there.
+        NotConvergedError: the budget ended first.
+    """
+    if settings.use_graphframes:
+        graph = _graphframe(vertices, edges)
+        if graph is None:
+            raise _no_graphframes()
+        labels = graph.labelPropagation(maxIter=_LABEL_ROUNDS)
+    else:
+        labels = _labels_in_rounds(vertices, edges, budget)
+    least = labels.groupBy("label").agg(F.min("id").alias("least"))
+    return settle(
+        labels.join(least, on="label", how="inner").select("id", F.col("least").alias("label"))
+    ).frame
+
+
+def _labels_in_rounds(vertices: DataFrame, edges: DataFrame, budget: Budget) -> DataFrame:
+    def step(labels: DataFrame) -> DataFrame:
+        right = _most_frequent(labels, edges, at="dst", of="src")
+        left = _most_frequent(right, edges, at="src", of="dst")
+        before = labels.select("id", F.col("label").alias("before"))
+        return left.join(before, on="id", how="inner").select(
+            "id", "label", (F.col("label") != F.col("before")).alias("is_moved")
+        )
+
+    start = vertices.select("id", F.col("id").alias("label"), F.lit(True).alias("is_moved"))
+    return converge(start, step, F.count_if("is_moved"), what="labels", budget=budget)
+
+
+def _most_frequent(labels: DataFrame, edges: DataFrame, *, at: str, of: str) -> DataFrame:
+    """Give the vertices ``at`` the ends of edges the label of most of the others' ends."""
+    theirs = labels.select(F.col("id").alias(of), F.col("label").alias("theirs"))
+    counted = (
+        edges.join(theirs, on=of, how="inner")
+        .groupBy(at, "theirs")
+        .agg(F.count("*").alias("count"))
+    )
+    own = labels.select(F.col("id").alias(at), "label")
+    choice = F.struct("count", F.col("theirs") == F.col("label"), -F.col("theirs"))
+    taken = (
+        counted.join(own, on=at, how="inner")
+        .groupBy(at)
+        .agg(F.max_by("theirs", choice).alias("new"))
+    )
+    renamed = taken.withColumnRenamed(at, "id")
+    return labels.join(renamed, on="id", how="left").select(
+        "id", F.coalesce("new", "label").alias("label")
+    )
 
 
 def _components_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:

@@ -63,7 +63,8 @@ class ClassGraph(NamedTuple):
 
 def class_graph(subscribed: Subscribed) -> ClassGraph:
     """Fold topics with the same subscribers into classes, and find the connected components."""
-    first, class_of_topic = _same_readers(subscribed)
+    readers = np.bincount(subscribed.topic_of, minlength=len(subscribed.size))
+    first, class_of_topic = same_lists(subscribed.group_of_topic, readers, subscribed.member_of)
     group_of_class = subscribed.group_of_topic[first]
     supply = np.bincount(class_of_topic, subscribed.size, len(first)).astype(np.int64)
     is_first = np.zeros(len(subscribed.size), bool)
@@ -105,32 +106,40 @@ def components(class_of: Longs, member_of: Longs, class_count: int, member_count
         label = lower
 
 
-def _same_readers(subscribed: Subscribed) -> tuple[Longs, Longs]:
-    """Find the topics with the same readers: the first topic of each class, the class of each."""
-    topic_of, member_of = subscribed.topic_of, subscribed.member_of
-    count = np.bincount(topic_of, minlength=len(subscribed.size))
-    begin = np.cumsum(count) - count
-    mark = np.zeros(len(count), np.uint64)
-    if len(topic_of):
-        mark = np.add.reduceat(_scattered(member_of), begin)
-    _, first, class_of_topic = np.unique(
-        np.stack((subscribed.group_of_topic.astype(np.uint64), count.astype(np.uint64), mark)),
-        axis=1,
-        return_index=True,
-        return_inverse=True,
-    )
-    class_of_topic = class_of_topic.reshape(-1)
-    # The marks of different sets may be the same by chance: so the sets themselves are compared.
-    place = np.arange(len(topic_of)) - begin[topic_of]
-    alike = member_of[begin[first[class_of_topic]][topic_of] + place] == member_of
-    if not alike.all():
-        sets = [member_of[b : b + n].tobytes() for b, n in zip(begin, count, strict=True)]
-        _, first, class_of_topic = np.unique(
-            np.array(sets, dtype=object), return_index=True, return_inverse=True
-        )
+def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
+    """Find the lists of one group that hold the same; lists come one behind the other.
+
+    Args:
+        group: of each list.
+        count: how long each is.
+        item: what is in the first list, in the second, and so on; in one order in all.
+
+    Returns:
+        the first of each kind of list, ascending, and of each list its kind.
+    """
+    end = np.cumsum(count)
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_scattered(item))))
+    mark = sums[end] - sums[end - count]
+    order = np.lexsort((mark, count, group))
+    is_new = np.ones(len(order), bool)
+    for column in (group, count, mark):
+        is_new[1:] &= column[order][1:] == column[order][:-1]
+    is_new[1:] = ~is_new[1:]
+    kind = np.empty(len(order), np.int64)
+    kind[order] = np.cumsum(is_new) - 1
+    first = np.full(int(is_new.sum()), len(order))
+    np.minimum.at(first, kind, np.arange(len(order)))
+    # The marks of different lists may be the same by chance: so the lists themselves are compared.
+    of_list = np.repeat(np.arange(len(count)), count)
+    place = np.arange(len(item)) - (end - count)[of_list]
+    if not (item[(end - count)[first[kind]][of_list] + place] == item).all():
+        lists = [(g, item[e - n : e].tobytes()) for g, e, n in zip(group, end, count, strict=True)]
+        numbers: dict[tuple[int, bytes], int] = {}
+        kind = np.array([numbers.setdefault(each, len(numbers)) for each in lists])
+        first = np.unique(kind, return_index=True)[1]
     by_first = np.empty(len(first), np.int64)
     by_first[np.argsort(first)] = np.arange(len(first))
-    return np.sort(first), by_first[class_of_topic]
+    return np.sort(first), by_first[kind]
 
 
 def _scattered(numbers: Longs) -> Words:

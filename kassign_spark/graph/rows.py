@@ -55,12 +55,12 @@ def graph_rows(eligible: Eligible) -> DataFrame:
         TOPIC: topic string, number bigint (partitions), once for each subscription that names it;
         GROUP: number bigint, as ``number_groups`` gives it. Others are null.
     """
-    by_subscription = _subscriptions(eligible)
-    sizes = by_subscription.select(*GROUP_KEY, F.explode("topics").alias("topic")).join(
+    subscriptions = by_subscription(eligible)
+    sizes = subscriptions.select(*GROUP_KEY, F.explode("topics").alias("topic")).join(
         eligible.topics, on=[CLUSTER_ID, "topic"], how="inner"
     )
     return (
-        _rows(by_subscription, _SUBSCRIPTION)
+        _rows(subscriptions, _SUBSCRIPTION)
         .unionByName(_rows(sizes, _TOPIC, number="num_partitions"))
         .unionByName(
             _rows(number_groups(eligible.groups.select(*GROUP_KEY)), _GROUP, number="group_number")
@@ -68,17 +68,21 @@ def graph_rows(eligible: Eligible) -> DataFrame:
     )
 
 
-def _subscriptions(eligible: Eligible) -> DataFrame:
-    """One row a different subscription of a group, with its members."""
+def by_subscription(eligible: Eligible) -> DataFrame:
+    """Fold the members of each group by what they subscribe to; runs no job.
+
+    Returns:
+        cluster_id string, group_id string, topics array<string>, member_ids array<string>.
+    """
     alike = eligible.groups.where("is_homogeneous").select(
         *GROUP_KEY, F.coalesce("topics", F.array().cast("array<string>")).alias("topics"), "members"
     )
-    by_subscription = alike.withColumnRenamed("members", "member_ids")
+    subscriptions = alike.withColumnRenamed("members", "member_ids")
     if not eligible.heterogeneous:
-        return by_subscription
+        return subscriptions
     differing = eligible.groups.where("NOT is_homogeneous").select(*GROUP_KEY)
     topics = F.sort_array(F.array_distinct("topics"))
-    return by_subscription.unionByName(
+    return subscriptions.unionByName(
         eligible.members.join(differing, on=list(GROUP_KEY), how="left_semi")
         .groupBy(*GROUP_KEY, topics.alias("topics"))
         .agg(F.collect_list("member_id").alias("member_ids"))
