@@ -1,0 +1,151 @@
+"""Advice for many groups in a task: each change worth trying is answered, measured and ranked."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, assignors_of
+from kassign_spark.graph.batch import class_graph
+from kassign_spark.graph.levels import levels
+from kassign_spark.groups.batch import Batch, Claims, read_batch
+from kassign_spark.groups.numbers import Flags, Longs, place_in_run
+from kassign_spark.whatif.candidates import KINDS, MEMBERS, Known, candidates, subscribed_of
+from kassign_spark.whatif.changes import Changes, apply_changes
+from kassign_spark.whatif.outcomes import Outcomes, evaluate
+from kassign_spark.whatif.sentences import change_of, reason_of
+
+ADVICE = (
+    "cluster_id string, group_id string, rank int, change string, detail string, "
+    "assignor string, member_ids array<string>, topics array<string>, member_count int, "
+    "num_partitions int, max_before bigint, max_after bigint, spread_before bigint, "
+    "spread_after bigint, idle_before int, idle_after int, moved bigint, paused bigint, "
+    "rounds int, gain bigint, reason string"
+)
+_MOST_OF_A_KIND = 3
+"""Rows of one kind of change that a group is given, the best ones."""
+_SLOTS_AT_ONCE = 200_000
+"""Partitions of the groups that are looked at together; there are some twenty copies of each."""
+
+
+class Ranked(NamedTuple):
+    """The changes that gain something, by group and rank.
+
+    Attributes:
+        known: the groups, and how they are without a change.
+        kind: of each row an index into ``KINDS``.
+        changes: what was tried; ``copy`` says which of them a row is.
+        copy: of each row.
+        group: of each row.
+        rank: of each row, from 1.
+        gain: of each row: by how much the largest load, the spread and the idle members go down.
+        after: of all that was tried.
+    """
+
+    known: Known
+    kind: Longs
+    changes: Changes
+    copy: Longs
+    group: Longs
+    rank: Longs
+    gain: Longs
+    after: Outcomes
+
+
+def advise_arrow(table: pa.Table) -> Iterator[pa.Table]:
+    """Advise the groups of a task (rows of ``rows.fold``): the columns of ``ADVICE``."""
+    batch, claims = read_batch(table)
+    size = np.bincount(batch.topic_group, batch.size, batch.group_count)
+    piece = np.cumsum(size) // _SLOTS_AT_ONCE
+    for number in np.unique(piece):
+        groups = piece == number
+        yield _rows(rank_changes(*_part(batch, claims, groups)))
+
+
+def rank_changes(batch: Batch, claims: Claims) -> Ranked:
+    """Try the changes of all groups, and keep those that gain something.
+
+    The best is what gains most for each partition that moves or pauses.
+    """
+    assignor = assignors_of(batch)
+    assignor = np.where(assignor < 0, RANGE, assignor)
+    before, _ = evaluate(batch, claims, assignor)
+    subscribed = subscribed_of(batch)
+    graph = class_graph(subscribed)
+    known = Known(batch, assignor, subscribed, graph, levels(graph), before)
+    kind, changes = candidates(known)
+    made, claimed = apply_changes(batch, claims, changes)
+    after, _ = evaluate(made, claimed, changes.assignor)
+    group = changes.group
+    gain = (
+        (before.most[group] - after.most)
+        + (before.spread[group] - after.spread)
+        + (before.idle[group] - after.idle)
+    )
+    # Another number of members is of use where nobody idles and the loads are no further apart.
+    fits = (after.idle == 0) & (after.spread <= np.maximum(before.spread[group], 1))
+    useful = np.flatnonzero((gain > 0) & (fits | (kind != MEMBERS)))
+    price = 1 + after.moved + after.paused
+    order = np.lexsort((useful, -gain[useful], -(gain / price)[useful], group[useful]))
+    useful = useful[order]
+    # The best few of each kind.
+    by_kind = np.lexsort((np.arange(len(useful)), kind[useful], group[useful]))
+    run = np.unique(np.stack((group[useful], kind[useful])), axis=1, return_inverse=True)[1]
+    nth = np.empty(len(useful), np.int64)
+    nth[by_kind] = place_in_run(run.reshape(-1)[by_kind])
+    useful = useful[nth < _MOST_OF_A_KIND]
+    rank = place_in_run(group[useful]) + 1
+    return Ranked(known, kind[useful], changes, useful, group[useful], rank, gain[useful], after)
+
+
+def _part(batch: Batch, claims: Claims, groups: Flags) -> tuple[Batch, Claims]:
+    """Some of the groups, and what their members claim of what exists."""
+    existing = claims.where(claims.slot >= 0)
+    if groups.all():
+        return batch, existing
+    some, members, slots = batch.part(groups)
+    kept = existing.where(groups[existing.group])
+    return some, Claims(
+        np.where(kept.member >= 0, np.searchsorted(members, kept.member), -1),
+        kept.name,
+        (np.cumsum(groups) - 1)[kept.group],
+        kept.topic,
+        kept.partition,
+        np.searchsorted(slots, kept.slot),
+    )
+
+
+def _rows(ranked: Ranked) -> pa.Table:
+    """Name the changes, row by row: there are a few for each group."""
+    known, group, copy = ranked.known, ranked.group, ranked.copy
+    batch, before, after = known.batch, known.before, ranked.after
+    described = [
+        change_of(known, ranked.changes, int(each), int(kind))
+        for each, kind in zip(copy, ranked.kind, strict=True)
+    ]
+    reasons = {int(each): reason_of(known, int(each)) for each in np.unique(group)}
+    columns = {
+        "cluster_id": batch.cluster_names.take(pa.array(batch.cluster[group] - 1)),
+        "group_id": batch.group_names.take(pa.array(batch.group[group] - 1)),
+        "rank": pa.array(ranked.rank, pa.int32()),
+        "change": pa.array([KINDS[kind] for kind in ranked.kind], pa.string()),
+        "detail": pa.array([each.detail for each in described], pa.string()),
+        "assignor": pa.array([KAFKAS[n] for n in ranked.changes.assignor[copy]], pa.string()),
+        "member_ids": pa.array([each.member_ids for each in described], pa.list_(pa.string())),
+        "topics": pa.array([each.topics for each in described], pa.list_(pa.string())),
+        "member_count": pa.array([each.member_count for each in described], pa.int32()),
+        "num_partitions": pa.array([each.num_partitions for each in described], pa.int32()),
+        "max_before": pa.array(before.most[group]),
+        "max_after": pa.array(after.most[copy]),
+        "spread_before": pa.array(before.spread[group]),
+        "spread_after": pa.array(after.spread[copy]),
+        "idle_before": pa.array(before.idle[group], pa.int32()),
+        "idle_after": pa.array(after.idle[copy], pa.int32()),
+        "moved": pa.array(after.moved[copy]),
+        "paused": pa.array(after.paused[copy]),
+        "rounds": pa.array(after.rounds[copy], pa.int32()),
+        "gain": pa.array(ranked.gain),
+        "reason": pa.array([reasons[int(each)] for each in group], pa.string()),
+    }
+    return pa.table(columns)

@@ -1,0 +1,184 @@
+"""Advice by its kernel: each row is made again by hand, answered and counted."""
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kassign_spark.assignors.in_tasks import KAFKAS, answer
+from kassign_spark.groups.batch import read_batch
+from kassign_spark.whatif import advice
+from kassign_spark.whatif.advice import advise_arrow
+from kassign_spark.whatif.candidates import KINDS, numbers_to_try
+from tests.oracles.mixed_groups import MixedGroup, mixed_groups
+from tests.whatif.batches import table_of
+
+SEED = 1515
+
+
+def _alike(number: int, group: MixedGroup) -> MixedGroup:
+    """Every third group's members subscribe to the same."""
+    if number % 3:
+        return group
+    topics = tuple(sorted(group.partitions))
+    return replace(group, subscriptions=dict.fromkeys(group.subscriptions, topics))
+
+
+GROUPS = {
+    group.name: group
+    for group in (_alike(n, g) for n, g in enumerate(mixed_groups(245, SEED)))
+    if group.subscriptions
+}
+OWN = {name: KAFKAS[number % 4] for number, name in enumerate(GROUPS)}
+
+
+def _advice(groups: dict[str, MixedGroup]) -> list[dict[str, Any]]:
+    rows = []
+    for table in advise_arrow(table_of(list(groups.values()), OWN)):
+        rows += table.to_pylist()
+    return rows
+
+
+ROWS = _advice(GROUPS)
+BY_GROUP: dict[str, list[dict[str, Any]]] = defaultdict(list)
+for _row in ROWS:
+    BY_GROUP[_row["group_id"]].append(_row)
+
+
+def _given(group: MixedGroup, assignor: str) -> tuple[dict[tuple[str, int], str], set[Any]]:
+    """Who is to have each partition, and which are withheld for a round; by the kernels."""
+    batch, claims = read_batch(table_of([group], {group.name: assignor}))
+    found = answer(batch, claims, batch.generation, np.array([KAFKAS.index(assignor)]))
+    member_names, topic_names = batch.member_names.to_pylist(), batch.topic_names.to_pylist()
+    slots = [
+        (topic_names[batch.topic_name[t] - 1], int(p))
+        for t, p in zip(batch.slot_topic, batch.slot_partition, strict=True)
+    ]
+    owner = {
+        slot: member_names[batch.member_name[m] - 1]
+        for slot, m in zip(slots, found.owner, strict=True)
+    }
+    return owner, {slot for slot, moving in zip(slots, found.is_moving, strict=True) if moving}
+
+
+def _counted(group: MixedGroup, assignor: str) -> dict[str, int]:
+    owner, withheld = _given(group, assignor)
+    loads = Counter(dict.fromkeys(group.subscriptions, 0))
+    loads.update(owner.values())
+    had = {slot: member for slot, member in group.owned.items() if slot in owner}
+    moved = [slot for slot, member in had.items() if owner[slot] != member]
+    there = [slot for slot, member in had.items() if member in group.subscriptions]
+    is_cooperative = assignor == "cooperative-sticky"
+    return {
+        "max": max(loads.values()),
+        "spread": max(loads.values()) - min(loads.values()),
+        "idle": sum(load == 0 for load in loads.values()),
+        "moved": len(moved),
+        "paused": len([s for s in there if owner[s] != had[s]]) if is_cooperative else len(there),
+        "rounds": 2 if is_cooperative and withheld else 1,
+    }
+
+
+def _changed(group: MixedGroup, row: dict[str, Any]) -> MixedGroup:
+    """Make the change that a row names, by hand."""
+    subscriptions = dict(group.subscriptions)
+    if row["change"] == "subscription":
+        for member in row["member_ids"]:
+            subscriptions[member] = (*subscriptions[member], *row["topics"])
+    elif row["change"] == "members" and row["member_count"] > len(subscriptions):
+        (like,) = row["member_ids"]
+        for nth in range(1, row["member_count"] - len(subscriptions) + 1):
+            subscriptions[f"{like}+{nth}"] = subscriptions[like]
+    elif row["change"] == "members":
+        for member in row["member_ids"]:
+            del subscriptions[member]
+        assert len(subscriptions) == row["member_count"]
+    elif row["change"] == "partitions":
+        (topic,) = row["topics"]
+        assert row["num_partitions"] > group.partitions[topic]
+        return replace(group, partitions={**group.partitions, topic: row["num_partitions"]})
+    return replace(group, subscriptions=subscriptions)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_row_is_what_its_change_gives(kind: str) -> None:
+    rows = [row for row in ROWS if row["change"] == kind]
+    assert len(rows) > 30
+    for row in rows:
+        group = GROUPS[row["group_id"]]
+        before = _counted(group, OWN[group.name])
+        after = _counted(_changed(group, row), row["assignor"])
+        assert {name: row[f"{name}_before"] for name in ("max", "spread", "idle")} == {
+            name: before[name] for name in ("max", "spread", "idle")
+        }
+        assert {name: row[f"{name}_after"] for name in ("max", "spread", "idle")} == {
+            name: after[name] for name in ("max", "spread", "idle")
+        }, row
+        assert {name: row[name] for name in ("moved", "paused", "rounds")} == {
+            name: after[name] for name in ("moved", "paused", "rounds")
+        }, row
+        assert (row["assignor"] == OWN[group.name]) == (kind != "assignor")
+
+
+def test_rows_gain_something_and_are_ranked_by_what_it_costs() -> None:
+    for rows in BY_GROUP.values():
+        assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
+        for row in rows:
+            fallen = [row[f"{n}_before"] - row[f"{n}_after"] for n in ("max", "spread", "idle")]
+            assert row["gain"] == sum(fallen) > 0
+        worth = [row["gain"] / (1 + row["moved"] + row["paused"]) for row in rows]
+        assert worth == sorted(worth, reverse=True)
+        assert max(Counter(row["change"] for row in rows).values()) <= 3
+
+
+def test_an_even_group_is_left_alone() -> None:
+    group = MixedGroup("even", {"t": 8}, {f"m{n}": ("t",) for n in range(4)})
+    OWN["even"] = "range"
+    rows = [row for row in _advice({"even": group}) if row["change"] != "members"]
+    assert rows == []
+
+
+def test_no_advice_is_missed_that_another_assignor_would_be() -> None:
+    for name, group in GROUPS.items():
+        if not any(group.partitions[t] and group.subscribers(t) for t in group.partitions):
+            assert BY_GROUP[name] == []
+            continue
+        before = _counted(group, OWN[name])
+        for other in set(KAFKAS) - {OWN[name]}:
+            after = _counted(group, other)
+            gains = sum(before[n] - after[n] for n in ("max", "spread", "idle")) > 0
+            told = any(r["change"] == "assignor" and r["assignor"] == other for r in BY_GROUP[name])
+            assert gains == told, (name, other)
+
+
+def test_a_dense_part_is_advised_to_be_read_by_others() -> None:
+    """Where the assignor finds the best balance, others reading these topics always helps."""
+    uneven = 0
+    for name, rows in BY_GROUP.items():
+        if rows and "is the least maximum" in rows[0]["reason"] and "sticky" in OWN[name]:
+            uneven += 1
+            assert any(row["change"] == "subscription" for row in rows), rows[0]
+    assert uneven > 20
+
+
+def test_pieces_of_a_task_are_advised_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: GROUPS[name] for name in list(GROUPS)[:80]}
+    expected = [row for row in ROWS if row["group_id"] in few]
+    monkeypatch.setattr(advice, "_SLOTS_AT_ONCE", 50)
+    assert _advice(few) == expected
+
+
+def test_numbers_of_members() -> None:
+    assert numbers_to_try(4, 100) == [2, 3, 5, 6, 7, 8]
+    assert numbers_to_try(4, 5) == [2, 3, 5]
+    assert numbers_to_try(1, 1) == []
+    for members, partitions in ((30, 100), (100, 1000), (12, 13), (50, 50), (7, 3)):
+        tried = numbers_to_try(members, partitions)
+        assert all(-(-members // 2) <= n <= min(2 * members, partitions) for n in tried)
+        assert members not in tried
+        for number in range(members + 1, min(2 * members, partitions) + 1):
+            if partitions % number == 0:  # the next even number is tried
+                assert number in tried
+                break
