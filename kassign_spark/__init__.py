@@ -69,6 +69,7 @@ from kassign_spark.simulation.summary import summarize_events
 from kassign_spark.simulation.sweep import sweep
 from kassign_spark.simulation.timeouts import Timeouts
 from kassign_spark.tables import Snapshot, read_snapshot, write_snapshot
+from kassign_spark.whatif.advise import advise
 from kassign_spark.whatif.compare import compare
 from kassign_spark.whatif.explain import explain
 
@@ -83,6 +84,7 @@ __all__ = [
     "Snapshot",
     "Sweep",
     "Timeouts",
+    "advise",
     "assign",
     "balance",
     "bottlenecks",

@@ -1,6 +1,7 @@
 """The commands of ``kassign-spark``, a file each: ``add_parser`` and ``run``."""
 
 from kassign_spark.commands import (
+    advise,
     assign,
     check_settings,
     compare,
@@ -28,6 +29,7 @@ COMMANDS = (
     diff,
     explain,
     graph,
+    advise,
     report,
     deliver,
     coordinators,

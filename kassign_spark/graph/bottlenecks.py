@@ -5,14 +5,14 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.assignors.task_tables import in_tasks
-from kassign_spark.eligibility.prepare import prepare
 from kassign_spark.graph.batch import class_graph
 from kassign_spark.graph.eligibility import lists_of
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.proofs import KINDS, NOTHING, proofs
 from kassign_spark.graph.rows import graph_rows, read_rows
+from kassign_spark.groups.look import look
+from kassign_spark.groups.numbers import Longs
+from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.schemas import has_cluster_id, restore_cluster_id
 from kassign_spark.settings import Settings
@@ -57,12 +57,14 @@ def bottlenecks(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    eligible = prepare(conform_inputs(members, topics), known_assignors=None).eligible
-    found = in_tasks(graph_rows(eligible), bottlenecks_arrow, _ROW, settings.batches)
+    eligible = look(conform_inputs(members, topics), None).eligible
+    found = in_tasks(
+        graph_rows(eligible), bottlenecks_arrow, _ROW, settings.batches or eligible.tasks
+    )
     return restore_cluster_id(found.withColumn("detail", _detail()), has_cluster_id(members))
 
 
-def bottlenecks_arrow(table: pa.Table) -> pa.Table:
+def bottlenecks_arrow(table: pa.Table) -> list[pa.Table]:
     """List the bottlenecks of the groups whose rows are in the table: the columns of _ROW."""
     read = read_rows(table)
     subscribed = read.subscribed
@@ -74,7 +76,7 @@ def bottlenecks_arrow(table: pa.Table) -> pa.Table:
     np.add.at(partitions, subscribed.group_of_topic, subscribed.size)
     even_max = -(-partitions // np.maximum(member_count, 1))
     group = pa.array(found.group)
-    return pa.table(
+    found_rows = pa.table(
         {
             "cluster_id": read.cluster_id.take(group),
             "group_id": read.group_id.take(group),
@@ -91,6 +93,7 @@ def bottlenecks_arrow(table: pa.Table) -> pa.Table:
             "even_max": pa.array(even_max[found.group]),
         }
     )
+    return [found_rows]
 
 
 def _or_null(numbers: Longs, data_type: type[np.signedinteger]) -> pa.Array:

@@ -7,11 +7,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.assignors.task_tables import in_tasks
-from kassign_spark.eligibility.prepare import prepare
 from kassign_spark.graph.batch import class_graph
 from kassign_spark.graph.rows import Read, graph_rows, read_rows
+from kassign_spark.groups.look import look
+from kassign_spark.groups.numbers import Longs
+from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import has_cluster_id, restore_cluster_id
@@ -68,8 +68,10 @@ def eligibility(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    eligible = prepare(conform_inputs(members, topics), known_assignors=None).eligible
-    found = in_tasks(graph_rows(eligible), graph_arrow, _ROW, settings.batches)
+    eligible = look(conform_inputs(members, topics), None).eligible
+    found = in_tasks(
+        graph_rows(eligible, numbered=True), graph_arrow, _ROW, settings.batches or eligible.tasks
+    )
     rows = hold(found, {"rows": F.count(F.lit(1))}).frame
     vertices = rows.where("dst IS NULL").select(
         "id", "cluster_id", "group_id", "kind", "name", "topics", "weight", "part"
@@ -78,7 +80,7 @@ def eligibility(
     return Eligibility(restore_cluster_id(vertices, has_cluster_id(members)), edges)
 
 
-def graph_arrow(table: pa.Table) -> pa.Table:
+def graph_arrow(table: pa.Table) -> list[pa.Table]:
     """Make vertices and edges of the groups whose rows are in the table: the columns of _ROW."""
     read = read_rows(table)
     graph = class_graph(read.subscribed)
@@ -112,7 +114,7 @@ def graph_arrow(table: pa.Table) -> pa.Table:
         weight=pa.array(graph.supply[graph.class_of]),
         dst=pa.array(class_id[graph.class_of]),
     )
-    return pa.concat_tables([members, classes, edges])
+    return [members, classes, edges]
 
 
 def lists_of(names: pa.Array, items: Longs, counts: Longs) -> pa.ListArray:

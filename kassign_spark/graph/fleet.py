@@ -8,9 +8,8 @@ from pyspark.sql import functions as F
 
 from kassign_spark.eligibility.graph import connected_components, number_rows, spread_labels
 from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.prepare import prepare
 from kassign_spark.errors import InputError
-from kassign_spark.graph.rows import by_subscription
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.rebalancing.protocol import COOPERATIVE_ASSIGNORS
@@ -54,7 +53,7 @@ def fleet_graph(members: DataFrame, topics: DataFrame) -> FleetGraph:
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    eligible = prepare(conform_inputs(members, topics), known_assignors=None).eligible
+    eligible = look(conform_inputs(members, topics), None).eligible
     vertices, edges = _fleet_graph(eligible)
     return FleetGraph(restore_cluster_id(vertices, has_cluster_id(members)), edges)
 
@@ -88,7 +87,7 @@ def group_clusters(
     """
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; known are {', '.join(METHODS)}")
-    eligible = prepare(conform_inputs(members, topics), known_assignors=None).eligible
+    eligible = look(conform_inputs(members, topics), None).eligible
     graph = _fleet_graph(eligible)
     budget = Budget(settings.max_rounds)
     if method == "labels":
@@ -136,7 +135,7 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
         InputError: values that have no meaning, or a name that no topic has.
     """
     inputs = conform_inputs(members, topics)
-    eligible = prepare(inputs, known_assignors=None).eligible
+    eligible = look(inputs, None).eligible
     refuse_unknown(inputs.topics.select(F.col(TOPIC).alias("name")), list(changed), what="topic")
     reads = _reads(eligible)
     keys = list(GROUP_KEY)
@@ -170,9 +169,12 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
 
 def _reads(eligible: Eligible) -> DataFrame:
     """One row a group and topic that it reads: GROUP_KEY, topic, partition_count, member_count."""
+    topics = F.array_distinct(F.coalesce("topics", F.array().cast("array<string>")))
+    # Members of one subscription first: so a group costs its members and its topics.
     return (
-        by_subscription(eligible)
-        .select(*GROUP_KEY, F.explode("topics").alias(TOPIC), F.size("member_ids").alias("members"))
+        eligible.members.groupBy(*GROUP_KEY, topics.alias("topics"))
+        .agg(F.count("*").alias("members"))
+        .select(*GROUP_KEY, F.explode("topics").alias(TOPIC), "members")
         .groupBy(*GROUP_KEY, TOPIC)
         .agg(F.sum("members").alias("member_count"))
         .join(eligible.topics, on=_TOPIC_KEY, how="inner")

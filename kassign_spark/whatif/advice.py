@@ -9,11 +9,12 @@ import pyarrow as pa
 from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, assignors_of
 from kassign_spark.graph.batch import class_graph
 from kassign_spark.graph.levels import levels
+from kassign_spark.graph.rows import subscribed_of
 from kassign_spark.groups.batch import Batch, Claims, read_batch
 from kassign_spark.groups.numbers import Flags, Longs, place_in_run
-from kassign_spark.whatif.candidates import KINDS, MEMBERS, Known, candidates, subscribed_of
+from kassign_spark.whatif.candidates import KINDS, MEMBERS, Known, candidates
 from kassign_spark.whatif.changes import Changes, apply_changes
-from kassign_spark.whatif.outcomes import Outcomes, evaluate
+from kassign_spark.whatif.evenness import Evenness, evaluate
 from kassign_spark.whatif.sentences import change_of, reason_of
 
 ADVICE = (
@@ -50,7 +51,7 @@ class Ranked(NamedTuple):
     group: Longs
     rank: Longs
     gain: Longs
-    after: Outcomes
+    after: Evenness
 
 
 def advise_arrow(table: pa.Table) -> Iterator[pa.Table]:

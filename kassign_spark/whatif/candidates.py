@@ -14,7 +14,7 @@ from kassign_spark.graph.levels import Levels
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.numbers import Flags, Longs, place_in_run, ranges, starts
 from kassign_spark.whatif.changes import NOTHING, Changes, together
-from kassign_spark.whatif.outcomes import Outcomes
+from kassign_spark.whatif.evenness import Evenness
 
 ASSIGNOR, SUBSCRIPTION, MEMBERS, PARTITIONS = range(4)
 KINDS = ("assignor", "subscription", "members", "partitions")
@@ -32,17 +32,7 @@ class Known(NamedTuple):
     subscribed: Subscribed
     graph: ClassGraph
     levels: Levels
-    before: Outcomes
-
-
-def subscribed_of(batch: Batch) -> Subscribed:
-    """Who subscribes to which topic, for the kernels of the graph."""
-    topic_of = np.repeat(np.arange(len(batch.size)), batch.subscribers.count)
-    member_of = batch.subscribers.member[ranges(batch.subscribers.first, batch.subscribers.count)]
-    order = np.lexsort((member_of, topic_of))
-    return Subscribed(
-        batch.member_group, batch.topic_group, batch.size, topic_of[order], member_of[order]
-    )
+    before: Evenness
 
 
 def candidates(known: Known) -> tuple[Longs, Changes]:

@@ -10,7 +10,7 @@ from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Longs
 
 
-class Outcomes(NamedTuple):
+class Evenness(NamedTuple):
     """Of each group; and ``load`` of each member.
 
     Attributes:
@@ -38,13 +38,13 @@ class Outcomes(NamedTuple):
         return self.most - self.least
 
 
-def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Outcomes, Answer]:
+def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Evenness, Answer]:
     """Let each group's assignor answer, and measure what follows."""
     found = answer(batch, claims, batch.generation, assignor)
-    return outcomes(batch, claims, assignor, found), found
+    return measure(batch, claims, assignor, found), found
 
 
-def outcomes(batch: Batch, claims: Claims, assignor: Longs, found: Answer) -> Outcomes:
+def measure(batch: Batch, claims: Claims, assignor: Longs, found: Answer) -> Evenness:
     """Measure an answer, when all its rounds are over."""
     count = batch.group_count
     group = batch.member_group
@@ -67,4 +67,4 @@ def outcomes(batch: Batch, claims: Claims, assignor: Longs, found: Answer) -> Ou
     waits[batch.slot_group[found.is_moving]] = True
     least = np.where(least == np.iinfo(np.int64).max, 0, least)
     rounds = 1 + (is_cooperative & waits)
-    return Outcomes(load, most, least, idle, moved, paused, rounds)
+    return Evenness(load, most, least, idle, moved, paused, rounds)
