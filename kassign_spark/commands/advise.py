@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import (
@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> None:
         commands,
         "advise",
         summary="say what would make groups more even, and what it would cost",
-        description="Try other assignors, further subscriptions, other numbers of members and more\n"
+        description="Try other assignors, further subscriptions, more or fewer members, and more\n"
         "partitions on every group, each computed with the real assignors, and print for the\n"
         "groups that something would help, the worst first, what gains most for what it moves.\n"
         "Exits 0 when done, 2 on an error.",
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> Outcome:
 def _worst(advice: DataFrame, show: int) -> tuple[int, Rows]:
     """How many groups there are, and the first of them with their rows."""
     keyed = fill_cluster_id(advice)
-    worst = [F.col("spread_before").desc(), F.col("max_before").desc(), *GROUP_KEY]
+    worst: list[str | Column] = [F.desc("spread_before"), F.desc("max_before"), *GROUP_KEY]
     firsts, counted = hold(keyed.where("rank = 1"), {"groups": F.count(F.lit(1))})
     names = firsts.orderBy(*worst).limit(show).select(*GROUP_KEY)
     rows = keyed.join(F.broadcast(names), on=list(GROUP_KEY), how="left_semi")
