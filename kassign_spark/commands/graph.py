@@ -125,7 +125,7 @@ def _groups(vertices: DataFrame, found: DataFrame) -> DataFrame:
         )
     )
     # Of equal bounds the one of the fewest members says most.
-    strictest = F.struct("least_max", -F.col("member_count"), "kind")
+    strictest = F.struct("least_max", -F.col("member_count"), F.col("kind") == "dense")
     reasons = (
         fill_cluster_id(found)
         .groupBy(*keys)

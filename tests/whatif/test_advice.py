@@ -12,6 +12,7 @@ from kassign_spark.groups.batch import read_batch
 from kassign_spark.whatif import advice
 from kassign_spark.whatif.advice import advise_arrow
 from kassign_spark.whatif.candidates import KINDS, numbers_to_try
+from kassign_spark.whatif.compare_kernel import compare_arrow
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
 from tests.whatif.batches import table_of
 
@@ -182,3 +183,23 @@ def test_numbers_of_members() -> None:
             if partitions % number == 0:  # the next even number is tried
                 assert number in tried
                 break
+
+
+def test_another_assignor_is_told_as_compare_tells_it() -> None:
+    """Moves, pauses and rounds are those of the rebalance followed step by step."""
+    own = {row["group_id"]: row["assignor"] for row in ROWS}
+    table = table_of([GROUPS[name] for name in own], OWN)
+    compared = {
+        (row["group_id"], row["assignor"]): row
+        for piece in compare_arrow(table)
+        for row in piece.to_pylist()
+        if (row["protocol"] == "cooperative") == (row["assignor"] == "cooperative-sticky")
+    }
+    rows = [row for row in ROWS if row["change"] == "assignor"]
+    for row in rows:
+        followed = compared[row["group_id"], row["assignor"]]
+        assert {n: row[n] for n in ("moved", "paused", "rounds")} == {
+            n: followed[n] for n in ("moved", "paused", "rounds")
+        }, (row, followed)
+        assert row["spread_after"] == followed["spread"]
+    assert len(rows) > 50
