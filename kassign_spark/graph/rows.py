@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 from kassign_spark.eligibility.graph import number_groups
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.graph.batch import Subscribed
-from kassign_spark.groups.batch import Batch, read_batch
+from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.numbers import Longs, dense, names, ranges
+from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, rows
 from kassign_spark.schemas import GROUP_KEY
 
@@ -77,8 +78,8 @@ def read_rows(table: pa.Table) -> Read:
 def subscribed_of(batch: Batch) -> Subscribed:
     """Who subscribes to which topic."""
     readers = batch.subscribers
-    topic_of = np.repeat(np.arange(len(batch.size)), readers.count)
-    member_of = readers.member[ranges(readers.first, readers.count)]
+    topic_of = np.repeat(np.arange(len(batch.size)), readers.size)
+    member_of = readers.member[ranges(readers.first, readers.size)]
     order = np.lexsort((member_of, topic_of))
     return Subscribed(
         batch.member_group, batch.topic_group, batch.size, topic_of[order], member_of[order]

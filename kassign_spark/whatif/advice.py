@@ -10,8 +10,9 @@ from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, assignors_of
 from kassign_spark.graph.batch import class_graph
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.rows import subscribed_of
-from kassign_spark.groups.batch import Batch, Claims, read_batch
+from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs, place_in_run
+from kassign_spark.groups.read import read_batch
 from kassign_spark.whatif.candidates import KINDS, MEMBERS, Known, candidates
 from kassign_spark.whatif.changes import Changes, apply_changes
 from kassign_spark.whatif.evenness import Evenness, evaluate
@@ -71,13 +72,13 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     """
     assignor = assignors_of(batch)
     assignor = np.where(assignor < 0, RANGE, assignor)
-    before, _ = evaluate(batch, claims, assignor)
+    before = evaluate(batch, claims, assignor)
     subscribed = subscribed_of(batch)
     graph = class_graph(subscribed)
     known = Known(batch, assignor, subscribed, graph, levels(graph), before)
     kind, changes = candidates(known)
     made, claimed = apply_changes(batch, claims, changes)
-    after, _ = evaluate(made, claimed, changes.assignor)
+    after = evaluate(made, claimed, changes.assignor)
     group = changes.group
     gain = (
         (before.most[group] - after.most)
@@ -102,18 +103,17 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
 
 def _part(batch: Batch, claims: Claims, groups: Flags) -> tuple[Batch, Claims]:
     """Some of the groups, and what their members claim of what exists."""
-    existing = claims.where(claims.slot >= 0)
     if groups.all():
-        return batch, existing
+        return batch, claims
     some, members, slots = batch.part(groups)
-    kept = existing.where(groups[existing.group])
+    kept = claims.where(groups[claims.group])
     return some, Claims(
         np.where(kept.member >= 0, np.searchsorted(members, kept.member), -1),
         kept.name,
         (np.cumsum(groups) - 1)[kept.group],
         kept.topic,
         kept.partition,
-        np.searchsorted(slots, kept.slot),
+        np.where(kept.slot >= 0, np.searchsorted(slots, kept.slot), -1),
     )
 
 

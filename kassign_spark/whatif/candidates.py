@@ -118,7 +118,7 @@ def _reading_everything(known: Known, groups: Flags, others: Longs, dense: Longs
     everybody = np.flatnonzero(groups[batch.member_group])
     topics = np.flatnonzero(groups[batch.topic_group])
     all_pairs = np.diff(batch.first_member) * np.diff(batch.first_topic)
-    edges = np.bincount(batch.topic_group, batch.subscribers.count, batch.group_count)
+    edges = np.bincount(batch.topic_group, batch.subscribers.size, batch.group_count)
     more = np.bincount(batch.member_group[others], minlength=batch.group_count)
     more *= np.bincount(batch.topic_group[dense], minlength=batch.group_count)
     return _reading(known, everybody, topics, groups & (all_pairs - edges > more))
@@ -195,7 +195,7 @@ def numbers_to_try(members: int, partitions: int) -> list[int]:
 def _more_partitions(known: Known) -> list[Changes]:
     """Grow a topic to a multiple of its readers, or all partitions to one of the members."""
     batch, before = known.batch, known.before
-    readers = batch.subscribers.count
+    readers = batch.subscribers.size
     group = batch.topic_group
     to_multiple = (-batch.size) % readers
     can = np.flatnonzero((to_multiple > 0) & (before.spread[group] > 0))

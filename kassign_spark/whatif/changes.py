@@ -146,20 +146,20 @@ def _copied_claims(
     members: "_Members",
     first_topic: Longs,
 ) -> Claims:
-    """Only claims on partitions that exist."""
-    known = np.flatnonzero(claims.slot >= 0)
-    known = known[np.argsort(claims.group[known], kind="stable")]
-    first = starts(np.bincount(claims.group[known], minlength=batch.group_count))
+    by_group = np.argsort(claims.group, kind="stable")
+    first = starts(np.bincount(claims.group, minlength=batch.group_count))
     counts = np.diff(first)[changes.group]
-    row = known[ranges(first[:-1][changes.group], counts)]
+    row = by_group[ranges(first[:-1][changes.group], counts)]
     copy = np.repeat(np.arange(len(changes.group)), counts)
     member = np.full(len(row), -1)
     claimed = claims.member[row] >= 0
     member[claimed] = members.find(copy[claimed], claims.member[row][claimed])
-    topic = batch.slot_topic[claims.slot[row]]
-    slot = (
-        made.first_slot[_copied_topic(batch, changes, first_topic, copy, topic)]
-        + claims.partition[row]
+    exists = claims.slot[row] >= 0
+    topic = batch.slot_topic[claims.slot[row][exists]]
+    slot = np.full(len(row), -1)
+    slot[exists] = (
+        made.first_slot[_copied_topic(batch, changes, first_topic, copy[exists], topic)]
+        + claims.partition[row][exists]
     )
     return Claims(member, claims.name[row], copy, claims.topic[row], claims.partition[row], slot)
 

@@ -196,11 +196,7 @@ def _conclude(variants: list[_Variant]) -> tuple[str | None, int, str | None]:
         ]
         if deciding:
             says.append(f"because of the stale claims of {', '.join(deciding)}")
-    fitting = [
-        KAFKAS[v.assignor]
-        for v in variants[1:]
-        if not v.is_other and not v.is_without
-    ]
+    fitting = [KAFKAS[v.assignor] for v in variants[1:] if not v.is_other and not v.is_without]
     if fitting:
         says.append(f"{', '.join(fitting)} would give the same")
     return KAFKAS[best.assignor], best.differing, "; ".join(says) or None
@@ -217,5 +213,3 @@ def _nearest(best: _Variant) -> str:
     )
     place = f"{best.first.topic}-{best.first.number}"
     return f"{says}: {place} is with {observed}, not with {expected}"
-
-

@@ -110,9 +110,7 @@ def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
     exists = slot >= 0
     topic = batch.slot_topic[slot[exists]]
     subscribed = batch.subscribes(member[exists], batch.topic_name[topic])
-    pairs, held = np.unique(
-        key(topic[subscribed], member[exists][subscribed]), return_counts=True
-    )
+    pairs, held = np.unique(key(topic[subscribed], member[exists][subscribed]), return_counts=True)
     topic = pairs >> 32
     most = np.zeros(len(batch.size), np.int64)
     np.maximum.at(most, topic, held)
@@ -134,14 +132,18 @@ def _crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
     exists = np.flatnonzero((slot >= 0) & (racks.member[member] > 0))
     at = slot[exists]
     if racks.fits:
-        crosses[exists] = (racks.slot[at] > 0) & (racks.slot[at] & racks.member[member[exists]] == 0)
+        crosses[exists] = (racks.slot[at] > 0) & (
+            racks.slot[at] & racks.member[member[exists]] == 0
+        )
         return crosses
     texts = [None, *batch.texts.to_pylist()]
     lists = racks.replica_racks.to_pylist()
     for row, which in zip(exists.tolist(), at.tolist(), strict=True):
         of_topic = lists[batch.slot_topic[which]] or []
         number = int(batch.slot_partition[which])
-        known = [rack for rack in (of_topic[number] or []) if rack] if number < len(of_topic) else []
+        known = (
+            [rack for rack in (of_topic[number] or []) if rack] if number < len(of_topic) else []
+        )
         crosses[row] = bool(known) and texts[batch.rack[member[row]]] not in known
     return crosses
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from tests.oracles.mixed_groups import MixedGroup
 
 _SCHEMA = pa.schema(
