@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> Outcome:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
                 write_table(advice, folder, "advice", args.format)
         count, groups = _worst(advice, args.show)
+        restarting = advice.where("restart_moved > 0").count()
         total = snapshot.members.select(*(k for k in GROUP_KEY if k in snapshot.members.columns))
         group_count = total.distinct().count()
     facts: Facts = {
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> Outcome:
         "group": args.group,
         "group_count": group_count,
         "advised_count": count,
+        "restarting_count": restarting,
         "groups_not_shown": count - len(groups),
         "groups": groups,
     }
@@ -78,7 +80,8 @@ def _worst(advice: DataFrame, show: int) -> tuple[int, Rows]:
     """How many groups there are, and the first of them with their rows."""
     keyed = fill_cluster_id(advice)
     worst: list[str | Column] = [F.desc("spread_before"), F.desc("max_before"), *GROUP_KEY]
-    firsts, counted = hold(keyed.where("rank = 1"), {"groups": F.count(F.lit(1))})
+    is_first = (F.col("rank") == 1) & (F.col("gain") > 0)
+    firsts, counted = hold(keyed.where(is_first), {"groups": F.count(F.lit(1))})
     names = firsts.orderBy(*worst).limit(show).select(*GROUP_KEY)
     rows = keyed.join(F.broadcast(names), on=list(GROUP_KEY), how="left_semi")
     listed = [row.asDict(recursive=True) for row in rows.orderBy(*worst, "rank").collect()]
@@ -103,6 +106,9 @@ def _worst(advice: DataFrame, show: int) -> tuple[int, Rows]:
 def _lines(facts: Facts) -> list[str]:
     count, advised = facts["group_count"], facts["advised_count"]
     lines = [f"{plural(count, 'group')}: something would make {advised:,} more even"]
+    restarting = facts["restarting_count"]
+    if restarting:
+        lines.append(f"a restart moves partitions in {restarting:,}: group.instance.id keeps them")
     for group in facts["groups"]:
         lines += ["", *_paragraph(group)]
     if facts["groups_not_shown"]:
@@ -121,9 +127,9 @@ def _paragraph(group: Facts) -> list[str]:
         f"{group_name(group)}: {plural(most, 'partition')} at most, {most - spread:,} at least; "
         f"{printable(group['reason'])}"
     ]
-    lines += [
-        f"  {row['rank']}. {printable(row['detail'])}: {_effect(group, row)}" for row in shown
-    ]
+    for row in shown:
+        effect = f": {_effect(group, row)}" if row["gain"] else ""
+        lines.append(f"  {row['rank']}. {printable(row['detail'])}{effect}")
     hidden = len(changes) - len(shown)
     if hidden:
         lines.append(f"  {plural(hidden, 'more change')} would help (--json has all)")

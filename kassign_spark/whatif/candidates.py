@@ -16,8 +16,8 @@ from kassign_spark.groups.numbers import Flags, Longs, place_in_run, ranges, sta
 from kassign_spark.whatif.changes import NOTHING, Changes, together
 from kassign_spark.whatif.evenness import Evenness
 
-ASSIGNOR, SUBSCRIPTION, MEMBERS, PARTITIONS = range(4)
-KINDS = ("assignor", "subscription", "members", "partitions")
+ASSIGNOR, SUBSCRIPTION, MEMBERS, PARTITIONS, INSTANCE_ID = range(5)
+KINDS = ("assignor", "subscription", "members", "partitions", "group.instance.id")
 _ALL_NUMBERS = 8
 """So many numbers of members are all tried; of more only those where something changes."""
 _MOST_PAIRS = 2_000_000

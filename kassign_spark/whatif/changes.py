@@ -4,6 +4,7 @@ A change makes a copy of a group; the copies are a batch of their own, which any
 """
 
 from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -64,7 +65,21 @@ def together(parts: list[Changes]) -> Changes:
     return Changes(**columns)
 
 
-def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch, Claims]:
+class Made(NamedTuple):
+    """Changed copies.
+
+    Attributes:
+        batch: a group for each copy.
+        claims: what its members own.
+        is_new: of each member whether it is only like one of the group's.
+    """
+
+    batch: Batch
+    claims: Claims
+    is_new: Flags
+
+
+def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> Made:
     """Make the copies: a batch with a group for each, and what its members own.
 
     Racks are left out: of new members and partitions nobody knows them. A new member owns nothing,
@@ -97,8 +112,11 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
         more = key(
             reading, _copied_topic(batch, changes, first_topic, changes.reads, changes.read_topic)
         )
-        pairs = np.concatenate((pairs, more[reading >= 0]))
-    pairs = np.unique(pairs)
+        # Pairs are in order, and stay so: a sort would cost more than all else here.
+        more = np.unique(more[reading >= 0])
+        place = np.searchsorted(pairs, more)
+        is_new = np.append(pairs, -1)[place] != more
+        pairs = np.insert(pairs, place[is_new], more[is_new])
     reader, read = pairs >> 32, pairs & 0xFFFF_FFFF
     counts = np.bincount(reader, minlength=len(members.copy))
     first, set_of_member = same_lists(members.copy, counts, read)
@@ -129,7 +147,8 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
         topic_name=batch.topic_name[topic],
         size=size,
     )
-    return made, _copied_claims(batch, claims, changes, made, members, first_topic)
+    copied = _copied_claims(batch, claims, changes, made, members, first_topic)
+    return Made(made, copied, members.is_new)
 
 
 def _copied_topic(

@@ -42,7 +42,7 @@ class Evenness(NamedTuple):
         return self.most - self.least
 
 
-def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> Evenness:
+def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Evenness, Longs]:
     """Let each group's assignor answer, and measure what follows.
 
     With `cooperative-sticky` a member gives up partitions of topics that it has dropped before it
@@ -52,13 +52,16 @@ def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> Evenness:
         batch: the groups.
         claims: what was owned before, also by members that left, and also what does not exist.
         assignor: of each group a number of ``KAFKAS``.
+
+    Returns:
+        the measures, and who is to have each partition.
     """
     is_cooperative = assignor == COOPERATIVE_STICKY
     told = claims.where(claims.member >= 0)
     dropped = ~batch.subscribes(told.member, told.topic)
     told = told.where(~(is_cooperative[told.group] & dropped))
     found = answer(batch, told, batch.generation, assignor)
-    return _measure(batch, claims, told, is_cooperative, found)
+    return _measure(batch, claims, told, is_cooperative, found), found.owner
 
 
 def _measure(

@@ -33,7 +33,7 @@ def change_of(known: Known, changes: Changes, copy: int, kind: int) -> Described
         return Described(f"use {new} instead of {old}")
     if kind == SUBSCRIPTION:
         of_copy = _of(changes.reads, copy)
-        members = _member_ids(known, np.unique(changes.reading_member[of_copy]))
+        members = ids_of(known, np.unique(changes.reading_member[of_copy]))
         topics = _topics(known, np.unique(changes.read_topic[of_copy]))
         return Described(
             f"let {_some(members, 'member')} read {_some(topics, 'topic')} as well", members, topics
@@ -64,7 +64,7 @@ def reason_of(known: Known, group: int) -> str:
     if best > even:
         dense = np.flatnonzero(height == best) + topics.start
         readers = np.flatnonzero(known.levels.height_of_member[members] == best) + members.start
-        who = _some(_member_ids(known, readers), "member")
+        who = _some(ids_of(known, readers), "member")
         what = _some(_topics(known, dense), "topic")
         held = plural(int(batch.size[dense].sum()), "partition")
         why = f"only {who} can read {what} ({held})"
@@ -78,18 +78,26 @@ def reason_of(known: Known, group: int) -> str:
     return f"{plural(partitions, 'partition')} among {plural(count, 'member')}"
 
 
+def restart_of(member_id: str, moved: int) -> str:
+    """Say what ``group.instance.id`` would save."""
+    return (
+        f"give the members a group.instance.id: a restart of {member_id} moves "
+        f"{plural(moved, 'partition')} without it"
+    )
+
+
 def _other_number(known: Known, changes: Changes, copy: int) -> Described:
     group = int(changes.group[copy])
     count = int(np.diff(known.batch.first_member)[group])
     added = changes.added_like[_of(changes.added, copy)]
     if len(added):
-        like = _member_ids(known, added[:1])
+        like = ids_of(known, added[:1])
         number = count + len(added)
         same = "" if known.batch.is_alike[group] else f", the new ones subscribed like {like[0]}"
         return Described(
             f"run {number:,} members instead of {count:,}{same}", like, member_count=number
         )
-    dropped = _member_ids(known, np.sort(changes.dropped_member[_of(changes.dropped, copy)]))
+    dropped = ids_of(known, np.sort(changes.dropped_member[_of(changes.dropped, copy)]))
     number = count - len(dropped)
     without = f", without {_some(dropped, 'member')}" if len(dropped) <= _NAMES_SHOWN else ""
     return Described(
@@ -104,7 +112,8 @@ def _of(copies: Longs, copy: int) -> slice:
     return slice(*np.searchsorted(copies, [copy, copy + 1]).tolist())
 
 
-def _member_ids(known: Known, members: Longs) -> list[str]:
+def ids_of(known: Known, members: Longs) -> list[str]:
+    """Give the ids of members of the batch."""
     names: list[str] = known.batch.member_names.take(
         pa.array(known.batch.member_name[members] - 1)
     ).to_pylist()

@@ -32,7 +32,7 @@ def test_the_examples_worst_group(
     )
     (best,) = [line for line in said if "read orders.created, orders.shipped as well" in line]
     assert best.endswith(": 11 at most, 10 at least; moves 27, pauses 42, in 1 round")
-    assert len(said) == 6
+    assert len(said) == 6, said
     assert cli.main([*arguments, "--json", "--output", str(tmp_path / "out")]) == 0
     facts = json.loads(capsys.readouterr().out)
     (group,) = facts["groups"]
@@ -81,6 +81,6 @@ def test_nothing_to_advise_and_bad_input(
     assert advise(members, topics).collect() == []
     write_snapshot(Snapshot(members, topics, None), tmp_path / "even")
     assert cli.main(["advise", str(tmp_path / "even")]) == 0
-    assert capsys.readouterr().out == "1 group: something would make 0 more even\n"
+    assert capsys.readouterr().out.endswith("1 group: something would make 0 more even\n")
     with pytest.raises(InputError, match="column num_partitions: -1"):
         advise(members, topics.withColumn("num_partitions", F.lit(-1)))
