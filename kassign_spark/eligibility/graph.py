@@ -9,34 +9,23 @@ Components come from GraphFrames where its package is on the session's class pat
 over DataFrames; both say the same.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.classes import Classes
 from kassign_spark.errors import SettingsError
 from kassign_spark.rounds import Budget, converge, settle
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
+from kassign_spark.spark_errors import spark_message
 
 _BUCKETS = 64
-_LABEL_ROUNDS = 5
-
-
-class Graph(NamedTuple):
-    """Long vertex ids, as both ways to find components like them best.
-
-    Attributes:
-        vertices: cluster_id string, group_id string, id bigint, is_member boolean, number int
-            (``member`` or ``class`` of ``eligibility.classes``).
-        edges: src bigint (a member), dst bigint (a class it subscribes to).
-    """
-
-    vertices: DataFrame
-    edges: DataFrame
 
 
 def number_groups(groups: DataFrame) -> DataFrame:
@@ -73,30 +62,6 @@ def class_vertex(group_number: Column, class_: Column) -> Column:
     return member_vertex(group_number, class_) + 1
 
 
-def eligibility_graph(classes: Classes) -> Graph:
-    """Make the graph of all groups; runs no job."""
-    numbers = number_groups(classes.members.select(*GROUP_KEY).distinct())
-    number = F.col("group_number")
-    members = classes.members.join(numbers, on=list(GROUP_KEY), how="inner").select(
-        *GROUP_KEY,
-        member_vertex(number, F.col("member")).alias("id"),
-        F.lit(True).alias("is_member"),
-        F.col("member").alias("number"),
-    )
-    distinct_classes = classes.topics.select(*GROUP_KEY, "class").distinct()
-    topics = distinct_classes.join(numbers, on=list(GROUP_KEY), how="inner").select(
-        *GROUP_KEY,
-        class_vertex(number, F.col("class")).alias("id"),
-        F.lit(False).alias("is_member"),
-        F.col("class").alias("number"),
-    )
-    edges = classes.edges.join(numbers, on=list(GROUP_KEY), how="inner").select(
-        member_vertex(number, F.col("member")).alias("src"),
-        class_vertex(number, F.col("class")).alias("dst"),
-    )
-    return Graph(members.unionByName(topics), edges)
-
-
 def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -> DataFrame:
     """Find the connected components; runs jobs.
 
@@ -109,126 +74,89 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
         id bigint, component bigint (the least id in it); vertices without edges are left out.
 
     Raises:
-        SettingsError: ``use_graphframes`` is true and GraphFrames is not there.
+        SettingsError: ``use_graphframes`` is true and GraphFrames is not there, or fails.
         NotConvergedError: the budget ended first.
     """
-    if settings.use_graphframes is not False:
-        found = _components_by_graphframes(edges)
-        if found is not None:
-            return found
+    if settings.use_graphframes is False:
+        return _components_in_rounds(edges, budget)
+    try:
+        return _components_by_graphframes(edges)
+    except GraphFramesError as error:
         if settings.use_graphframes:
-            raise _no_graphframes()
+            raise SettingsError(f"setting use_graphframes: {error}") from None
+        if not isinstance(error, NoGraphFramesError):
+            warnings.warn(f"{error}; connected components come from rounds instead", stacklevel=2)
     return _components_in_rounds(edges, budget)
 
 
-def _no_graphframes() -> SettingsError:
-    return SettingsError(
-        "setting use_graphframes: GraphFrames is not there; it takes the Python package "
-        "graphframes-py and, on the session's class path, the Spark package "
-        "io.graphframes:graphframes-spark4_2.13"
-    )
+class GraphFramesError(Exception):
+    """GraphFrames cannot be used, or has failed; the text says why, in one line."""
 
 
-def _graphframe(vertices: DataFrame, edges: DataFrame) -> Any | None:
-    """A GraphFrame; None: it is not there."""
-    try:
-        from graphframes import GraphFrame
-    except ImportError:
-        return None
-    try:
-        return GraphFrame(vertices, edges)
-    except Py4JError:  # its Python package is there, its classes are not
-        return None
+class NoGraphFramesError(GraphFramesError):
+    """One of its halves is not there."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "GraphFrames is not there; it takes the Python package graphframes-py and, on the "
+            "session's class path, the Spark package io.graphframes:graphframes-spark4_2.13"
+        )
 
 
-def _components_by_graphframes(edges: DataFrame) -> DataFrame | None:
-    """GraphFrames' answer with its components named by their least ids; None: it is not there."""
-    ids = edges.select(F.col("src").alias("id")).union(edges.select("dst")).distinct()
-    graph = _graphframe(ids, edges)
-    if graph is None:
-        return None
-    # graphx: the fastest of its algorithms on long ids, and it needs no checkpoint folder; a
-    # broadcastThreshold other than -1 would switch adaptive execution off for the session.
-    found = graph.connectedComponents(algorithm="graphx", broadcastThreshold=-1)
-    least = found.groupBy("component").agg(F.min("id").alias("least"))
-    named = found.join(least, on="component", how="inner").select(
-        "id", F.col("least").alias("component")
-    )
-    try:
-        return settle(named).frame
-    finally:
-        found.unpersist()
-
-
-def spread_labels(
-    vertices: DataFrame, edges: DataFrame, settings: Settings, budget: Budget
-) -> DataFrame:
-    """Find clusters of a graph with two sides by label propagation; runs jobs.
-
-    Every vertex has its own id for a label at first. In each round the vertices on the right take
-    the label that most of their neighbours have, and then those on the left do; who has one of
-    several most frequent ones keeps it, or else takes the least. Each change makes more edges join
-    equal labels, so there is an end, and it is the same however the rows lie.
+@contextmanager
+def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
+    """Give a GraphFrame to work with.
 
     Args:
         vertices: id bigint.
-        edges: src bigint (on the left), dst bigint (on the right); each once.
-        settings: ``use_graphframes``: only where it is true GraphFrames answers, in five rounds of
-            its own, whose ties are broken by chance.
-        budget: counts the rounds of the way without GraphFrames.
-
-    Returns:
-        id bigint, label bigint: the least id among those that have ended with the same label.
+        edges: src bigint, dst bigint.
 
     Raises:
-        SettingsError: ``use_graphframes`` is true and GraphFrames is not there.
-        NotConvergedError: the budget ended first.
+        NoGraphFramesError: its Python or its JVM half is not there.
+        GraphFramesError: they are of different versions, or something failed inside of it.
     """
-    if settings.use_graphframes:
-        graph = _graphframe(vertices, edges)
-        if graph is None:
-            raise _no_graphframes()
-        labels = graph.labelPropagation(maxIter=_LABEL_ROUNDS)
-    else:
-        labels = _labels_in_rounds(vertices, edges, budget)
-    least = labels.groupBy("label").agg(F.min("id").alias("least"))
-    return settle(
-        labels.join(least, on="label", how="inner").select("id", F.col("least").alias("label"))
-    ).frame
-
-
-def _labels_in_rounds(vertices: DataFrame, edges: DataFrame, budget: Budget) -> DataFrame:
-    def step(labels: DataFrame) -> DataFrame:
-        right = _most_frequent(labels, edges, at="dst", of="src")
-        left = _most_frequent(right, edges, at="src", of="dst")
-        before = labels.select("id", F.col("label").alias("before"))
-        return left.join(before, on="id", how="inner").select(
-            "id", "label", (F.col("label") != F.col("before")).alias("is_moved")
+    try:
+        import graphframes
+    except ImportError:
+        raise NoGraphFramesError from None
+    try:
+        graph = graphframes.GraphFrame(vertices, edges)
+    except Py4JError:  # its Python package is there, its classes are not
+        raise NoGraphFramesError from None
+    ours, theirs = str(graphframes.__version__), _jvm_version(graph)
+    if theirs is not None and ours.split(".")[:2] != theirs.split(".")[:2]:
+        raise GraphFramesError(
+            f"graphframes-py {ours} does not fit the Spark package "
+            f"io.graphframes:graphframes-spark4_2.13:{theirs}: take the same version of both"
         )
+    try:
+        yield graph
+    except (Py4JError, PySparkException) as error:
+        raise GraphFramesError(f"GraphFrames {ours} failed: {spark_message(error)}") from error
 
-    start = vertices.select("id", F.col("id").alias("label"), F.lit(True).alias("is_moved"))
-    return converge(start, step, F.count_if("is_moved"), what="labels", budget=budget)
+
+def _jvm_version(graph: Any) -> str | None:
+    """The version that the jar says; None where it says none, as one built by hand may."""
+    package = graph._impl._jvm_graph.getClass().getPackage()
+    version = package.getImplementationVersion() if package is not None else None
+    return None if version is None else str(version)
 
 
-def _most_frequent(labels: DataFrame, edges: DataFrame, *, at: str, of: str) -> DataFrame:
-    """Give the vertices ``at`` the ends of edges the label of most of the others' ends."""
-    theirs = labels.select(F.col("id").alias(of), F.col("label").alias("theirs"))
-    counted = (
-        edges.join(theirs, on=of, how="inner")
-        .groupBy(at, "theirs")
-        .agg(F.count("*").alias("count"))
-    )
-    own = labels.select(F.col("id").alias(at), "label")
-    choice = F.struct("count", F.col("theirs") == F.col("label"), -F.col("theirs"))
-    taken = (
-        counted.join(own, on=at, how="inner")
-        .groupBy(at)
-        .agg(F.max_by("theirs", choice).alias("new"))
-    )
-    renamed = taken.withColumnRenamed(at, "id")
-    return labels.join(renamed, on="id", how="left").select(
-        "id", F.coalesce("new", "label").alias("label")
-    )
+def _components_by_graphframes(edges: DataFrame) -> DataFrame:
+    """GraphFrames' answer with its components named by their least ids."""
+    ids = edges.select(F.col("src").alias("id")).union(edges.select("dst")).distinct()
+    with graphframe(ids, edges) as graph:
+        # graphx: the fastest of its algorithms on long ids, and it needs no checkpoint folder; a
+        # broadcastThreshold other than -1 would switch adaptive execution off for the session.
+        found = graph.connectedComponents(algorithm="graphx", broadcastThreshold=-1)
+        least = found.groupBy("component").agg(F.min("id").alias("least"))
+        named = found.join(least, on="component", how="inner").select(
+            "id", F.col("least").alias("component")
+        )
+        try:
+            return settle(named).frame
+        finally:
+            found.unpersist()
 
 
 def _components_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:

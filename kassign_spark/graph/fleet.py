@@ -6,9 +6,10 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.graph import connected_components, number_rows, spread_labels
+from kassign_spark.eligibility.graph import connected_components, number_rows
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import InputError
+from kassign_spark.graph.labels import spread_labels
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import fleet_graph, group_clusters, touched_by
-from kassign_spark.eligibility.graph import spread_labels
 from kassign_spark.errors import InputError, SettingsError
+from kassign_spark.graph.labels import spread_labels
 from kassign_spark.rounds import Budget
 from kassign_spark.settings import Settings
 
