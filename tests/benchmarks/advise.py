@@ -2,9 +2,10 @@
 
     python -m tests.benchmarks.advise [GROUPS]
 
-Every group has ten topics of ten partitions and nine members; the tenth has left. In a fifth of the
-groups subscriptions differ. From Parquet to Parquet, checks included, on the session's two cores;
-the second time of each counts. The bar: ``advise`` takes at most three times as long as ``compare``.
+Every group has ten topics of ten partitions and nine members; the tenth has left. In a fifth of
+the groups subscriptions differ. From Parquet to Parquet, checks included, on the session's two
+cores; the second time of each counts. The bar: ``advise`` takes at most three times as long as
+``compare``.
 """
 
 import argparse

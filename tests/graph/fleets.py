@@ -25,7 +25,8 @@ def fleet(spark: SparkSession, groups: int) -> tuple[DataFrame, DataFrame, DataF
         F.format_string("%s-%d-%d", "group_id", "member", F.xxhash64("id", "member")).alias("m"),
     )
     reads = F.expr(
-        "NOT mixed OR (topic = 0 AND member = 1) OR (topic > 0 AND (id + member * 7 + topic) % 3 > 0)"
+        "NOT mixed OR (topic = 0 AND member = 1) "
+        "OR (topic > 0 AND (id + member * 7 + topic) % 3 > 0)"
     )
     pairs = members.select("*", F.explode(number).alias("topic")).where(reads)
     named = pairs.withColumn("x", F.col("topic")).withColumn("name", name)
