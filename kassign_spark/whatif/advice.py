@@ -15,7 +15,7 @@ from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Flags, Longs, place_in_run
 from kassign_spark.groups.read import read_batch
 from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, Known, candidates
-from kassign_spark.whatif.changes import Changes, apply_changes
+from kassign_spark.whatif.changes import NOTHING, Changes, apply_changes, pieces
 from kassign_spark.whatif.evenness import Evenness, evaluate
 from kassign_spark.whatif.restarts import restart_moves
 from kassign_spark.whatif.sentences import change_of, ids_of, reason_of, restart_of
@@ -29,6 +29,8 @@ ADVICE = (
 )
 _MOST_OF_A_KIND = 3
 """Rows of one kind of change that a group is given, the best ones."""
+_COPIED_AT_ONCE = 8_000_000
+"""Partitions and claims of changed copies that are answered together: some hundred bytes each."""
 _SLOTS_AT_ONCE = 200_000
 """Partitions of the groups that are looked at together; there are some twenty copies of each."""
 
@@ -86,8 +88,7 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     graph = class_graph(subscribed)
     known = Known(batch, assignor, subscribed, graph, levels(graph), before)
     kind, changes = candidates(known)
-    made = apply_changes(batch, claims, changes)
-    after, _ = evaluate(made.batch, made.claims, changes.assignor)
+    after = _evaluate_all(batch, claims, changes)
     group = changes.group
     gain = (before.spread[group] - after.spread) + (before.idle[group] - after.idle)
     # Any further member lowers the largest load: that alone makes a group no more even.
@@ -107,6 +108,18 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     rank = place_in_run(group[useful]) + 1
     found = (known, kind[useful], changes, useful, group[useful], rank, gain[useful], after)
     return Ranked(*found, *restart_moves(known, owner))
+
+
+def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:
+    """Make the copies and let them be answered, so many at once as memory suffices for."""
+    size = np.bincount(batch.topic_group, batch.size, batch.group_count).astype(np.int64)
+    size += np.bincount(claims.group, minlength=batch.group_count)
+    found = []
+    for piece in pieces(changes, size[changes.group], _COPIED_AT_ONCE):
+        made = apply_changes(batch, claims, piece)
+        found.append(evaluate(made.batch, made.claims, piece.assignor)[0])
+    columns = ([piece[number] for piece in found] for number in range(len(Evenness._fields)))
+    return Evenness(*(np.concatenate([NOTHING, *column]) for column in columns))
 
 
 def _part(batch: Batch, claims: Claims, groups: Flags) -> tuple[Batch, Claims]:

@@ -3,6 +3,7 @@
 A change makes a copy of a group; the copies are a batch of their own, which any assignor answers.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
@@ -63,6 +64,29 @@ def together(parts: list[Changes]) -> Changes:
             values = [v + offset for v, offset in zip(values, offsets[:-1], strict=True)]
         columns[column.name] = np.concatenate([NOTHING, *values])
     return Changes(**columns)
+
+
+def pieces(changes: Changes, weight: Longs, most: int) -> Iterator[Changes]:
+    """Cut changes into pieces of copies that follow each other.
+
+    Args:
+        changes: their rows are by copy.
+        weight: of each copy.
+        most: that a piece should weigh; a copy that weighs more is a piece of its own.
+    """
+    piece = np.cumsum(weight) // most
+    for number in np.unique(piece):
+        first, end = np.searchsorted(piece, [number, number + 1]).tolist()
+        columns: dict[str, Longs] = {}
+        rows = slice(first, end)
+        for column in fields(Changes):
+            values = getattr(changes, column.name)
+            if column.name in _OF_COPIES:
+                rows = slice(*np.searchsorted(values, [first, end]).tolist())
+                columns[column.name] = values[rows] - first
+            else:  # of the copies themselves, or of the rows named before it
+                columns[column.name] = values[rows]
+        yield Changes(**columns)
 
 
 class Made(NamedTuple):

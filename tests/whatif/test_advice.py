@@ -169,6 +169,11 @@ def test_an_even_group_is_left_alone() -> None:
     assert [row["change"] for row in _advice({"even": group})] == ["group.instance.id"]
 
 
+def test_a_group_without_partitions_has_no_advice() -> None:
+    OWN["nothing"] = "sticky"
+    assert _advice({"nothing": MixedGroup("nothing", {"t": 0}, {"m": ("t",), "n": ()})}) == []
+
+
 def test_no_advice_is_missed_that_another_assignor_would_be() -> None:
     readable = [
         name
@@ -199,6 +204,7 @@ def test_pieces_of_a_task_are_advised_alike(monkeypatch: pytest.MonkeyPatch) -> 
     few = {name: GROUPS[name] for name in list(GROUPS)[:80]}
     expected = [row for row in ROWS if row["group_id"] in few]
     monkeypatch.setattr(advice, "_SLOTS_AT_ONCE", 50)
+    monkeypatch.setattr(advice, "_COPIED_AT_ONCE", 40)
     assert _advice(few) == expected
 
 
