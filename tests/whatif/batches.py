@@ -1,5 +1,6 @@
 """Groups of the tests as the table that a task is given of them."""
 
+import json
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ _SCHEMA = pa.schema(
         "number": pa.int64(),
         "place": pa.int64(),
         "subscription": pa.int64(),
-        "texts": pa.list_(pa.string()),
+        "texts": pa.string(),
     }
 )
 
@@ -31,14 +32,14 @@ def table_of(groups: Sequence[MixedGroup], assignors: Mapping[str, str]) -> pa.T
         lists: dict[tuple[str, ...], int] = {}
         for member, topics in group.subscriptions.items():
             number = lists.setdefault(topics, len(lists) + 1)
-            said = [None, None, assignors[group.name]]
+            said = json.dumps([None, None, assignors[group.name]])
             rows.append(
                 {**key, "kind": MEMBER, "member_id": member, "number": 5, "place": -1,
                  "subscription": number, "texts": said}
             )  # fmt: skip
         for topics, number in lists.items():
             rows.append(
-                {**key, "kind": SUBSCRIPTION, "subscription": number, "texts": list(topics)}
+                {**key, "kind": SUBSCRIPTION, "subscription": number, "texts": json.dumps(topics)}
             )
         for topic, count in group.partitions.items():
             if count and group.subscribers(topic):
