@@ -48,6 +48,9 @@ from kassign_spark.around.traffic import member_traffic, partition_traffic
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import KassignError
+from kassign_spark.graph.bottlenecks import bottlenecks
+from kassign_spark.graph.eligibility import Eligibility, eligibility
+from kassign_spark.graph.fleet import FleetGraph, fleet_graph, group_clusters, touched_by
 from kassign_spark.inputs.patterns import resolve_patterns
 from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
@@ -66,20 +69,25 @@ from kassign_spark.simulation.summary import summarize_events
 from kassign_spark.simulation.sweep import sweep
 from kassign_spark.simulation.timeouts import Timeouts
 from kassign_spark.tables import Snapshot, read_snapshot, write_snapshot
+from kassign_spark.whatif.advise import advise
 from kassign_spark.whatif.compare import compare
 from kassign_spark.whatif.explain import explain
 
 __all__ = [
     "ASSIGNORS",
     "Assignor",
+    "Eligibility",
     "Eligible",
+    "FleetGraph",
     "KassignError",
     "Settings",
     "Snapshot",
     "Sweep",
     "Timeouts",
+    "advise",
     "assign",
     "balance",
+    "bottlenecks",
     "check_migration",
     "check_settings",
     "choose_assignors",
@@ -89,7 +97,10 @@ __all__ = [
     "coordinators",
     "deliver",
     "diff",
+    "eligibility",
     "explain",
+    "fleet_graph",
+    "group_clusters",
     "listener_calls",
     "member_traffic",
     "moved_keys",
@@ -106,6 +117,7 @@ __all__ = [
     "summarize",
     "summarize_events",
     "sweep",
+    "touched_by",
     "touched_groups",
     "validate",
     "violations",

@@ -17,7 +17,10 @@ from kassign_spark.spark_errors import spark_message
 
 TABLE_NAMES = frozenset({"members", "topics", "owned", "assignment", "balance", "violations"})
 TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
+TABLE_NAMES |= {"vertices", "edges", "bottlenecks", "advice"}
 """Tables that a folder of ours may hold."""
+FILE_NAMES = frozenset({"graph.dot", "graph.graphml"})
+"""Plain files likewise."""
 
 MARK = "_kassign_spark"
 """An empty file by which a folder is known to be ours; Spark overlooks names with ``_``."""
@@ -147,7 +150,8 @@ def _foreign_names(files: Any, target: Any) -> list[str]:
     entries = {status.getPath().getName(): status for status in files.listStatus(target)}
     if MARK not in entries:
         return sorted(entries) or ["nothing at all"]
-    ours = TABLE_NAMES | {MARK, f".{MARK}.crc"}
+    plain = {MARK, *FILE_NAMES}
+    ours = TABLE_NAMES | plain | {f".{name}.crc" for name in plain}
     foreign = sorted(set(entries) - ours)
     for name in sorted(TABLE_NAMES & set(entries)):
         inside = [each.getPath().getName() for each in files.listStatus(entries[name].getPath())]

@@ -22,6 +22,7 @@ __all__ = [
     "read_table",
     "write_snapshot",
     "write_table",
+    "write_text",
 ]
 
 FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
@@ -159,6 +160,18 @@ def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "p
         frame.write.json(path)
     else:
         frame.write.parquet(path)
+
+
+def write_text(spark: SparkSession, text: str, folder: str, name: str) -> None:
+    """Write one small text file, one of ``FILE_NAMES``, into a folder of ``new_folder``."""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(folder, name)
+    files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    stream = files.create(path)
+    try:
+        stream.write(bytearray(text.encode("utf-8")))
+    finally:
+        stream.close()
 
 
 def has_table(spark: SparkSession, folder: str, name: str) -> bool:

@@ -1,20 +1,19 @@
-"""The eligibility graph: components by either way, and the view of who can take what."""
+"""Connected components, by either way."""
 
 import random
-from collections import defaultdict
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from kassign_spark.eligibility import graph
 from kassign_spark.eligibility.graph import connected_components
-from kassign_spark.eligibility.takers import Eligibility, describe_eligibility
 from kassign_spark.errors import NotConvergedError, SettingsError
-from kassign_spark.groups.look import look
-from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rounds import Budget
 from kassign_spark.settings import Settings
-from tests.oracles.mixed_groups import MixedGroup, mixed_groups, to_tables
 
 IN_ROUNDS = Settings(use_graphframes=False)
 SEED = 77
@@ -84,72 +83,44 @@ def test_graphframes_that_are_not_there_are_an_error_only_when_asked_for(
         assert sorted(asked) == [(1, 1), (2, 1)]
 
 
+def test_halves_of_graphframes_that_do_not_fit_each_other(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default the rounds go on, with a line; who asked for GraphFrames is told."""
+    _needs_graphframes(spark)
+    monkeypatch.setattr(graph, "_jvm_version", lambda framed: "0.7.1")
+    frame = _frame(spark, [(1, 2)])
+    says = r"^graphframes-py \S+ does not fit the Spark package \S+:0\.7\.1: "
+    with pytest.warns(UserWarning, match=says + ".*; connected components come from rounds"):
+        found = connected_components(frame, Settings(), Budget(100))
+    assert sorted(found.collect()) == [(1, 1), (2, 1)]
+    with pytest.raises(SettingsError, match="use_graphframes: graphframes-py"):
+        connected_components(frame, Settings(use_graphframes=True), Budget(100))
+
+
+def test_graphframes_that_throws_is_gone_on_without(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphframes = _needs_graphframes(spark)
+
+    def fails(self: object, **options: object) -> None:
+        raise PySparkException("out of luck\nwith a trace")
+
+    monkeypatch.setattr(graphframes.GraphFrame, "connectedComponents", fails)
+    with pytest.warns(UserWarning, match=r"^GraphFrames \S+ failed: out of luck; connected"):
+        found = connected_components(_frame(spark, [(1, 2)]), Settings(), Budget(100))
+    assert sorted(found.collect()) == [(1, 1), (2, 1)]
+
+
+def _needs_graphframes(spark: SparkSession) -> Any:
+    graphframes = pytest.importorskip("graphframes", reason="graphframes-py is not installed")
+    try:
+        graphframes.GraphFrame(spark.range(1), _frame(spark, [(0, 0)]))
+    except Py4JError:
+        pytest.skip("io.graphframes:graphframes-spark4_2.13 is not in the local Maven repository")
+    return graphframes
+
+
 def test_the_round_limit_names_the_components(spark: SparkSession) -> None:
     with pytest.raises(NotConvergedError, match="rows of the components"):
         connected_components(_frame(spark, _links()), IN_ROUNDS, Budget(1))
-
-
-def _describe(spark: SparkSession, groups: list[MixedGroup]) -> Eligibility:
-    inputs = conform_inputs(*to_tables(spark, groups))
-    return describe_eligibility(look(inputs, known_assignors=None).eligible, IN_ROUNDS)
-
-
-def test_the_view_of_a_group(spark: SparkSession) -> None:
-    group = MixedGroup(
-        "g",
-        {"orders": 4, "payments": 3, "audit": 2, "logs": 1, "unread": 5, "empty": 0},
-        {
-            "a": ("orders", "payments"),
-            "b": ("payments",),
-            "c": ("audit", "logs", "missing"),
-            "d": (),
-            "e": ("empty",),
-        },
-    )
-    view = _describe(spark, [group])
-    assert sorted(tuple(row[2:]) for row in view.topics.collect()) == [
-        ("audit", 2, 1, 1, ["c"], True),
-        ("logs", 1, 1, 1, ["c"], True),
-        ("orders", 4, 0, 1, ["a"], True),
-        ("payments", 3, 0, 2, ["a", "b"], False),
-    ]
-    assert sorted(tuple(row[2:]) for row in view.members.collect()) == [
-        ("a", 0, 7, 4, True),
-        ("b", 0, 3, 0, True),
-        ("c", 1, 3, 3, False),
-        ("d", None, 0, 0, False),
-        ("e", None, 0, 0, False),
-    ]
-    assert sorted(tuple(row[2:]) for row in view.components.collect()) == [
-        (0, 2, 2, 7),
-        (1, 1, 2, 3),
-    ]
-
-
-def test_the_view_of_random_groups(spark: SparkSession) -> None:
-    groups = [g for g in mixed_groups(98, SEED) if any(g.subscriptions.values())]
-    rows = _describe(spark, groups).topics.collect()
-    found = defaultdict(dict)
-    for row in rows:
-        found[row.group_id][row.topic] = (row.takers, row.component)
-    for group in groups:
-        expected = {
-            topic: sorted(group.subscribers(topic))
-            for topic, count in group.partitions.items()
-            if count and group.subscribers(topic)
-        }
-        assert {t: takers for t, (takers, _) in found[group.name].items()} == expected
-        numbers = {name: n for n, name in enumerate([*group.subscriptions, *expected])}
-        component = _expected(
-            [(numbers[t], numbers[m]) for t, takers in expected.items() for m in takers]
-        )
-        together = {
-            (a, b): component[numbers[a]] == component[numbers[b]]
-            for a in expected
-            for b in expected
-        }
-        assert together == {
-            (a, b): found[group.name][a][1] == found[group.name][b][1]
-            for a in expected
-            for b in expected
-        }

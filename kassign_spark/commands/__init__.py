@@ -1,6 +1,7 @@
 """The commands of ``kassign-spark``, a file each: ``add_parser`` and ``run``."""
 
 from kassign_spark.commands import (
+    advise,
     assign,
     check_settings,
     compare,
@@ -8,6 +9,7 @@ from kassign_spark.commands import (
     deliver,
     diff,
     explain,
+    graph,
     predict,
     rebalance,
     report,
@@ -26,6 +28,8 @@ COMMANDS = (
     simulate,
     diff,
     explain,
+    graph,
+    advise,
     report,
     deliver,
     coordinators,

@@ -9,32 +9,23 @@ Components come from GraphFrames where its package is on the session's class pat
 over DataFrames; both say the same.
 """
 
-from typing import NamedTuple
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.classes import Classes
 from kassign_spark.errors import SettingsError
 from kassign_spark.rounds import Budget, converge, settle
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
+from kassign_spark.spark_errors import spark_message
 
 _BUCKETS = 64
-
-
-class Graph(NamedTuple):
-    """Long vertex ids, as both ways to find components like them best.
-
-    Attributes:
-        vertices: cluster_id string, group_id string, id bigint, is_member boolean, number int
-            (``member`` or ``class`` of ``eligibility.classes``).
-        edges: src bigint (a member), dst bigint (a class it subscribes to).
-    """
-
-    vertices: DataFrame
-    edges: DataFrame
 
 
 def number_groups(groups: DataFrame) -> DataFrame:
@@ -43,12 +34,21 @@ def number_groups(groups: DataFrame) -> DataFrame:
     Returns:
         cluster_id string, group_id string, group_number bigint; the same whatever the partitioning.
     """
-    bucket = F.pmod(F.xxhash64(*GROUP_KEY), F.lit(_BUCKETS))
-    in_bucket = Window.partitionBy("bucket").orderBy(*GROUP_KEY)
+    return number_rows(groups, GROUP_KEY, "group_number")
+
+
+def number_rows(frame: DataFrame, keys: Sequence[str], number: str) -> DataFrame:
+    """Give each row, told by its ``keys``, a number >= 64 that follows from the keys alone.
+
+    Returns:
+        the keys and ``number`` bigint.
+    """
+    bucket = F.pmod(F.xxhash64(*keys), F.lit(_BUCKETS))
+    in_bucket = Window.partitionBy("bucket").orderBy(*keys)
     return (
-        groups.select(*GROUP_KEY, bucket.alias("bucket"))
-        .select(*GROUP_KEY, "bucket", F.row_number().over(in_bucket).alias("place"))
-        .select(*GROUP_KEY, (F.col("place") * _BUCKETS + F.col("bucket")).alias("group_number"))
+        frame.select(*keys, bucket.alias("bucket"))
+        .select(*keys, "bucket", F.row_number().over(in_bucket).alias("place"))
+        .select(*keys, (F.col("place") * _BUCKETS + F.col("bucket")).alias(number))
     )
 
 
@@ -60,30 +60,6 @@ def member_vertex(group_number: Column, member: Column) -> Column:
 def class_vertex(group_number: Column, class_: Column) -> Column:
     """Id of a topic class; ascending with its number."""
     return member_vertex(group_number, class_) + 1
-
-
-def eligibility_graph(classes: Classes) -> Graph:
-    """Make the graph of all groups; runs no job."""
-    numbers = number_groups(classes.members.select(*GROUP_KEY).distinct())
-    number = F.col("group_number")
-    members = classes.members.join(numbers, on=list(GROUP_KEY), how="inner").select(
-        *GROUP_KEY,
-        member_vertex(number, F.col("member")).alias("id"),
-        F.lit(True).alias("is_member"),
-        F.col("member").alias("number"),
-    )
-    distinct_classes = classes.topics.select(*GROUP_KEY, "class").distinct()
-    topics = distinct_classes.join(numbers, on=list(GROUP_KEY), how="inner").select(
-        *GROUP_KEY,
-        class_vertex(number, F.col("class")).alias("id"),
-        F.lit(False).alias("is_member"),
-        F.col("class").alias("number"),
-    )
-    edges = classes.edges.join(numbers, on=list(GROUP_KEY), how="inner").select(
-        member_vertex(number, F.col("member")).alias("src"),
-        class_vertex(number, F.col("class")).alias("dst"),
-    )
-    return Graph(members.unionByName(topics), edges)
 
 
 def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -> DataFrame:
@@ -98,44 +74,89 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
         id bigint, component bigint (the least id in it); vertices without edges are left out.
 
     Raises:
-        SettingsError: ``use_graphframes`` is true and GraphFrames is not there.
+        SettingsError: ``use_graphframes`` is true and GraphFrames is not there, or fails.
         NotConvergedError: the budget ended first.
     """
-    if settings.use_graphframes is not False:
-        found = _components_by_graphframes(edges)
-        if found is not None:
-            return found
+    if settings.use_graphframes is False:
+        return _components_in_rounds(edges, budget)
+    try:
+        return _components_by_graphframes(edges)
+    except GraphFramesError as error:
         if settings.use_graphframes:
-            raise SettingsError(
-                "setting use_graphframes: GraphFrames is not there; it takes the Python package "
-                "graphframes-py and, on the session's class path, the Spark package "
-                "io.graphframes:graphframes-spark4_2.13"
-            )
+            raise SettingsError(f"setting use_graphframes: {error}") from None
+        if not isinstance(error, NoGraphFramesError):
+            warnings.warn(f"{error}; connected components come from rounds instead", stacklevel=2)
     return _components_in_rounds(edges, budget)
 
 
-def _components_by_graphframes(edges: DataFrame) -> DataFrame | None:
-    """GraphFrames' answer with its components named by their least ids; None: it is not there."""
+class GraphFramesError(Exception):
+    """GraphFrames cannot be used, or has failed; the text says why, in one line."""
+
+
+class NoGraphFramesError(GraphFramesError):
+    """One of its halves is not there."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "GraphFrames is not there; it takes the Python package graphframes-py and, on the "
+            "session's class path, the Spark package io.graphframes:graphframes-spark4_2.13"
+        )
+
+
+@contextmanager
+def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
+    """Give a GraphFrame to work with.
+
+    Args:
+        vertices: id bigint.
+        edges: src bigint, dst bigint.
+
+    Raises:
+        NoGraphFramesError: its Python or its JVM half is not there.
+        GraphFramesError: they are of different versions, or something failed inside of it.
+    """
     try:
-        from graphframes import GraphFrame
+        import graphframes
     except ImportError:
-        return None
-    ids = edges.select(F.col("src").alias("id")).union(edges.select("dst")).distinct()
+        raise NoGraphFramesError from None
     try:
-        graph = GraphFrame(ids, edges)
+        graph = graphframes.GraphFrame(vertices, edges)
     except Py4JError:  # its Python package is there, its classes are not
-        return None
-    # graphx: the fastest of its algorithms on long ids, and it needs no checkpoint folder; a
-    # broadcastThreshold other than -1 would switch adaptive execution off for the session.
-    found = graph.connectedComponents(algorithm="graphx", broadcastThreshold=-1)
-    least = found.groupBy("component").agg(F.min("id").alias("least"))
-    named = found.join(least, on="component", how="inner").select(
-        "id", F.col("least").alias("component")
-    )
+        raise NoGraphFramesError from None
+    ours, theirs = str(graphframes.__version__), _jvm_version(graph)
+    if theirs is not None and ours.split(".")[:2] != theirs.split(".")[:2]:
+        raise GraphFramesError(
+            f"graphframes-py {ours} does not fit the Spark package "
+            f"io.graphframes:graphframes-spark4_2.13:{theirs}: take the same version of both"
+        )
     try:
-        return settle(named).frame
-    finally:
-        found.unpersist()
+        yield graph
+    except (Py4JError, PySparkException) as error:
+        raise GraphFramesError(f"GraphFrames {ours} failed: {spark_message(error)}") from error
+
+
+def _jvm_version(graph: Any) -> str | None:
+    """The version that the jar says; None where it says none, as one built by hand may."""
+    package = graph._impl._jvm_graph.getClass().getPackage()
+    version = package.getImplementationVersion() if package is not None else None
+    return None if version is None else str(version)
+
+
+def _components_by_graphframes(edges: DataFrame) -> DataFrame:
+    """GraphFrames' answer with its components named by their least ids."""
+    ids = edges.select(F.col("src").alias("id")).union(edges.select("dst")).distinct()
+    with graphframe(ids, edges) as graph:
+        # graphx: the fastest of its algorithms on long ids, and it needs no checkpoint folder; a
+        # broadcastThreshold other than -1 would switch adaptive execution off for the session.
+        found = graph.connectedComponents(algorithm="graphx", broadcastThreshold=-1)
+        least = found.groupBy("component").agg(F.min("id").alias("least"))
+        named = found.join(least, on="component", how="inner").select(
+            "id", F.col("least").alias("component")
+        )
+        try:
+            return settle(named).frame
+        finally:
+            found.unpersist()
 
 
 def _components_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:

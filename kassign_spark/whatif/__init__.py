@@ -1,1 +1,1 @@
-"""What if: every assignor on the same state, and which of them explains what was seen."""
+"""What if: every assignor on the same state, which of them explains what was seen, and advice."""

@@ -3,5 +3,5 @@
 import runpy
 
 if __name__ == "__main__":
-    for name in ("queries", "equal", "general", "predict", "producer"):
+    for name in ("queries", "equal", "general", "predict", "advise", "producer"):
         runpy.run_module(f"tests.benchmarks.{name}", run_name="__main__")

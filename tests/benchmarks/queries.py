@@ -52,6 +52,9 @@ BARS = {
     "compare": Bar(8, 24),
     "explain": Bar(8, 16),
     "simulate": Bar(8, 24),
+    "eligibility": Bar(5, 12),
+    "bottlenecks": Bar(5, 12),
+    "advise": Bar(5, 12),
     "report": Bar(20, 60),
 }
 """By call; what is not here has no bar of its own."""
@@ -97,6 +100,9 @@ CALLS: dict[str, Call] = {
     "touched_groups": lambda g: [ks.touched_groups(g.members, g.topics)],
     "explain": lambda g: [ks.explain(g.assignment, g.members, g.topics, g.owned)],
     "compare": lambda g: [ks.compare(g.members, g.topics, g.owned)],
+    "eligibility": lambda g: list(ks.eligibility(g.members, g.topics)),
+    "bottlenecks": lambda g: [ks.bottlenecks(g.members, g.topics)],
+    "advise": lambda g: [ks.advise(g.members, g.topics, g.owned)],
     "simulate": lambda g: [ks.simulate(g.members, g.topics, g.owned, g.events)],
     "summarize_events": lambda g: [ks.summarize_events(g.simulated)],
     "sweep": lambda g: [

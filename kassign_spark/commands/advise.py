@@ -1,0 +1,157 @@
+"""``kassign-spark advise``: what would help the worst groups, and what it would cost."""
+
+import argparse
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    Rows,
+    add_output,
+    add_show,
+    add_snapshot,
+    announced,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.commands.of_group import add_group, only_group
+from kassign_spark.display import group_name, not_shown, plural, printable
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
+from kassign_spark.session import open_session
+from kassign_spark.tables import new_folder, read_snapshot, write_table
+from kassign_spark.whatif.advise import advise
+
+_SHOWN_OF_GROUP = 3
+"""Changes in a group's paragraph: the best by price, and the one that gains most."""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "advise",
+        summary="say what would make groups more even, and what it would cost",
+        description="Try other assignors, further subscriptions, more or fewer members, and more\n"
+        "partitions on every group, each computed with the real assignors, and print for the\n"
+        "groups that something would help, the worst first, what gains most for what it moves.\n"
+        "Exits 0 when done, 2 on an error.",
+        example="kassign-spark advise examples/fleet --group orders-notifications",
+    )
+    add_snapshot(parser)
+    add_group(parser)
+    add_output(parser, "the table advice")
+    add_show(parser, "print at most N groups, the worst first")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    with open_session(verbose=args.verbose) as spark, announced(f"advising {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
+        advice = hold(advise(*snapshot), {"rows": F.count(F.lit(1))}).frame
+        if args.output is not None:
+            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+                write_table(advice, folder, "advice", args.format)
+        count, groups = _worst(advice, args.show)
+        restarting = advice.where("restart_moved > 0").count()
+        total = snapshot.members.select(*(k for k in GROUP_KEY if k in snapshot.members.columns))
+        group_count = total.distinct().count()
+    facts: Facts = {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "group": args.group,
+        "group_count": group_count,
+        "advised_count": count,
+        "restarting_count": restarting,
+        "groups_not_shown": count - len(groups),
+        "groups": groups,
+    }
+    return Outcome(0, facts, _lines(facts))
+
+
+def _worst(advice: DataFrame, show: int) -> tuple[int, Rows]:
+    """How many groups there are, and the first of them with their rows."""
+    keyed = fill_cluster_id(advice)
+    worst: list[str | Column] = [F.desc("spread_before"), F.desc("max_before"), *GROUP_KEY]
+    is_first = (F.col("rank") == 1) & (F.col("gain") > 0)
+    firsts, counted = hold(keyed.where(is_first), {"groups": F.count(F.lit(1))})
+    names = firsts.orderBy(*worst).limit(show).select(*GROUP_KEY)
+    rows = keyed.join(F.broadcast(names), on=list(GROUP_KEY), how="left_semi")
+    listed = [row.asDict(recursive=True) for row in rows.orderBy(*worst, "rank").collect()]
+    groups: Rows = []
+    for key, of_group in groupby(listed, key=lambda row: {name: row[name] for name in GROUP_KEY}):
+        changes = list(of_group)
+        first = changes[0]
+        about = ("max_before", "spread_before", "idle_before", "reason")
+        groups.append(
+            {
+                **{name: value for name, value in key.items() if value},
+                **{name: first[name] for name in about},
+                "changes": [
+                    {n: v for n, v in row.items() if n not in (*about, *GROUP_KEY)}
+                    for row in changes
+                ],
+            }
+        )
+    return counted["groups"], groups
+
+
+def _lines(facts: Facts) -> list[str]:
+    count, advised = facts["group_count"], facts["advised_count"]
+    lines = [f"{plural(count, 'group')}: something would make {advised:,} more even"]
+    restarting = facts["restarting_count"]
+    if restarting:
+        lines.append(f"a restart moves partitions in {restarting:,}: group.instance.id keeps them")
+    for group in facts["groups"]:
+        lines += ["", *_paragraph(group)]
+    if facts["groups_not_shown"]:
+        lines += ["", *not_shown(facts["groups_not_shown"], "group", of=advised)]
+    if facts["output"] is not None:
+        lines += ["", f"the table advice is in {printable(facts['output'])}"]
+    return lines
+
+
+def _paragraph(group: Facts) -> list[str]:
+    """Say why a group is as it is, and what would help."""
+    changes = group["changes"]
+    shown = _shown(changes)
+    most, spread = group["max_before"], group["spread_before"]
+    lines = [
+        f"{group_name(group)}: {plural(most, 'partition')} at most, {most - spread:,} at least; "
+        f"{printable(group['reason'])}"
+    ]
+    for row in shown:
+        effect = f": {_effect(group, row)}" if row["gain"] else ""
+        lines.append(f"  {row['rank']}. {printable(row['detail'])}{effect}")
+    hidden = len(changes) - len(shown)
+    if hidden:
+        lines.append(f"  {plural(hidden, 'more change')} would help (--json has all)")
+    return lines
+
+
+def _shown(changes: Rows) -> Rows:
+    """Pick the first ones by rank, the one that gains most always among them."""
+    best = max(changes, key=lambda row: (row["gain"], -row["rank"]))
+    first = [row for row in changes if row is not best][: _SHOWN_OF_GROUP - 1]
+    return sorted([*first, best], key=lambda row: int(row["rank"]))
+
+
+def _effect(group: Facts, row: Facts) -> str:
+    """Say what a change would lead to."""
+    least = row["max_after"] - row["spread_after"]
+    what = f"{row['max_after']:,} at most, {least:,} at least"
+    idle = group["idle_before"] - row["idle_after"]
+    costs: Iterable[str] = (
+        f"{plural(idle, 'member')} less with nothing" if idle > 0 else "",
+        f"moves {row['moved']:,}",
+        f"pauses {row['paused']:,}",
+        f"in {plural(row['rounds'], 'round')}",
+    )
+    return f"{what}; {', '.join(text for text in costs if text)}"

@@ -1,0 +1,198 @@
+"""``kassign-spark graph``: who can take what, as tables or a drawing, and what that rules out."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import (
+    FORMATS,
+    Facts,
+    Outcome,
+    add_show,
+    add_snapshot,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+)
+from kassign_spark.commands.of_group import add_group, only_group
+from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.errors import InputError
+from kassign_spark.graph.bottlenecks import bottlenecks
+from kassign_spark.graph.drawing import to_dot, to_graphml
+from kassign_spark.graph.eligibility import CLASS, MEMBER, Eligibility, eligibility
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
+from kassign_spark.session import open_session
+from kassign_spark.tables import new_folder, read_snapshot, write_table, write_text
+
+_DRAWINGS = {"graphml": to_graphml, "dot": to_dot}
+_MOST_DRAWN = 20_000
+"""Vertices and edges of a drawing: more is no picture, and would be collected to one machine."""
+_COUNTS = {
+    "members": "member_count",
+    "classes": "class_count",
+    "parts": "part_count",
+    "partitions": "partition_count",
+    "even max": "even_max",
+    "least max": "least_max",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "graph",
+        summary="write who can take what as a graph, and say what that rules out",
+        description="Write the eligibility graph: a vertex for each member and for each class of\n"
+        "topics with the same subscribers, an edge for each subscription. Print the groups whose\n"
+        "subscriptions keep them from being even, the worst first, with the reason.\n"
+        "Exits 0 when done, 2 on an error.",
+        example="kassign-spark graph examples/fleet --output build/graph",
+    )
+    add_snapshot(parser)
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        required=True,
+        help="new folder to write, with the tables vertices, edges and bottlenecks, or a drawing",
+    )
+    add_group(parser)
+    parser.add_argument(
+        "--format",
+        choices=[*FORMATS, *_DRAWINGS],
+        default="parquet",
+        help="of the tables; graphml and dot draw one group, named by --group (default: parquet)",
+    )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace DIR if kassign-spark wrote it and it holds nothing else",
+    )
+    add_show(parser, "print at most N groups, the worst first")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    if args.format in _DRAWINGS and args.group is None:
+        raise InputError(f"--format {args.format} draws one group: name it with --group")
+    with open_session(verbose=args.verbose) as spark, announced(f"reading {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        snapshot = read_snapshot(args.snapshot, spark)
+        snapshot = only_group(snapshot, args.group, one=args.format in _DRAWINGS)
+        graph = eligibility(snapshot.members, snapshot.topics)
+        rows = bottlenecks(snapshot.members, snapshot.topics)
+        found = hold(rows, {"rows": F.count(F.lit(1))}).frame
+        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+            if args.format in _DRAWINGS:
+                text = _drawing(graph, found, args)
+                write_text(spark, text, folder, f"graph.{args.format}")
+            else:
+                for name, frame in {**graph._asdict(), "bottlenecks": found}.items():
+                    write_table(frame, folder, name, args.format)
+        groups, totals = hold(_groups(graph.vertices, found), _totals())
+        edge_count = graph.edges.count()
+        worst = F.col("least_max") - F.col("even_max")
+        uneven = groups.where(worst > 0)
+        shown = first_rows(uneven, [worst.desc(), *GROUP_KEY], args.show)
+    facts: Facts = {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "group": args.group,
+        **{name: totals[name] or 0 for name in _totals()},
+        "edge_count": edge_count,
+        "groups_not_shown": totals["uneven_count"] - len(shown),
+        "groups": [{key: value for key, value in row.items() if value != ""} for row in shown],
+    }
+    return Outcome(0, facts, _lines(facts, args.format))
+
+
+def _groups(vertices: DataFrame, found: DataFrame) -> DataFrame:
+    """One row a group: what it is made of, and its strictest bottleneck."""
+    keys = list(GROUP_KEY)
+    made_of = (
+        fill_cluster_id(vertices)
+        .groupBy(*keys)
+        .agg(
+            F.count_if(F.col("kind") == MEMBER).alias("member_count"),
+            F.count_if(F.col("kind") == CLASS).alias("class_count"),
+            F.coalesce(F.max("part") + 1, F.lit(0)).alias("part_count"),
+            F.coalesce(F.sum("weight"), F.lit(0)).alias("partition_count"),
+        )
+    )
+    # Of equal bounds the one of the fewest members says most.
+    strictest = F.struct("least_max", -F.col("member_count"), F.col("kind") == "dense")
+    reasons = (
+        fill_cluster_id(found)
+        .groupBy(*keys)
+        .agg(
+            F.max("even_max").alias("even_max"),
+            F.coalesce(F.max("least_max"), F.lit(0)).alias("least_max"),
+            F.max_by("detail", F.when(F.col("least_max").isNotNull(), strictest)).alias("detail"),
+        )
+    )
+    return made_of.join(reasons, on=keys, how="inner")
+
+
+def _totals() -> dict[str, Column]:
+    counts = ("member_count", "class_count", "part_count", "partition_count")
+    return {
+        "group_count": F.count(F.lit(1)),
+        "uneven_count": F.count_if(F.col("least_max") > F.col("even_max")),
+        **{name: F.sum(name) for name in counts},
+    }
+
+
+def _drawing(graph: Eligibility, found: DataFrame, args: argparse.Namespace) -> str:
+    """Draw the only group.
+
+    Raises:
+        InputError: it is too large for a drawing.
+    """
+    order = [["id"], ["src", "dst"]]
+    vertices, edges = (
+        first_rows(frame, by, _MOST_DRAWN + 1) for frame, by in zip(graph, order, strict=True)
+    )
+    if len(vertices) > _MOST_DRAWN or len(edges) > _MOST_DRAWN:
+        raise InputError(
+            f"group {args.group!r} has more than {_MOST_DRAWN:,} vertices or edges, which is no "
+            "drawing: take the tables (--format parquet)"
+        )
+    return _DRAWINGS[args.format](args.group, vertices, edges, _dense(found))
+
+
+def _dense(found: DataFrame) -> set[tuple[str, str]]:
+    """Kind and name of the vertices that are in a dense part."""
+    rows = found.where("kind = 'dense'").select("member_ids", "topics").collect()
+    return {(MEMBER, name) for row in rows for name in row.member_ids} | {
+        (CLASS, name) for row in rows for name in row.topics
+    }
+
+
+def _lines(facts: Facts, table_format: str) -> list[str]:
+    classes = facts["class_count"]
+    counts = [
+        plural(facts["group_count"], "group"),
+        plural(facts["member_count"], "member"),
+        "1 topic class" if classes == 1 else f"{classes:,} topic classes",
+        plural(facts["edge_count"], "edge"),
+    ]
+    uneven = facts["uneven_count"]
+    kept = "1 is kept" if uneven == 1 else f"{uneven:,} are kept"
+    lines = [", ".join(counts), f"{kept} from being even by subscriptions"]
+    if facts["groups"]:
+        rows = ([group_name(row), *(row[c] for c in _COUNTS.values())] for row in facts["groups"])
+        lines += ["", *table(["group", *_COUNTS], rows), ""]
+        lines += [
+            f"{group_name(row)}: {printable(row['detail'])}; {row['even_max']:,} would be even"
+            for row in facts["groups"]
+        ]
+        lines += not_shown(facts["groups_not_shown"], "group", of=uneven)
+    holds = "the tables vertices, edges and bottlenecks are"
+    if table_format in _DRAWINGS:
+        holds = f"the drawing graph.{table_format} is"
+    return [*lines, "", f"{holds} in {printable(facts['output'])}"]

@@ -1,0 +1,61 @@
+"""The option ``--group`` of commands that answer group by group."""
+
+import argparse
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.nearest import refuse_unknown
+from kassign_spark.schemas import CLUSTER_ID, has_cluster_id
+from kassign_spark.tables import Snapshot
+
+
+def add_group(parser: argparse.ArgumentParser) -> None:
+    """Add the option."""
+    parser.add_argument(
+        "--group",
+        metavar="GROUP",
+        help="only this group; CLUSTER/GROUP where several clusters have one of that name",
+    )
+
+
+def only_group(snapshot: Snapshot, group: str | None, *, one: bool = False) -> Snapshot:
+    """Keep the rows of one group, if one was named; runs a job then.
+
+    Args:
+        snapshot: any.
+        group: its group_id, or CLUSTER/GROUP; None: all groups.
+        one: refuse a name that groups of several clusters have.
+
+    Raises:
+        InputError: there is no such group, or, with ``one``, there are several.
+    """
+    if group is None:
+        return snapshot
+    members = snapshot.members
+    wanted = _name(members) == group
+    if has_cluster_id(members):
+        wanted = wanted | (F.col("group_id") == group)
+        named = members.where(wanted).select(_name(members).alias("name")).distinct()
+        names = sorted(row.name for row in named.limit(20).collect())
+        if one and len(names) > 1:
+            raise InputError(f"group {group!r} is in several clusters: name {' or '.join(names)}")
+        if not names:
+            refuse_unknown(_names(members), [group], what="group")
+    else:
+        refuse_unknown(_names(members), [group], what="group")
+    owned = snapshot.owned
+    return snapshot._replace(
+        members=members.where(wanted), owned=None if owned is None else owned.where(wanted)
+    )
+
+
+def _name(members: DataFrame) -> Column:
+    if not has_cluster_id(members):
+        return F.col("group_id")
+    return F.concat_ws("/", F.nullif(CLUSTER_ID, F.lit("")), "group_id")
+
+
+def _names(members: DataFrame) -> DataFrame:
+    return members.select(_name(members).alias("name"))

@@ -1,0 +1,1 @@
+"""Who can take which partition, as a graph; and what it says about balance."""

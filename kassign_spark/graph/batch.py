@@ -1,0 +1,150 @@
+"""Members, topics and subscriptions of many groups in arrays: what the kernels of the graph take.
+
+Everything is numbered from 0 over all groups of the batch, in the order of (group, name); a topic
+stands once for each group that reads it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kassign_spark.assignors.segments import Longs, Segments
+
+Flags = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+
+
+class Subscribed(NamedTuple):
+    """Groups, their members, the topics that somebody reads, and who subscribes to which.
+
+    Attributes:
+        group_of_member: of each member; not descending.
+        group_of_topic: of each topic; not descending.
+        size: partitions of each topic, >= 1.
+        topic_of: of each subscription; subscriptions are different, by topic and then by member.
+        member_of: of each subscription.
+    """
+
+    group_of_member: Longs
+    group_of_topic: Longs
+    size: Longs
+    topic_of: Longs
+    member_of: Longs
+
+
+class ClassGraph(NamedTuple):
+    """The eligibility graph: edges between topic classes and members, by class, then by member.
+
+    A class is of topics of one group with the same subscribers: who may take a partition of one may
+    take any of all of them. Classes are numbered by their first topics, so group by group.
+
+    Attributes:
+        group_of_member: of each member.
+        class_of_topic: of each topic of ``Subscribed``.
+        group_of_class: of each class.
+        supply: partitions of each class.
+        class_of: of each edge.
+        member_of: of each edge.
+        part_of_member: the connected component, counted from 0 within the group in the order of
+            the first members; -1: the member can take nothing.
+        part_of_class: likewise.
+    """
+
+    group_of_member: Longs
+    class_of_topic: Longs
+    group_of_class: Longs
+    supply: Longs
+    class_of: Longs
+    member_of: Longs
+    part_of_member: Longs
+    part_of_class: Longs
+
+
+def class_graph(subscribed: Subscribed) -> ClassGraph:
+    """Fold topics with the same subscribers into classes, and find the connected components."""
+    readers = np.bincount(subscribed.topic_of, minlength=len(subscribed.size))
+    first, class_of_topic = same_lists(subscribed.group_of_topic, readers, subscribed.member_of)
+    group_of_class = subscribed.group_of_topic[first]
+    supply = np.bincount(class_of_topic, subscribed.size, len(first)).astype(np.int64)
+    is_first = np.zeros(len(subscribed.size), bool)
+    is_first[first] = True
+    edges = is_first[subscribed.topic_of]
+    class_of = class_of_topic[subscribed.topic_of[edges]]
+    member_of = subscribed.member_of[edges]
+    members = np.arange(len(subscribed.group_of_member))
+    label = components(class_of, member_of, len(first), len(members))
+    has_edge = np.bincount(member_of, minlength=len(members)) > 0
+    starts_part = has_edge & (label == members)
+    parts_before = np.cumsum(starts_part) - starts_part
+    first_member = np.searchsorted(subscribed.group_of_member, subscribed.group_of_member)
+    part = np.where(has_edge, parts_before[label] - parts_before[first_member], -1)
+    part_of_class = Segments(class_of, len(first)).least(part[member_of])
+    return ClassGraph(
+        subscribed.group_of_member,
+        class_of_topic,
+        group_of_class,
+        supply,
+        class_of,
+        member_of,
+        part,
+        part_of_class,
+    )
+
+
+def components(class_of: Longs, member_of: Longs, class_count: int, member_count: int) -> Longs:
+    """Name connected components: for each member the least member of its own."""
+    label = np.arange(member_count)
+    by_class = Segments(class_of, class_count)
+    by_member = Segments(member_of, member_count)
+    while True:
+        of_class = by_class.least(label[member_of])
+        lower = np.minimum(label, by_member.least(of_class[class_of]))
+        lower = lower[lower]
+        if np.array_equal(lower, label):
+            return label
+        label = lower
+
+
+def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
+    """Find the lists of one group that hold the same; lists come one behind the other.
+
+    Args:
+        group: of each list.
+        count: how long each is.
+        item: what is in the first list, in the second, and so on; in one order in all.
+
+    Returns:
+        the first of each kind of list, ascending, and of each list its kind.
+    """
+    end = np.cumsum(count)
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_scattered(item))))
+    mark = sums[end] - sums[end - count]
+    order = np.lexsort((mark, count, group))
+    is_new = np.ones(len(order), bool)
+    for column in (group, count, mark):
+        is_new[1:] &= column[order][1:] == column[order][:-1]
+    is_new[1:] = ~is_new[1:]
+    kind = np.empty(len(order), np.int64)
+    kind[order] = np.cumsum(is_new) - 1
+    first = np.full(int(is_new.sum()), len(order))
+    np.minimum.at(first, kind, np.arange(len(order)))
+    # The marks of different lists may be the same by chance: so the lists themselves are compared.
+    of_list = np.repeat(np.arange(len(count)), count)
+    place = np.arange(len(item)) - (end - count)[of_list]
+    if not (item[(end - count)[first[kind]][of_list] + place] == item).all():
+        lists = [(g, item[e - n : e].tobytes()) for g, e, n in zip(group, end, count, strict=True)]
+        numbers: dict[tuple[int, bytes], int] = {}
+        kind = np.array([numbers.setdefault(each, len(numbers)) for each in lists])
+        first = np.unique(kind, return_index=True)[1]
+    by_first = np.empty(len(first), np.int64)
+    by_first[np.argsort(first)] = np.arange(len(first))
+    return np.sort(first), by_first[kind]
+
+
+def _scattered(numbers: Longs) -> Words:
+    """Scatter numbers over 64 bits, so that sums of different sets differ (SplitMix64)."""
+    word = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))

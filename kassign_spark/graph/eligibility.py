@@ -1,0 +1,154 @@
+"""The eligibility graph of a fleet as vertices and edges: who can take what."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.graph.batch import class_graph
+from kassign_spark.graph.rows import Read, graph_rows, read_rows
+from kassign_spark.groups.look import look
+from kassign_spark.groups.numbers import Longs
+from kassign_spark.groups.rows import in_tasks
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import has_cluster_id, restore_cluster_id
+from kassign_spark.settings import Settings
+
+MEMBER, CLASS = "member", "class"
+_VERTEX = (
+    "cluster_id string, group_id string, id bigint, kind string, name string, "
+    "topics array<string>, weight bigint, part int"
+)
+_ROW = f"{_VERTEX}, dst bigint"
+"""A vertex, or, where dst is there, the edge from id with its weight."""
+
+
+class Eligibility(NamedTuple):
+    """The graph of all groups; ``GraphFrame(*eligibility)`` takes it as it is.
+
+    Groups share no vertex. A class is the topics of one group that have the same subscribers: who
+    can take a partition of one can take any of all of them. Topics without subscribers or without
+    partitions are no part of it.
+
+    Attributes:
+        vertices: id bigint, cluster_id string (where the inputs have it), group_id string,
+            kind string: `member` or `class`, name string: the member_id, or the class's first topic
+            by name, topics `array<string>`: of a class, by name; null for a member, weight bigint:
+            partitions of a class; null for a member, part int: the connected component, from 0
+            within the group; null for a member that can take nothing. Members of one part can only
+            take what members of the same part can.
+        edges: src bigint: a member, dst bigint: a class that it subscribes to, weight bigint: the
+            class's partitions.
+    """
+
+    vertices: DataFrame
+    edges: DataFrame
+
+
+def eligibility(
+    members: DataFrame, topics: DataFrame, *, settings: Settings = Settings()
+) -> Eligibility:
+    """Give the eligibility graph of every group; computed once, and held.
+
+    Ids are the same for the same input, whatever its row order and partitioning: they follow from
+    the groups' names, and within a group ascend with the names.
+
+    Args:
+        members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        settings: ``batches``.
+
+    Returns:
+        Vertices and edges.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning; lists every one.
+    """
+    eligible = look(conform_inputs(members, topics), None).eligible
+    found = in_tasks(
+        graph_rows(eligible, numbered=True), graph_arrow, _ROW, settings.batches or eligible.tasks
+    )
+    rows = hold(found, {"rows": F.count(F.lit(1))}).frame
+    vertices = rows.where("dst IS NULL").select(
+        "id", "cluster_id", "group_id", "kind", "name", "topics", "weight", "part"
+    )
+    edges = rows.where("dst IS NOT NULL").select(F.col("id").alias("src"), "dst", "weight")
+    return Eligibility(restore_cluster_id(vertices, has_cluster_id(members)), edges)
+
+
+def graph_arrow(table: pa.Table) -> list[pa.Table]:
+    """Make vertices and edges of the groups whose rows are in the table: the columns of _ROW."""
+    read = read_rows(table)
+    graph = class_graph(read.subscribed)
+    topic_order = np.argsort(graph.class_of_topic, kind="stable")
+    topic_count = np.bincount(graph.class_of_topic, minlength=len(graph.supply))
+    first_topic = topic_order[np.cumsum(topic_count) - topic_count]
+    member_id = _vertex_ids(read, graph.group_of_member, 0)
+    class_id = _vertex_ids(read, graph.group_of_class, 1)
+    members = _table(
+        read,
+        graph.group_of_member,
+        id=pa.array(member_id),
+        kind=_repeated(MEMBER, len(member_id)),
+        name=read.member_id,
+        part=pa.array(graph.part_of_member.astype(np.int32), mask=graph.part_of_member < 0),
+    )
+    classes = _table(
+        read,
+        graph.group_of_class,
+        id=pa.array(class_id),
+        kind=_repeated(CLASS, len(class_id)),
+        name=read.topic.take(pa.array(first_topic)),
+        topics=lists_of(read.topic, topic_order, topic_count),
+        weight=pa.array(graph.supply),
+        part=pa.array(graph.part_of_class.astype(np.int32)),
+    )
+    edges = _table(
+        read,
+        graph.group_of_class[graph.class_of],
+        id=pa.array(member_id[graph.member_of]),
+        weight=pa.array(graph.supply[graph.class_of]),
+        dst=pa.array(class_id[graph.class_of]),
+    )
+    return [members, classes, edges]
+
+
+def lists_of(names: pa.Array, items: Longs, counts: Longs) -> pa.ListArray:
+    """Lists of names: ``counts`` of ``items`` for each, one after the other."""
+    ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), names.take(pa.array(items)))
+
+
+def _vertex_ids(read: Read, group: Longs, kind: int) -> Longs:
+    """Number the vertices of each group: members are even, classes odd (``number_groups``)."""
+    place = np.arange(len(group)) - np.searchsorted(group, group)
+    return read.group_number[group] << 32 | place << 1 | kind
+
+
+_TYPES = {
+    "id": pa.int64(),
+    "kind": pa.string(),
+    "name": pa.string(),
+    "topics": pa.list_(pa.string()),
+    "weight": pa.int64(),
+    "part": pa.int32(),
+    "dst": pa.int64(),
+}
+
+
+def _table(read: Read, group: Longs, **given: pa.Array) -> pa.Table:
+    columns: dict[str, pa.Array] = {
+        "cluster_id": read.cluster_id.take(pa.array(group)),
+        "group_id": read.group_id.take(pa.array(group)),
+    }
+    for name, data_type in _TYPES.items():
+        columns[name] = given.get(name, pa.nulls(len(group), data_type)).cast(data_type)
+    return pa.table(columns)
+
+
+def _repeated(text: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text), count)

@@ -1,0 +1,217 @@
+"""The fleet's graph, of groups and the topics that they read: what a change of a topic touches."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.eligibility.graph import connected_components, number_rows
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.errors import InputError
+from kassign_spark.graph.labels import spread_labels
+from kassign_spark.groups.look import look
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.nearest import refuse_unknown
+from kassign_spark.rebalancing.protocol import COOPERATIVE_ASSIGNORS
+from kassign_spark.rounds import Budget, hold
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id, restore_cluster_id
+from kassign_spark.settings import Settings
+
+GROUP, TOPIC = "group", "topic"
+METHODS = ("components", "labels")
+_TOPIC_KEY = [CLUSTER_ID, TOPIC]
+
+
+class FleetGraph(NamedTuple):
+    """Groups and topics; ``GraphFrame(*fleet_graph(...))`` takes it as it is.
+
+    Attributes:
+        vertices: id bigint, cluster_id string (where the inputs have it), kind string: `group` or
+            `topic`, name string: the group_id or the topic.
+        edges: src bigint: a group, dst bigint: a topic that members of it read, member_count
+            bigint: how many of them.
+    """
+
+    vertices: DataFrame
+    edges: DataFrame
+
+
+def fleet_graph(members: DataFrame, topics: DataFrame) -> FleetGraph:
+    """Give the graph of groups and the topics that they read; computed once, and held.
+
+    Ids follow from the names alone. A topic that no group reads, or that has no partition, is not
+    there; a group that reads none is there without edges.
+
+    Args:
+        members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
+        topics: ``schemas.TOPICS``, or one row a partition.
+
+    Returns:
+        Vertices and edges.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning; lists every one.
+    """
+    eligible = look(conform_inputs(members, topics), None).eligible
+    vertices, edges = _fleet_graph(eligible)
+    return FleetGraph(restore_cluster_id(vertices, has_cluster_id(members)), edges)
+
+
+def group_clusters(
+    members: DataFrame,
+    topics: DataFrame,
+    *,
+    method: str = "components",
+    settings: Settings = Settings(),
+) -> DataFrame:
+    """Find clusters of groups that read the same topics, and these topics; runs jobs.
+
+    Args:
+        members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        method: `components`: whatever is joined by topics in any number of steps is one cluster, so
+            that a change in one touches no other; `labels`: denser clusters inside of these, by
+            label propagation.
+        settings: ``use_graphframes``, ``max_rounds``.
+
+    Returns:
+        cluster_id string (where the inputs have it), kind string: `group` or `topic`, name string,
+        cluster bigint: the same for all of one cluster, the least id in it, which follows from
+        names, group_count bigint, topic_count bigint: of the cluster.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, or no such method.
+        NotConvergedError: it took more rounds than ``max_rounds``.
+    """
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; known are {', '.join(METHODS)}")
+    eligible = look(conform_inputs(members, topics), None).eligible
+    graph = _fleet_graph(eligible)
+    budget = Budget(settings.max_rounds)
+    if method == "labels":
+        found = spread_labels(graph.vertices.select("id"), graph.edges, settings, budget)
+        found = found.withColumnRenamed("label", "component")
+    else:
+        found = connected_components(graph.edges.select("src", "dst"), settings, budget)
+    whole = graph.vertices.join(found, on="id", how="left").withColumn(
+        "component", F.coalesce("component", "id")
+    )
+    sizes = whole.groupBy("component").agg(
+        F.count_if(F.col("kind") == GROUP).alias("group_count"),
+        F.count_if(F.col("kind") == TOPIC).alias("topic_count"),
+    )
+    result = whole.join(sizes, on="component", how="inner").select(
+        CLUSTER_ID,
+        "kind",
+        "name",
+        F.col("component").alias("cluster"),
+        "group_count",
+        "topic_count",
+    )
+    return restore_cluster_id(result, has_cluster_id(members))
+
+
+def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) -> DataFrame:
+    """Say what a change of topics touches: new partitions, or that the topic goes.
+
+    Args:
+        members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        changed: names of topics, of any cluster.
+
+    Returns:
+        One row a topic and group that reads it: cluster_id string (where the inputs have it),
+        topic string, group_id string, member_count bigint: members that subscribe to it,
+        group_member_count bigint: of the whole group, whose members all take part in the rebalance,
+        partition_count bigint: of the topic, reassigned_count bigint: partitions that are revoked
+        and handed out again: of all the group's topics with an eager assignor, or where none is
+        named; of the topic with `cooperative-sticky`, other_topics `array<string>`: what else the
+        group reads, by name. A topic that no group reads has no row.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, or a name that no topic has.
+    """
+    inputs = conform_inputs(members, topics)
+    eligible = look(inputs, None).eligible
+    refuse_unknown(inputs.topics.select(F.col(TOPIC).alias("name")), list(changed), what="topic")
+    reads = _reads(eligible)
+    keys = list(GROUP_KEY)
+    of_group = reads.groupBy(*keys).agg(
+        F.array_sort(F.collect_list(TOPIC)).alias("topics"),
+        F.sum("partition_count").alias("group_partitions"),
+    )
+    is_cooperative = F.coalesce(F.col("assignor").isin(*COOPERATIVE_ASSIGNORS), F.lit(False))
+    groups = eligible.groups.select(
+        *keys, is_cooperative.alias("is_cooperative"), F.size("members").alias("group_members")
+    )
+    touched = (
+        reads.where(F.col(TOPIC).isin(list(changed)))
+        .join(of_group, on=keys, how="inner")
+        .join(groups, on=keys, how="inner")
+        .select(
+            CLUSTER_ID,
+            TOPIC,
+            "group_id",
+            "member_count",
+            F.col("group_members").cast("bigint").alias("group_member_count"),
+            "partition_count",
+            F.when(F.col("is_cooperative"), F.col("partition_count"))
+            .otherwise(F.col("group_partitions"))
+            .alias("reassigned_count"),
+            F.array_remove("topics", F.col(TOPIC)).alias("other_topics"),
+        )
+    )
+    return restore_cluster_id(touched, has_cluster_id(members))
+
+
+def _reads(eligible: Eligible) -> DataFrame:
+    """One row a group and topic that it reads: GROUP_KEY, topic, partition_count, member_count."""
+    topics = F.array_distinct(F.coalesce("topics", F.array().cast("array<string>")))
+    # Members of one subscription first: so a group costs its members and its topics.
+    return (
+        eligible.members.groupBy(*GROUP_KEY, topics.alias("topics"))
+        .agg(F.count("*").alias("members"))
+        .select(*GROUP_KEY, F.explode("topics").alias(TOPIC), "members")
+        .groupBy(*GROUP_KEY, TOPIC)
+        .agg(F.sum("members").alias("member_count"))
+        .join(eligible.topics, on=_TOPIC_KEY, how="inner")
+        .select(
+            *GROUP_KEY,
+            TOPIC,
+            F.col("num_partitions").cast("bigint").alias("partition_count"),
+            "member_count",
+        )
+    )
+
+
+def _fleet_graph(eligible: Eligible) -> FleetGraph:
+    """Groups have even ids, topics odd ones; both frames are held."""
+    reads = hold(_reads(eligible), {"rows": F.count(F.lit(1))}).frame
+    groups = number_rows(eligible.groups, GROUP_KEY, "id")
+    topics = number_rows(reads.select(*_TOPIC_KEY).distinct(), _TOPIC_KEY, "id")
+    groups = groups.select(*GROUP_KEY, F.shiftleft("id", 1).alias("src"))
+    topics = topics.select(*_TOPIC_KEY, (F.shiftleft("id", 1) + 1).alias("dst"))
+    vertices = groups.select(
+        F.col("src").alias("id"),
+        CLUSTER_ID,
+        F.lit(GROUP).alias("kind"),
+        F.col("group_id").alias("name"),
+    ).unionByName(
+        topics.select(
+            F.col("dst").alias("id"),
+            CLUSTER_ID,
+            F.lit(TOPIC).alias("kind"),
+            F.col(TOPIC).alias("name"),
+        )
+    )
+    edges = (
+        reads.join(groups, on=list(GROUP_KEY), how="inner")
+        .join(topics, on=_TOPIC_KEY, how="inner")
+        .select("src", "dst", "member_count")
+    )
+    held = [hold(frame, {"rows": F.count(F.lit(1))}).frame for frame in (vertices, edges)]
+    return FleetGraph(*held)

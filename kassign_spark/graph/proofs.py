@@ -1,0 +1,239 @@
+"""Bottlenecks as proofs: members and topics by which anybody can count that it must be so.
+
+``levels`` says why the sets of it are what they are; here they become rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.segments import Longs
+from kassign_spark.graph.batch import ClassGraph, Subscribed
+from kassign_spark.graph.levels import Levels
+
+KINDS = ("dense", "part", "sparse", "single_reader", "few_partitions", "idle")
+DENSE, PART, SPARSE, SINGLE_READER, FEW_PARTITIONS, IDLE = range(6)
+NOTHING = -1
+"""Stands for null in a column of numbers."""
+
+
+class Pairs(NamedTuple):
+    """Which items belong to which rows, a pair each."""
+
+    row: Longs
+    item: Longs
+
+
+class Proofs(NamedTuple):
+    """Rows by (group, kind, part, level, first member, first topic); numbers, -1 for null.
+
+    Attributes:
+        kind: an index into ``KINDS``.
+        group: of each row.
+        part: null where the row is of no part.
+        level: of `dense` and `sparse` rows the level that they go down to, or begin at.
+        members: by row and number.
+        topics: by row and number.
+        member_count: of each row.
+        topic_count: of each row.
+        partition_count: of the row's topics.
+        least_max: some member has at least so many partitions, whatever any assignor does.
+        most_min: some member has at most so many.
+    """
+
+    kind: Longs
+    group: Longs
+    part: Longs
+    level: Longs
+    members: Pairs
+    topics: Pairs
+    member_count: Longs
+    topic_count: Longs
+    partition_count: Longs
+    least_max: Longs
+    most_min: Longs
+
+
+class _Rows(NamedTuple):
+    """Rows of one kind, numbered from 0."""
+
+    kind: int
+    group: Longs
+    part: Longs
+    level: Longs
+    members: Pairs
+    topics: Pairs
+
+
+def proofs(subscribed: Subscribed, graph: ClassGraph, found: Levels) -> Proofs:
+    """List the bottlenecks of all groups."""
+    kinds = [
+        *_rows_of_levels(graph, found),
+        _single_readers(subscribed, graph),
+        _few_partitions(subscribed, graph),
+        _idle(graph),
+    ]
+    offsets = np.cumsum([0, *(len(rows.group) for rows in kinds)])
+    kind = np.concatenate([np.full(len(rows.group), rows.kind) for rows in kinds])
+    group, part, level = (
+        np.concatenate([getattr(rows, name) for rows in kinds]).astype(np.int64)
+        for name in ("group", "part", "level")
+    )
+    members, topics = (
+        _joined([getattr(rows, name) for rows in kinds], offsets) for name in ("members", "topics")
+    )
+    firsts = [_first_item(pairs, len(group)) for pairs in (members, topics)]
+    order = np.lexsort((firsts[1], firsts[0], level, part, kind, group))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    members, topics = (_sorted(place[pairs.row], pairs.item) for pairs in (members, topics))
+    kind, group, part, level = kind[order], group[order], part[order], level[order]
+    member_count, topic_count = (np.bincount(p.row, minlength=len(kind)) for p in (members, topics))
+    partitions = np.zeros(len(kind), np.int64)
+    np.add.at(partitions, topics.row, subscribed.size[topics.item])
+    bounds_max = ~np.isin(kind, (SPARSE, IDLE))
+    bounds_min = np.isin(kind, (PART, SPARSE, IDLE))
+    return Proofs(
+        kind,
+        group,
+        part,
+        level,
+        members,
+        topics,
+        member_count,
+        topic_count,
+        partitions,
+        np.where(bounds_max, -(-partitions // member_count), NOTHING),
+        np.where(bounds_min, partitions // member_count, NOTHING),
+    )
+
+
+def _rows_of_levels(graph: ClassGraph, found: Levels) -> list[_Rows]:
+    """Of each part the levels down to each one (the last of these is the part), and up from each.
+
+    What down to a level is held, only the members down to there can read; and the members from a
+    level on can read only what they hold.
+    """
+    linked = np.flatnonzero(graph.part_of_member >= 0)
+    group, part = graph.group_of_member[linked], graph.part_of_member[linked]
+    level = found.level_of_member[linked]
+    parts, part_of_linked = np.unique(np.stack((group, part)), axis=1, return_inverse=True)
+    part_of_linked = part_of_linked.reshape(-1)
+    depth = np.zeros(parts.shape[1], np.int64)
+    np.maximum.at(depth, part_of_linked, level + 1)
+    first_row = np.cumsum(depth) - depth
+    row_part = np.repeat(np.arange(len(depth)), depth)
+    row_level = np.arange(len(row_part)) - first_row[row_part]
+
+    part_of_class = np.empty(len(graph.supply), np.int64)
+    part_of_class[graph.class_of] = part_of_linked[np.searchsorted(linked, graph.member_of)]
+    class_ = graph.class_of_topic
+    members = (linked, part_of_linked, level)
+    topics = (np.arange(len(class_)), part_of_class[class_], found.level_of_class[class_])
+
+    def down_to(items: tuple[Longs, Longs, Longs]) -> Pairs:
+        item, of_part, at_level = items
+        copies = depth[of_part] - at_level
+        row = np.repeat(first_row[of_part] + at_level, copies) + _within(copies)
+        return Pairs(row, np.repeat(item, copies))
+
+    def up_from(items: tuple[Longs, Longs, Longs]) -> Pairs:
+        item, of_part, at_level = items
+        row = np.repeat(first_row[of_part] + 1, at_level) + _within(at_level)
+        return Pairs(row, np.repeat(item, at_level))
+
+    keys = (parts[0][row_part], parts[1][row_part], row_level)
+    is_whole = row_level == depth[row_part] - 1
+    dense = _Rows(DENSE, *keys, down_to(members), down_to(topics))
+    sparse = _Rows(SPARSE, *keys, up_from(members), up_from(topics))
+    whole = _only(dense, is_whole)
+    no_level = np.full(len(whole.group), NOTHING)
+    return [
+        _only(dense, ~is_whole),
+        whole._replace(kind=PART, level=no_level),
+        _only(sparse, row_level > 0),
+    ]
+
+
+def _single_readers(subscribed: Subscribed, graph: ClassGraph) -> _Rows:
+    """Of each member the topics that it alone reads."""
+    readers = np.bincount(graph.class_of, minlength=len(graph.supply))
+    reader = np.full(len(graph.supply), NOTHING)
+    reader[graph.class_of] = graph.member_of
+    topic = np.flatnonzero(readers[graph.class_of_topic] == 1)
+    members, row = np.unique(reader[graph.class_of_topic[topic]], return_inverse=True)
+    return _Rows(
+        SINGLE_READER,
+        graph.group_of_member[members],
+        graph.part_of_member[members],
+        np.full(len(members), NOTHING),
+        Pairs(np.arange(len(members)), members),
+        Pairs(row, topic),
+    )
+
+
+def _few_partitions(subscribed: Subscribed, graph: ClassGraph) -> _Rows:
+    """Of each class the topics with fewer partitions than readers."""
+    readers = np.bincount(graph.class_of, minlength=len(graph.supply))
+    topic = np.flatnonzero(subscribed.size < readers[graph.class_of_topic])
+    classes, row = np.unique(graph.class_of_topic[topic], return_inverse=True)
+    row_of_class = np.full(len(graph.supply), NOTHING)
+    row_of_class[classes] = np.arange(len(classes))
+    edge = row_of_class[graph.class_of] >= 0
+    return _Rows(
+        FEW_PARTITIONS,
+        graph.group_of_class[classes],
+        graph.part_of_class[classes],
+        np.full(len(classes), NOTHING),
+        Pairs(row_of_class[graph.class_of[edge]], graph.member_of[edge]),
+        Pairs(row, topic),
+    )
+
+
+def _idle(graph: ClassGraph) -> _Rows:
+    """Of each group the members that can read nothing at all."""
+    member = np.flatnonzero(graph.part_of_member < 0)
+    groups, row = np.unique(graph.group_of_member[member], return_inverse=True)
+    none = np.full(len(groups), NOTHING)
+    nothing = np.zeros(0, np.int64)
+    return _Rows(IDLE, groups, none, none, Pairs(row, member), Pairs(nothing, nothing))
+
+
+def _only(rows: _Rows, keep: np.typing.NDArray[np.bool_]) -> _Rows:
+    place: Longs = np.cumsum(keep) - keep
+
+    def of(pairs: Pairs) -> Pairs:
+        kept = keep[pairs.row]
+        return Pairs(place[pairs.row[kept]], pairs.item[kept])
+
+    return _Rows(
+        rows.kind,
+        rows.group[keep],
+        rows.part[keep],
+        rows.level[keep],
+        of(rows.members),
+        of(rows.topics),
+    )
+
+
+def _joined(parts: list[Pairs], offsets: Longs) -> Pairs:
+    rows = [pairs.row + offset for pairs, offset in zip(parts, offsets[:-1], strict=True)]
+    return Pairs(np.concatenate(rows), np.concatenate([pairs.item for pairs in parts]))
+
+
+def _sorted(row: Longs, item: Longs) -> Pairs:
+    order = np.lexsort((item, row))
+    return Pairs(row[order], item[order])
+
+
+def _first_item(pairs: Pairs, row_count: int) -> Longs:
+    first = np.full(row_count, NOTHING)
+    order = np.lexsort((-pairs.item, pairs.row))
+    first[pairs.row[order]] = pairs.item[order]
+    return first
+
+
+def _within(copies: Longs) -> Longs:
+    """Count each run of copies from 0."""
+    end = np.cumsum(copies)
+    return np.arange(int(copies.sum())) - np.repeat(end - copies, copies)

@@ -1,0 +1,44 @@
+"""Names that a person typed: found in a table, or refused with the nearest ones there are."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.errors import InputError
+
+_SHOWN = 3
+
+
+def refuse_unknown(names: DataFrame, wanted: Sequence[str], *, what: str) -> None:
+    """Refuse a name that is not in a table; runs a job, and another one where some is not.
+
+    Args:
+        names: name string; any number of times each.
+        wanted: what was asked for.
+        what: the noun, for the error.
+
+    Raises:
+        InputError: it names the first one that is not there, and the nearest that are.
+    """
+    given = sorted(set(wanted))
+    found = names.where(F.col("name").isin(given)).distinct().limit(len(given)).collect()
+    unknown = sorted(set(given) - {row.name for row in found})
+    if not unknown:
+        return
+    nearest = _nearest(names, unknown[0])
+    near = f"; the nearest are {', '.join(nearest)}" if nearest else "; there is none at all"
+    raise InputError(f"unknown {what} {unknown[0]!r}{near}")
+
+
+def _nearest(names: DataFrame, wanted: str) -> list[str]:
+    """The names with the fewest changes of a letter between; a part of a name counts as near."""
+    contains: Column = F.instr(F.lower("name"), wanted.lower()) > 0
+    rows = (
+        names.where("name IS NOT NULL")
+        .distinct()
+        .orderBy(~contains, F.levenshtein("name", F.lit(wanted)), "name")
+        .limit(_SHOWN)
+        .collect()
+    )
+    return [row.name for row in rows]

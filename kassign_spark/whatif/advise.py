@@ -1,0 +1,62 @@
+"""What would help each group, and what it would cost: every line computed by the real assignors."""
+
+from pyspark.sql import DataFrame
+
+from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.schemas import has_cluster_id, restore_cluster_id
+from kassign_spark.settings import Settings
+from kassign_spark.whatif.advice import ADVICE, advise_arrow
+
+
+def advise(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    settings: Settings = Settings(),
+) -> DataFrame:
+    """Say for every group which changes would make it more even, the cheapest for its gain first.
+
+    What is tried: the other assignors; that one member, or all others, subscribe to topics that too
+    few can read (the dense part of ``bottlenecks``), or all to everything; more members, up to
+    double, subscribed like the most loaded one, and fewer, down to half, without the least loaded
+    ones (of groups with differing subscriptions only those that have nothing); more partitions of
+    the largest topic that its readers do not divide; and ``group.instance.id``, where a restart of
+    the most loaded member, which leaves and comes back under another id, moves partitions. Each is
+    a rebalance from what is owned, by the group's own assignor unless that is the change; compared
+    is with the rebalance that it would have without any change. Racks are not looked at.
+
+    Args:
+        members: ``schemas.MEMBERS``; a group that names none of Kafka's assignors is taken to use
+            `range`.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        owned: ``schemas.OWNED``, what members own before.
+        settings: ``batches``.
+
+    Returns:
+        One row a group and change that gains something: cluster_id string (where the inputs have
+        it), group_id string, rank int: from 1, by gain for each partition that moves or pauses,
+        change string: `assignor`, `subscription`, `members`, `partitions` or `group.instance.id`
+        (the last of its group), detail string: what to do, in words, assignor string: what the
+        change is with, member_ids `array<string>`: who subscribes, who goes, whom the new ones are
+        like, or who restarts; else null, topics `array<string>`: of `subscription` and
+        `partitions`, member_count int: of `members`, num_partitions int: of `partitions`,
+        max_before bigint, max_after bigint: the largest load, spread_before bigint,
+        spread_after bigint: between the largest and the least, idle_before int, idle_after int:
+        members with nothing, moved bigint: partitions that change their owner, paused bigint:
+        partitions that a member which stays stops reading for a while, rounds int, gain bigint: by
+        how much the largest load (not for `members`), the spread and the idle members go down
+        together; 0 for `group.instance.id`, restart_moved bigint: of that, partitions that a
+        restart moves; else null, reason string: why the group is as it is. At most three rows of a
+        kind.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning; lists every one.
+    """
+    eligible = look(conform_inputs(members, topics, owned), None).eligible
+    eligible = eligible._replace(has_racks=False)
+    found = in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.tasks)
+    return restore_cluster_id(found, has_cluster_id(members))

@@ -1,0 +1,241 @@
+"""The changes worth trying: a few for each group, by what its bottlenecks and loads are.
+
+Whether one helps is not known here: each is computed with the real assignors afterwards.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.graph.batch import ClassGraph, Subscribed
+from kassign_spark.graph.levels import Levels
+from kassign_spark.groups.batch import Batch
+from kassign_spark.groups.numbers import Flags, Longs, place_in_run, ranges, starts
+from kassign_spark.whatif.changes import NOTHING, Changes, together
+from kassign_spark.whatif.evenness import Evenness
+
+ASSIGNOR, SUBSCRIPTION, MEMBERS, PARTITIONS, INSTANCE_ID = range(5)
+KINDS = ("assignor", "subscription", "members", "partitions", "group.instance.id")
+_ALL_NUMBERS = 8
+"""So many numbers of members are all tried; of more only those where something changes."""
+_MOST_PAIRS = 2_000_000
+"""Further subscriptions of one change; beyond, a group is not asked to subscribe to everything."""
+
+
+class Known(NamedTuple):
+    """What is known of the groups before anything is changed."""
+
+    batch: Batch
+    assignor: Longs
+    subscribed: Subscribed
+    graph: ClassGraph
+    levels: Levels
+    before: Evenness
+
+
+def candidates(known: Known) -> tuple[Longs, Changes]:
+    """List the changes to try, and of each its kind."""
+    makers: list[tuple[int, Callable[[Known], list[Changes]]]] = [
+        (ASSIGNOR, _other_assignors),
+        (SUBSCRIPTION, _more_subscriptions),
+        (MEMBERS, _other_numbers_of_members),
+        (PARTITIONS, _more_partitions),
+    ]
+    made = [(kind, change) for kind, maker in makers for change in maker(known)]
+    kinds = [np.full(len(change.group), kind) for kind, change in made]
+    return np.concatenate([NOTHING, *kinds]), together([change for _, change in made])
+
+
+def _other_assignors(known: Known) -> list[Changes]:
+    groups = np.flatnonzero(_partitions(known) > 0)
+    found = []
+    for number in range(4):
+        others = groups[known.assignor[groups] != number]
+        found.append(Changes(others, np.full(len(others), number)))
+    return found
+
+
+def _more_subscriptions(known: Known) -> list[Changes]:
+    """One member, or all others, read the largest topic of the dense part, or all of its topics."""
+    batch, heights = known.batch, known.levels
+    topic_height = heights.height_of_class[known.graph.class_of_topic]
+    top = np.zeros(batch.group_count, np.int64)
+    np.maximum.at(top, batch.topic_group, topic_height)
+    members = np.diff(batch.first_member)
+    even = -(-_partitions(known) // np.maximum(members, 1))
+    is_uneven = top > even
+    dense = np.flatnonzero(is_uneven[batch.topic_group] & (topic_height == top[batch.topic_group]))
+    dense = dense[np.lexsort((dense, -batch.size[dense], batch.topic_group[dense]))]
+    largest = dense[place_in_run(batch.topic_group[dense]) == 0]
+    group = batch.member_group
+    others = np.flatnonzero(is_uneven[group] & (heights.height_of_member < top[group]))
+    others = others[np.lexsort((others, known.before.load[others], group[others]))]
+    one = others[place_in_run(group[others]) == 0]
+    several = np.bincount(batch.topic_group[dense], minlength=batch.group_count) > 1
+    more_than_one = np.bincount(group[others], minlength=batch.group_count) > 1
+    no_restriction = np.ones(batch.group_count, bool)
+    changes = [
+        _reading(known, one, largest, no_restriction),
+        _reading(known, one, dense, several),
+        _reading(known, others, largest, more_than_one),
+        _reading(known, others, dense, several & more_than_one),
+    ]
+    return [*changes, _reading_everything(known, is_uneven, others, dense)]
+
+
+def _reading(known: Known, members: Longs, topics: Longs, groups: Flags) -> Changes:
+    """Each of these members reads each of these topics of its group: a copy a group."""
+    batch = known.batch
+    members = members[groups[batch.member_group[members]]]
+    topics = topics[groups[batch.topic_group[topics]]]
+    topic_count = np.bincount(batch.topic_group[topics], minlength=batch.group_count)
+    member_count = np.bincount(batch.member_group[members], minlength=batch.group_count)
+    chosen = np.flatnonzero((topic_count > 0) & (member_count > 0))
+    pairs = np.zeros(batch.group_count, np.int64)
+    pairs[chosen] = topic_count[chosen] * member_count[chosen]
+    chosen = chosen[pairs[chosen] <= _MOST_PAIRS]
+    place = np.full(batch.group_count, -1)
+    place[chosen] = np.arange(len(chosen))
+    members = members[place[batch.member_group[members]] >= 0]
+    of_member = batch.member_group[members]
+    counts = topic_count[of_member]
+    first = starts(topic_count)[:-1]
+    topic = topics[np.argsort(batch.topic_group[topics], kind="stable")]
+    return Changes(
+        chosen,
+        known.assignor[chosen],
+        reads=np.repeat(place[of_member], counts),
+        reading_member=np.repeat(members, counts),
+        read_topic=topic[ranges(first[of_member], counts)],
+    )
+
+
+def _reading_everything(known: Known, groups: Flags, others: Longs, dense: Longs) -> Changes:
+    """Everybody reads all topics of the group, where that is more than the dense ones."""
+    batch = known.batch
+    everybody = np.flatnonzero(groups[batch.member_group])
+    topics = np.flatnonzero(groups[batch.topic_group])
+    all_pairs = np.diff(batch.first_member) * np.diff(batch.first_topic)
+    edges = np.bincount(batch.topic_group, batch.subscribers.size, batch.group_count)
+    more = np.bincount(batch.member_group[others], minlength=batch.group_count)
+    more *= np.bincount(batch.topic_group[dense], minlength=batch.group_count)
+    return _reading(known, everybody, topics, groups & (all_pairs - edges > more))
+
+
+def _other_numbers_of_members(known: Known) -> list[Changes]:
+    """More members like the most loaded one; fewer without the least loaded ones."""
+    batch = known.batch
+    count = np.diff(batch.first_member)
+    partitions = _partitions(known)
+    group: list[int] = []
+    wanted: list[int] = []
+    idle_only = ~batch.is_alike
+    for number in np.flatnonzero((partitions > 0) & (count > 0)).tolist():
+        members, idle = int(count[number]), int(known.before.idle[number])
+        tried = numbers_to_try(members, int(partitions[number]))
+        if idle_only[number]:
+            tried = [n for n in tried if n > members]
+        if 0 < idle < members:
+            tried = [*tried, members - idle]
+        group += [number] * len(set(tried))
+        wanted += sorted(set(tried))
+    groups, numbers = np.array(group, np.int64), np.array(wanted, np.int64)
+    by_load = np.lexsort(
+        (np.arange(len(batch.member_group)), known.before.load, batch.member_group)
+    )
+    more, fewer = numbers > count[groups], numbers < count[groups]
+    adding, dropping = groups[more], groups[fewer]
+    copies = (numbers - count[groups])[more]
+    drops = (count[groups] - numbers)[fewer]
+    most_loaded = by_load[batch.first_member[1:][adding] - 1]
+    return [
+        Changes(
+            adding,
+            known.assignor[adding],
+            added=np.repeat(np.arange(len(adding)), copies),
+            added_like=np.repeat(most_loaded, copies),
+        ),
+        Changes(
+            dropping,
+            known.assignor[dropping],
+            dropped=np.repeat(np.arange(len(dropping)), drops),
+            dropped_member=by_load[ranges(batch.first_member[:-1][dropping], drops)],
+        ),
+    ]
+
+
+@cache
+def numbers_to_try(members: int, partitions: int) -> list[int]:
+    """Numbers of members from half to double, never more than partitions.
+
+    One more and one less, half and double, the next two each way that divide the partitions, and
+    the least that lowers the largest load; all where these are few.
+    """
+    low, high = -(-members // 2), min(2 * members, partitions)
+    between = np.arange(low, high + 1)
+    between = between[between != members]
+    if len(between) <= _ALL_NUMBERS:
+        return [int(n) for n in between]
+    even = between[partitions % between == 0]
+    lower = between[(between > members) & (-(-partitions // between) < -(-partitions // members))]
+    chosen = {
+        low,
+        high,
+        members - 1,
+        members + 1,
+        *even[even > members][:2].tolist(),
+        *even[even < members][-2:].tolist(),
+        *lower[:1].tolist(),
+    }
+    return sorted(int(n) for n in chosen if low <= n <= high and n != members)
+
+
+def _more_partitions(known: Known) -> list[Changes]:
+    """Grow a topic to a multiple of its readers, or all partitions to one of the members."""
+    batch, before = known.batch, known.before
+    readers = batch.subscribers.size
+    group = batch.topic_group
+    to_multiple = (-batch.size) % readers
+    can = np.flatnonzero((to_multiple > 0) & (before.spread[group] > 0))
+    largest = can[np.lexsort((can, -batch.size[can], group[can]))]
+    largest = largest[place_in_run(group[largest]) == 0]
+    fewest = np.flatnonzero((batch.size < readers) & (before.idle[group] > 0))
+    fewest = fewest[np.lexsort((fewest, -batch.size[fewest], group[fewest]))]
+    fewest = fewest[place_in_run(group[fewest]) == 0]
+    members = np.diff(batch.first_member)
+    missing = (-_partitions(known)) % np.maximum(members, 1)
+    any_topic = np.lexsort((np.arange(len(group)), -batch.size, group))
+    whole = any_topic[place_in_run(group[any_topic]) == 0]
+    whole = whole[
+        batch.is_alike[group[whole]]
+        & (missing[group[whole]] > 0)
+        & (before.spread[group[whole]] > 0)
+    ]
+    topics = np.concatenate((largest, fewest, whole))
+    sizes = np.concatenate(
+        (
+            batch.size[largest] + to_multiple[largest],
+            readers[fewest],
+            batch.size[whole] + missing[group[whole]],
+        )
+    )
+    different = np.unique(np.stack((topics, sizes)), axis=1)
+    topics, sizes = different[0], different[1]
+    of_group = group[topics]
+    return [
+        Changes(
+            of_group,
+            known.assignor[of_group],
+            grown=np.arange(len(topics)),
+            grown_topic=topics,
+            grown_size=sizes,
+        )
+    ]
+
+
+def _partitions(known: Known) -> Longs:
+    """Partitions of each group."""
+    count = np.bincount(known.batch.topic_group, known.batch.size, known.batch.group_count)
+    return count.astype(np.int64)

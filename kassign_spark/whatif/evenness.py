@@ -1,0 +1,102 @@
+"""What an answer means for each group of a batch: how even it is, and what it disturbs.
+
+It says of a rebalance what ``outcome`` does, in counts and without following its steps: many
+changes are tried for each group, and few are of any use.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.answer import Answer
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.numbers import Flags, Longs, key
+
+
+class Evenness(NamedTuple):
+    """Of each group; and ``load`` of each member.
+
+    Attributes:
+        load: partitions of each member.
+        most: the largest load; 0 without members.
+        least: the least.
+        idle: members without any partition.
+        moved: partitions that somebody had, and that nobody who had them has now.
+        paused: partitions that a member which is still there stops reading for a while: all that
+            it had with an eager assignor, those that it loses with `cooperative-sticky`.
+        rounds: how many rebalances in a row.
+    """
+
+    load: Longs
+    most: Longs
+    least: Longs
+    idle: Longs
+    moved: Longs
+    paused: Longs
+    rounds: Longs
+
+    @property
+    def spread(self) -> Longs:
+        """Between the largest and the least load."""
+        return self.most - self.least
+
+
+def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Evenness, Longs]:
+    """Let each group's assignor answer, and measure what follows.
+
+    With `cooperative-sticky` a member gives up partitions of topics that it has dropped before it
+    joins (``ConsumerCoordinator.onJoinPrepare``), so the assignor is not told of them.
+
+    Args:
+        batch: the groups.
+        claims: what was owned before, also by members that left, and also what does not exist.
+        assignor: of each group a number of ``KAFKAS``.
+
+    Returns:
+        the measures, and who is to have each partition.
+    """
+    is_cooperative = assignor == COOPERATIVE_STICKY
+    told = claims.where(claims.member >= 0)
+    dropped = ~batch.subscribes(told.member, told.topic)
+    told = told.where(~(is_cooperative[told.group] & dropped))
+    found = answer(batch, told, batch.generation, assignor)
+    return _measure(batch, claims, told, is_cooperative, found), found.owner
+
+
+def _measure(
+    batch: Batch, claims: Claims, told: Claims, is_cooperative: Flags, found: Answer
+) -> Evenness:
+    """Measure an answer, when all its rounds are over."""
+    count, group = batch.group_count, batch.member_group
+    load = np.bincount(found.owner, minlength=len(group))
+    most, least = np.zeros(count, np.int64), np.full(count, np.iinfo(np.int64).max)
+    np.maximum.at(most, group, load)
+    np.minimum.at(least, group, load)
+    least = np.where(least == np.iinfo(np.int64).max, 0, least)
+    idle = np.bincount(group[load == 0], minlength=count)
+
+    exists = claims.slot >= 0
+    slot, keeps = claims.slot[exists], _keeps(claims, found)
+    moves = np.zeros(len(found.owner), bool)
+    moves[slot] = True
+    moves[slot[keeps[exists]]] = False
+    moved = np.bincount(batch.slot_group[moves], minlength=count)
+
+    stops = (claims.member >= 0) & ~(is_cooperative[claims.group] & keeps)
+    by_topic = np.unique(key(claims.group, claims.topic), return_inverse=True)[1].reshape(-1)
+    stopped = key(by_topic, claims.partition)[stops]
+    paused = np.bincount(
+        claims.group[stops][np.unique(stopped, return_index=True)[1]], minlength=count
+    )
+
+    waits = np.zeros(count, bool)
+    waits[batch.slot_group[found.is_moving]] = True
+    waits[told.group[~_keeps(told, found)]] = True
+    return Evenness(load, most, least, idle, moved, paused, 1 + (is_cooperative & waits))
+
+
+def _keeps(claims: Claims, found: Answer) -> Flags:
+    """Whether who claims a partition is to have it."""
+    keeps: Flags = np.append(found.owner, -1)[claims.slot] == claims.member
+    return keeps & (claims.slot >= 0) & (claims.member >= 0)

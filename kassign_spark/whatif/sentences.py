@@ -1,0 +1,137 @@
+"""Changes and reasons in words, for the few rows that are advice."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.display import plural
+from kassign_spark.groups.numbers import Longs
+from kassign_spark.whatif.candidates import ASSIGNOR, MEMBERS, SUBSCRIPTION, Known
+from kassign_spark.whatif.changes import Changes
+
+_NAMES_SHOWN = 3
+
+
+class Described(NamedTuple):
+    """One change in words, and what it names."""
+
+    detail: str
+    member_ids: list[str] | None = None
+    topics: list[str] | None = None
+    member_count: int | None = None
+    num_partitions: int | None = None
+
+
+def change_of(known: Known, changes: Changes, copy: int, kind: int) -> Described:
+    """Say what a change is."""
+    group = int(changes.group[copy])
+    if kind == ASSIGNOR:
+        old, new = KAFKAS[known.assignor[group]], KAFKAS[changes.assignor[copy]]
+        return Described(f"use {new} instead of {old}")
+    if kind == SUBSCRIPTION:
+        of_copy = _of(changes.reads, copy)
+        members = ids_of(known, np.unique(changes.reading_member[of_copy]))
+        topics = _topics(known, np.unique(changes.read_topic[of_copy]))
+        return Described(
+            f"let {_some(members, 'member')} read {_some(topics, 'topic')} as well", members, topics
+        )
+    if kind == MEMBERS:
+        return _other_number(known, changes, copy)
+    (row,) = range(*_of(changes.grown, copy).indices(len(changes.grown)))
+    topic, size = int(changes.grown_topic[row]), int(changes.grown_size[row])
+    names = _topics(known, np.array([topic]))
+    old_size = int(known.batch.size[topic])
+    return Described(
+        f"give {names[0]} {size:,} partitions instead of {old_size:,}",
+        topics=names,
+        num_partitions=size,
+    )
+
+
+def reason_of(known: Known, group: int) -> str:
+    """Say why a group is as it is without a change."""
+    batch, before = known.batch, known.before
+    members = slice(*batch.first_member[group : group + 2].tolist())
+    topics = slice(*batch.first_topic[group : group + 2].tolist())
+    height = known.levels.height_of_class[known.graph.class_of_topic[topics]]
+    best, count = int(height.max(initial=0)), members.stop - members.start
+    partitions, most = int(batch.size[topics].sum()), int(before.most[group])
+    even = -(-partitions // count)
+    assignor = KAFKAS[known.assignor[group]]
+    if best > even:
+        dense = np.flatnonzero(height == best) + topics.start
+        readers = np.flatnonzero(known.levels.height_of_member[members] == best) + members.start
+        who = _some(ids_of(known, readers), "member")
+        what = _some(_topics(known, dense), "topic")
+        held = plural(int(batch.size[dense].sum()), "partition")
+        why = f"only {who} can read {what} ({held})"
+        more = f", and {assignor} gives {most:,}" if most > best else ""
+        return f"{why}, so {best:,} is the least maximum, where {even:,} would be even{more}"
+    if most > best:
+        return f"{assignor} gives a member {most:,} partitions, where {best:,} would do"
+    if before.idle[group]:
+        idle, of = int(before.idle[group]), plural(count, "member")
+        return f"{idle:,} of {of} have nothing to read of {plural(partitions, 'partition')}"
+    return f"{plural(partitions, 'partition')} among {plural(count, 'member')}"
+
+
+def restart_of(member_id: str, moved: int) -> str:
+    """Say what ``group.instance.id`` would save."""
+    return (
+        f"give the members a group.instance.id: a restart of {member_id} moves "
+        f"{plural(moved, 'partition')} without it"
+    )
+
+
+def _other_number(known: Known, changes: Changes, copy: int) -> Described:
+    group = int(changes.group[copy])
+    count = int(np.diff(known.batch.first_member)[group])
+    added = changes.added_like[_of(changes.added, copy)]
+    if len(added):
+        like = ids_of(known, added[:1])
+        number = count + len(added)
+        same = "" if known.batch.is_alike[group] else f", the new ones subscribed like {like[0]}"
+        return Described(
+            f"run {number:,} members instead of {count:,}{same}", like, member_count=number
+        )
+    dropped = ids_of(known, np.sort(changes.dropped_member[_of(changes.dropped, copy)]))
+    number = count - len(dropped)
+    without = f", without {_some(dropped, 'member')}" if len(dropped) <= _NAMES_SHOWN else ""
+    return Described(
+        f"run {plural(number, 'member')} instead of {count:,}{without}",
+        dropped,
+        member_count=number,
+    )
+
+
+def _of(copies: Longs, copy: int) -> slice:
+    """Where a copy's rows are: rows of each kind are by copy."""
+    return slice(*np.searchsorted(copies, [copy, copy + 1]).tolist())
+
+
+def ids_of(known: Known, members: Longs) -> list[str]:
+    """Give the ids of members of the batch."""
+    names: list[str] = known.batch.member_names.take(
+        pa.array(known.batch.member_name[members] - 1)
+    ).to_pylist()
+    return names
+
+
+def _topics(known: Known, topics: Longs) -> list[str]:
+    names: list[str] = known.batch.topic_names.take(
+        pa.array(known.batch.topic_name[topics] - 1)
+    ).to_pylist()
+    return names
+
+
+def _some(names: Sequence[str], noun: str) -> str:
+    """All names where they are few; else how many there are."""
+    if len(names) > _NAMES_SHOWN:
+        return plural(len(names), noun)
+    listed = ", ".join(names)
+    if noun == "topic":
+        return listed
+    return f"{noun if len(names) == 1 else f'{noun}s'} {listed}"
