@@ -9,11 +9,12 @@ further columns are passed over. A count fits an int; any whole-number type will
 
 - ``schemas.MEMBERS``: cluster_id string?, group_id string, member_id string,
   group_instance_id string?, rack_id string?, topics `array<string>`?, topics_pattern string?,
-  generation int?, member_seq int?, assignor string?. A member has ``topics`` or
-  ``topics_pattern``.
+  generation int?, member_seq int?, assignor string?, topics_regex string?, group_type string?.
+  A member has ``topics`` or ``topics_pattern``; one of a group of the new protocol may have
+  ``topics_regex`` beside its topics.
 - ``schemas.TOPICS``: cluster_id string?, topic string, num_partitions int,
-  replica_racks `array<array<string>>`?. Or one row a partition: cluster_id string?, topic string,
-  partition int.
+  replica_racks `array<array<string>>`?, topic_id string?. Or one row a partition:
+  cluster_id string?, topic string, partition int.
 - ``schemas.OWNED`` and ``schemas.ASSIGNMENT``: cluster_id string?, group_id string,
   member_id string, topic string, partition int. What one rebalance gives, the next one takes.
 - ``CANDIDATES``: cluster_id string?, group_id string, member_id string, assignors `array<string>`:
