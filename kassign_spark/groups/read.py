@@ -52,7 +52,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
         key(group[rows[TOPIC]], topic_name.code[rows[TOPIC]]), return_index=True
     )
     topics = rows[TOPIC][at]
-    subscribed, set_topic, set_start = _sets(
+    subscribed, set_topic, set_start = sets_of(
         group[rows[SUBSCRIPTION]], listed_name.code, list_start, topic_keys
     )
     hashes = table["subscription"].to_numpy()
@@ -105,7 +105,7 @@ def _lists_of(group: Longs, hashes: npt.NDArray[np.int64], members: Longs, lists
     return order[find(keys[order], key(group[members], code[members]))]
 
 
-def _sets(
+def sets_of(
     group: Longs, listed: Longs, list_start: Longs, topic_keys: Longs
 ) -> tuple[Longs, Longs, Longs]:
     """Number the different sets of topics that lists name, and find their topics."""

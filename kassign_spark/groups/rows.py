@@ -11,6 +11,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
@@ -98,7 +99,9 @@ def rows(
     return frame.select(*keys, *columns)
 
 
-def in_tasks(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
+def in_tasks(
+    table: DataFrame, kernel: Kernel, schema: str | StructType, tasks: int
+) -> DataFrame:
     """Call ``kernel`` in ``tasks`` tasks, each with all rows of the groups that fall to it."""
     # One task needs no shuffle.
     cut = table.coalesce(1) if tasks == 1 else table.repartition(tasks, *GROUP_KEY)

@@ -74,15 +74,20 @@ RESTARTS = ("member_restarts", "assignor_changes")
 _ALWAYS = (CLUSTER_ID, "event", "kind", "line", *LEAST)
 
 
-def schedule(events: DataFrame, timeouts: Timeouts) -> tuple[DataFrame, int]:
-    """Check events and say in which step each is taken; runs jobs.
+class Events(NamedTuple):
+    """Events that make sense by themselves.
 
-    The nth events of all groups are taken at once, but none before a topic's event of its cluster
-    that comes first. A restart takes two steps: the member goes, and comes back.
+    Attributes:
+        frame: held; the columns of ``EVENTS``, timeouts filled in, and is_topic boolean.
+        counts: of those that are about topics, that give patterns, and racks.
+    """
 
-    Returns:
-        the columns of ``EVENTS``, timeouts filled in, and step int (from 1), stage int, is_topic
-        boolean, where string: how messages name the event; and the number of steps.
+    frame: DataFrame
+    counts: dict[str, int]
+
+
+def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
+    """Check events by themselves; runs a job.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -91,22 +96,22 @@ def schedule(events: DataFrame, timeouts: Timeouts) -> tuple[DataFrame, int]:
     """
     known = conform(events, EVENTS)
     # A file has rows of all kinds in one frame: what a row leaves out is null.
-    named = known.withColumns(
-        {
-            "is_topic": F.coalesce(F.col("kind").isin(*TOPIC_KINDS), F.lit(False)),
-            "where": _where(),
-        }
-    )
+    is_topic = F.coalesce(F.col("kind").isin(*TOPIC_KINDS), F.lit(False))
     checked, measured = hold(
-        named.withColumn("problem", _problem()), {"bad": F.count_if(F.col("problem").isNotNull())}
+        known.withColumn("is_topic", is_topic).withColumn("problem", _problem()),
+        {
+            "bad": F.count("problem"),
+            "topics": F.count_if("is_topic"),
+            "patterns": F.count("topics_pattern"),
+            "racks": F.count("rack_id"),
+        },
     )
     if measured["bad"]:
         raise_problems(checked.where("problem IS NOT NULL"))
     filled = checked.drop("problem").withColumns(
         {name: F.coalesce(name, F.lit(value)) for name, value in vars(timeouts).items()}
     )
-    steps, of_steps = hold(_with_steps(filled), {"last": F.coalesce(F.max("step"), F.lit(0))})
-    return steps, of_steps["last"]
+    return Events(filled, measured)
 
 
 def raise_problems(problems: DataFrame) -> None:
@@ -116,7 +121,11 @@ def raise_problems(problems: DataFrame) -> None:
         InputError: always.
     """
     order = ["event", "line", *GROUP_KEY, "problem"]
-    listed = problems.select("where", "problem", *order[:-1]).orderBy(*order).limit(MAX_LISTED + 1)
+    listed = (
+        problems.select(_where().alias("where"), "problem", *order[:-1])
+        .orderBy(*order)
+        .limit(MAX_LISTED + 1)
+    )
     rows = [f"{row.where}: {row.problem}" for row in listed.collect()]
     more = "; and more problems" if len(rows) > MAX_LISTED else ""
     raise InputError("; ".join(rows[:MAX_LISTED]) + more)
@@ -185,8 +194,15 @@ def _problem() -> Column:
     )
 
 
-def _with_steps(events: DataFrame) -> DataFrame:
-    """A topic's event is a barrier for its cluster: it parts the groups' events into segments."""
+def with_steps(events: DataFrame) -> DataFrame:
+    """Say in which step each event is, were all clusters to go on at one pace; runs no job.
+
+    The nth events of all groups are of one step, but none before a topic's event of its cluster
+    that comes first: it parts the groups' events into segments. A restart takes two steps.
+
+    Returns:
+        the columns of ``EVENTS``, step int (from 1), stage int, is_topic boolean.
+    """
     segment = [CLUSTER_ID, "segment"]
     is_topic = F.col("is_topic").cast("int")
     in_order = Window.partitionBy(CLUSTER_ID).orderBy("event")
@@ -212,5 +228,5 @@ def _with_steps(events: DataFrame) -> DataFrame:
         placed.join(offsets, on=segment, how="inner")
         .withColumn("stage", F.explode(F.sequence(F.lit(1), F.col("stages"))))
         .withColumn("step", (F.col("offset") + first + F.col("stage") - 1).cast("int"))
-        .select(*EVENTS.columns.names, "step", "stage", "is_topic", "where")
+        .select(*EVENTS.columns.names, "step", "stage", "is_topic")
     )

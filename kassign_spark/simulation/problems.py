@@ -1,117 +1,80 @@
 """Events that are not possible in the state that they meet."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+import json
+from collections import Counter
 
-from kassign_spark.schemas import CLUSTER_ID
-from kassign_spark.simulation.events import RESTARTS
-
-
-def is_restart() -> Column:
-    """Whether the event ``e`` is the restart of a member."""
-    return F.col("e.kind").isin(*RESTARTS)
+from kassign_spark.simulation.members import Changed, Event, is_restart
 
 
-def problem_of_event() -> Column:
-    """Say why an event is not possible, over what ``decide`` knows of its group; null: it is."""
-    event, kind = F.col("e"), F.col("e.kind")
-    group = F.concat(F.lit("group "), F.to_json(F.array("group_id")))
-    member = F.concat(F.lit("member "), F.to_json(F.array(event["member_id"])))
-    topic = F.concat(F.lit("topic "), F.to_json(F.array(event["topic"])))
+def problem_of_topic(event: Event, size: int | None) -> str | None:
+    """Say why a topic's event is not possible; None: it is.
 
-    def unquoted(text: Column) -> Column:
-        return F.regexp_replace(text, r'^(\w+ )\["(.*)"\]$', '$1"$2"')
+    Args:
+        event: of a topic.
+        size: partitions that the topic has before; None: it is not there.
+    """
+    kind, topic = event["kind"], f"topic {quoted(event['topic'])}"
+    if not event["is_hosted"]:
+        return f"no group is in cluster {_as_json(event['cluster_id'])}"
+    if kind == "topic_appears":
+        return None if size is None else f"{topic} is there already, with {size} partitions"
+    if size is None:
+        return f"{topic} is not there"
+    if kind == "topic_grows" and event["num_partitions"] <= size:
+        return (
+            f"{topic} has {size} partitions and cannot get {event['num_partitions']}: "
+            "their number only grows"
+        )
+    return None
 
-    group, member, topic = (unquoted(text) for text in (group, member, topic))
-    size = event["topic_size"]
-    is_unknown = F.coalesce(F.col("known_count"), F.lit(0)) == 0
-    joins = kind == "member_joins"
-    needs_here = event["member_id"].isNotNull() & (~joins & ~(is_restart() & (event["stage"] == 2)))
-    return (
-        F.when(
-            F.col("group_id").isNull(),
-            F.concat(F.lit("no group is in cluster "), F.to_json(F.array(event[CLUSTER_ID]))),
+
+def problem_of_group(event: Event, group_id: str, changed: list[Changed]) -> str | None:
+    """Say why an event is not possible in its group; None: it is.
+
+    Args:
+        event: of the group, or of a topic.
+        group_id: its name.
+        changed: what the event would make of the members.
+    """
+    group, member = f"group {quoted(group_id)}", f"member {quoted(event['member_id'])}"
+    joins = event["kind"] == "member_joins"
+    here = [change.after for change in changed if not change.after.is_away]
+    is_unassigned = any(change.is_new and change.after.assignors is None for change in changed)
+    if not changed or (joins and len(changed) == 1 and changed[0].is_new and is_unassigned):
+        needs = ": a new group needs topics or topics_pattern, and assignors" if joins else ""
+        return f"{group} is not there{needs}"
+    was_here = any(change.is_target and not change.before.is_away for change in changed)
+    if joins and was_here:
+        return f"{member} is in {group} already"
+    comes_back = is_restart(event) and event["stage"] == 2
+    if event["member_id"] is not None and not joins and not comes_back and not was_here:
+        was_away = any(change.is_target for change in changed)
+        return f"{group} has no {member}" + (" any more: it went before" if was_away else "")
+    if len({change.after.member_id for change in changed}) < len(changed):
+        return f"new_member_id is another member of {group}"
+    instances = Counter(member.instance for member in here if member.instance is not None)
+    if instances and max(instances.values()) > 1:
+        return (
+            f"group.instance.id {event['group_instance_id'] or ''} is another member's of "
+            f"{group}: member_restarts takes its place"
         )
-        .when(
-            (kind == "topic_appears") & size.isNotNull(),
-            F.concat(
-                topic, F.lit(" is there already, with "), size.cast("string"), F.lit(" partitions")
-            ),
+    unresolved = [member.pattern for member in here if member.resolved is None]
+    if patterns := [pattern for pattern in unresolved if pattern is not None]:
+        return (
+            f"topics_pattern {_as_json(max(patterns))} is no pattern of java.util.regex that a "
+            "consumer takes"
         )
-        .when(
-            kind.isin("topic_grows", "topic_disappears") & size.isNull(),
-            F.concat(topic, F.lit(" is not there")),
-        )
-        .when(
-            (kind == "topic_grows") & (event["num_partitions"] <= size),
-            F.concat(
-                topic,
-                F.lit(" has "),
-                size.cast("string"),
-                F.lit(" partitions and cannot get "),
-                event["num_partitions"].cast("string"),
-                F.lit(": their number only grows"),
-            ),
-        )
-        .when(
-            is_unknown
-            | (joins & (F.col("known_count") == 1) & F.col("is_new") & F.col("unassigned")),
-            F.concat(
-                group,
-                F.when(
-                    joins, " is not there: a new group needs topics or topics_pattern, and "
-                ).otherwise(" is not there"),
-                F.when(joins, "assignors").otherwise(""),
-            ),
-        )
-        .when(
-            joins & F.col("target_was_here"),
-            F.concat(member, F.lit(" is in "), group, F.lit(" already")),
-        )
-        .when(
-            needs_here & ~F.col("target_was_here"),
-            F.concat(
-                group,
-                F.lit(" has no "),
-                member,
-                F.when(F.col("target_was_away"), " any more: it went before").otherwise(""),
-            ),
-        )
-        .when(
-            F.col("has_duplicates"), F.concat(F.lit("new_member_id is another member of "), group)
-        )
-        .when(
-            F.col("shares_instance"),
-            F.concat(
-                F.lit("group.instance.id "),
-                F.coalesce(event["group_instance_id"], F.lit("")),
-                F.lit(" is another member's of "),
-                group,
-                F.lit(": member_restarts takes its place"),
-            ),
-        )
-        .when(
-            F.col("bad_pattern").isNotNull(),
-            F.concat(
-                F.lit("topics_pattern "),
-                F.to_json(F.array("bad_pattern")),
-                F.lit(" is no pattern of java.util.regex that a consumer takes"),
-            ),
-        )
-        .when(
-            F.col("unsubscribed"),
-            F.concat(
-                F.lit("the members of "),
-                group,
-                F.lit(" do not all subscribe alike: give topics or topics_pattern"),
-            ),
-        )
-        .when(
-            F.col("unassigned"),
-            F.concat(
-                F.lit("the members of "),
-                group,
-                F.lit(" do not all list the same assignors: give them"),
-            ),
-        )
-    )
+    if unresolved:
+        return f"the members of {group} do not all subscribe alike: give topics or topics_pattern"
+    if is_unassigned:
+        return f"the members of {group} do not all list the same assignors: give them"
+    return None
+
+
+def quoted(name: str | None) -> str:
+    """Show a name as messages do."""
+    return json.dumps(name or "", ensure_ascii=False)
+
+
+def _as_json(name: str) -> str:
+    return json.dumps([name], ensure_ascii=False)

@@ -1,251 +1,249 @@
-"""What a simulation carries from event to event, and what an event does to it."""
+"""A group between two events inside a task, and the groups that rebalance as one batch."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
 
-from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.racks import fold_racks
-from kassign_spark.groups.look import look
-from kassign_spark.inputs.checks import Inputs
-from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.groups.batch import Batch, Claims, claims_of
+from kassign_spark.groups.read import sets_of
+from kassign_spark.groups.numbers import Flags, Longs, find, key, starts
+from kassign_spark.groups.racks import read_racks
 from kassign_spark.inputs.rules import INT_MAX
-from kassign_spark.rounds import settle
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED
-from kassign_spark.simulation.events import RESTARTS
+from kassign_spark.simulation.members import Event, Member, Texts
 
-MEMBER_KEY = [*GROUP_KEY, "member_id"]
-_DECLARED = MEMBERS.columns.names
+MOST_PARTITIONS = 2_000_000
+"""A group of more is not taken inside a task."""
 
 
-class State(NamedTuple):
-    """The fleet between two events; all have cluster_id, never null.
+class Codes:
+    """Names as numbers, from 1, in Java's order of the strings; 0 is None."""
+
+    def __init__(self, strings: pa.Array) -> None:
+        self.strings = strings
+        self.of: dict[str | None, int] = {None: 0}
+        self.of.update(zip(strings.to_pylist(), range(1, len(strings) + 1), strict=True))
+        self._of_lists: dict[int, tuple[Texts, Longs]] = {}
+
+    def of_list(self, names: Texts) -> Longs:
+        """The codes of a list; members share lists, and each is looked up once."""
+        # The list is kept with them, so that no other one gets its id.
+        known = self._of_lists.get(id(names))
+        if known is None:
+            codes = np.fromiter((self.of[name] for name in names), np.int64, len(names))
+            known = self._of_lists[id(names)] = names, codes
+        return known[1]
+
+
+class Naming(NamedTuple):
+    """All names that can turn up in a task; and of topics, by ``Topic.row``, the racks."""
+
+    members: Codes
+    topics: Codes
+    texts: Codes
+    replica_racks: pa.ChunkedArray | None
+
+
+class Topic(NamedTuple):
+    """A topic as it is now: its partitions, and where its racks are; -1: they are not known."""
+
+    size: int
+    row: int
+
+
+class Owned(NamedTuple):
+    """Who owns what, by codes of names; by no order, and as often as it was said."""
+
+    member: Longs
+    topic: Longs
+    partition: Longs
+
+    def where(self, rows: Flags | Longs) -> "Owned":
+        """Some of the rows."""
+        return Owned(*(column[rows] for column in self))
+
+
+NOTHING = Owned(*(np.zeros(0, np.int64) for _ in range(3)))
+
+
+@dataclass
+class Group:
+    """A group between two events.
 
     Attributes:
-        members: ``schemas.MEMBERS``, conforming, subscriptions as declared, and
-            assignors array<string>: the member's list, resolved array<string>: the topics that it
-            subscribes to now, is_away boolean: it was in the group, and is not now.
-        topics: cluster_id string, topic string, num_partitions int, replica_racks.
-        owned: ``schemas.OWNED``, conforming.
+        cluster_id, group_id: its names; no group_id: it stands for a cluster without groups.
+        members: also those that are away; empty: the group is not there yet.
+        topics: those that exist, of all that its members could ever read, and that events name.
+        patterns: all names of topics that a pattern ever matches, in order; None: it is none.
+        events: what is to happen to it, in order.
+        owned: what members own.
     """
 
-    members: DataFrame
-    topics: DataFrame
-    owned: DataFrame
+    cluster_id: str
+    group_id: str | None
+    members: list[Member] = field(default_factory=list)
+    topics: dict[str, Topic] = field(default_factory=dict)
+    patterns: dict[str, Texts | None] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    owned: Owned = NOTHING
+    _resolved: dict[str, Texts | None] = field(default_factory=dict)
 
+    def here(self) -> list[Member]:
+        """The members that are not away."""
+        return [member for member in self.members if not member.is_away]
 
-def sized_topics(eligible: Eligible, topics: DataFrame) -> DataFrame:
-    """Give the topics with the racks of their replicas, also where no member has a rack yet.
-
-    Args:
-        eligible: what ``prepare`` made of ``topics``.
-        topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
-    """
-    if "replica_racks" not in topics.columns:
-        none = F.lit(None).cast("array<array<string>>")
-        return eligible.topics.drop("replica_racks").withColumn("replica_racks", none)
-    sizes = eligible.topics.drop("replica_racks")
-    return sizes.join(fold_racks(topics), on=[CLUSTER_ID, "topic"], how="left")
-
-
-def first_state(inputs: Inputs) -> State:
-    """Check the inputs and make the state before all events; runs jobs.
-
-    Raises:
-        InputError: values that have no meaning; lists every one.
-    """
-    eligible = look(inputs, known_assignors=ASSIGNORS).eligible
-    topics = sized_topics(eligible, inputs.topics)
-    resolved = with_topics(inputs.members, inputs.topics)
-    members = inputs.members.join(
-        resolved.select(*MEMBER_KEY, F.col("topics").alias("resolved")), on=MEMBER_KEY, how="inner"
-    ).select(
-        *_DECLARED,
-        F.array("assignor").alias("assignors"),
-        "resolved",
-        F.lit(False).alias("is_away"),
-    )
-    owned = inputs.owned
-    if owned is None:
-        spark = inputs.members.sparkSession
-        none = spark.createDataFrame([], OWNED.columns)
-        owned = none.withColumn("partition", F.col("partition").cast("bigint"))
-    return State(*(settle(frame).frame for frame in (members, topics, owned)))
-
-
-def change_topics(topics: DataFrame, now: DataFrame) -> DataFrame:
-    """Let topics appear, grow and disappear.
-
-    Args:
-        topics: as of ``State``.
-        now: events as ``schedule`` gives them, of one step.
-    """
-    changed = now.where("is_topic").select(
-        CLUSTER_ID, "topic", "kind", F.col("num_partitions").cast("int").alias("size")
-    )
-    return (
-        topics.join(F.broadcast(changed), on=[CLUSTER_ID, "topic"], how="full")
-        .where(~F.coalesce(F.col("kind") == "topic_disappears", F.lit(False)))
-        .select(
-            CLUSTER_ID,
-            "topic",
-            F.coalesce("size", "num_partitions").alias("num_partitions"),
+    def change_topic(self, event: Event) -> None:
+        """Let a topic appear, grow or disappear."""
+        topic = event["topic"]
+        if event["kind"] == "topic_disappears":
+            self.topics.pop(topic, None)
+        else:
             # The racks of partitions that are yet to be made are not known.
-            F.when(F.col("size").isNull(), F.col("replica_racks")).alias("replica_racks"),
-        )
+            self.topics[topic] = Topic(event["num_partitions"], -1)
+        for pattern in list(self._resolved):
+            if topic in (self.patterns[pattern] or ()):
+                del self._resolved[pattern]
+
+    def resolve(self, member: Member) -> Member:
+        """Give a member the topics that it subscribes to."""
+        if member.pattern is None or member.topics:
+            resolved = member.topics
+        else:
+            if member.pattern not in self._resolved:
+                names = self.patterns[member.pattern]
+                known = self.topics
+                self._resolved[member.pattern] = (
+                    None if names is None else tuple(name for name in names if name in known)
+                )
+            resolved = self._resolved[member.pattern]
+        return member if resolved is member.resolved else replace(member, resolved=resolved)
+
+    def next_generation(self) -> None:
+        """Members that have been through a rebalance are all of the group's new generation."""
+        known = [member.generation for member in self.members if member.generation is not None]
+        # Behind the largest there is none; that all who were in it have the same one is enough.
+        following = min(max(known, default=0), INT_MAX - 1) + 1
+        self.members = [
+            member if member.is_away else replace(member, generation=following)
+            for member in self.members
+        ]
+
+    def partition_count(self) -> int:
+        """How many partitions its members may be given now; or more, where those are few."""
+        count = sum(topic.size for topic in self.topics.values())
+        if count > MOST_PARTITIONS:
+            read = {name for member in self.here() for name in member.resolved or ()}
+            count = sum(topic.size for name, topic in self.topics.items() if name in read)
+        return count
+
+
+class Drawn(NamedTuple):
+    """A batch of groups, what is claimed in it, and the members that it has, in its order."""
+
+    batch: Batch
+    claims: Claims
+    members: list[Member]
+
+
+def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
+    """Put the members that are here, their topics and what they own into a batch."""
+    here: list[Member] = []
+    member_group: list[int] = []
+    subscription: list[int] = []
+    lists: list[Longs] = []
+    list_group: list[int] = []
+    member_code, text_code = naming.members.of, naming.texts.of
+    for number, group in enumerate(groups):
+        members = sorted(group.here(), key=lambda member: member_code[member.member_id])
+        places: dict[int, int] = {}
+        for member in members:
+            names = member.resolved or ()
+            place = places.setdefault(id(names), len(lists))
+            if place == len(lists):
+                lists.append(naming.topics.of_list(names))
+                list_group.append(number)
+            subscription.append(place)
+        here += members
+        member_group += [number] * len(members)
+    listed = np.concatenate([np.zeros(0, np.int64), *lists])
+    lengths = np.array([len(names) for names in lists], np.int64)
+    of_list = np.array(list_group, np.int64)
+    wanted = np.unique(key(np.repeat(of_list, lengths), listed))
+    keys, size, row = _topics(groups, naming)
+    place = find(keys, wanted)
+    place = place[place >= 0]
+    keys, size, row = keys[place], size[place], row[place]
+    topic_group = keys >> 32
+    subscribed, set_topic, set_start = sets_of(of_list, listed, starts(lengths), keys)
+    rack = np.array([text_code[member.rack] for member in here], np.int64)
+    racks = None
+    if naming.replica_racks is not None:
+        of_topics = naming.replica_racks.take(pa.array(row, mask=row < 0))
+        of_members = naming.texts.strings.take(pa.array(rack - 1, mask=rack == 0))
+        racks = read_racks(of_topics, size, of_members)
+    batch = Batch(
+        cluster_names=pa.array([group.cluster_id for group in groups], pa.string()),
+        group_names=pa.array([group.group_id for group in groups], pa.string()),
+        member_names=naming.members.strings,
+        topic_names=naming.topics.strings,
+        texts=naming.texts.strings,
+        cluster=np.arange(1, len(groups) + 1),
+        group=np.arange(1, len(groups) + 1),
+        member_group=np.array(member_group, np.int64),
+        member_name=np.array([member_code[member.member_id] for member in here], np.int64),
+        generation=_numbers([member.generation for member in here]),
+        member_seq=_numbers([member.seq for member in here]),
+        instance=np.array([text_code[member.instance] for member in here], np.int64),
+        rack=rack,
+        assignor=np.array([text_code[member.assignor] for member in here], np.int64),
+        subscription=np.array(subscription, np.int64),
+        list_topics=listed,
+        list_start=starts(lengths),
+        subscribed=subscribed,
+        set_topic=set_topic,
+        set_start=set_start,
+        topic_group=topic_group,
+        topic_name=keys & 0xFFFF_FFFF,
+        size=size,
+        racks=racks,
     )
-
-
-def change_members(state: State, topics: DataFrame, of_groups: DataFrame) -> DataFrame:
-    """Let the members of the groups that have an event go, come, and change what they ask for.
-
-    Args:
-        state: before the event.
-        topics: after it.
-        of_groups: cluster_id string, group_id string, e struct: the event of each group.
-
-    Returns:
-        The columns of ``State.members`` of these groups' members, and e, old_member_id string,
-        is_target boolean: the event names the member, was_away boolean, resolved_before
-        array<string>, is_new boolean, goes boolean: leaves the group, comes boolean: joins it, as a
-        consumer that knows nothing of before, and switches boolean: comes because it changes
-        between a list and a pattern.
-    """
-    present = state.members.join(of_groups, on=list(GROUP_KEY), how="inner")
-    event, kind = F.col("e"), F.col("e.kind")
-    instance = F.coalesce("group_instance_id", F.lit(""))
-    known = present.withColumns(
-        {
-            "is_new": F.lit(False),
-            "is_target": F.coalesce(
-                (event["member_id"] == F.col("member_id"))
-                | ((kind != "member_joins") & (event["member_id"] == instance)),
-                F.lit(False),
-            ),
-        }
+    counts = np.array([len(group.owned.member) for group in groups], np.int64)
+    owned = Owned(
+        *(np.concatenate(column) for column in zip(*(g.owned for g in groups), strict=True))
     )
-    members = known.unionByName(_joiners(state, of_groups))
-    goes = (
-        F.col("is_target")
-        & ~F.col("is_away")
-        & (
-            kind.isin("member_leaves", "member_crashes", "member_polls_too_late")
-            | (kind.isin(*RESTARTS) & (event["stage"] == 1) & ~is_awaited())
-        )
-    )
-    comes = F.col("is_target") & (
-        (kind == "member_joins") | (kind.isin(*RESTARTS) & (event["stage"] == 2))
-    )
-    resubscribes = (
-        (comes & ~F.col("is_new"))
-        | (
-            (kind == "subscription_changes")
-            & ~F.col("is_away")
-            & (event["member_id"].isNull() | F.col("is_target"))
-        )
-    ) & (event["topics"].isNotNull() | event["topics_pattern"].isNotNull())
-
-    def given(name: str, when: Column) -> Column:
-        return F.when(when & event[name].isNotNull(), event[name]).otherwise(F.col(name))
-
-    # A consumer has to unsubscribe in between: a dynamic one leaves by that, and joins anew.
-    switches = (
-        resubscribes
-        & (kind == "subscription_changes")
-        & (event["topics_pattern"].isNotNull() != F.col("topics_pattern").isNotNull())
-    )
-    marked = members.withColumns(
-        {
-            "goes": goes,
-            "comes": comes | switches,
-            "resubscribes": resubscribes,
-            "switches": switches,
-        }
-    )
-    went, came, again = F.col("goes"), F.col("comes"), F.col("resubscribes")
-    changed = marked.withColumns(
-        {
-            "old_member_id": F.col("member_id"),
-            "member_id": F.when(
-                came & event["new_member_id"].isNotNull(), event["new_member_id"]
-            ).otherwise(F.col("member_id")),
-            "was_away": F.col("is_away"),
-            "is_away": F.when(went, True).when(came, False).otherwise(F.col("is_away")),
-            "topics": F.when(again, event["topics"]).otherwise(F.col("topics")),
-            "topics_pattern": F.when(again, event["topics_pattern"]).otherwise(
-                F.col("topics_pattern")
-            ),
-            "assignors": given("assignors", came),
-            "rack_id": given("rack_id", came),
-            "group_instance_id": given("group_instance_id", came),
-            "generation": F.when(~(came & F.col("is_away")), F.col("generation")),
-            "resolved_before": F.col("resolved"),
-        }
-    )
-    resolved = with_topics(changed.select(*_DECLARED), topics).select(
-        *MEMBER_KEY, F.col("topics").alias("resolved")
-    )
-    return changed.drop("resolved", "resubscribes").join(resolved, on=MEMBER_KEY, how="left")
+    claims = claims_of(batch, np.repeat(np.arange(len(groups)), counts), *owned)
+    return Drawn(batch, claims, here)
 
 
-def is_awaited() -> Column:
-    """Whether a group waits for the member that ``e`` restarts: it is static, and back in time."""
-    back_after = F.coalesce(F.col("e.downtime_ms"), F.lit(0))
-    return F.col("group_instance_id").isNotNull() & (back_after < F.col("e.session_timeout_ms"))
-
-
-def _joiners(state: State, of_groups: DataFrame) -> DataFrame:
-    """Members that were never in their group; what the event leaves out is as all others have it.
-
-    Where the others differ, or there are none, it is null; an empty group keeps its assignor.
-    """
-    joins = of_groups.where(F.col("e.kind") == "member_joins").withColumn(
-        "member_id", F.col("e.member_id")
+def owned_of(batch: Batch, owner: Longs) -> list[Owned]:
+    """What the members of each group own where ``owner``, of each slot, is a member or -1."""
+    slots = np.flatnonzero(owner >= 0)
+    topic = batch.slot_topic[slots]
+    ends = np.searchsorted(batch.topic_group[topic], np.arange(1, batch.group_count))
+    columns = (
+        batch.member_name[owner[slots]],
+        batch.topic_name[topic],
+        batch.slot_partition[slots],
     )
-    new = joins.join(state.members.select(*MEMBER_KEY), on=MEMBER_KEY, how="left_anti")
-    here = ~F.col("is_away")
+    cut = (np.split(column, ends) for column in columns)
+    return [Owned(*of_group) for of_group in zip(*cut, strict=True)]
 
-    def shared(name: str) -> Column:
-        value = F.when(here, F.struct(name))
-        return F.when(F.min(value) == F.max(value), F.min(value)[name]).alias(f"all_{name}")
 
-    last_seq = F.max("member_seq")
-    others = (
-        state.members.join(joins.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
-        .groupBy(*GROUP_KEY)
-        .agg(
-            *(shared(name) for name in ("topics", "topics_pattern", "assignors")),
-            F.min("assignor").alias("group_assignor"),
-            (last_seq + F.when(last_seq < INT_MAX, 1).otherwise(0)).alias("next_seq"),
-            F.count_if(here).alias("count_here"),
-        )
-    )
-    event = F.col("e")
-    own = event["topics"].isNotNull() | event["topics_pattern"].isNotNull()
-    is_empty = F.col("count_here") == 0
-    assignors = F.coalesce(
-        event["assignors"],
-        F.col("all_assignors"),
-        F.when(is_empty, F.array("group_assignor")),
-    )
-    columns = {
-        "group_instance_id": event["group_instance_id"],
-        "rack_id": event["rack_id"],
-        "topics": F.when(own, event["topics"]).otherwise(F.col("all_topics")),
-        "topics_pattern": F.when(own, event["topics_pattern"]).otherwise(
-            F.col("all_topics_pattern")
-        ),
-        "generation": F.lit(None).cast("bigint"),
-        "member_seq": F.col("next_seq"),
-        "assignor": F.coalesce(F.col("group_assignor"), F.get(assignors, F.lit(0))),
-        "assignors": assignors,
-        "resolved": F.array().cast("array<string>"),
-        "is_away": F.lit(True),
-        "is_new": F.lit(True),
-        "is_target": F.lit(True),
-    }
-    return new.join(others, on=list(GROUP_KEY), how="left").select(
-        *MEMBER_KEY, "e", *(value.alias(name) for name, value in columns.items())
-    )
+def _topics(groups: Sequence[Group], naming: Naming) -> tuple[Longs, Longs, Longs]:
+    """The topics of all groups: sorted keys of group and name, sizes, where racks are."""
+    code = naming.topics.of
+    rows = [
+        (at, code[name], topic.size, topic.row)
+        for at, group in enumerate(groups)
+        for name, topic in group.topics.items()
+    ]
+    group_place, topic_name, sizes, places = np.array(rows, np.int64).reshape(-1, 4).T
+    keys = key(group_place, topic_name)
+    order = np.argsort(keys)
+    return keys[order], sizes[order], places[order]
+
+
+def _numbers(values: Sequence[int | None]) -> Longs:
+    return np.array([-1 if value is None else value for value in values], np.int64)

@@ -1,31 +1,21 @@
 """What if a group had more or fewer members, or its topics more partitions: all answers at once."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial, reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.rebalancing.steps import rebalance
-from kassign_spark.rebalancing.summary import summarize
-from kassign_spark.rounds import hold
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    OWNED,
-    has_cluster_id,
-    restore_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, has_cluster_id, restore_cluster_id
 from kassign_spark.settings import Settings
 from kassign_spark.simulation.questions import Growth, Sweep
-from kassign_spark.simulation.state import sized_topics
-
-_SEPARATOR = "\u001f"
+from kassign_spark.simulation.sweep_kernel import SWEPT, Variant, sweep_arrow
 
 
 def sweep(
@@ -36,7 +26,7 @@ def sweep(
     *,
     settings: Settings = Settings(),
 ) -> DataFrame:
-    """Answer what-if questions about the fleet as it is, all in one computation; runs jobs.
+    """Answer what-if questions about the fleet as it is, all in one pass; runs a query.
 
     A new member subscribes as one that is there, by turns, and knows of nothing that it owns; the
     members that go are the last by member_id.
@@ -62,69 +52,19 @@ def sweep(
     """
     inputs = conform_inputs(members, topics, owned)
     eligible = look(inputs, known_assignors=ASSIGNORS).eligible
-    variants = _variants(members, sweeps)
-    _check_names(eligible.members, eligible.topics, sweeps)
-    sized = sized_topics(eligible, inputs.topics)
-    asked = hold(_asked(eligible.members, variants), {"rows": F.count(F.lit(1))}).frame
-    possible = asked.where("member_count > 0").select(*GROUP_KEY, "variant_id", "variant")
-    varied_members = hold(
-        _vary_members(eligible.members, asked.where("member_count > 0")),
-        {"rows": F.count(F.lit(1))},
-    ).frame
-    given = inputs.owned
-    if given is not None:
-        given = _in_variant(given.join(possible, on=list(GROUP_KEY), how="inner"))
-        given = given.select(*OWNED.columns.names)
-    steps = rebalance(
-        varied_members.select(*MEMBERS.columns.names),
-        _vary_topics(sized, variants),
-        given,
-        settings=settings,
+    _check_names(eligible, sweeps)
+    kernel = partial(
+        sweep_arrow,
+        variants=_variants(sweeps),
+        racks_before_moves=settings.racks_before_moves,
+        max_rounds=settings.max_rounds,
     )
-    held = hold(steps, {"rows": F.count(F.lit(1))}).frame
-    measured = (
-        _loads(held, varied_members)
-        .join(summarize(held, given).drop("partition_count"), on=list(GROUP_KEY), how="left")
-        .withColumnRenamed(CLUSTER_ID, "variant_id")
-        .drop("member_count")
-    )
-    found = asked.join(measured, on=["variant_id", "group_id"], how="left")
-    none = F.concat(
-        F.lit("the group has only "),
-        (F.col("member_count") - F.col("member_change")).cast("string"),
-        F.when(F.col("member_count") - F.col("member_change") == 1, " member").otherwise(
-            " members"
-        ),
-    )
-    is_answered = F.col("member_count") > 0
-    zero = F.lit(0).cast("bigint")
-    return restore_cluster_id(
-        found.select(
-            *GROUP_KEY,
-            "sweep",
-            "variant",
-            "member_change",
-            "partition_times",
-            "partition_more",
-            F.greatest("member_count", zero).alias("member_count"),
-            *(
-                F.when(is_answered, F.coalesce(name, zero)).alias(name)
-                for name in ("partition_count", "min_assigned", "max_assigned", "idle_count")
-            ),
-            *(
-                F.when(is_answered, F.coalesce(name, zero)).alias(name)
-                for name in ("moved_count", "paused_count")
-            ),
-            F.when(is_answered, F.coalesce("rounds", F.lit(0))).alias("rounds"),
-            F.when(is_answered, F.coalesce("settles", F.lit(True))).alias("settles"),
-            F.when(~is_answered, none).alias("detail"),
-        ),
-        has_cluster_id(members),
-    )
+    swept = in_tasks(fold(eligible), kernel, SWEPT, settings.batches or eligible.tasks)
+    return restore_cluster_id(swept, has_cluster_id(members))
 
 
-def _variants(frame: DataFrame, sweeps: Sequence[Sweep]) -> DataFrame:
-    rows: list[tuple[Any, ...]] = []
+def _variants(sweeps: Sequence[Sweep]) -> list[Variant]:
+    variants = []
     for number, asked in enumerate(sweeps, start=1):
         for change in asked.members:
             for growth in asked.partitions:
@@ -132,129 +72,38 @@ def _variants(frame: DataFrame, sweeps: Sequence[Sweep]) -> DataFrame:
                 if list(asked.partitions) != [Growth()]:
                     grown = f"+{growth.more}" if growth.more else f"x{growth.times}"
                     says.append(f"partitions {grown}")
-                what = (number, ", ".join(says), change, growth.times, growth.more)
-                rows.append((len(rows), *what, asked.cluster_id, asked.group_id, asked.topic))
-    return frame.sparkSession.createDataFrame(
-        rows,
-        "number int, sweep int, variant string, member_change int, partition_times int, "
-        "partition_more int, only_cluster string, only_group string, only_topic string",
-    )
+                variants.append(Variant(number, ", ".join(says), change, growth, asked))
+    return variants
 
 
-def _check_names(members: DataFrame, topics: DataFrame, sweeps: Sequence[Sweep]) -> None:
-    """Refuse sweeps of what is not there.
+def _check_names(eligible: Eligible, sweeps: Sequence[Sweep]) -> None:
+    """Refuse sweeps of what is not there; runs a query where they name something.
 
     Raises:
         InputError: lists every one.
     """
-    problems = []
-    for asked in sweeps:
-        where = "" if asked.line is None else f"line {asked.line}: "
-        for frame, column, name in (
-            (members, CLUSTER_ID, asked.cluster_id),
-            (members, "group_id", asked.group_id),
-            (topics, "topic", asked.topic),
-        ):
-            if name is not None and frame.where(F.col(column) == name).limit(1).count() == 0:
-                problems.append(f'{where}sweep: {column} "{name}" is not there')
+    named = [
+        (column, name, "" if asked.line is None else f"line {asked.line}: ")
+        for asked in sweeps
+        for column, name in (
+            (CLUSTER_ID, asked.cluster_id),
+            ("group_id", asked.group_id),
+            ("topic", asked.topic),
+        )
+        if name is not None
+    ]
+    if not named:
+        return
+    parts = []
+    for column in dict.fromkeys(column for column, _, _ in named):
+        frame = eligible.topics if column == "topic" else eligible.members
+        names = sorted({name for of, name, _ in named if of == column})
+        parts.append(frame.where(F.col(column).isin(names)).select(F.lit(column), column))
+    known = {tuple(row) for row in reduce(DataFrame.union, parts).distinct().collect()}
+    problems = [
+        f'{where}sweep: {column} "{name}" is not there'
+        for column, name, where in named
+        if (column, name) not in known
+    ]
     if problems:
         raise InputError("; ".join(problems))
-
-
-def _is_asked(variants: DataFrame) -> Column:
-    return F.coalesce(F.col("only_cluster") == F.col(CLUSTER_ID), F.lit(True))
-
-
-def _variant_id() -> Column:
-    """A cluster of its own for each variant: topics belong to clusters."""
-    return F.concat_ws(_SEPARATOR, F.col("number").cast("string"), CLUSTER_ID)
-
-
-def _asked(members: DataFrame, variants: DataFrame) -> DataFrame:
-    """One row a group and variant, with variant_id and the member_count that it leads to."""
-    counts = members.groupBy(*GROUP_KEY).agg(F.count("*").alias("members"))
-    is_asked = _is_asked(variants) & F.coalesce(
-        F.col("only_group") == F.col("group_id"), F.lit(True)
-    )
-    return (
-        counts.crossJoin(F.broadcast(variants))
-        .where(is_asked)
-        .withColumn("variant_id", _variant_id())
-        .withColumn("member_count", F.col("members") + F.col("member_change"))
-        .drop("only_cluster", "only_group", "only_topic", "number")
-    )
-
-
-def _in_variant(frame: DataFrame) -> DataFrame:
-    return frame.withColumn(CLUSTER_ID, F.col("variant_id"))
-
-
-def _vary_members(members: DataFrame, asked: DataFrame) -> DataFrame:
-    """Leave members out, or add copies; cluster_id is the variant's."""
-    place = F.row_number().over(Window.partitionBy(*GROUP_KEY).orderBy("member_id"))
-    ranked = members.withColumn("place", place).join(
-        asked.select(*GROUP_KEY, "variant_id", "members", "member_change"),
-        on=list(GROUP_KEY),
-        how="inner",
-    )
-    # Copies of the member at place r are numbered r, r + n, r + 2n, ...; 0 is the member itself.
-    copies = F.when(
-        F.col("member_change") >= F.col("place"),
-        F.sequence(F.col("place").cast("bigint"), F.col("member_change").cast("bigint"), "members"),
-    ).otherwise(F.array().cast("array<bigint>"))
-    stays = F.col("place") <= F.col("members") + F.col("member_change")
-    all_numbers = F.concat(F.array(F.when(stays, F.lit(0).cast("bigint"))), copies)
-    each = ranked.withColumn("copy", F.explode(F.array_compact(all_numbers)))
-    is_copy = F.col("copy") > 0
-
-    def numbered(name: str) -> Column:
-        copied = F.concat(F.col(name), F.lit("+"), F.col("copy").cast("string"))
-        return F.when(is_copy, copied).otherwise(F.col(name))
-
-    return _in_variant(each).withColumns(
-        {
-            "member_id": numbered("member_id"),
-            "group_instance_id": numbered("group_instance_id"),
-            "generation": F.when(~is_copy, F.col("generation")),
-            "member_seq": F.when(~is_copy, F.col("member_seq")),
-        }
-    )
-
-
-def _vary_topics(topics: DataFrame, variants: DataFrame) -> DataFrame:
-    grows = F.coalesce(F.col("only_topic") == F.col("topic"), F.lit(True))
-    size = F.col("num_partitions").cast("bigint")
-    grown = F.when(grows, size * F.col("partition_times") + F.col("partition_more")).otherwise(size)
-    return (
-        topics.crossJoin(F.broadcast(variants))
-        .where(_is_asked(variants))
-        .select(
-            _variant_id().alias(CLUSTER_ID),
-            "topic",
-            grown.alias("num_partitions"),
-            F.when(grown == size, F.col("replica_racks")).alias("replica_racks"),
-        )
-    )
-
-
-def _loads(steps: DataFrame, members: DataFrame) -> DataFrame:
-    """Count what the members of each group have in the end."""
-    last = F.max("round").over(Window.partitionBy(*GROUP_KEY))
-    held = (
-        steps.withColumn("last", last)
-        .where((F.col("round") == F.col("last")) & F.col("action").isin("retained", "assigned"))
-        .groupBy(*GROUP_KEY, "member_id")
-        .agg(F.count("*").alias("load"))
-    )
-    load = F.coalesce("load", F.lit(0).cast("bigint"))
-    return (
-        members.select(*GROUP_KEY, "member_id")
-        .join(held, on=[*GROUP_KEY, "member_id"], how="left")
-        .groupBy(*GROUP_KEY)
-        .agg(
-            F.sum(load).alias("partition_count"),
-            F.min(load).alias("min_assigned"),
-            F.max(load).alias("max_assigned"),
-            F.count_if(load == 0).alias("idle_count"),
-        )
-    )

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import InputError, SchemaError
-from kassign_spark.simulation.events import schedule
+from kassign_spark.simulation.events import check_events, with_steps
 from kassign_spark.simulation.simulate import simulate
 from kassign_spark.simulation.timeouts import Timeouts
 from tests import builders
@@ -49,7 +49,7 @@ _STATIC = [
 def test_bad_events_are_refused_all_at_once(spark: SparkSession) -> None:
     rows = [{"event": n, "line": n + 1, **row} for n, (row, _) in enumerate(_STATIC)]
     with pytest.raises(InputError) as error:
-        schedule(events_frame(spark, rows).repartition(2), Timeouts())
+        check_events(events_frame(spark, rows).repartition(2), Timeouts())
     said = str(error.value)
     assert "\n" not in said
     for n, (row, says) in enumerate(_STATIC):
@@ -69,7 +69,7 @@ def test_events_have_an_order(spark: SparkSession) -> None:
         {"event": 6, "kind": "topic_disappears", "topic": "u"},
         {"event": 7, "kind": "topic_disappears", "topic": "v"},
     ]
-    steps, last = schedule(events_frame(spark, at_once).repartition(3), Timeouts())
+    steps = with_steps(check_events(events_frame(spark, at_once).repartition(3), Timeouts()).frame)
     found = sorted((r.step, r.event, r.group_id or "", r.stage) for r in steps.collect())
     assert found == [
         (1, 1, "g", 1),
@@ -82,10 +82,9 @@ def test_events_have_an_order(spark: SparkSession) -> None:
         (6, 6, "", 1),
         (7, 7, "", 1),
     ]
-    assert last == 7
     twice = [{**at_once[0], "event": 2}, at_once[2]]
     with pytest.raises(InputError, match="another event has the same number"):
-        schedule(events_frame(spark, twice), Timeouts())
+        check_events(events_frame(spark, twice), Timeouts())
 
 
 _IMPOSSIBLE = [

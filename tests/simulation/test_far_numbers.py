@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import InputError
-from kassign_spark.simulation.events import schedule
+from kassign_spark.simulation.events import check_events
 from kassign_spark.simulation.timeouts import Timeouts
 from tests.simulation.test_simulate import Told, e, events_frame
 
@@ -22,7 +22,7 @@ EVENTS = [{"event": n, **e("member_joins", f"C{n + 1}", **_AT)} for n in (0, 1)]
 def test_the_number_of_an_event_has_32_bits(spark: SparkSession) -> None:
     rows = [{"event": _MOST + 1, **e("member_leaves", "C0", group_id="g")}]
     with pytest.raises(InputError, match=r"event is 2147483648; must be a whole number from -2147"):
-        schedule(events_frame(spark, rows), Timeouts())
+        check_events(events_frame(spark, rows), Timeouts())
 
 
 def test_a_group_goes_on_behind_the_last_generation(told: Told) -> None:

@@ -1,0 +1,130 @@
+"""Groups and what is to happen to them as the rows of one table, so that tasks can be given it."""
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.rows import rows
+from kassign_spark.inputs.checks import Inputs
+from kassign_spark.inputs.patterns import match_topics
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.simulation.events import Events
+from kassign_spark.simulation.read import EVENT, PATTERN
+
+_KEYS = list(GROUP_KEY)
+_FIRST = -(2**31)
+"""No event has a smaller number."""
+
+
+def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: bool) -> DataFrame:
+    """Put groups, and the events that concern them, into the rows of one table; runs no job.
+
+    Args:
+        inputs: checked, subscriptions as declared.
+        topics: cluster_id string, topic string, num_partitions int, and where racks may matter
+            replica_racks; one row a topic.
+        events: what happens.
+        patterns: whether a member has one before the first event.
+
+    Returns:
+        Rows as of ``rows.fold`` of the groups that have events, but for these:
+        SUBSCRIPTION: texts as declared, topic: the pattern; TOPIC: those that the group could ever
+        read, and that events name; EVENT: event, a struct of the columns of ``events.EVENTS``,
+        is_topic and is_hosted boolean: its cluster has a group by then; PATTERN: topic (the
+        pattern), texts: all names that it ever matches, or null where it is none. A topic's event
+        is there for each group of its cluster, or for none (null) where it has no group.
+    """
+    racks = "replica_racks" in topics.columns
+    of_groups = _of_groups(inputs.members, events)
+    members, owned = inputs.members, inputs.owned
+    if not events.counts["topics"]:
+        some = of_groups.select(*_KEYS).distinct()
+        members = members.join(some, on=_KEYS, how="left_semi")
+        owned = None if owned is None else owned.join(some, on=_KEYS, how="left_semi")
+    members = members.withColumn("subscription", _hash())
+    subscriptions = members.select(
+        *_KEYS,
+        "subscription",
+        F.col("topics_pattern").alias("topic"),
+        F.col("topics").alias("texts"),
+    ).distinct()
+    named = [
+        subscriptions.select(*_KEYS, F.explode("texts").alias("topic")),
+        of_groups.select(*_KEYS, F.explode("event.topics").alias("topic")),
+        of_groups.where("event.is_topic").select(*_KEYS, F.col("event.topic").alias("topic")),
+    ]
+    unknown = F.lit(-1).cast("bigint")
+    parts = [
+        rows(
+            members,
+            MEMBER,
+            racks,
+            number=F.coalesce("generation", unknown),
+            place=F.coalesce("member_seq", unknown),
+            texts=F.array("group_instance_id", "rack_id", "assignor"),
+        ),
+        rows(subscriptions, SUBSCRIPTION, racks),
+    ]
+    if patterns or events.counts["patterns"]:
+        matched = _matched(subscriptions, of_groups, topics, events)
+        named.append(matched.select(*_KEYS, F.explode("texts").alias("topic")))
+        parts.append(rows(matched, PATTERN, racks))
+    could_read = reduce(DataFrame.unionByName, named).distinct()
+    known = could_read.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
+    parts.append(rows(known, TOPIC, racks, number=F.col("num_partitions")))
+    if owned is not None:
+        parts.append(rows(owned, CLAIM, racks, number=F.col("partition")))
+    event = of_groups.schema["event"].dataType
+    table = reduce(DataFrame.unionByName, parts).withColumn("event", F.lit(None).cast(event))
+    return table.unionByName(rows(of_groups, EVENT, racks, keys=(*GROUP_KEY, "event")))
+
+
+def _of_groups(members: DataFrame, events: Events) -> DataFrame:
+    """Give each group its events: GROUP_KEY and event, as ``fold_events`` says."""
+    own, hosted = events.frame.where("NOT is_topic"), F.lit(True).alias("is_hosted")
+    columns = [name for name in events.frame.columns if name not in GROUP_KEY]
+    of_groups = own.select(*_KEYS, F.struct(*columns, hosted).alias("event"))
+    if not events.counts["topics"]:
+        return of_groups
+    hosts = (
+        members.select(*_KEYS, F.lit(_FIRST).alias("first"))
+        .unionByName(own.select(*_KEYS, F.col("event").alias("first")))
+        .groupBy(*_KEYS)
+        .agg(F.min("first").alias("first"))
+        .withColumn("first", F.min("first").over(Window.partitionBy(CLUSTER_ID)))
+    )
+    everywhere = events.frame.where("is_topic").drop("group_id")
+    hosted = F.coalesce(F.col("first") <= F.col("event"), F.lit(False)).alias("is_hosted")
+    return of_groups.unionByName(
+        everywhere.join(hosts, on=CLUSTER_ID, how="left").select(
+            *_KEYS, F.struct(*columns, hosted).alias("event")
+        )
+    )
+
+
+def _matched(
+    subscriptions: DataFrame, of_groups: DataFrame, topics: DataFrame, events: Events
+) -> DataFrame:
+    """All names that a pattern of a group ever matches: GROUP_KEY, topic (the pattern), texts."""
+    pattern = F.col("event.topics_pattern").alias("topic")
+    asked = (
+        subscriptions.select(*_KEYS, "topic")
+        .unionByName(of_groups.select(*_KEYS, pattern))
+        .where("topic IS NOT NULL")
+        .distinct()
+    )
+    named = [CLUSTER_ID, "topic"]
+    ever = topics.select(*named).unionByName(events.frame.where("is_topic").select(*named))
+    found = match_topics(asked.select(CLUSTER_ID, F.col("topic").alias("topics_pattern")), ever)
+    matching = found.select(
+        CLUSTER_ID, F.col("topics_pattern").alias("topic"), F.col("matching").alias("texts")
+    )
+    return asked.join(F.broadcast(matching), on=named, how="inner")
+
+
+def _hash() -> Column:
+    """Tell subscriptions apart."""
+    # A hash runs on from column to column: the size says where the list ends, or that it is null.
+    return F.xxhash64(F.size("topics"), "topics", F.isnull("topics_pattern"), "topics_pattern")

@@ -1,0 +1,279 @@
+"""Events and what follows from them, for all groups of a task: the nth events side by side."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.groups.named import PIECE
+from kassign_spark.groups.numbers import Longs
+from kassign_spark.plans.rounds import ACTIONS, REVOKED, Steps, follow
+from kassign_spark.rebalancing.protocol import COOPERATIVE
+from kassign_spark.simulation.decisions import Decision, decide
+from kassign_spark.simulation.followed import follow_mixed
+from kassign_spark.simulation.members import Changed, Event, change_members
+from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quoted
+from kassign_spark.simulation.read import read_groups
+from kassign_spark.simulation.state import (
+    MOST_PARTITIONS,
+    NOTHING,
+    Group,
+    Naming,
+    Owned,
+    batch_of,
+    owned_of,
+)
+from kassign_spark.simulation.votes import MIXED, is_eager
+
+HAPPENED = pa.schema(
+    {
+        "cluster_id": pa.string(),
+        "group_id": pa.string(),
+        "event": pa.int32(),
+        "stage": pa.int32(),
+        "kind": pa.string(),
+        "rebalance": pa.bool_(),
+        "reason": pa.string(),
+        "assignor": pa.string(),
+        "protocol": pa.string(),
+        "noticed_within_ms": pa.int64(),
+        "joined_within_ms": pa.int64(),
+        "round": pa.int32(),
+        "member_id": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "action": pa.string(),
+        "line": pa.int64(),
+        "problem": pa.string(),
+    }
+)
+"""The columns of ``simulate``; line and problem of an event that is not possible, or else null."""
+
+_OF_EVENT = pa.schema([*HAPPENED][:11] + [*HAPPENED][16:])
+_ACTIONS = pa.array([*ACTIONS, "lost"])
+_LOST = len(ACTIONS)
+_ROWS_OF_A_TABLE = 100_000
+
+
+class _Following(NamedTuple):
+    """A group that rebalances: its place in the step, and how it does."""
+
+    place: int
+    group: Group
+    assignor: int
+    protocol: str | None
+
+
+@dataclass
+class _Step:
+    """What is told of the nth events: of each the columns, and rows by the place of their event.
+
+    The member of a row is the code of its name.
+    """
+
+    happened: list[dict[str, Any]] = field(default_factory=list)
+    place: list[Longs] = field(default_factory=list)
+    rows: list[Steps] = field(default_factory=list)
+
+
+def simulate_arrow(
+    table: pa.Table, *, racks_before_moves: bool = False, max_rounds: int = 1_000
+) -> Iterator[pa.Table]:
+    """Take the groups of a task through their events.
+
+    Args:
+        table: rows of ``fold.fold_events``.
+        racks_before_moves: as of ``Settings``.
+        max_rounds: as of ``Settings``.
+
+    Returns:
+        The columns of ``HAPPENED``, in pieces. A group with an event that is not possible ends
+        there, with one row that says why.
+    """
+    groups, naming = read_groups(table)
+    options: dict[str, Any] = {
+        "racks_before_moves": racks_before_moves,
+        "max_rounds": max_rounds,
+    }
+    pending: list[pa.Table] = []
+    for place in range(max((len(group.events) for group in groups), default=0)):
+        step = _Step()
+        following: list[_Following] = []
+        for group in groups:
+            if place < len(group.events):
+                _take(group, group.events[place], naming, step, following)
+        _follow(following, naming, step, options)
+        for piece in _tables(step, naming):
+            pending.append(piece)
+            if sum(map(len, pending)) >= _ROWS_OF_A_TABLE:
+                yield pa.concat_tables(pending).combine_chunks()
+                pending = []
+    if pending:
+        yield pa.concat_tables(pending).combine_chunks()
+
+
+def _take(
+    group: Group, event: Event, naming: Naming, step: _Step, following: list[_Following]
+) -> None:
+    """Let an event happen to a group; what it owns is left to the rounds, where some follow."""
+    if event["is_topic"]:
+        topic = group.topics.get(event["topic"])
+        # Of a group that is not there yet others of its cluster tell what happens.
+        if group.members or not event["is_hosted"]:
+            problem = problem_of_topic(event, None if topic is None else topic.size)
+            if problem is not None:
+                _stop(group, event, step, problem)
+                return
+        group.change_topic(event)
+        if not group.members:
+            return
+    changed = change_members(group.members, event, group.resolve)
+    problem = problem_of_group(event, group.group_id or "", changed)
+    if problem is not None:
+        _stop(group, event, step, problem)
+        return
+    decision = decide(event, changed, _lost(group, changed, naming))
+    given_up = _carry(group, event, changed, decision, naming)
+    rebalance, chosen = decision.said.rebalance, decision.chosen
+    if not decision.is_told:
+        if rebalance:
+            group.next_generation()
+        return
+    place = len(step.happened)
+    step.happened.append(
+        _of_event(group, event)
+        | {
+            "rebalance": rebalance,
+            "reason": decision.said.reason,
+            "assignor": chosen.assignor,
+            "protocol": chosen.protocol,
+            "noticed_within_ms": decision.said.noticed_within_ms,
+            "joined_within_ms": event["max_poll_interval_ms"] if rebalance else None,
+        }
+    )
+    step.place.append(np.full(len(given_up.round), place))
+    step.rows.append(given_up)
+    if rebalance and decision.member_count:
+        assert chosen.assignor is not None
+        number = KAFKAS.index(chosen.assignor)
+        following.append(_Following(place, group, number, chosen.protocol))
+    elif rebalance:
+        group.owned = NOTHING
+
+
+def _of_event(group: Group, event: Event) -> dict[str, Any]:
+    names = ("cluster_id", "event", "stage", "kind", "line")
+    return {"group_id": group.group_id, **{name: event[name] for name in names}}
+
+
+def _stop(group: Group, event: Event, step: _Step, problem: str) -> None:
+    """Let nothing more happen to a group."""
+    step.happened.append(_of_event(group, event) | {"problem": problem})
+    group.events = []
+
+
+def _lost(group: Group, changed: list[Changed], naming: Naming) -> bool:
+    """Whether a member that comes back in time owns what its new subscription leaves out."""
+    for change in changed:
+        if change.comes and not change.before.is_away and change.after.resolved is not None:
+            code = naming.members.of[change.before.member_id]
+            topics = group.owned.topic[group.owned.member == code]
+            if not np.isin(topics, naming.topics.of_list(change.after.resolved)).all():
+                return True
+    return False
+
+
+def _carry(
+    group: Group, event: Event, changed: list[Changed], decision: Decision, naming: Naming
+) -> Steps:
+    """Give the group its members after an event; returns what those give up that go: round 0."""
+    owned, code = group.owned, naming.members.of
+    goes = np.zeros(len(owned.member), bool)
+    renamed = owned.member.copy()
+    group.members = []
+    for change in changed:
+        member = change.after
+        before = code[change.before.member_id]
+        comes_anew = change.comes and not change.before.is_away
+        if change.goes or (comes_anew and decision.said.rebalance):
+            goes |= owned.member == before
+        if member.member_id != change.before.member_id:
+            renamed[owned.member == before] = code[member.member_id]
+        if decision.refused and change.comes:
+            member = replace(member, is_away=True)
+        if decision.chosen.assignor not in (None, member.assignor):
+            member = replace(member, assignor=decision.chosen.assignor)
+        group.members.append(member)
+    carried = Owned(renamed, owned.topic, owned.partition)
+    group.owned, gone = carried.where(~goes), carried.where(goes)
+    is_lost = event["kind"] in ("member_crashes", "member_polls_too_late")
+    same = np.ones(len(gone.member), np.int64)
+    return Steps(same * 0, *gone, same * (_LOST if is_lost else REVOKED))
+
+
+def _follow(
+    following: list[_Following], naming: Naming, step: _Step, options: dict[str, Any]
+) -> None:
+    """Follow the rebalances of groups; each is left with what its members own in the end."""
+    fitting = []
+    for one in following:
+        count = one.group.partition_count()
+        if count <= MOST_PARTITIONS:
+            fitting.append(one)
+            continue
+        step.happened[one.place]["problem"] = (
+            f"group {quoted(one.group.group_id)} reads {count:,} partitions; simulate follows "
+            f"groups of at most {MOST_PARTITIONS:,}"
+        )
+        one.group.events = []
+    for is_mixed in (False, True):
+        some = [one for one in fitting if (one.protocol == MIXED) == is_mixed]
+        if not some:
+            continue
+        groups = [one.group for one in some]
+        drawn = batch_of(groups, naming)
+        batch, assignor = drawn.batch, np.array([one.assignor for one in some])
+        if is_mixed:
+            eager = np.array([is_eager(member.assignors or ()) for member in drawn.members])
+            found = follow_mixed(batch, drawn.claims, assignor, eager, **options)
+        else:
+            cooperative = np.array([one.protocol == COOPERATIVE for one in some])
+            found = follow(batch, drawn.claims, assignor, cooperative, **options)
+        places = np.array([one.place for one in some])
+        step.place.append(places[batch.member_group[found.steps.member]])
+        step.rows.append(replace(found.steps, member=batch.member_name[found.steps.member]))
+        for group, owned in zip(groups, owned_of(batch, found.owner), strict=True):
+            group.owned = owned
+            group.next_generation()
+
+
+def _tables(step: _Step, naming: Naming) -> Iterator[pa.Table]:
+    """Name what happened: the columns of ``HAPPENED``, in pieces; at least one row an event."""
+    events = pa.Table.from_pylist(step.happened, _OF_EVENT)
+    rows = Steps.join(step.rows)
+    place = np.concatenate([np.zeros(0, np.int64), *step.place])
+    without = np.flatnonzero(np.bincount(place, minlength=len(events)) == 0)
+    nothing = pa.nulls(len(without), pa.int64())
+    columns = {
+        "round": rows.round,
+        "member_id": rows.member - 1,
+        "topic": rows.topic - 1,
+        "partition": rows.partition,
+        "action": rows.action,
+    }
+    names = {
+        "member_id": naming.members.strings,
+        "topic": naming.topics.strings,
+        "action": _ACTIONS,
+    }
+    told = pa.table({n: pa.chunked_array([pa.array(c), nothing]) for n, c in columns.items()})
+    place = np.concatenate((place, without))
+    for first in range(0, len(place), PIECE):
+        piece = events.take(pa.array(place[first : first + PIECE]))
+        for name, column in zip(told.column_names, told.slice(first, PIECE).columns, strict=True):
+            named = names[name].take(column) if name in names else column
+            piece = piece.append_column(name, named)
+        yield piece.select(HAPPENED.names).cast(HAPPENED)

@@ -1,0 +1,185 @@
+"""The members of a group between two events, and what an event does to them.
+
+Inside a task, in plain Python: what an event does depends on what the one before it left, and the
+members of a group are few beside its partitions, which stay arrays.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from kassign_spark.inputs.rules import INT_MAX
+from kassign_spark.simulation.events import RESTARTS
+
+Event = Mapping[str, Any]
+"""The columns of ``events.EVENTS``, and stage: 2 where a restarted member comes back, else 1."""
+
+Texts = tuple[str, ...]
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a group, or one that was.
+
+    Attributes:
+        member_id, instance, rack, topics, pattern, generation, seq, assignor: as of
+            ``schemas.MEMBERS``, the subscription as declared; assignor is the group's.
+        assignors: its list.
+        resolved: the topics that it subscribes to now; None: its pattern is none.
+        is_away: it was in the group, and is not now.
+    """
+
+    member_id: str
+    instance: str | None
+    rack: str | None
+    topics: Texts | None
+    pattern: str | None
+    generation: int | None
+    seq: int | None
+    assignor: str | None
+    assignors: Texts | None
+    resolved: Texts | None
+    is_away: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What an event does to a member.
+
+    Attributes:
+        before: the member before it; one that is new is away.
+        after: after it, were the event to have its way.
+        is_target: the event names the member.
+        is_new: it was never in the group.
+        goes: it leaves the group.
+        comes: it joins, as a consumer that knows nothing of before.
+        switches: it comes because it changes between a list and a pattern.
+    """
+
+    before: Member
+    after: Member
+    is_target: bool = False
+    is_new: bool = False
+    goes: bool = False
+    comes: bool = False
+    switches: bool = False
+
+
+def is_restart(event: Event) -> bool:
+    """Whether the event is the restart of a member."""
+    return event["kind"] in RESTARTS
+
+
+def change_members(
+    members: list[Member], event: Event, resolve: Callable[[Member], Member]
+) -> list[Changed]:
+    """Let members go, come, and change what they ask for.
+
+    Args:
+        members: of the group, those that are away too.
+        event: what happens; an event of a topic changes no more than what patterns match.
+        resolve: gives a member the topics that it subscribes to now.
+    """
+    joins = event["kind"] == "member_joins"
+    changed = [_change(member, event, _is_target(member, event), resolve) for member in members]
+    if joins and all(member.member_id != event["member_id"] for member in members):
+        changed.append(_change(_joiner(members, event), event, True, resolve, is_new=True))
+    return changed
+
+
+def _is_target(member: Member, event: Event) -> bool:
+    named = event["member_id"]
+    if named is None:
+        return False
+    by_instance = event["kind"] != "member_joins" and named == member.instance
+    return bool(named == member.member_id or by_instance)
+
+
+def is_awaited(member: Member, event: Event) -> bool:
+    """Whether a group waits for a member that restarts: it is static, and back in time."""
+    downtime, session = event["downtime_ms"] or 0, event["session_timeout_ms"]
+    return member.instance is not None and bool(downtime < session)
+
+
+_GOING = ("member_leaves", "member_crashes", "member_polls_too_late")
+
+
+def _change(
+    member: Member,
+    event: Event,
+    is_target: bool,
+    resolve: Callable[[Member], Member],
+    *,
+    is_new: bool = False,
+) -> Changed:
+    kind, is_back = event["kind"], is_restart(event) and event["stage"] == 2
+    resubscribing = kind == "subscription_changes" and not member.is_away
+    resubscribing = resubscribing and (event["member_id"] is None or is_target)
+    if not is_target and not resubscribing:
+        return Changed(member, resolve(member))
+    is_gone = kind in _GOING or (is_restart(event) and not is_back)
+    goes = is_target and not member.is_away and is_gone
+    goes = goes and not (is_restart(event) and is_awaited(member, event))
+    comes = is_target and (kind == "member_joins" or is_back)
+    gives = event["topics"] is not None or event["topics_pattern"] is not None
+    resubscribes = gives and (resubscribing or (comes and not is_new))
+    # A consumer has to unsubscribe in between: a dynamic one leaves by that, and joins anew.
+    to_pattern = event["topics_pattern"] is not None
+    switches = gives and resubscribing and to_pattern != (member.pattern is not None)
+    comes = comes or switches
+    after = member
+    if goes:
+        after = replace(after, is_away=True)
+    if comes:
+        after = replace(
+            after,
+            member_id=event["new_member_id"] or member.member_id,
+            is_away=False,
+            assignors=member.assignors if event["assignors"] is None else event["assignors"],
+            rack=member.rack if event["rack_id"] is None else event["rack_id"],
+            instance=(
+                member.instance
+                if event["group_instance_id"] is None
+                else event["group_instance_id"]
+            ),
+            generation=None if member.is_away else member.generation,
+        )
+    if resubscribes:
+        after = replace(after, topics=event["topics"], pattern=event["topics_pattern"])
+    return Changed(member, resolve(after), is_target, is_new, goes, comes, switches)
+
+
+def _joiner(members: list[Member], event: Event) -> Member:
+    """A member that was never in its group; what the event leaves out is as all others have it.
+
+    Where the others differ, or there are none, it is None; an empty group keeps its assignor.
+    """
+    here = [member for member in members if not member.is_away]
+    own = event["topics"] is not None or event["topics_pattern"] is not None
+    group_assignor = min((m.assignor for m in members if m.assignor is not None), default=None)
+    assignors: Texts | None = event["assignors"]
+    if assignors is None:
+        assignors = _shared([member.assignors for member in here])
+    if assignors is None and members and not here and group_assignor is not None:
+        assignors = (group_assignor,)
+    last_seq = max((member.seq for member in members if member.seq is not None), default=None)
+    return Member(
+        member_id=event["member_id"],
+        instance=event["group_instance_id"],
+        rack=event["rack_id"],
+        topics=event["topics"] if own else _shared([member.topics for member in here]),
+        pattern=event["topics_pattern"] if own else _shared([member.pattern for member in here]),
+        generation=None,
+        seq=None if last_seq is None else min(last_seq + 1, INT_MAX),
+        assignor=group_assignor or (assignors[0] if assignors else None),
+        assignors=assignors,
+        resolved=(),
+        is_away=True,
+    )
+
+
+def _shared(values: list[_Value | None]) -> _Value | None:
+    """The value that all have."""
+    first = values[0] if values else None
+    return first if all(value is first or value == first for value in values) else None

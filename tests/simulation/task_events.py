@@ -1,0 +1,121 @@
+"""Groups and their events as the rows that a task is given, without Spark."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.inputs.patterns import INTERNAL_TOPICS
+from kassign_spark.schemas import MEMBERS
+from kassign_spark.simulation.events import EVENTS, TOPIC_KINDS
+from kassign_spark.simulation.kernel import simulate_arrow
+from kassign_spark.simulation.read import EVENT, PATTERN
+from kassign_spark.simulation.timeouts import Timeouts
+
+Row = Mapping[str, Any]
+_LISTS, _NUMBERS = ("topics", "assignors"), ("event", "line", "downtime_ms", "num_partitions")
+_EVENT = pa.struct(
+    {
+        **{
+            name: pa.list_(pa.string())
+            if name in _LISTS
+            else pa.int64()
+            if name in _NUMBERS or name.endswith("_ms")
+            else pa.string()
+            for name in EVENTS.columns.names
+            if name not in ("cluster_id", "group_id")
+        },
+        "is_topic": pa.bool_(),
+        "is_hosted": pa.bool_(),
+    }
+)
+_SCHEMA = pa.schema(
+    {
+        "cluster_id": pa.string(),
+        "group_id": pa.string(),
+        "kind": pa.int8(),
+        "member_id": pa.string(),
+        "topic": pa.string(),
+        "number": pa.int64(),
+        "place": pa.int64(),
+        "subscription": pa.int64(),
+        "texts": pa.list_(pa.string()),
+        "racks": pa.list_(pa.list_(pa.string())),
+        "event": _EVENT,
+    }
+)
+
+
+def simulated(
+    members: Sequence[Row], topics: Sequence[Row], owned: Sequence[Row], events: Sequence[Row]
+) -> list[dict[str, Any]]:
+    """What ``simulate_arrow`` makes of the tables of one cluster, all groups in one task."""
+    tables = simulate_arrow(task_table(members, topics, owned, events))
+    return [row for table in tables for row in table.to_pylist()]
+
+
+def task_table(
+    members: Sequence[Row], topics: Sequence[Row], owned: Sequence[Row], events: Sequence[Row]
+) -> pa.Table:
+    """What ``fold_events`` makes of the tables of one cluster, more topics than needed."""
+    return pa.Table.from_pylist(list(_rows(members, topics, owned, events)), _SCHEMA)
+
+
+def _rows(
+    members: Sequence[Row], topics: Sequence[Row], owned: Sequence[Row], events: Sequence[Row]
+) -> Iterable[dict[str, Any]]:
+    zeros = {"cluster_id": "", "number": 0, "place": 0, "subscription": 0}
+    ever = sorted({row["topic"] for row in [*topics, *events] if row.get("topic")})
+    lists: dict[Any, int] = {}
+    for row in members:
+        member = {name: row.get(name) for name in MEMBERS.columns.names}
+        key = {**zeros, "group_id": member["group_id"]}
+        listed, pattern = member["topics"], member["topics_pattern"]
+        subscription = (key["group_id"], None if listed is None else tuple(listed), pattern)
+        if subscription not in lists:
+            lists[subscription] = len(lists)
+            more = {"texts": listed, "topic": pattern, "subscription": lists[subscription]}
+            yield {**key, "kind": SUBSCRIPTION, **more}
+        yield {
+            **key,
+            "kind": MEMBER,
+            "member_id": member["member_id"],
+            "number": -1 if member["generation"] is None else member["generation"],
+            "place": -1 if member["member_seq"] is None else member["member_seq"],
+            "subscription": lists[subscription],
+            "texts": [member[name] for name in ("group_instance_id", "rack_id", "assignor")],
+        }
+    for row in owned:
+        yield {**zeros, **row, "kind": CLAIM, "number": row["partition"]}
+    here = {row["group_id"] for row in members}
+    groups = sorted(here | {row["group_id"] for row in events if row.get("group_id")})
+    patterns = {row.get("topics_pattern") for row in [*members, *events]} - {None}
+    for group in groups:
+        key = {**zeros, "group_id": group}
+        for row in topics:
+            if row["num_partitions"]:
+                more = {"topic": row["topic"], "number": row["num_partitions"]}
+                yield {**key, "kind": TOPIC, **more, "racks": row.get("replica_racks")}
+        for pattern in patterns:
+            yield {**key, "kind": PATTERN, "topic": pattern, "texts": _matching(pattern, ever)}
+    for row in events:
+        is_topic = row["kind"] in TOPIC_KINDS
+        event = {
+            **{name: row.get(name) for name in EVENTS.columns.names},
+            "is_topic": is_topic,
+            "is_hosted": bool(here),
+        }
+        for name, value in vars(Timeouts()).items():
+            event[name] = value if event[name] is None else event[name]
+        for group in groups if is_topic else [row["group_id"]]:
+            yield {**zeros, "group_id": group, "kind": EVENT, "event": event}
+
+
+def _matching(pattern: str, names: Sequence[str]) -> list[str] | None:
+    """Patterns of the tests mean the same to Python and to Java."""
+    try:
+        return [n for n in names if re.fullmatch(pattern, n) and n not in INTERNAL_TOPICS]
+    except re.error:
+        return None
