@@ -5,7 +5,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.groups.rows import rows
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.patterns import match_topics

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.groups.numbers import Longs, Names, dense, names
+from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.simulation.members import Event, Member, Texts, is_restart
 from kassign_spark.simulation.state import Codes, Group, Naming, Owned, Topic
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.groups.batch import Batch, Claims, claims_of
-from kassign_spark.groups.read import sets_of
 from kassign_spark.groups.numbers import Flags, Longs, find, key, starts
 from kassign_spark.groups.racks import read_racks
+from kassign_spark.groups.read import sets_of
 from kassign_spark.inputs.rules import INT_MAX
 from kassign_spark.simulation.members import Event, Member, Texts
 
@@ -172,9 +172,9 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
     of_list = np.array(list_group, np.int64)
     wanted = np.unique(key(np.repeat(of_list, lengths), listed))
     keys, size, row = _topics(groups, naming)
-    place = find(keys, wanted)
-    place = place[place >= 0]
-    keys, size, row = keys[place], size[place], row[place]
+    read = find(keys, wanted)
+    read = read[read >= 0]
+    keys, size, row = keys[read], size[read], row[read]
     topic_group = keys >> 32
     subscribed, set_topic, set_start = sets_of(of_list, listed, starts(lengths), keys)
     rack = np.array([text_code[member.rack] for member in here], np.int64)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kassign_spark.groups.batch import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.schemas import MEMBERS
 from kassign_spark.simulation.events import EVENTS, TOPIC_KINDS
