@@ -1,16 +1,14 @@
 """Events and what follows from them, for all groups of a task: the nth events side by side."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS
-from kassign_spark.groups.named import PIECE
-from kassign_spark.groups.numbers import Longs
-from kassign_spark.plans.rounds import ACTIONS, REVOKED, Steps, follow
+from kassign_spark.plans.rounds import REVOKED, Steps, follow
 from kassign_spark.rebalancing.protocol import COOPERATIVE
 from kassign_spark.simulation.decisions import Decision, decide
 from kassign_spark.simulation.followed import follow_mixed
@@ -26,36 +24,8 @@ from kassign_spark.simulation.state import (
     batch_of,
     owned_of,
 )
+from kassign_spark.simulation.told import LOST, Step, told
 from kassign_spark.simulation.votes import MIXED, is_eager
-
-HAPPENED = pa.schema(
-    {
-        "cluster_id": pa.string(),
-        "group_id": pa.string(),
-        "event": pa.int32(),
-        "stage": pa.int32(),
-        "kind": pa.string(),
-        "rebalance": pa.bool_(),
-        "reason": pa.string(),
-        "assignor": pa.string(),
-        "protocol": pa.string(),
-        "noticed_within_ms": pa.int64(),
-        "joined_within_ms": pa.int64(),
-        "round": pa.int32(),
-        "member_id": pa.string(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "action": pa.string(),
-        "line": pa.int64(),
-        "problem": pa.string(),
-    }
-)
-"""The columns of ``simulate``; line and problem of an event that is not possible, or else null."""
-
-_OF_EVENT = pa.schema([*HAPPENED][:11] + [*HAPPENED][16:])
-_ACTIONS = pa.array([*ACTIONS, "lost"])
-_LOST = len(ACTIONS)
-_ROWS_OF_A_TABLE = 100_000
 
 
 class _Following(NamedTuple):
@@ -65,18 +35,6 @@ class _Following(NamedTuple):
     group: Group
     assignor: int
     protocol: str | None
-
-
-@dataclass
-class _Step:
-    """What is told of the nth events: of each the columns, and rows by the place of their event.
-
-    The member of a row is the code of its name.
-    """
-
-    happened: list[dict[str, Any]] = field(default_factory=list)
-    place: list[Longs] = field(default_factory=list)
-    rows: list[Steps] = field(default_factory=list)
 
 
 def simulate_arrow(
@@ -94,29 +52,33 @@ def simulate_arrow(
         there, with one row that says why.
     """
     groups, naming = read_groups(table)
-    options: dict[str, Any] = {
-        "racks_before_moves": racks_before_moves,
-        "max_rounds": max_rounds,
-    }
-    pending: list[pa.Table] = []
-    for place in range(max((len(group.events) for group in groups), default=0)):
-        step = _Step()
-        following: list[_Following] = []
-        for group in groups:
-            if place < len(group.events):
-                _take(group, group.events[place], naming, step, following)
-        _follow(following, naming, step, options)
-        for piece in _tables(step, naming):
-            pending.append(piece)
-            if sum(map(len, pending)) >= _ROWS_OF_A_TABLE:
-                yield pa.concat_tables(pending).combine_chunks()
-                pending = []
-    if pending:
-        yield pa.concat_tables(pending).combine_chunks()
+    last = max((len(group.events) for group in groups), default=0)
+    steps = (
+        take_step(groups, place, naming, racks_before_moves, max_rounds) for place in range(last)
+    )
+    yield from told(steps, naming)
+
+
+def take_step(
+    groups: list[Group],
+    place: int,
+    naming: Naming,
+    racks_before_moves: bool = False,
+    max_rounds: int = 1_000,
+) -> Step:
+    """Let the events at one place of all groups happen, and follow what they start."""
+    step = Step()
+    following: list[_Following] = []
+    for group in groups:
+        if place < len(group.events):
+            _take(group, group.events[place], naming, step, following)
+    options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
+    _follow(following, naming, step, options)
+    return step
 
 
 def _take(
-    group: Group, event: Event, naming: Naming, step: _Step, following: list[_Following]
+    group: Group, event: Event, naming: Naming, step: Step, following: list[_Following]
 ) -> None:
     """Let an event happen to a group; what it owns is left to the rounds, where some follow."""
     if event["is_topic"]:
@@ -169,7 +131,7 @@ def _of_event(group: Group, event: Event) -> dict[str, Any]:
     return {"group_id": group.group_id, **{name: event[name] for name in names}}
 
 
-def _stop(group: Group, event: Event, step: _Step, problem: str) -> None:
+def _stop(group: Group, event: Event, step: Step, problem: str) -> None:
     """Let nothing more happen to a group."""
     step.happened.append(_of_event(group, event) | {"problem": problem})
     group.events = []
@@ -211,11 +173,11 @@ def _carry(
     group.owned, gone = carried.where(~goes), carried.where(goes)
     is_lost = event["kind"] in ("member_crashes", "member_polls_too_late")
     same = np.ones(len(gone.member), np.int64)
-    return Steps(same * 0, *gone, same * (_LOST if is_lost else REVOKED))
+    return Steps(same * 0, *gone, same * (LOST if is_lost else REVOKED))
 
 
 def _follow(
-    following: list[_Following], naming: Naming, step: _Step, options: dict[str, Any]
+    following: list[_Following], naming: Naming, step: Step, options: dict[str, Any]
 ) -> None:
     """Follow the rebalances of groups; each is left with what its members own in the end."""
     fitting = []
@@ -248,32 +210,3 @@ def _follow(
         for group, owned in zip(groups, owned_of(batch, found.owner), strict=True):
             group.owned = owned
             group.next_generation()
-
-
-def _tables(step: _Step, naming: Naming) -> Iterator[pa.Table]:
-    """Name what happened: the columns of ``HAPPENED``, in pieces; at least one row an event."""
-    events = pa.Table.from_pylist(step.happened, _OF_EVENT)
-    rows = Steps.join(step.rows)
-    place = np.concatenate([np.zeros(0, np.int64), *step.place])
-    without = np.flatnonzero(np.bincount(place, minlength=len(events)) == 0)
-    nothing = pa.nulls(len(without), pa.int64())
-    columns = {
-        "round": rows.round,
-        "member_id": rows.member - 1,
-        "topic": rows.topic - 1,
-        "partition": rows.partition,
-        "action": rows.action,
-    }
-    names = {
-        "member_id": naming.members.strings,
-        "topic": naming.topics.strings,
-        "action": _ACTIONS,
-    }
-    told = pa.table({n: pa.chunked_array([pa.array(c), nothing]) for n, c in columns.items()})
-    place = np.concatenate((place, without))
-    for first in range(0, len(place), PIECE):
-        piece = events.take(pa.array(place[first : first + PIECE]))
-        for name, column in zip(told.column_names, told.slice(first, PIECE).columns, strict=True):
-            named = names[name].take(column) if name in names else column
-            piece = piece.append_column(name, named)
-        yield piece.select(HAPPENED.names).cast(HAPPENED)

@@ -1,0 +1,104 @@
+"""What is told of events and of what follows from them: rows of numbers, then of names."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.groups.named import PIECE
+from kassign_spark.groups.numbers import Longs
+from kassign_spark.plans.rounds import ACTIONS, Steps
+from kassign_spark.simulation.state import Naming
+
+HAPPENED = pa.schema(
+    {
+        "cluster_id": pa.string(),
+        "group_id": pa.string(),
+        "event": pa.int32(),
+        "stage": pa.int32(),
+        "kind": pa.string(),
+        "rebalance": pa.bool_(),
+        "reason": pa.string(),
+        "assignor": pa.string(),
+        "protocol": pa.string(),
+        "noticed_within_ms": pa.int64(),
+        "joined_within_ms": pa.int64(),
+        "round": pa.int32(),
+        "member_id": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "action": pa.string(),
+        "line": pa.int64(),
+        "problem": pa.string(),
+    }
+)
+"""The columns of ``simulate``; line and problem of an event that is not possible, or else null."""
+
+
+LOST = len(ACTIONS)
+"""The action of a member that goes without giving up what it has."""
+_ACTIONS = pa.array([*ACTIONS, "lost"])
+_OF_EVENT = pa.schema([*HAPPENED][:11] + [*HAPPENED][16:])
+_ROWS_OF_A_TABLE = 100_000
+
+
+@dataclass
+class Step:
+    """What is told of the nth events of groups.
+
+    Attributes:
+        happened: of each event the columns of ``HAPPENED`` that are not of the rounds.
+        rows: of rounds; their member is the code of a name.
+        place: of which of the events they are.
+    """
+
+    happened: list[dict[str, Any]] = field(default_factory=list)
+    place: list[Longs] = field(default_factory=list)
+    rows: list[Steps] = field(default_factory=list)
+
+
+def told(steps: Iterable[Step], naming: Naming) -> Iterator[pa.Table]:
+    """Name what happened: the columns of ``HAPPENED``, in pieces of many steps, or of a part."""
+    small: list[pa.Table] = []
+    for step in steps:
+        for piece in _tables(step, naming):
+            if len(piece) >= _ROWS_OF_A_TABLE:
+                yield piece
+            else:
+                small.append(piece)
+        if sum(map(len, small)) >= _ROWS_OF_A_TABLE:
+            yield pa.concat_tables(small).combine_chunks()
+            small = []
+    if small:
+        yield pa.concat_tables(small).combine_chunks()
+
+
+def _tables(step: Step, naming: Naming) -> Iterator[pa.Table]:
+    """Name what happened: the columns of ``HAPPENED``, in pieces; at least one row an event."""
+    events = pa.Table.from_pylist(step.happened, _OF_EVENT)
+    rows = Steps.join(step.rows)
+    place = np.concatenate([np.zeros(0, np.int64), *step.place])
+    without = np.flatnonzero(np.bincount(place, minlength=len(events)) == 0)
+    nothing = pa.nulls(len(without), pa.int64())
+    columns = {
+        "round": rows.round,
+        "member_id": rows.member - 1,
+        "topic": rows.topic - 1,
+        "partition": rows.partition,
+        "action": rows.action,
+    }
+    names = {
+        "member_id": naming.members.strings,
+        "topic": naming.topics.strings,
+        "action": _ACTIONS,
+    }
+    told = pa.table({n: pa.chunked_array([pa.array(c), nothing]) for n, c in columns.items()})
+    place = np.concatenate((place, without))
+    for first in range(0, len(place), PIECE):
+        piece = events.take(pa.array(place[first : first + PIECE]))
+        for name, column in zip(told.column_names, told.slice(first, PIECE).columns, strict=True):
+            named = names[name].take(column) if name in names else column
+            piece = piece.append_column(name, named)
+        yield piece.select(HAPPENED.names).cast(HAPPENED)

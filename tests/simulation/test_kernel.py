@@ -1,0 +1,111 @@
+"""Histories of many groups in one task, without Spark: what holds for every group and event."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kassign_spark.simulation.kernel import simulate_arrow, take_step
+from kassign_spark.simulation.read import read_groups
+from kassign_spark.simulation.state import MOST_PARTITIONS, Group, Naming
+from tests.simulation.histories import Row, history
+from tests.simulation.task_events import simulated, task_table
+
+_SEEDS = range(12)
+
+
+def _rows(tables: Any) -> Counter[Any]:
+    return Counter(tuple(row.items()) for table in tables for row in table.to_pylist())
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_a_rebalance_leaves_everything_with_one_subscriber(seed: int) -> None:
+    groups, naming = read_groups(task_table(*history(seed).tables()))
+    rebalanced = 0
+    for place in range(max(len(group.events) for group in groups)):
+        step = take_step(groups, place, naming)
+        told = {row["group_id"]: row for row in step.happened}
+        # Members that were refused are not there; histories know nothing of that.
+        problems = [row["problem"] for row in step.happened if row.get("problem")]
+        assert all("any more: it went before" in problem for problem in problems), problems
+        withheld = _unsettled(step.happened, step.place, step.rows)
+        for group in groups:
+            if told.get(group.group_id, {}).get("rebalance") and group.group_id not in withheld:
+                rebalanced += 1
+                _check_state(group, naming)
+    assert rebalanced > 50
+
+
+def _unsettled(happened: list[Row], place: Any, rows: Any) -> set[str]:
+    """Groups of which something is withheld in the last round."""
+    found = set()
+    for number in range(len(happened)):
+        of = [(at == number, steps) for at, steps in zip(place, rows, strict=True)]
+        last = max((int(s.round[is_of].max(initial=0)) for is_of, s in of), default=0)
+        if any((s.action[is_of & (s.round == last)] == 3).any() for is_of, s in of):
+            found.add(happened[number]["group_id"])
+    return found
+
+
+def _check_state(group: Group, naming: Naming) -> None:
+    ids = naming.members.strings.to_pylist()
+    topics = naming.topics.strings.to_pylist()
+    read = {member.member_id: set(member.resolved or ()) for member in group.here()}
+    wanted = {
+        (name, partition)
+        for name, topic in group.topics.items()
+        if any(name in names for names in read.values())
+        for partition in range(topic.size)
+    }
+    owned = [
+        (ids[member - 1], topics[topic - 1], int(partition))
+        for member, topic, partition in zip(*group.owned, strict=True)
+    ]
+    assert all(topic in read[member] for member, topic, _ in owned), group
+    assert sorted((topic, partition) for _, topic, partition in owned) == sorted(wanted), group
+    # All have come through it: one generation.
+    assert len({member.generation for member in group.here()}) <= 1
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_the_order_of_rows_and_the_other_groups_change_nothing(seed: int) -> None:
+    made = history(seed, groups=12)
+    table = task_table(*made.tables())
+    together = _rows(simulate_arrow(table))
+    order = list(range(len(table)))
+    random.Random(seed).shuffle(order)
+    assert _rows(simulate_arrow(table.take(order))) == together
+    number = np.array([int(name[1:]) for name in table["group_id"].to_pylist()])
+    apart: Counter[Any] = Counter()
+    for rest in range(3):
+        apart += _rows(simulate_arrow(table.filter(number % 3 == rest)))
+    assert apart == together
+
+
+def test_every_kind_and_reason_is_met() -> None:
+    rows = [row for seed in _SEEDS for row in simulated(*history(seed).tables())]
+    assert {row["kind"] for row in rows} >= {"topic_grows", "member_restarts", "assignor_changes"}
+    assert {row["protocol"] for row in rows} >= {"eager", "cooperative", "mixed"}
+    assert {row["action"] for row in rows} == {
+        None,
+        "retained",
+        "revoked",
+        "assigned",
+        "withheld",
+        "lost",
+    }
+    assert len({row["reason"] for row in rows}) > 20
+
+
+def test_a_group_that_is_too_large_is_refused() -> None:
+    members = [{"group_id": "g", "member_id": "a", "topics": ["t"], "assignor": "range"}]
+    topics = [{"topic": "t", "num_partitions": 3}]
+    grows = {"event": 1, "kind": "topic_grows", "topic": "t", "line": 4}
+    [row] = simulated(members, topics, [], [{**grows, "num_partitions": 2**31 - 1}])
+    assert row["problem"] == (
+        'group "g" reads 2,147,483,647 partitions; simulate follows groups of at most 2,000,000'
+    )
+    fits = simulated(members, topics, [], [{**grows, "num_partitions": MOST_PARTITIONS}])
+    assert len(fits) == MOST_PARTITIONS
