@@ -6,20 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from kassign_spark import violations
+from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.settings import Settings
 from kassign_spark.simulation.event_file import _FIELDS, EventFile
-from kassign_spark.simulation.events import EVENTS, KINDS, schedule
-from kassign_spark.simulation.simulate import _step, simulate
-from kassign_spark.simulation.state import first_state
+from kassign_spark.simulation.events import KINDS, check_events, with_steps
+from kassign_spark.simulation.fold import fold_events
+from kassign_spark.simulation.read import read_groups
+from kassign_spark.simulation.simulate import simulate
 from kassign_spark.simulation.timeouts import Timeouts
 from tests.fuzz.budget import examples
 from tests.fuzz.fleets import Fleet, many_odd_fleets
 from tests.fuzz.outcome import result_or_refusal
 from tests.fuzz.strategies import names, text
+from tests.simulation.states import check_states
 
 _LISTS = ("topics", "assignors")
 _NUMBERS = ("downtime_ms", "num_partitions", *vars(Timeouts()))
@@ -70,10 +71,10 @@ def test_any_events_have_an_order_or_are_refused(
     spark: SparkSession, rows: list[dict[str, Any]]
 ) -> None:
     events = EventFile(rows, Timeouts(), []).events(spark, cluster_id=False)
-    found = result_or_refusal(lambda: schedule(events, Timeouts()))
+    found = result_or_refusal(lambda: check_events(events, Timeouts()))
     if found is not None:
-        steps = [row.step for row in found[0].collect()]
-        assert set(steps) == set(range(1, found[1] + 1)), "no step without an event"
+        steps = [row.step for row in with_steps(found.frame).collect()]
+        assert set(steps) == set(range(1, max(steps) + 1)), "no step without an event"
         assert len(steps) >= len(rows)
 
 
@@ -83,9 +84,6 @@ def test_any_events_have_an_order_or_are_refused(
 def test_any_events_are_simulated_or_refused(
     spark: SparkSession, rows: list[dict[str, Any]]
 ) -> None:
-    # A topic of two thousand million partitions is possible, and takes as long.
-    if any((row.get("num_partitions") or 0) == 2**31 - 1 for row in rows):
-        return
     events = EventFile(rows, Timeouts(), []).events(spark, cluster_id=False)
     members, topics, _ = _TABLES.frames(spark)
     told = result_or_refusal(lambda: simulate(members, topics, None, events).collect())
@@ -137,25 +135,6 @@ def test_possible_events_leave_a_possible_state(
     fleet, rows = history
     inputs = conform_inputs(*fleet.frames(spark))
     events = EventFile(rows, Timeouts(), []).events(spark, cluster_id=fleet.has_clusters)
-    assert "event" in EVENTS.columns.names
-    steps, last = schedule(events, Timeouts())
-    state, rebalanced, others = first_state(inputs), set(), set()
-    for step in range(1, last + 1):
-        happened, state = _step(state, steps.where(F.col("step") == step), False, Settings())
-        rows_of_step = happened.collect()
-        for row in rows_of_step:
-            group = (row.cluster_id, row.group_id)
-            (rebalanced if row.rebalance else others).add(group)
-            # A group that never settles has a partition that nobody has.
-            rounds = [r["round"] or 0 for r in rows_of_step if r.group_id == row.group_id]
-            if row.action == "withheld" and row["round"] == max(rounds):
-                others.add(group)
-    members = state.members.where("NOT is_away").select(
-        "cluster_id",
-        "group_id",
-        "member_id",
-        F.col("resolved").alias("topics"),
-    )
-    found = violations(state.owned, members, state.topics).collect()
-    wrong = [row for row in found if (row.cluster_id or "", row.group_id) in rebalanced - others]
-    assert wrong == []
+    topics = look(inputs, known_assignors=ASSIGNORS).eligible.topics
+    table = fold_events(inputs, topics, check_events(events, Timeouts()), patterns=False)
+    check_states(*read_groups(table.toArrow()))

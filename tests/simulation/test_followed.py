@@ -4,16 +4,18 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.settings import Settings
-from kassign_spark.simulation.followed import MIXED, follow
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY
+from kassign_spark.groups.read import read_batch
+from kassign_spark.plans.rounds import ACTIONS
+from kassign_spark.simulation.followed import follow_mixed
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member
 from tests.random_claims import claiming_groups
+from tests.task_rows import table_of
 
 
 def _once(member: Member) -> Member:
@@ -35,23 +37,22 @@ def is_eager(member_id: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def steps(spark: SparkSession) -> Steps:
-    members, topics, owned = conform_inputs(*oracle.to_tables(spark, GROUPS))
-    eager = [m.member_id for g in GROUPS for m in g.members if is_eager(m.member_id)]
-    cooperative = F.array(F.lit("cooperative-sticky"))
-    both = F.array(F.lit("cooperative-sticky"), F.lit("range"))
-    prepared = members.withColumns(
-        {
-            "assignors": F.when(F.col("member_id").isin(eager), both).otherwise(cooperative),
-            "resolved": F.col("topics"),
-        }
-    )
-    assert owned is not None
-    sizes = topics.where("num_partitions > 0")
+def steps() -> Steps:
+    batch, claims = read_batch(table_of(GROUPS))
+    ids = batch.member_names.take(batch.member_name - 1).to_pylist()
+    topics = batch.topic_names.to_pylist()
+    names = batch.group_names.take(batch.group[batch.member_group] - 1).to_pylist()
+    followed = follow_mixed(
+        batch,
+        claims,
+        np.full(batch.group_count, COOPERATIVE_STICKY),
+        np.array([is_eager(member_id) for member_id in ids]),
+    ).steps
+    columns = (followed.round, followed.member, followed.topic, followed.partition, followed.action)
     found: Steps = defaultdict(lambda: defaultdict(lambda: defaultdict(lambda: defaultdict(set))))
-    for row in follow(prepared, sizes, owned, MIXED, Settings()).collect():
-        of = found[int(row.group_id[1:])][row["round"]][row.action]
-        of[row.member_id].add((row.topic, row.partition))
+    for number, member, topic, partition, action in np.transpose(columns).tolist():
+        of = found[int(names[member][1:])][number][ACTIONS[action]]
+        of[ids[member]].add((topics[topic - 1], partition))
     return found
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kassign_spark.simulation.kernel import simulate_arrow, take_step
+from kassign_spark.simulation.kernel import simulate_arrow
 from kassign_spark.simulation.read import read_groups
-from kassign_spark.simulation.state import MOST_PARTITIONS, Group, Naming
-from tests.simulation.histories import Row, history
+from kassign_spark.simulation.state import MOST_PARTITIONS
+from tests.simulation.histories import history
+from tests.simulation.states import check_states
 from tests.simulation.task_events import simulated, task_table
 
 _SEEDS = range(12)
@@ -22,51 +23,10 @@ def _rows(tables: Any) -> Counter[Any]:
 
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_a_rebalance_leaves_everything_with_one_subscriber(seed: int) -> None:
-    groups, naming = read_groups(task_table(*history(seed).tables()))
-    rebalanced = 0
-    for place in range(max(len(group.events) for group in groups)):
-        step = take_step(groups, place, naming)
-        told = {row["group_id"]: row for row in step.happened}
-        # Members that were refused are not there; histories know nothing of that.
-        problems = [row["problem"] for row in step.happened if row.get("problem")]
-        assert all("any more: it went before" in problem for problem in problems), problems
-        withheld = _unsettled(step.happened, step.place, step.rows)
-        for group in groups:
-            if told.get(group.group_id, {}).get("rebalance") and group.group_id not in withheld:
-                rebalanced += 1
-                _check_state(group, naming)
+    problems, rebalanced = check_states(*read_groups(task_table(*history(seed).tables())))
+    # Members that were refused are not there; histories know nothing of that.
+    assert all("any more: it went before" in problem for problem in problems), problems
     assert rebalanced > 50
-
-
-def _unsettled(happened: list[Row], place: Any, rows: Any) -> set[str]:
-    """Groups of which something is withheld in the last round."""
-    found = set()
-    for number in range(len(happened)):
-        of = [(at == number, steps) for at, steps in zip(place, rows, strict=True)]
-        last = max((int(s.round[is_of].max(initial=0)) for is_of, s in of), default=0)
-        if any((s.action[is_of & (s.round == last)] == 3).any() for is_of, s in of):
-            found.add(happened[number]["group_id"])
-    return found
-
-
-def _check_state(group: Group, naming: Naming) -> None:
-    ids = naming.members.strings.to_pylist()
-    topics = naming.topics.strings.to_pylist()
-    read = {member.member_id: set(member.resolved or ()) for member in group.here()}
-    wanted = {
-        (name, partition)
-        for name, topic in group.topics.items()
-        if any(name in names for names in read.values())
-        for partition in range(topic.size)
-    }
-    owned = [
-        (ids[member - 1], topics[topic - 1], int(partition))
-        for member, topic, partition in zip(*group.owned, strict=True)
-    ]
-    assert all(topic in read[member] for member, topic, _ in owned), group
-    assert sorted((topic, partition) for _, topic, partition in owned) == sorted(wanted), group
-    # All have come through it: one generation.
-    assert len({member.generation for member in group.here()}) <= 1
 
 
 @pytest.mark.parametrize("seed", _SEEDS)
