@@ -30,13 +30,15 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
 
     Returns:
         Rows as of ``rows.fold`` of the groups that have events, but for these:
-        SUBSCRIPTION: texts as declared, topic: the pattern; TOPIC: those that the group could ever
-        read, and that events name; EVENT: event, a struct of the columns of ``events.EVENTS``,
-        is_topic and is_hosted boolean: its cluster has a group by then; PATTERN: topic (the
-        pattern), texts: all names that it ever matches, or null where it is none. A topic's event
-        is there for each group of its cluster, or for none (null) where it has no group.
+        SUBSCRIPTION: subscription, texts (the topics as declared), topic (the pattern);
+        TOPIC: those that the group could ever read, and that events name;
+        EVENT: texts (a JSON object of the columns of ``events.EVENTS``, is_topic, and is_hosted:
+        its cluster has a group by then);
+        PATTERN: topic (the pattern), texts (all names that it ever matches; null: it is none).
+        A topic's event is there for each group of its cluster, or for none (null) where there is
+        no group.
     """
-    racks = "replica_racks" in topics.columns
+    racks = F.to_json("replica_racks") if "replica_racks" in topics.columns else F.lit(None)
     of_groups = _of_groups(inputs.members, events)
     members, owned = inputs.members, inputs.owned
     if not events.counts["topics"]:
@@ -44,14 +46,10 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
         members = members.join(some, on=_KEYS, how="left_semi")
         owned = None if owned is None else owned.join(some, on=_KEYS, how="left_semi")
     members = members.withColumn("subscription", _hash())
-    subscriptions = members.select(
-        *_KEYS,
-        "subscription",
-        F.col("topics_pattern").alias("topic"),
-        F.col("topics").alias("texts"),
-    ).distinct()
+    subscribed = ["subscription", "topics", "topics_pattern"]
+    subscriptions = members.select(*_KEYS, *subscribed).distinct()
     named = [
-        subscriptions.select(*_KEYS, F.explode("texts").alias("topic")),
+        subscriptions.select(*_KEYS, F.explode("topics").alias("topic")),
         of_groups.select(*_KEYS, F.explode("event.topics").alias("topic")),
         of_groups.where("event.is_topic").select(*_KEYS, F.col("event.topic").alias("topic")),
     ]
@@ -60,25 +58,28 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
         rows(
             members,
             MEMBER,
-            racks,
             number=F.coalesce("generation", unknown),
             place=F.coalesce("member_seq", unknown),
-            texts=F.array("group_instance_id", "rack_id", "assignor"),
+            texts=F.to_json(F.array("group_instance_id", "rack_id", "assignor")),
         ),
-        rows(subscriptions, SUBSCRIPTION, racks),
+        _of_patterns(subscriptions, SUBSCRIPTION),
+        rows(of_groups, EVENT, texts=F.to_json("event", {"ignoreNullFields": "false"})),
     ]
     if patterns or events.counts["patterns"]:
         matched = _matched(subscriptions, of_groups, topics, events)
-        named.append(matched.select(*_KEYS, F.explode("texts").alias("topic")))
-        parts.append(rows(matched, PATTERN, racks))
+        named.append(matched.select(*_KEYS, F.explode("topics").alias("topic")))
+        parts.append(_of_patterns(matched, PATTERN))
     could_read = reduce(DataFrame.unionByName, named).distinct()
     known = could_read.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
-    parts.append(rows(known, TOPIC, racks, number=F.col("num_partitions")))
+    parts.append(rows(known, TOPIC, number=F.col("num_partitions"), texts=racks))
     if owned is not None:
-        parts.append(rows(owned, CLAIM, racks, number=F.col("partition")))
-    event = of_groups.schema["event"].dataType
-    table = reduce(DataFrame.unionByName, parts).withColumn("event", F.lit(None).cast(event))
-    return table.unionByName(rows(of_groups, EVENT, racks, keys=(*GROUP_KEY, "event")))
+        parts.append(rows(owned, CLAIM, number=F.col("partition")))
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _of_patterns(frame: DataFrame, kind: int) -> DataFrame:
+    """Rows of lists of topics, and of the patterns that they are by, or stand beside."""
+    return rows(frame, kind, topic=F.col("topics_pattern"), texts=F.to_json("topics"))
 
 
 def _of_groups(members: DataFrame, events: Events) -> DataFrame:
@@ -107,21 +108,20 @@ def _of_groups(members: DataFrame, events: Events) -> DataFrame:
 def _matched(
     subscriptions: DataFrame, of_groups: DataFrame, topics: DataFrame, events: Events
 ) -> DataFrame:
-    """All names that a pattern of a group ever matches: GROUP_KEY, topic (the pattern), texts."""
-    pattern = F.col("event.topics_pattern").alias("topic")
+    """All names that patterns of groups ever match: GROUP_KEY, topics_pattern, topics."""
+    pattern = F.col("event.topics_pattern").alias("topics_pattern")
     asked = (
-        subscriptions.select(*_KEYS, "topic")
+        subscriptions.select(*_KEYS, "topics_pattern")
         .unionByName(of_groups.select(*_KEYS, pattern))
-        .where("topic IS NOT NULL")
+        .where("topics_pattern IS NOT NULL")
         .distinct()
     )
     named = [CLUSTER_ID, "topic"]
     ever = topics.select(*named).unionByName(events.frame.where("is_topic").select(*named))
-    found = match_topics(asked.select(CLUSTER_ID, F.col("topic").alias("topics_pattern")), ever)
-    matching = found.select(
-        CLUSTER_ID, F.col("topics_pattern").alias("topic"), F.col("matching").alias("texts")
-    )
-    return asked.join(F.broadcast(matching), on=named, how="inner")
+    of_cluster = [CLUSTER_ID, "topics_pattern"]
+    found = match_topics(asked.select(*of_cluster), ever)
+    matching = found.withColumnRenamed("matching", "topics")
+    return asked.join(F.broadcast(matching), on=of_cluster, how="inner")
 
 
 def _hash() -> Column:

@@ -1,13 +1,13 @@
 """Reads the rows of a task: groups, all names that can turn up, and what is to happen."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from kassign_spark.groups.numbers import Longs, Names, dense, names
+from kassign_spark.groups.numbers import Longs, dense, names
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.simulation.members import Event, Member, Texts, is_restart
 from kassign_spark.simulation.state import Codes, Group, Naming, Owned, Topic
@@ -34,24 +34,24 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     kind = table["kind"].to_numpy()
 
     def rows(of: int, *columns: str) -> Iterator[tuple[Any, ...]]:
-        """Of each row its place, its group and the columns."""
+        """Of each row of a kind its group and the columns."""
         some = np.flatnonzero(kind == of)
         picked = table.select(columns).take(pa.array(some))
         of_rows = (groups[place] for place in number[some].tolist())
-        yield from zip(some.tolist(), of_rows, *(c.to_pylist() for c in picked), strict=True)
+        yield from zip(of_rows, *(column.to_pylist() for column in picked), strict=True)
 
-    for _, group, pattern, texts in rows(PATTERN, "topic", "texts"):
-        group.patterns[pattern] = None if texts is None else tuple(texts)
-    for place, group, topic, size in rows(TOPIC, "topic", "number"):
-        group.topics[topic] = Topic(size, place)
-    subscriptions: dict[tuple[int, int], tuple[Texts | None, str | None]] = {
-        (id(group), code): (None if listed is None else tuple(listed), pattern)
-        for _, group, code, pattern, listed in rows(SUBSCRIPTION, "subscription", "topic", "texts")
+    for group, pattern, matching in rows(PATTERN, "topic", "texts"):
+        group.patterns[pattern] = _texts(matching)
+    for group, topic, size, racks in rows(TOPIC, "topic", "number", "texts"):
+        group.topics[topic] = Topic(size, None if racks is None else json.loads(racks))
+    subscriptions = {
+        (id(group), code): (_texts(listed), pattern)
+        for group, code, pattern, listed in rows(SUBSCRIPTION, "subscription", "topic", "texts")
     }
-    for _, group, member_id, generation, seq, code, texts in rows(
+    for group, member_id, generation, seq, code, said in rows(
         MEMBER, "member_id", "number", "place", "subscription", "texts"
     ):
-        instance, rack, assignor = texts
+        instance, rack, assignor = json.loads(said)
         listed, pattern = subscriptions[id(group), code]
         member = Member(
             member_id,
@@ -66,23 +66,23 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
             None,
         )
         group.members.append(group.resolve(member))
-    if "event" in table.column_names:
-        for _, group, event in rows(EVENT, "event"):
-            group.events += _stages(event | {"cluster_id": group.cluster_id})
+    for group, event in rows(EVENT, "texts"):
+        group.events += _stages(json.loads(event) | {"cluster_id": group.cluster_id})
     for group in groups:
         group.members.sort(key=lambda member: member.member_id)
         group.events.sort(key=lambda event: (event["event"], event["stage"]))
-    of_members, of_topics, of_texts = _names(table, kind, _copied(groups, copies))
+    naming, member_code, topic_code = _name(table, groups, copies)
     claims = np.flatnonzero(kind == CLAIM)
     claims = claims[np.argsort(number[claims], kind="stable")]
-    partition = table["number"].to_numpy()[claims]
-    owned = Owned(of_members.code[claims], of_topics.code[claims], partition)
+    owned = Owned(member_code[claims], topic_code[claims], table["number"].to_numpy()[claims])
     ends = np.searchsorted(number[claims], np.arange(1, len(groups)))
     for group, *of_group in zip(groups, *(np.split(c, ends) for c in owned), strict=True):
         group.owned = Owned(*of_group)
-    racks = table["racks"] if "racks" in table.column_names else None
-    members, topics, texts = (Codes(of.strings) for of in (of_members, of_topics, of_texts))
-    return groups, Naming(members, topics, texts, racks)
+    return groups, naming
+
+
+def _texts(said: str | None) -> Texts | None:
+    return None if said is None else tuple(json.loads(said))
 
 
 def _stages(event: dict[str, Any]) -> list[Event]:
@@ -93,36 +93,42 @@ def _stages(event: dict[str, Any]) -> list[Event]:
     return [event | {"stage": stage} for stage in range(1, last + 1)]
 
 
-def _copied(groups: list[Group], copies: int) -> tuple[pa.Array, pa.Array]:
-    """The names and instances of all copies."""
-    of = [
-        (group.members[number % len(group.members)], number + 1)
-        for group in groups
-        for number in range(copies)
-    ]
-    names = [f"{member.member_id}+{number}" for member, number in of]
-    instances = [f"{m.instance}+{number}" for m, number in of if m.instance is not None]
-    return pa.array(names, pa.string()), pa.array(instances, pa.string())
-
-
-def _names(
-    table: pa.Table, kind: Longs, copied: tuple[pa.Array, pa.Array]
-) -> tuple[Names, Names, Names]:
-    """All names of members, of topics, and other texts of members; of the rows first."""
-    is_said = pa.array(kind == MEMBER)
-    said = table["texts"].filter(is_said).combine_chunks()
-    listed = table["texts"].filter(pc.invert(is_said)).combine_chunks()
+def _name(table: pa.Table, groups: list[Group], copies: int) -> tuple[Naming, Longs, Longs]:
+    """Number all names that can turn up; and of each row its member's and its topic's number."""
+    members: list[str | None] = []
+    topics: list[str | None] = []
+    texts: list[str | None] = []
+    lists = {id(names): names for group in groups for names in _lists(group)}
+    for names_of_list in lists.values():
+        topics += names_of_list
+    for group in groups:
+        for event in group.events:
+            members += (event["member_id"], event["new_member_id"])
+            topics.append(event["topic"])
+            texts += (event["group_instance_id"], event["rack_id"], *(event["assignors"] or ()))
+        for member in group.members:
+            texts += (member.instance, member.rack, member.assignor)
+        for number in range(copies):
+            member = group.members[number % len(group.members)]
+            members.append(f"{member.member_id}+{number + 1}")
+            texts.append(f"{member.instance}+{number + 1}")
     of_members, of_topics, of_texts = (
-        [*table["member_id"].chunks, copied[0]],
-        [*table["topic"].chunks, listed.flatten()],
-        [said.flatten(), copied[1]],
+        names(pa.chunked_array([*chunks, pa.array(more, pa.string())]), java_order=True)
+        for chunks, more in (
+            (table["member_id"].chunks, members),
+            (table["topic"].chunks, topics),
+            ([], texts),
+        )
     )
-    if "event" in table.column_names:
-        event = table["event"].filter(pa.array(kind == EVENT)).combine_chunks()
-        of_members += [event.field(name) for name in ("member_id", "new_member_id")]
-        of_topics += [event.field("topic"), event.field("topics").flatten()]
-        of_texts += [event.field(name) for name in ("group_instance_id", "rack_id")]
-        of_texts.append(event.field("assignors").flatten())
-    all_names = (pa.chunked_array(of, pa.string()) for of in (of_members, of_topics, of_texts))
-    members, topics, texts = (names(of, java_order=True) for of in all_names)
-    return members, topics, texts
+    naming = Naming(*(Codes(of.strings) for of in (of_members, of_topics, of_texts)))
+    return naming, of_members.code, of_topics.code
+
+
+def _lists(group: Group) -> Iterator[Texts]:
+    """All lists of topics that the group's members may ever have."""
+    for member in group.members:
+        yield member.topics or ()
+    for event in group.events:
+        yield event["topics"] or ()
+    for names_of_pattern in group.patterns.values():
+        yield names_of_pattern or ()

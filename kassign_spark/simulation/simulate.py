@@ -121,7 +121,7 @@ def simulate(
         racks_before_moves=settings.racks_before_moves,
         max_rounds=settings.max_rounds,
     )
-    schema = StructType([*SIMULATED, StructField("line", _INT), StructField("problem", _STRING)])
+    schema = StructType([*SIMULATED, StructField("line", _LONG), StructField("problem", _STRING)])
     happened, measured = hold(
         in_tasks(table, kernel, schema, settings.batches or eligible.tasks),
         {"problems": F.count("problem")},

@@ -18,6 +18,9 @@ MOST_PARTITIONS = 2_000_000
 """A group of more is not taken inside a task."""
 
 
+_RACKS = pa.list_(pa.list_(pa.string()))
+
+
 class Codes:
     """Names as numbers, from 1, in Java's order of the strings; 0 is None."""
 
@@ -38,19 +41,18 @@ class Codes:
 
 
 class Naming(NamedTuple):
-    """All names that can turn up in a task; and of topics, by ``Topic.row``, the racks."""
+    """All names that can turn up in a task."""
 
     members: Codes
     topics: Codes
     texts: Codes
-    replica_racks: pa.ChunkedArray | None
 
 
 class Topic(NamedTuple):
-    """A topic as it is now: its partitions, and where its racks are; -1: they are not known."""
+    """A topic as it is now: its partitions, and the racks of their replicas, where known."""
 
     size: int
-    row: int
+    racks: list[list[str] | None] | None
 
 
 class Owned(NamedTuple):
@@ -101,7 +103,7 @@ class Group:
             self.topics.pop(topic, None)
         else:
             # The racks of partitions that are yet to be made are not known.
-            self.topics[topic] = Topic(event["num_partitions"], -1)
+            self.topics[topic] = Topic(event["num_partitions"], None)
         for pattern in list(self._resolved):
             if topic in (self.patterns[pattern] or ()):
                 del self._resolved[pattern]
@@ -171,18 +173,16 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
     lengths = np.array([len(names) for names in lists], np.int64)
     of_list = np.array(list_group, np.int64)
     wanted = np.unique(key(np.repeat(of_list, lengths), listed))
-    keys, size, row = _topics(groups, naming)
+    keys, topics = _topics(groups, naming)
     read = find(keys, wanted)
     read = read[read >= 0]
-    keys, size, row = keys[read], size[read], row[read]
+    keys, topics = keys[read], [topics[place] for place in read.tolist()]
+    size = np.array([topic.size for topic in topics], np.int64)
     topic_group = keys >> 32
     subscribed, set_topic, set_start = sets_of(of_list, listed, starts(lengths), keys)
     rack = np.array([text_code[member.rack] for member in here], np.int64)
-    racks = None
-    if naming.replica_racks is not None:
-        of_topics = naming.replica_racks.take(pa.array(row, mask=row < 0))
-        of_members = naming.texts.strings.take(pa.array(rack - 1, mask=rack == 0))
-        racks = read_racks(of_topics, size, of_members)
+    of_members = naming.texts.strings.take(pa.array(rack - 1, mask=rack == 0))
+    of_topics = pa.array([topic.racks for topic in topics], _RACKS)
     batch = Batch(
         cluster_names=pa.array([group.cluster_id for group in groups], pa.string()),
         group_names=pa.array([group.group_id for group in groups], pa.string()),
@@ -207,7 +207,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
         topic_group=topic_group,
         topic_name=keys & 0xFFFF_FFFF,
         size=size,
-        racks=racks,
+        racks=read_racks(of_topics, size, of_members),
     )
     counts = np.array([len(group.owned.member) for group in groups], np.int64)
     owned = Owned(
@@ -231,18 +231,16 @@ def owned_of(batch: Batch, owner: Longs) -> list[Owned]:
     return [Owned(*of_group) for of_group in zip(*cut, strict=True)]
 
 
-def _topics(groups: Sequence[Group], naming: Naming) -> tuple[Longs, Longs, Longs]:
-    """The topics of all groups: sorted keys of group and name, sizes, where racks are."""
+def _topics(groups: Sequence[Group], naming: Naming) -> tuple[Longs, list[Topic]]:
+    """The topics of all groups, and sorted keys of group and name."""
     code = naming.topics.of
-    rows = [
-        (at, code[name], topic.size, topic.row)
+    by_key = {
+        at << 32 | code[name]: topic
         for at, group in enumerate(groups)
         for name, topic in group.topics.items()
-    ]
-    group_place, topic_name, sizes, places = np.array(rows, np.int64).reshape(-1, 4).T
-    keys = key(group_place, topic_name)
-    order = np.argsort(keys)
-    return keys[order], sizes[order], places[order]
+    }
+    keys = np.array(sorted(by_key), np.int64)
+    return keys, [by_key[number] for number in keys.tolist()]
 
 
 def _numbers(values: Sequence[int | None]) -> Longs:

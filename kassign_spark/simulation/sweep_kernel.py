@@ -149,7 +149,7 @@ def _copy(member: Member, number: int) -> Member:
 def _grown(topic: Topic, growth: Growth) -> Topic:
     size = topic.size * growth.times + growth.more
     # The racks of partitions that are yet to be made are not known.
-    return Topic(size, topic.row if size == topic.size else -1)
+    return Topic(size, topic.racks if size == topic.size else None)
 
 
 def _measure(

@@ -1,5 +1,6 @@
 """Groups and their events as the rows that a task is given, without Spark."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,22 +16,6 @@ from kassign_spark.simulation.read import EVENT, PATTERN
 from kassign_spark.simulation.timeouts import Timeouts
 
 Row = Mapping[str, Any]
-_LISTS, _NUMBERS = ("topics", "assignors"), ("event", "line", "downtime_ms", "num_partitions")
-_EVENT = pa.struct(
-    {
-        **{
-            name: pa.list_(pa.string())
-            if name in _LISTS
-            else pa.int64()
-            if name in _NUMBERS or name.endswith("_ms")
-            else pa.string()
-            for name in EVENTS.columns.names
-            if name not in ("cluster_id", "group_id")
-        },
-        "is_topic": pa.bool_(),
-        "is_hosted": pa.bool_(),
-    }
-)
 _SCHEMA = pa.schema(
     {
         "cluster_id": pa.string(),
@@ -41,9 +26,7 @@ _SCHEMA = pa.schema(
         "number": pa.int64(),
         "place": pa.int64(),
         "subscription": pa.int64(),
-        "texts": pa.list_(pa.string()),
-        "racks": pa.list_(pa.list_(pa.string())),
-        "event": _EVENT,
+        "texts": pa.string(),
     }
 )
 
@@ -76,7 +59,7 @@ def _rows(
         subscription = (key["group_id"], None if listed is None else tuple(listed), pattern)
         if subscription not in lists:
             lists[subscription] = len(lists)
-            more = {"texts": listed, "topic": pattern, "subscription": lists[subscription]}
+            more = {"texts": _json(listed), "topic": pattern, "subscription": lists[subscription]}
             yield {**key, "kind": SUBSCRIPTION, **more}
         yield {
             **key,
@@ -85,21 +68,22 @@ def _rows(
             "number": -1 if member["generation"] is None else member["generation"],
             "place": -1 if member["member_seq"] is None else member["member_seq"],
             "subscription": lists[subscription],
-            "texts": [member[name] for name in ("group_instance_id", "rack_id", "assignor")],
+            "texts": _json([member[n] for n in ("group_instance_id", "rack_id", "assignor")]),
         }
     for row in owned:
         yield {**zeros, **row, "kind": CLAIM, "number": row["partition"]}
     here = {row["group_id"] for row in members}
     groups = sorted(here | {row["group_id"] for row in events if row.get("group_id")})
-    patterns = {row.get("topics_pattern") for row in [*members, *events]} - {None}
+    patterns = {row["topics_pattern"] for row in [*members, *events] if row.get("topics_pattern")}
     for group in groups:
         key = {**zeros, "group_id": group}
         for row in topics:
             if row["num_partitions"]:
                 more = {"topic": row["topic"], "number": row["num_partitions"]}
-                yield {**key, "kind": TOPIC, **more, "racks": row.get("replica_racks")}
+                yield {**key, "kind": TOPIC, **more, "texts": _json(row.get("replica_racks"))}
         for pattern in patterns:
-            yield {**key, "kind": PATTERN, "topic": pattern, "texts": _matching(pattern, ever)}
+            matching = _json(_matching(pattern, ever))
+            yield {**key, "kind": PATTERN, "topic": pattern, "texts": matching}
     for row in events:
         is_topic = row["kind"] in TOPIC_KINDS
         event = {
@@ -110,7 +94,11 @@ def _rows(
         for name, value in vars(Timeouts()).items():
             event[name] = value if event[name] is None else event[name]
         for group in groups if is_topic else [row["group_id"]]:
-            yield {**zeros, "group_id": group, "kind": EVENT, "event": event}
+            yield {**zeros, "group_id": group, "kind": EVENT, "texts": _json(event)}
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value)
 
 
 def _matching(pattern: str, names: Sequence[str]) -> list[str] | None:
