@@ -56,5 +56,3 @@ def _check(group: Group, naming: Naming) -> None:
     assert sorted((topic, partition) for _, topic, partition in owned) == sorted(wanted), group
     # All have come through it: one generation.
     assert len({member.generation for member in group.here()}) <= 1
-
-

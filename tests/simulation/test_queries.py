@@ -1,30 +1,15 @@
 """How many queries and jobs a simulation runs: as many for many events as for few."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from kassign_spark import parse_sweep, read_snapshot, simulate, sweep
+from tests.query_counter import counting, run_to_nothing
 from tests.simulation.test_simulate import e, events_frame
 
 _FLEET = "examples/fleet"
-
-
-def _counted(spark: SparkSession, call: Callable[[], DataFrame]) -> tuple[int, int]:
-    """Queries and jobs of a call and of reading its result once."""
-    context = spark.sparkContext._jsc.sc()
-    store = spark._jsparkSession.sharedState().statusStore()
-
-    def seen() -> tuple[int, int]:
-        context.listenerBus().waitUntilEmpty()
-        return store.executionsCount(), context.statusStore().jobsList(None).size()
-
-    queries, jobs = seen()
-    call().write.format("noop").mode("overwrite").save()
-    more_queries, more_jobs = seen()
-    return more_queries - queries, more_jobs - jobs
 
 
 def _events(spark: SparkSession, count: int) -> Any:
@@ -43,14 +28,16 @@ def test_a_simulation_costs_the_same_whatever_the_number_of_events(
 ) -> None:
     tables = read_snapshot(_FLEET, spark)
     events = _events(spark, count)
-    queries, jobs = _counted(spark, lambda: simulate(*tables, events))
-    assert queries <= 8
-    assert jobs <= 24
+    with counting(spark) as counted:
+        run_to_nothing([simulate(*tables, events)])
+    assert counted.queries <= 8
+    assert counted.jobs <= 24
 
 
 def test_a_sweep_costs_the_same_whatever_the_number_of_variants(spark: SparkSession) -> None:
     tables = read_snapshot(_FLEET, spark)
     asked = [parse_sweep({"members": "-9..+9", "partitions": "x1..x3", "group_id": "mail-sender"})]
-    queries, jobs = _counted(spark, lambda: sweep(*tables, asked))
-    assert queries <= 4
-    assert jobs <= 12
+    with counting(spark) as counted:
+        run_to_nothing([sweep(*tables, asked)])
+    assert counted.queries <= 4
+    assert counted.jobs <= 12
