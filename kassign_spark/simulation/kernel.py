@@ -188,7 +188,7 @@ def _follow(
             continue
         step.happened[one.place]["problem"] = (
             f"group {quoted(one.group.group_id)} reads {count:,} partitions; simulate follows "
-            f"groups of at most {MOST_PARTITIONS:,}"
+            f"groups of at most {MOST_PARTITIONS:,}: leave it out"
         )
         one.group.events = []
     for is_mixed in (False, True):

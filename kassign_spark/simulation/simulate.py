@@ -72,11 +72,11 @@ def simulate(
     timeouts: Timeouts = Timeouts(),
     settings: Settings = Settings(),
 ) -> DataFrame:
-    """Let events happen to a fleet, and follow the rebalances that they start; runs jobs.
+    """Let events happen to a fleet, and follow the rebalances that they start; runs a few queries.
 
-    Each event meets the state that the one before it left. Groups do not wait for each other: the
-    nth events of all groups are taken at once. The classic protocol of the Java client and broker
-    is followed; what starts a rebalance is in ``decisions``.
+    Each event meets the state that the one before it left. Tasks take whole groups through all
+    their events. The classic protocol of the Java client and broker is followed; what starts a
+    rebalance is in ``decisions``.
 
     Args:
         members: ``schemas.MEMBERS``, each group with its assignor.
@@ -106,7 +106,8 @@ def simulate(
     Raises:
         SchemaError: columns are missing or of the wrong type, or only some have cluster_id.
         InputError: values that have no meaning, and events that are not possible: unknown groups,
-            members and topics, counts that cannot be; with ``line`` where there is one.
+            members and topics, counts that cannot be; with ``line`` where there is one; or a group
+            reads more partitions than ``state.MOST_PARTITIONS`` when it rebalances.
     """
     check_same_clusters([(MEMBERS, members), (EVENTS, events)])
     inputs = conform_inputs(members, topics, owned)

@@ -44,7 +44,8 @@ def sweep(
         int, partition_times int, partition_more int, member_count bigint, partition_count bigint,
         min_assigned bigint, max_assigned bigint, idle_count bigint: members with nothing,
         moved_count bigint, paused_count bigint, rounds int, settles boolean (as ``summarize``),
-        detail string: why there is no answer, then all counts but member_count are null.
+        detail string: why there is no answer (no member is left, or there are more partitions
+        than ``state.MOST_PARTITIONS``), then all counts but member_count are null.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
