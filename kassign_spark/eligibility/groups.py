@@ -21,7 +21,7 @@ class Eligible(NamedTuple):
     Attributes:
         members: ``schemas.MEMBERS``.
         topics: cluster_id string, topic string, num_partitions int >= 1, and with ``has_racks``
-            replica_racks array<array<string>>?; one row a topic.
+            replica_racks `array<array<string>>`?; one row a topic.
         owned: ``schemas.OWNED``, or None where the caller gave none.
         groups: as ``fold_groups`` gives it.
         heterogeneous: whether members of some group subscribe to different topics.

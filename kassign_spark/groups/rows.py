@@ -99,9 +99,7 @@ def rows(
     return frame.select(*keys, *columns)
 
 
-def in_tasks(
-    table: DataFrame, kernel: Kernel, schema: str | StructType, tasks: int
-) -> DataFrame:
+def in_tasks(table: DataFrame, kernel: Kernel, schema: str | StructType, tasks: int) -> DataFrame:
     """Call ``kernel`` in ``tasks`` tasks, each with all rows of the groups that fall to it."""
     # One task needs no shuffle.
     cut = table.coalesce(1) if tasks == 1 else table.repartition(tasks, *GROUP_KEY)
