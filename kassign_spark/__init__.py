@@ -59,6 +59,7 @@ from kassign_spark.measures.diff import diff
 from kassign_spark.measures.violations import violations
 from kassign_spark.pipeline import assign
 from kassign_spark.prediction.predict import predict
+from kassign_spark.prediction.rebalance import predict_rebalance
 from kassign_spark.rebalancing.choice import check_migration, choose_assignors
 from kassign_spark.rebalancing.listener import listener_calls
 from kassign_spark.rebalancing.steps import rebalance
@@ -111,6 +112,7 @@ __all__ = [
     "partition_traffic",
     "place_records",
     "predict",
+    "predict_rebalance",
     "read_snapshot",
     "rebalance",
     "resolve_patterns",
