@@ -38,16 +38,17 @@ def number_groups(groups: DataFrame) -> DataFrame:
 
 
 def number_rows(frame: DataFrame, keys: Sequence[str], number: str) -> DataFrame:
-    """Give each row, told by its ``keys``, a number >= 64 that follows from the keys alone.
+    """Give each different row of ``keys`` a number >= 64 that follows from all of them alone.
 
     Returns:
-        the keys and ``number`` bigint.
+        the keys, each once, and ``number`` bigint.
     """
     bucket = F.pmod(F.xxhash64(*keys), F.lit(_BUCKETS))
     in_bucket = Window.partitionBy("bucket").orderBy(*keys)
     return (
         frame.select(*keys, bucket.alias("bucket"))
-        .select(*keys, "bucket", F.row_number().over(in_bucket).alias("place"))
+        .select(*keys, "bucket", F.dense_rank().over(in_bucket).alias("place"))
+        .distinct()  # needs no shuffle: equal rows are in one bucket
         .select(*keys, (F.col("place") * _BUCKETS + F.col("bucket")).alias(number))
     )
 

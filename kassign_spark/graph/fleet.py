@@ -191,8 +191,8 @@ def _reads(eligible: Eligible) -> DataFrame:
 def _fleet_graph(eligible: Eligible) -> FleetGraph:
     """Groups have even ids, topics odd ones; both frames are held."""
     reads = hold(_reads(eligible), {"rows": F.count(F.lit(1))}).frame
-    groups = number_rows(eligible.groups, GROUP_KEY, "id")
-    topics = number_rows(reads.select(*_TOPIC_KEY).distinct(), _TOPIC_KEY, "id")
+    groups = number_rows(eligible.members, GROUP_KEY, "id")
+    topics = number_rows(reads, _TOPIC_KEY, "id")
     groups = groups.select(*GROUP_KEY, F.shiftleft("id", 1).alias("src"))
     topics = topics.select(*_TOPIC_KEY, (F.shiftleft("id", 1) + 1).alias("dst"))
     vertices = groups.select(

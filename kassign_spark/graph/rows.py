@@ -15,7 +15,6 @@ from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.numbers import Longs, dense, names, ranges
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, rows
-from kassign_spark.schemas import GROUP_KEY
 
 _NUMBER = 100
 """A kind of row beside those of ``groups.batch``: the number of the group."""
@@ -51,7 +50,7 @@ def graph_rows(eligible: Eligible, *, numbered: bool = False) -> DataFrame:
     table = fold(eligible._replace(owned=None, has_racks=False))
     if not numbered:
         return table
-    numbers = number_groups(eligible.members.select(*GROUP_KEY).distinct())
+    numbers = number_groups(eligible.members)
     return table.unionByName(rows(numbers, _NUMBER, number=F.col("group_number")))
 
 
