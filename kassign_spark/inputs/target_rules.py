@@ -60,7 +60,8 @@ def regex_rules() -> list[Rule]:
         Rule(
             "topics_regex_unusable",
             "topics_regex",
-            (regex == "") | ~is_java | F.rlike(bare, F.lit(r"\\[QE0]|\[[^\]]*(\[|&&)")),
+            regex.isNotNull()
+            & ((regex == "") | ~is_java | F.rlike(bare, F.lit(r"\\[QE0]|\[[^\]]*(\[|&&)"))),
             quoted("topics_regex"),
             "is not resolved here: not a pattern, or one with \\Q, \\0, a class in a class or &&, "
             "which java.util.regex reads in another way than the broker's RE2/J",
