@@ -13,7 +13,7 @@ _BISECTIONS = 45
 _MANY_MEMBERS = 400
 
 
-class Bounds(NamedTuple):
+class LoadBounds(NamedTuple):
     """Bounds on the greatest relative load of each group, and what proves the greatest of them.
 
     Attributes:
@@ -31,7 +31,7 @@ class Bounds(NamedTuple):
     heaviest: Longs
 
 
-def load_bounds(batch: Batch) -> Bounds:
+def load_bounds(batch: Batch) -> LoadBounds:
     """The bounds that need no search."""
     levels = find_levels(batch.class_weight, batch.eligible, batch.capacity)
     largest = np.where(batch.eligible, batch.capacity[:, None, :], 0.0).max(axis=2)
@@ -39,7 +39,7 @@ def load_bounds(batch: Batch) -> Bounds:
     alone = np.where(batch.is_there, batch.weight / np.maximum(largest, 1e-300), 0.0)
     heaviest = np.argmax(alone, axis=1)
     item = alone[np.arange(len(alone)), heaviest]
-    return Bounds(np.maximum(levels.bound, item), levels.bound, levels.closed, item, heaviest)
+    return LoadBounds(np.maximum(levels.bound, item), levels.bound, levels.closed, item, heaviest)
 
 
 def pigeonhole(
@@ -114,7 +114,7 @@ def _is_refuted(sums: Doubles, sizes: Doubles, counts: Longs, load: float) -> bo
     return bool((room < k).any())
 
 
-def closed_set_of(batch: Batch, bounds: Bounds, row: int) -> tuple[Bools, Bools]:
+def closed_set_of(batch: Batch, bounds: LoadBounds, row: int) -> tuple[Bools, Bools]:
     """The members, and the classes that only they may take, which prove a fractional bound."""
     closed = bounds.closed[row : row + 1]
     return closed[0], inner_classes(batch.eligible[row : row + 1], closed)[0]

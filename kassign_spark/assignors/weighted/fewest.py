@@ -4,9 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.insertion import insert, start_from
-from kassign_spark.assignors.weighted.objective import Objective, cost_of
-from kassign_spark.assignors.weighted.problem import Batch, Doubles, Longs, last_sum, noise
+from kassign_spark.assignors.weighted.insertion import insert, lift, start_from
+from kassign_spark.assignors.weighted.objective import Objective
+from kassign_spark.assignors.weighted.problem import (
+    FAR,
+    Batch,
+    Doubles,
+    Longs,
+    last_sum,
+    noise,
+)
 from kassign_spark.assignors.weighted.reach import kick_members, reinsert
 from kassign_spark.assignors.weighted.steps import State, improve
 
@@ -95,14 +102,13 @@ def find_fewest(
         kicks: how often to disturb what was found and search again.
         even_first: whether evenness goes before moves.
     """
-    home = start_from(batch, batch.home)
     free = batch.is_there & (batch.home < 0)
-    best = judge(
-        batch, objective, improve(batch, objective, insert(batch, objective, home, free,
-                                                           batch.weight))
-    )  # fmt: skip
-    rows = np.arange(len(cost_bound))
-    open_ = rows[_is_open(best, cost_bound, rows, even_first)]
+    home = insert(batch, objective, start_from(batch, batch.home), free, batch.weight)
+    present = home.copy()
+    best = judge(batch, objective, home.copy())
+    everyone = np.arange(len(cost_bound))
+    _keep(best, everyone, judge(batch, objective, improve(batch, objective, home)), even_first)
+    open_ = everyone[_is_open(best, cost_bound, everyone, even_first)]
     for owner in others:
         if not len(open_):
             return best
@@ -110,12 +116,15 @@ def find_fewest(
         start = start_from(some, np.where(some.is_there, owner[open_], -1))
         _keep(best, open_, judge(some, wanted, improve(some, wanted, start)), even_first)
         open_ = open_[_is_open(best, cost_bound, open_, even_first)]
-    current = best.take(rows)
+    current = best.take(everyone)
     for kick in range(kicks):
         if not len(open_):
             break
         some, wanted, at = batch.take(open_), objective.take(open_), current.state.take(open_)
-        kicked = _kick(some, wanted, at, kick)
+        if kick % 3 == 0:
+            kicked = _eject(some, wanted, present.take(open_), kick // 3)
+        else:
+            kicked = _kick(some, wanted, at, kick)
         found = judge(some, wanted, improve(some, wanted, kicked))
         _keep(best, open_, found, even_first)
         known = best.take(open_)
@@ -142,8 +151,36 @@ def _keep(best: Planned, rows: Longs, new: Planned, even_first: bool) -> None:
     best.put(rows[better], new.take(better))
 
 
+def _eject(batch: Batch, objective: Objective, present: State, rank: int) -> State:
+    """Forbid one heavy partition of a member above its limit to stay, and search from there.
+
+    Steps downhill shed the light ones instead: as long as the heavy one finds no member with room
+    for it, moving it helps nobody before others have moved too.
+    """
+    owner = present.owner
+    rows = np.arange(len(owner))
+    over = np.take_along_axis(present.load > objective.a, owner, 1)
+    ejectable = over & (batch.home >= 0) & (owner == batch.home) & (batch.weight > 0)
+    several = np.take_along_axis(batch.eligible.sum(axis=2), batch.class_, 1) > 1
+    ejectable &= several
+    count = ejectable.sum(axis=1)
+    heavy = np.argsort(~ejectable, axis=1, kind="stable")
+    partition = heavy[rows, rank % np.maximum(count, 1)]
+    chosen = np.zeros(owner.shape, bool)
+    chosen[rows, partition] = count > 0
+    where = objective.where.copy()
+    where[rows[count > 0], partition[count > 0], owner[rows, partition][count > 0]] = FAR
+    banned = objective._replace(where=where)
+    members = batch.capacity.shape[1]
+    again = (rank // np.maximum(count, 1) > 0)[:, None]
+    taste = np.where(again, 0.5 * noise(rank, 6, size=members)[None, :], 0.0)
+    lifted = chosen | (batch.is_there & (batch.home < 0))
+    start = insert(batch, banned, lift(batch, present, lifted), lifted, batch.weight, taste)
+    return improve(batch, banned, start)
+
+
 def _kick(batch: Batch, objective: Objective, state: State, kick: int) -> State:
-    if kick % 2 == 0:
+    if kick % 3 == 1:
         return kick_members(batch, objective, state, kick)
     away = batch.is_there & (batch.home >= 0) & (state.owner != batch.home)
     free = batch.is_there & (batch.home < 0)
@@ -153,7 +190,3 @@ def _kick(batch: Batch, objective: Objective, state: State, kick: int) -> State:
     owner = np.where(back, batch.home, state.owner)
     return reinsert(batch, objective, state._replace(owner=owner), lifted, kick)
 
-
-def relative_cost(objective: Objective, state: State) -> Doubles:
-    """[group, member]: what members' loads cost, for those who look for the worst."""
-    return cost_of(objective, state.load)

@@ -6,9 +6,9 @@ import numpy as np
 
 from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, allowed, last_sum
 
-_OVER = 1e7
+_OVER = 1e9
 _EVEN = 1e-3
-_COUNT = 1e5
+_COUNT = 1e10
 
 
 class Objective(NamedTuple):

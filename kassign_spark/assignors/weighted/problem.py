@@ -30,6 +30,7 @@ class Group(NamedTuple):
         cost: of each partition what moving it away from home costs.
         eligible: of each class and member whether the member may take it; every class has one.
         capacity: of each member, > 0.
+        power: by what the caller's weights were multiplied.
     """
 
     weight: Doubles
@@ -38,6 +39,7 @@ class Group(NamedTuple):
     cost: Doubles
     eligible: Bools
     capacity: Doubles
+    power: float = 1.0
 
 
 class Batch(NamedTuple):

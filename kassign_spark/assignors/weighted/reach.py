@@ -11,6 +11,7 @@ from kassign_spark.assignors.weighted.steps import State, improve
 
 CLOSE = 1 + 1e-6
 """Nearer to a bound than this nobody searches on."""
+_CLOSE_PART = 1.001
 _WORSE = 1.02
 _AMPLITUDES = (0.1, 0.3, 0.8)
 _TASTE = 0.3
@@ -148,6 +149,7 @@ def _unfinished(batch: Batch, level: Doubles, bound: Doubles, best: Reached) -> 
 def _is_unfinished(
     batch: Batch, level: Doubles, bound: Doubles, best: Reached, rows: Longs
 ) -> np.ndarray:
-    """Whether the maximum, or a part's own, is above what is known to be least."""
-    result: np.ndarray = best.most[rows] > bound[rows] * CLOSE
+    """Whether the maximum is above its bound, or a part above its level."""
+    part = best.state.load[rows] / np.maximum(batch.capacity[rows] * level[rows], 1e-300)
+    result: np.ndarray = (best.most[rows] > bound[rows] * CLOSE) | (part.max(axis=1) > _CLOSE_PART)
     return result
