@@ -22,14 +22,12 @@ class Proof:
         heaviest: that so many of the heaviest partitions find no place; 0: it is not that.
         members: those that alone may take ``classes``.
         classes: whose weight is too much for ``members``.
-        needed: the capacity that would do: of one member for ``partition``, else of all.
     """
 
     partition: int = -1
     heaviest: int = 0
     members: tuple[int, ...] = ()
     classes: tuple[int, ...] = ()
-    needed: float = 0.0
 
 
 @dataclass(frozen=True)
