@@ -4,11 +4,15 @@ A step changes ``owner`` and ``load`` in place. Partitions are by weight, heavie
 the partitions of a member, gathered in order, are too.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs
+
+_MANY_CLASSES = 32
+_ONE_BY_ONE = 200_000
 
 
 class Owned(NamedTuple):
@@ -37,40 +41,55 @@ def ragged(start: Longs, count: Longs) -> Longs:
     return np.repeat(start - before, count) + np.arange(int(count.sum()))
 
 
-def shed(
-    group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: bool
-) -> tuple[Longs, Longs]:
-    """Choose what members above their limit give away.
-
-    The fewest partitions that remove the excess and, of those, the lightest run of neighbours by
-    weight. ``by_cost``: those of the least cost by weight, as few as suffice.
-
-    Returns:
-        the partitions, and of each member the least number that it must give.
-    """
-    excess = load - limit
-    over = np.flatnonzero(excess > 0)
+def least_to_shed(group: Group, load: Doubles, limit: Doubles, owned: Owned) -> Longs:
+    """[member]: how many partitions at least must leave it, if it is above its limit."""
+    over, first, count, sums = _over(group, load, limit, owned)
     least = np.zeros(len(load), np.int64)
-    first, last = owned.start[over], owned.start[over + 1]
-    sums = np.concatenate([[0.0], np.cumsum(group.weight[owned.partition])])
-    count = _first_where(
-        lambda k: sums[first + k] - sums[first] >= excess[over], last - first
-    )  # fmt: skip
-    least[over] = count
+    least[over] = _fewest(sums, first, count, (load - limit)[over])
+    return least
+
+
+def shed(group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: bool) -> Longs:
+    """Choose which partitions members above their limit give away.
+
+    The fewest that remove the excess and, of those, the lightest run of neighbours by weight.
+    ``by_cost``: those of the least cost by weight, as few as suffice.
+    """
+    over, first, size, sums = _over(group, load, limit, owned)
+    excess = (load - limit)[over]
     if by_cost:
-        return _cheapest(group, excess, owned, over), least
+        return _cheapest(group, load - limit, owned, over)
+    count = _fewest(sums, first, size, excess)
     # Sums of runs of this length fall as they start later: the last that suffices is lightest.
-    room = last - first - count
-    later = _first_where(
-        lambda j: sums[first + np.minimum(j, room) + count] - sums[first + np.minimum(j, room)]
-        < excess[over],
-        room + 1,
-    )  # fmt: skip
-    begin = first + np.clip(later - 1, 0, room)
-    return np.sort(owned.partition[ragged(begin, count)]), least
+    room = size - count
+
+    def is_too_light(later: Longs) -> Bools:
+        begin = first + np.minimum(later, room)
+        result: Bools = sums[begin + count] - sums[begin] < excess
+        return result
+
+    begin = first + np.clip(_first_where(is_too_light, room + 1) - 1, 0, room)
+    return np.sort(owned.partition[ragged(begin, count)])
 
 
-def _first_where(holds, most: Longs) -> Longs:  # type: ignore[no-untyped-def]
+def _over(
+    group: Group, load: Doubles, limit: Doubles, owned: Owned
+) -> tuple[Longs, Longs, Longs, Doubles]:
+    over = np.flatnonzero(load > limit)
+    first = owned.start[over]
+    sums = np.concatenate([[0.0], np.cumsum(group.weight[owned.partition])])
+    return over, first, owned.start[over + 1] - first, sums
+
+
+def _fewest(sums: Doubles, first: Longs, size: Longs, excess: Doubles) -> Longs:
+    def suffices(count: Longs) -> Bools:
+        result: Bools = sums[first + np.minimum(count, size)] - sums[first] >= excess
+        return result
+
+    return _first_where(suffices, size)
+
+
+def _first_where(holds: Callable[[Longs], Bools], most: Longs) -> Longs:
     """The first number in [0, most] for which a condition holds that, once true, stays so."""
     low, high = np.zeros(len(most), np.int64), most.copy()
     while (low < high).any():
@@ -102,6 +121,9 @@ def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Double
     where it makes the least relative load.
     """
     takers = [np.flatnonzero(row) for row in group.eligible]
+    if len(takers) > _MANY_CLASSES and len(wanted) <= _ONE_BY_ONE:
+        _deal_one_by_one(group, owner, load, wanted, limit, takers)
+        return
     class_ = group.class_[wanted]
     queue = [wanted[class_ == k] for k in range(len(takers))]
     at = [0] * len(queue)
@@ -136,6 +158,26 @@ def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Double
             at[k] += count
             left -= count
         order = [k for k in order if at[k] < len(queue[k])]
+
+
+def _deal_one_by_one(
+    group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Doubles, takers: list[Longs]
+) -> None:
+    """The heaviest first, each to the member that it fills least: each step needs the one before.
+
+    With many classes a round would place one partition a class, which is no faster.
+    """
+    room = 1 / np.maximum(limit, 1.0)
+    relative = load * room
+    each = zip(
+        wanted.tolist(), group.class_[wanted].tolist(), group.weight[wanted].tolist(), strict=True
+    )
+    for partition, k, weight in each:
+        members = takers[k]
+        member = members[(relative[members] + weight * room[members]).argmin()]
+        owner[partition] = member
+        load[member] += weight
+        relative[member] = load[member] * room[member]
 
 
 def go_home(group: Group, owner: Longs, load: Doubles, limit: Doubles) -> None:

@@ -5,8 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.answer import Answer
-from kassign_spark.assignors.weighted.bounds import load_bounds, moves_bound, pigeonhole
-from kassign_spark.assignors.weighted.bulk import Owned, by_member, deal, go_home, shed
+from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
+from kassign_spark.assignors.weighted.bulk import (
+    Owned,
+    by_member,
+    deal,
+    go_home,
+    least_to_shed,
+    shed,
+)
 from kassign_spark.assignors.weighted.counts import best_counts, count_difference
 from kassign_spark.assignors.weighted.curve import Point
 from kassign_spark.assignors.weighted.limits import weights_within
@@ -19,6 +26,7 @@ from kassign_spark.assignors.weighted.verdicts import Measured, answer_of
 
 _TIGHTER = (0.02, 0.005, 0.001, 0.0003)
 _CLOSE = 1.0003
+_NEARLY = 1.002
 _ROUNDS = 400
 _DOMINANT_A_MEMBER = 2
 _POINTS = 12
@@ -37,6 +45,7 @@ class Look(NamedTuple):
         owner: the best loads that were found, and whose they are.
         load: weights of members in it.
         owned: what members have now.
+        movable: the same without dominant partitions that have their member for themselves.
     """
 
     bound: float
@@ -47,6 +56,7 @@ class Look(NamedTuple):
     owner: Longs
     load: Doubles
     owned: Owned
+    movable: Owned
 
 
 def look(group: Group) -> Look:
@@ -73,9 +83,13 @@ def look(group: Group) -> Look:
             group.weight, group.class_, group.eligible, group.capacity, bound, most
         )  # fmt: skip
     dominant = tuple(np.flatnonzero(parts.dominant[0]).tolist()) if alone.any() else ()
-    return Look(
-        bound, level, part, alone, dominant, owner, load, by_member(group.home, members)
-    )  # fmt: skip
+    owned = movable = by_member(group.home, members)
+    if dominant:
+        heavy = np.array(dominant)
+        home = group.home.copy()
+        home[heavy[(home[heavy] >= 0) & alone[home[heavy]]]] = -1
+        movable = by_member(home, members)
+    return Look(bound, level, part, alone, dominant, owner, load, owned, movable)
 
 
 def plan_large(group: Group, wanted: Wanted) -> Answer:
@@ -84,9 +98,10 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
     relative = _relative_limits(wanted.limit, group, seen)
     limit = weights_within(relative, group.capacity)
     by_cost = bool(len(np.unique(group.cost)) > 1)
+    needed = int(least_to_shed(group, _loads(group), limit, seen.owned).sum())
     difference, least = wanted.bounds.max_count_difference, -1
     if difference is None:
-        owner, needed = plan_within(group, seen, limit, by_cost=by_cost)
+        owner = plan_within(group, seen, limit, by_cost=by_cost)
         if wanted.limit.tolerance == 0 and _excess(group, owner, limit) > 0:
             owner = seen.owner
     else:
@@ -97,7 +112,6 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
             group.eligible, np.bincount(owner, minlength=len(group.capacity))
         )
         mend(group, owner, load, limit, rounds=_ROUNDS, swaps_only=True)
-        needed = int(shed(group, _loads(group), limit, seen.owned, by_cost=False)[1].sum())
     freely = None
     if _breaks(group, owner, wanted):
         freely = owner
@@ -119,14 +133,10 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
 
 def plan_within(
     group: Group, seen: Look, limit: Doubles, *, by_cost: bool
-) -> tuple[Longs, int]:
-    """Keep members within limits with few moves, from what they own now.
-
-    Returns:
-        of each partition its owner; the least number of moves.
-    """
+) -> Longs:
+    """Keep members within limits with few moves, from what they own now: who has what then."""
     load = _loads(group)
-    given, least = shed(group, load, limit, seen.owned, by_cost=by_cost)
+    given = shed(group, load, limit, seen.movable, by_cost=by_cost)
     owner = group.home.copy()
     np.subtract.at(load, owner[given], group.weight[given])
     owner[given] = -1
@@ -136,7 +146,7 @@ def plan_within(
     present_excess = _excess(group, group.home, limit)
     if not (group.home < 0).any() and _excess(group, owner, limit) >= present_excess:
         owner = group.home.copy()
-    return owner, int(least.sum())
+    return owner
 
 
 def curve_large(group: Group, seen: Look, *, by_cost: bool) -> list[Point]:
@@ -151,10 +161,13 @@ def _curve(
 ) -> list[Point]:
     points = [_stay(group, limit)]
     for factor in factors:
-        owner, _ = plan_within(
+        owner = plan_within(
             group, seen, np.floor(limit * factor * (1 + 1e-12)), by_cost=by_cost
         )
         points.append(_point(group, owner, limit))
+    reached = _point(group, seen.owner, limit)
+    if min(point.ratio for point in points) > reached.ratio * _NEARLY:
+        points.append(reached)
     kept: list[Point] = []
     for point in sorted(points, key=lambda p: (p.moves, p.ratio)):
         if not kept or point.ratio < kept[-1].ratio * (1 - 1e-12):
@@ -163,8 +176,10 @@ def _curve(
 
 
 def _factors(group: Group, limit: Doubles) -> list[float]:
-    top = max(_stay(group, limit).ratio, 1.0)
-    return [top ** (j / (_POINTS - 1)) for j in range(_POINTS)]
+    top = _stay(group, limit).ratio
+    if top <= _CLOSE:
+        return []
+    return [max(top ** (j / (_POINTS - 2)), _CLOSE) for j in range(_POINTS - 2)]
 
 
 def _stay(group: Group, limit: Doubles) -> Point:
@@ -192,7 +207,7 @@ def _best_within_bounds(
     best = _stay(group, limit)
     for _ in range(_REFINEMENTS):
         middle = (low * high) ** 0.5
-        owner, _ = plan_within(group, seen, np.floor(limit * middle), by_cost=by_cost)
+        owner = plan_within(group, seen, np.floor(limit * middle), by_cost=by_cost)
         point = _point(group, owner, limit)
         if _breaks(group, owner, wanted):
             low = middle
@@ -228,8 +243,6 @@ def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
         most = float((load / fair).max())
         if most < best_most:
             best, best_most = owner.copy(), most
-        else:
-            break
     return best, np.bincount(best, group.weight, members).astype(float)
 
 
@@ -270,6 +283,3 @@ def _excess(group: Group, owner: Longs, limit: Doubles) -> float:
     held = owner >= 0
     load = np.bincount(owner[held], group.weight[held], len(limit))
     return float(np.maximum(load - limit, 0.0).sum())
-
-
-__all__ = ["Look", "curve_large", "look", "moves_bound", "plan_large", "plan_within"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.problem import FAR, Bools, Doubles, Longs, last_sum
+from kassign_spark.assignors.weighted.problem import FAR, Bools, Doubles, Longs
 
 _STEPS = 2.0**30
 """Levels are compared in this many steps of the highest one: water finds its level nearly."""
@@ -88,16 +88,31 @@ def _threshold(
     highest = np.maximum(level.max(axis=1, initial=0.0), 1e-300)[:, None]
     step = np.rint(level / highest * _STEPS)
     lowest = np.where(eligible, step[:, None, :], FAR).min(axis=2, initial=FAR)
+    weight = np.where(lowest < FAR, weight, 0.0)
     used = eligible.any(axis=1)
-    ratio = np.zeros(step.shape)
-    for m in range(step.shape[1]):  # a threshold a member
-        edge = step[:, m, None]
-        inside = last_sum(np.where((lowest >= edge) & (lowest < FAR), weight, 0.0))
-        room = last_sum(np.where((step >= edge) & used, capacity, 0.0))
-        ratio[:, m] = np.where(room > 0, inside / np.maximum(room, 1e-300), 0.0)
+    inside = np.zeros(step.shape)
+    for k in range(weight.shape[1]):
+        inside += np.where(lowest[:, k, None] >= step, weight[:, k, None], 0.0)
+    room = _room_above(step, np.where(used, capacity, 0.0))
+    ratio = np.where(room > 0, inside / np.maximum(room, 1e-300), 0.0)
     best = np.argmax(ratio, axis=1)[:, None]
     bound = np.take_along_axis(ratio, best, 1)[:, 0]
     return bound, (step >= np.take_along_axis(step, best, 1)) & used
+
+
+def _room_above(step: Doubles, capacity: Doubles) -> Doubles:
+    """[group, member]: the capacity of all members that stand as high as this one, or higher."""
+    order = np.argsort(-step, axis=1, kind="stable")
+    descending = np.take_along_axis(step, order, 1)
+    sums = np.cumsum(np.take_along_axis(capacity, order, 1), axis=1)
+    places = np.broadcast_to(np.arange(step.shape[1]), step.shape)
+    is_last = np.ones(step.shape, bool)
+    is_last[:, :-1] = descending[:, :-1] != descending[:, 1:]
+    last = np.where(is_last, places, step.shape[1])
+    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    result = np.empty_like(sums)
+    np.put_along_axis(result, order, np.take_along_axis(sums, last, 1), 1)
+    return result
 
 
 def inner_classes(eligible: Bools, closed: Bools) -> Bools:

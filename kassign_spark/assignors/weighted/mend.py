@@ -9,7 +9,7 @@ from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs
 
 _STUCK = 24
 _LAST_FEW = 40
-_PAIR_ELEMENTS = 3_000_000
+_PAIR_ELEMENTS = 200_000
 
 
 class Exchanges(NamedTuple):
@@ -72,7 +72,7 @@ def _mend_last(
 ) -> None:
     hopeless = np.zeros(len(load), bool)
     serves = group.eligible.any(axis=0)
-    for _ in range(min(tries, 4 * _LAST_FEW)):
+    for _ in range(min(tries, _LAST_FEW)):
         over = np.flatnonzero((load > limit) & ~hopeless)
         under = np.flatnonzero((load < limit) & serves)
         if not len(over) or not len(under):
