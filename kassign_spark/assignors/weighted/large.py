@@ -64,7 +64,7 @@ def look(group: Group) -> Look:
     members = len(group.capacity)
     batch = _heaviest(group, _DOMINANT_A_MEMBER * members)
     bounds = load_bounds(batch)
-    parts = find_parts(batch)
+    parts = find_parts(batch, many_at_once=True)
     level, part, alone = parts.level[0], parts.part[0], parts.alone[0]
     bound = float(bounds.load[0])
     owner, load = _reach(group, level, alone)

@@ -32,8 +32,14 @@ class Parts(NamedTuple):
     alone: Bools
 
 
-def find_parts(batch: Batch) -> Parts:
-    """Peel the dominant partitions off, heaviest first; then take the levels of the rest."""
+def find_parts(batch: Batch, *, many_at_once: bool = False) -> Parts:
+    """Peel the dominant partitions off, heaviest first; then take the levels of the rest.
+
+    Args:
+        batch: groups.
+        many_at_once: peel all that are above the present levels before new levels are taken; for
+            a single large group.
+    """
     dominant = np.zeros(batch.weight.shape, bool)
     alone = np.zeros(batch.capacity.shape, bool)
     level = np.zeros(batch.capacity.shape)
@@ -47,6 +53,11 @@ def find_parts(batch: Batch) -> Parts:
         fair = np.where(eligible, (level[open_] * some.capacity)[:, None, :], 0.0).max(axis=2)
         fair = np.take_along_axis(np.where(eligible.any(axis=2), fair, np.inf), some.class_, 1)
         above = some.is_there & ~peeled & (some.weight > fair * _ABOVE) & (some.weight > 0)
+        if many_at_once and above.any():
+            _peel_many(some, weight, eligible, np.flatnonzero(above[0]), dominant, alone, own_level)
+            if dominant[0, above[0]].all():
+                continue
+            break
         first = np.argmax(above, axis=1)
         member = _member_for(some, eligible, first)
         found = above.any(axis=1) & _may_close(weight, some, eligible, first, member)
@@ -58,6 +69,30 @@ def find_parts(batch: Batch) -> Parts:
     level = np.where(alone, 0.0, level)
     part = np.where(alone, level.shape[1] + np.arange(level.shape[1]), same_level(level))
     return Parts(np.where(alone, own_level, level), part, dominant, alone)
+
+
+def _peel_many(
+    batch: Batch,
+    weight: Doubles,
+    eligible: Bools,
+    partitions: Longs,
+    dominant: Bools,
+    alone: Bools,
+    own_level: Doubles,
+) -> None:
+    """Close a member for each partition, until one cannot be closed."""
+    for partition in partitions.tolist():
+        one = np.array([partition])
+        member = _member_for(batch, eligible, one)
+        if not eligible[0, batch.class_[0, partition], member[0]] or not (
+            _may_close(weight, batch, eligible, one, member)[0]
+        ):
+            return
+        dominant[0, partition] = True
+        alone[0, member] = True
+        own_level[0, member] = batch.weight[0, partition] / batch.capacity[0, member]
+        weight[0, batch.class_[0, partition]] -= batch.weight[0, partition]
+        eligible[0, :, member] = False
 
 
 def _rest(batch: Batch, dominant: Bools) -> Doubles:
