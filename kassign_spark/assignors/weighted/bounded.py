@@ -126,9 +126,7 @@ def keep_bounds(
     return judge(batch, objective, state_of(batch, owner))
 
 
-def _best_point(
-    batch: Batch, row: int, points: list[Point], bounds: Bounds, power: float
-) -> Point:
+def _best_point(batch: Batch, row: int, points: list[Point], bounds: Bounds, power: float) -> Point:
     allowed = []
     for point in points:
         away = batch.is_there[row] & (batch.home[row] >= 0) & (point.owner != batch.home[row])

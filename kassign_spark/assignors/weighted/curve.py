@@ -146,4 +146,3 @@ def _between(points: list[Point]) -> list[float]:
             wanted.append((point.ratio * next_.ratio) ** 0.5)
             wanted.append(point.ratio * _BELOW)
     return wanted[: 2 * _MORE]
-

@@ -189,4 +189,3 @@ def _kick(batch: Batch, objective: Objective, state: State, kick: int) -> State:
     lifted = free & (noise(kick, 5, size=size) < _LIFT)
     owner = np.where(back, batch.home, state.owner)
     return reinsert(batch, objective, state._replace(owner=owner), lifted, kick)
-

@@ -108,9 +108,7 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
         # Exchanges one for one keep the best counts as they are.
         owner = best_counts(group)
         load = np.bincount(owner, group.weight, len(group.capacity)).astype(float)
-        least = count_difference(
-            group.eligible, np.bincount(owner, minlength=len(group.capacity))
-        )
+        least = count_difference(group.eligible, np.bincount(owner, minlength=len(group.capacity)))
         mend(group, owner, load, limit, rounds=_ROUNDS, swaps_only=True)
     freely = None
     if _breaks(group, owner, wanted):
@@ -131,9 +129,7 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
     return answer_of(group, owner, measured, freely)
 
 
-def plan_within(
-    group: Group, seen: Look, limit: Doubles, *, by_cost: bool
-) -> Longs:
+def plan_within(group: Group, seen: Look, limit: Doubles, *, by_cost: bool) -> Longs:
     """Keep members within limits with few moves, from what they own now: who has what then."""
     load = _loads(group)
     given = shed(group, load, limit, seen.movable, by_cost=by_cost)
@@ -161,9 +157,7 @@ def _curve(
 ) -> list[Point]:
     points = [_stay(group, limit)]
     for factor in factors:
-        owner = plan_within(
-            group, seen, np.floor(limit * factor * (1 + 1e-12)), by_cost=by_cost
-        )
+        owner = plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)), by_cost=by_cost)
         points.append(_point(group, owner, limit))
     reached = _point(group, seen.owner, limit)
     if min(point.ratio for point in points) > reached.ratio * _NEARLY:

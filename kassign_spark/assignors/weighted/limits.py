@@ -31,9 +31,7 @@ class Held(NamedTuple):
     dominant: Bools
 
 
-def reach_parts(
-    batch: Batch, bounds: LoadBounds, parts: Parts, kicks: int
-) -> tuple[Reached, Held]:
+def reach_parts(batch: Batch, bounds: LoadBounds, parts: Parts, kicks: int) -> tuple[Reached, Held]:
     """Search the best loads part by part; where parts cost the maximum anything, as one part."""
     serves = batch.eligible.any(axis=1)
     first = np.argmax(serves, axis=1)[:, None]

@@ -84,8 +84,9 @@ def _peel_many(
     for partition in partitions.tolist():
         one = np.array([partition])
         member = _member_for(batch, eligible, one)
-        if not eligible[0, batch.class_[0, partition], member[0]] or not (
-            _may_close(weight, batch, eligible, one, member)[0]
+        if (
+            not eligible[0, batch.class_[0, partition], member[0]]
+            or not (_may_close(weight, batch, eligible, one, member)[0])
         ):
             return
         dominant[0, partition] = True
@@ -99,9 +100,7 @@ def _rest(batch: Batch, dominant: Bools) -> Doubles:
     """[group, class]: the weight without the dominant partitions; exact, as weights are whole."""
     weight = batch.class_weight.copy()
     group, partition = np.nonzero(dominant)
-    np.subtract.at(
-        weight, (group, batch.class_[group, partition]), batch.weight[group, partition]
-    )
+    np.subtract.at(weight, (group, batch.class_[group, partition]), batch.weight[group, partition])
     return weight
 
 

@@ -29,7 +29,7 @@ def plan_groups(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
         if not (group.weight > 0).any():
             answers[i] = _by_count(group)
         else:
-            rest.append(group if with_counts else _weighted(group))
+            rest.append(group if with_counts else weighted_part(group))
             at.append(i)
     for rows in batches(rest):
         some = [rest[row] for row in rows]
@@ -65,7 +65,7 @@ def _rounded(partitions: int, members: int, classes: int) -> tuple[int, int, int
     return tuple(int(np.ceil(np.log(n + 1) * 3)) for n in (partitions, members, classes))  # type: ignore[return-value]
 
 
-def _weighted(group: Group) -> Group:
+def weighted_part(group: Group) -> Group:
     """The partitions that have weight, which come first."""
     count = int((group.weight > 0).sum())
     return group._replace(
@@ -89,9 +89,7 @@ def _with_idle(group: Group, answer: Answer) -> Answer:
         verdict = WITHIN_LIMIT
     values = {name: getattr(answer, name) for name in answer.__dataclass_fields__}
     difference = count_difference(group.eligible, count)
-    return Answer(
-        **{**values, "owner": owner, "verdict": verdict, "count_difference": difference}
-    )
+    return Answer(**{**values, "owner": owner, "verdict": verdict, "count_difference": difference})
 
 
 def _deal(group: Group, owner: Longs) -> None:

@@ -97,9 +97,7 @@ def find_reach(
 def kick_members(batch: Batch, objective: Objective, state: State, kick: int) -> State:
     """Empty the fullest member and up to two others, and place what they had in another order."""
     groups, members = batch.capacity.shape
-    chosen = noise(kick, 1, size=members)[None, :] + np.where(
-        batch.eligible.any(axis=1), 0.0, 10.0
-    )
+    chosen = noise(kick, 1, size=members)[None, :] + np.where(batch.eligible.any(axis=1), 0.0, 10.0)
     chosen[np.arange(groups), fullest(objective, state)] = -1.0
     others = 1 + kick % 2
     order = np.argsort(chosen, axis=1, kind="stable")[:, : 1 + others]

@@ -63,9 +63,7 @@ def answer_of(
     load = np.bincount(owner, group.weight, len(group.capacity))
     most = float((load / group.capacity).max())
     away = (group.home >= 0) & (owner != group.home)
-    difference = count_difference(
-        group.eligible, np.bincount(owner, minlength=len(group.capacity))
-    )
+    difference = count_difference(group.eligible, np.bincount(owner, minlength=len(group.capacity)))
     is_above = most > measured.shown_limit * _ABOVE and bool(measured.dominant)
     verdict, is_proven, proof = _judge(group, owner, load, measured, is_above)
     needed, weight_needed = -1, 0.0

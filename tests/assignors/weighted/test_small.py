@@ -22,8 +22,7 @@ from tests.assignors.weighted.groups import as_group, draw
 from tests.oracles.weighted import least_load, least_moves
 
 PROVEN = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "proven.jsonl").read_text().splitlines()
+    json.loads(line) for line in (Path(__file__).parent / "proven.jsonl").read_text().splitlines()
 ]
 
 
