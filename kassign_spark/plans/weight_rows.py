@@ -41,7 +41,7 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
         _broken(members, "members", "capacity",
                 _is_no_number("capacity", may_be_null=True)
                 | F.coalesce(F.col("capacity") == 0, F.lit(False)),
-                _at(members, "group_id", "member_id"), "must be a finite number > 0, or null for 1"),
+                _at(members, "group_id", "member_id"), "must be a finite number > 0, or null: 1"),
         _twice(weights),
     ]  # fmt: skip
     problems = reduce(DataFrame.unionByName, found)
@@ -87,7 +87,7 @@ def _weights(frame: DataFrame, place: int) -> DataFrame:
 def _valued(frame: DataFrame, kind: int, value: Column, cost: Column, **given: Column) -> DataFrame:
     keys = (*GROUP_KEY, "value", "cost")
     numbers = {"value": value.cast("double"), "cost": cost.cast("double")}
-    return rows(frame.withColumns(numbers), kind, keys=keys, **given)
+    return rows(frame.withColumns(numbers), kind, False, keys, **given)
 
 
 def _is_no_number(column: str, *, may_be_null: bool) -> Column:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, scaled
+from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, scaled, sums_of
 from kassign_spark.assignors.weighted.sentences import Names
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.claims import resolve
@@ -130,7 +130,7 @@ def _read(
         different, class_ = np.unique(eligible, axis=0, return_inverse=True)
         class_ = class_.reshape(-1)[of_topic]
     class_ = class_.reshape(-1)
-    item_weight = np.bincount(item_of, own, items)
+    item_weight = sums_of(item_of, own, items)
     item_home, item_cost = _owners(item_of, items, home[slot], own, cost, members)
     whole, power = scaled(item_weight)
     order = np.argsort(-whole, kind="stable")
@@ -238,7 +238,7 @@ def _owners(
     item = pairs[order] // len(members)
     first = np.flatnonzero(np.diff(item, prepend=-1))
     owner[item[first]] = pairs[order][first] % len(members)
-    return owner, np.bincount(item_of, cost, items)
+    return owner, sums_of(item_of, cost, items)
 
 
 def names_of(batch: Batch, read: Read) -> Names:

@@ -1,4 +1,4 @@
-"""Plans by weight and their curves inside a task: rows of whole groups in, answers with names out."""
+"""Plans by weight and curves inside a task: rows of whole groups in, answers with names out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

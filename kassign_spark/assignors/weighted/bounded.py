@@ -18,13 +18,21 @@ _ROUNDING = 1 + 1e-12
 
 
 class Windows(NamedTuple):
-    """How many partitions members should have, and the least difference there can be: [group, 1],
-    [group, 1] and [group].
-    """  # noqa: D205
+    """How many partitions members should have.
+
+    Attributes:
+        low: [group, 1].
+        high: [group, 1].
+        least: [group], the least difference of counts that there can be.
+    """
 
     low: Doubles
     high: Doubles
     least: Longs
+
+    def take(self, groups: Longs) -> "Windows":
+        """Some of the groups."""
+        return Windows(self.low[groups], self.high[groups], self.least[groups])
 
     @property
     def counts(self) -> tuple[Doubles, Doubles]:
@@ -127,7 +135,7 @@ def keep_bounds(
 
 
 def _best_point(batch: Batch, row: int, points: list[Point], bounds: Bounds, power: float) -> Point:
-    allowed = []
+    allowed: list[tuple[float, float, int, float, int, Point]] = []
     for point in points:
         away = batch.is_there[row] & (batch.home[row] >= 0) & (point.owner != batch.home[row])
         moved = float(batch.weight[row][away].sum())

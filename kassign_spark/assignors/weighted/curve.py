@@ -5,6 +5,7 @@ the present and the best, then put between answers that skip numbers of moves, a
 answer beats is kept.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -59,8 +60,8 @@ def find_curve(
     """
     points = [[point] for point in _stay(batch, limit, counts, kicks)]
     factors = []
-    for row, (start,) in enumerate(points):
-        top = max(start.ratio, 1.0)
+    for row, (stay,) in enumerate(points):
+        top = max(stay.ratio, 1.0)
         factors += [(row, top ** (j / (_GRID - 1))) for j in range(_GRID)]
     for _ in range(1 + _REFINEMENTS):
         for start in range(0, len(factors), _ROWS):
@@ -141,7 +142,7 @@ def _undominated(points: list[Point]) -> list[Point]:
 def _between(points: list[Point]) -> list[float]:
     """Limits that may hold answers between those that are known."""
     wanted = []
-    for point, next_ in zip(points, points[1:], strict=False):
+    for point, next_ in pairwise(points):
         if next_.moves - point.moves > 1:
             wanted.append((point.ratio * next_.ratio) ** 0.5)
             wanted.append(point.ratio * _BELOW)

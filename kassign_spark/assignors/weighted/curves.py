@@ -1,6 +1,7 @@
 """Curves of groups of any size, with the knee: where more moves stop being worth it."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -98,7 +99,7 @@ def _measured(group: Group, bound: float, points: Sequence[Point]) -> list[Curve
             )
         )
     knee = 0
-    for i, (before, point_) in enumerate(zip(found, found[1:], strict=False), start=1):
+    for i, (before, point_) in enumerate(pairwise(found), start=1):
         moved = max(point_.moves - before.moves, 1)
         if before.skew - point_.skew >= _WORTH * moved:
             knee = i

@@ -41,7 +41,14 @@ class Planned(NamedTuple):
 
     def take(self, groups: Longs) -> "Planned":
         """Some groups."""
-        return Planned(self.state.take(groups), *(column[groups] for column in self[1:]))
+        return Planned(
+            self.state.take(groups),
+            self.outside[groups],
+            self.excess[groups],
+            self.cost[groups],
+            self.even[groups],
+            self.moves[groups],
+        )
 
     def put(self, groups: Longs, other: "Planned") -> None:
         """Take over some groups."""
@@ -58,8 +65,8 @@ def judge(batch: Batch, objective: Objective, state: State) -> Planned:
     outside = np.zeros(len(excess))
     if objective.least is not None and objective.most is not None:
         serves = batch.eligible.any(axis=1)
-        below = np.where(serves, np.maximum(objective.least - state.count, 0.0), 0.0)
-        above = np.maximum(state.count - objective.most, 0.0)
+        below = np.where(serves, np.maximum(objective.least - state.held, 0.0), 0.0)
+        above = np.maximum(state.held - objective.most, 0.0)
         outside = last_sum(below + above)
     return Planned(
         state,

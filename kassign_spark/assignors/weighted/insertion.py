@@ -38,7 +38,7 @@ def insert(
         partition = sequence[rows, place]
         weight = batch.weight[rows, partition][:, None]
         a, b, c = objective.a[rows], objective.b[rows], objective.c[rows]
-        load, count = state.load[rows], state.count[rows]
+        load, count = state.load[rows], state.held[rows]
         cost = member_cost(objective.is_reach, load + weight, a, b, c)
         if not objective.is_reach:
             cost -= member_cost(objective.is_reach, load, a, b, c)
@@ -54,7 +54,7 @@ def insert(
         member = np.argmin(cost, axis=1)
         state.owner[rows, partition] = member
         state.load[rows, member] += weight[:, 0]
-        state.count[rows, member] += 1
+        state.held[rows, member] += 1
     return state
 
 

@@ -1,4 +1,4 @@
-"""Plans for one large group by bulk steps: bounds, parts, reach, stay, shed, deal, mend, go home."""
+"""Plans for one large group: bounds, parts, reach, stay, shed, deal, mend, go home."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from kassign_spark.assignors.weighted.limits import weights_within
 from kassign_spark.assignors.weighted.mend import mend
 from kassign_spark.assignors.weighted.options import Limit
 from kassign_spark.assignors.weighted.parts import find_parts
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs
+from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs, sums_of
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.assignors.weighted.verdicts import Measured, answer_of
 
@@ -76,7 +76,7 @@ def look(group: Group) -> Look:
             level, part, alone = one, np.zeros(members, np.int64), np.zeros(members, bool)
     if len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1:
         owner = best_counts(group)
-        load = np.bincount(owner, group.weight, members)
+        load = sums_of(owner, group.weight, members)
     most = float((load / group.capacity).max())
     if most > bound:
         bound = pigeonhole(
@@ -107,7 +107,7 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
     else:
         # Exchanges one for one keep the best counts as they are.
         owner = best_counts(group)
-        load = np.bincount(owner, group.weight, len(group.capacity)).astype(float)
+        load = sums_of(owner, group.weight, len(group.capacity))
         least = count_difference(group.eligible, np.bincount(owner, minlength=len(group.capacity)))
         mend(group, owner, load, limit, rounds=_ROUNDS, swaps_only=True)
     freely = None
@@ -187,7 +187,7 @@ def _stay(group: Group, limit: Doubles) -> Point:
 
 
 def _point(group: Group, owner: Longs, limit: Doubles) -> Point:
-    load = np.bincount(owner, group.weight, len(group.capacity))
+    load = sums_of(owner, group.weight, len(group.capacity))
     away = (group.home >= 0) & (owner != group.home)
     ratio = float((load / np.maximum(limit, 1.0)).max())
     return Point(owner, int(away.sum()), float(group.cost[away].sum()), ratio, 0.0)
@@ -237,7 +237,7 @@ def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
         most = float((load / fair).max())
         if most < best_most:
             best, best_most = owner.copy(), most
-    return best, np.bincount(best, group.weight, members).astype(float)
+    return best, sums_of(best, group.weight, members)
 
 
 def _relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
@@ -256,24 +256,25 @@ def _relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
 def _heaviest(group: Group, count: int) -> Batch:
     """A batch of one group that has its heaviest partitions only, and all weight of its classes."""
     count = min(count, len(group.weight))
-    sums = np.bincount(group.class_, group.weight, len(group.eligible))
-    columns = (group.weight, group.class_, group.home, group.cost)
+    sums = sums_of(group.class_, group.weight, len(group.eligible))
     return Batch(
-        *(column[None, :count] for column in columns),  # type: ignore[arg-type]
-        eligible=group.eligible[None],
-        capacity=group.capacity[None],
-        class_weight=sums[None],
-        is_there=np.ones((1, count), bool),
+        group.weight[None, :count],
+        group.class_[None, :count],
+        group.home[None, :count],
+        group.cost[None, :count],
+        group.eligible[None],
+        group.capacity[None],
+        sums[None],
+        np.ones((1, count), bool),
     )
 
 
 def _loads(group: Group) -> Doubles:
     held = group.home >= 0
-    sums = np.bincount(group.home[held], group.weight[held], len(group.capacity))
-    return sums.astype(np.float64)
+    return sums_of(group.home[held], group.weight[held], len(group.capacity))
 
 
 def _excess(group: Group, owner: Longs, limit: Doubles) -> float:
     held = owner >= 0
-    load = np.bincount(owner[held], group.weight[held], len(limit))
+    load = sums_of(owner[held], group.weight[held], len(limit))
     return float(np.maximum(load - limit, 0.0).sum())

@@ -117,8 +117,8 @@ def _room_above(step: Doubles, capacity: Doubles) -> Doubles:
 
 def inner_classes(eligible: Bools, closed: Bools) -> Bools:
     """[group, class]: the classes that only members of the set may take."""
-    inside: Bools = ~(eligible & ~closed[:, None, :]).any(axis=2) & eligible.any(axis=2)
-    return inside
+    outside = np.any(eligible & ~closed[:, None, :], axis=2)
+    return np.asarray(~outside & np.any(eligible, axis=2))
 
 
 def same_level(level: Doubles) -> Longs:

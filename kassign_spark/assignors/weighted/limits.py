@@ -65,14 +65,16 @@ def relative_limits(
     if limit.max_load is not None:
         return np.broadcast_to((limit.max_load * power)[:, None], batch.capacity.shape)
     if limit.max_skew is not None:
-        return held.level * limit.max_skew
+        skewed: Doubles = held.level * limit.max_skew
+        return skewed
     assert limit.tolerance is not None
     groups, members = batch.capacity.shape
     best = np.zeros((groups, 2 * members))
     rows = np.broadcast_to(np.arange(groups)[:, None], held.part.shape)
     np.maximum.at(best, (rows, held.part), reached.state.load / batch.capacity)
     of_part = np.take_along_axis(best, held.part, 1)
-    return np.maximum(of_part, held.level) * (1 + limit.tolerance)
+    result: Doubles = np.maximum(of_part, held.level) * (1 + limit.tolerance)
+    return result
 
 
 def weights_within(relative: Doubles, capacity: Doubles) -> Doubles:

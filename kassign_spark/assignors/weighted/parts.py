@@ -67,7 +67,8 @@ def find_parts(batch: Batch, *, many_at_once: bool = False) -> Parts:
         level[open_, member] = 0.0
         own_level[open_, member] = batch.weight[open_, first] / batch.capacity[open_, member]
     level = np.where(alone, 0.0, level)
-    part = np.where(alone, level.shape[1] + np.arange(level.shape[1]), same_level(level))
+    members = batch.capacity.shape[1]
+    part = np.where(alone, members + np.arange(members), same_level(level))
     return Parts(np.where(alone, own_level, level), part, dominant, alone)
 
 
@@ -137,4 +138,5 @@ def _may_close(
     left[groups, batch.class_[groups, partition]] -= batch.weight[groups, partition]
     serves = eligible[groups, :, member]
     result: Bools = ~(serves & (left > 0) & (eligible.sum(axis=2) < 2)).any(axis=1)
-    return result & (eligible.any(axis=1).sum(axis=1) > 1)
+    result &= eligible.any(axis=1).sum(axis=1) > 1
+    return result

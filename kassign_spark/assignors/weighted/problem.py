@@ -67,7 +67,7 @@ class Batch(NamedTuple):
 
     def take(self, groups: Longs | Bools) -> "Batch":
         """Some of the groups."""
-        return Batch(*(column[groups] for column in self))
+        return Batch(*(column[groups] for column in self))  # type: ignore[arg-type]
 
     @property
     def total(self) -> Doubles:
@@ -83,7 +83,7 @@ def scaled(weight: Doubles) -> tuple[Doubles, float]:
     most = float(weight.max(initial=0.0))
     if most <= 0:
         return np.zeros(len(weight)), 1.0
-    bits = int(np.frexp(most)[1]) + int(len(weight)).bit_length()
+    bits = int(np.frexp(most)[1]) + len(weight).bit_length()
     # ldexp in two steps: the weights of a group may all be denormal or near the greatest double.
     power = float(np.ldexp(1.0, max(min(_SUM_BITS - bits, 1000), -1000)))
     return np.rint(weight * power), power
@@ -113,7 +113,7 @@ def stack(groups: Sequence[Group]) -> Batch:
         batch.cost[row, :p] = group.cost
         batch.eligible[row, :k, :m] = group.eligible
         batch.capacity[row, :m] = group.capacity
-        batch.class_weight[row, :k] = np.bincount(group.class_, group.weight, k)
+        batch.class_weight[row, :k] = sums_of(group.class_, group.weight, k)
         batch.is_there[row, :p] = True
     return batch
 
@@ -130,8 +130,12 @@ def loads(batch: Batch, owner: Longs) -> Doubles:
     groups, members = batch.capacity.shape
     held = owner >= 0
     at = (np.arange(groups)[:, None] * members + owner)[held]
-    sums = np.bincount(at, batch.weight[held], groups * members)
-    return sums.astype(np.float64).reshape(groups, members)
+    return sums_of(at, batch.weight[held], groups * members).reshape(groups, members)
+
+
+def sums_of(key: Longs, weight: Doubles, size: int) -> Doubles:
+    """The weights of each key, added up."""
+    return np.bincount(key, weight, size).astype(np.float64)
 
 
 def last_sum(terms: Doubles) -> Doubles:

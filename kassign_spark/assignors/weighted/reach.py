@@ -140,8 +140,7 @@ def _scarcest_first(batch: Batch, objective: Objective) -> State:
 
 
 def _unfinished(batch: Batch, level: Doubles, bound: Doubles, best: Reached) -> Longs:
-    rows = np.arange(len(bound))
-    return rows[_is_unfinished(batch, level, bound, best, rows)]
+    return np.flatnonzero(_is_unfinished(batch, level, bound, best, np.arange(len(bound))))
 
 
 def _is_unfinished(

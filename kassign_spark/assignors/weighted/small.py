@@ -73,7 +73,7 @@ def look(groups: Sequence[Group], effort: str) -> Found:
     reached, held = reach_parts(batch, bounds, find_parts(batch), KICKS[effort])
     _take_best_counts(groups, batch, reached)
     bound = bounds.load.copy()
-    for row in np.flatnonzero(reached.most > bound):
+    for row in np.flatnonzero(reached.most > bound).tolist():
         group = groups[row]
         bound[row] = pigeonhole(
             group.weight, group.class_, group.eligible, group.capacity,
@@ -97,7 +97,7 @@ def plan_small(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
         kept = keep_bounds(
             batch.take(stopped), np.maximum(limit[stopped], 1.0), reached.state.owner[stopped],
             wanted.bounds, found.power[stopped],
-            None if windows is None else Windows(*(column[stopped] for column in windows)),
+            None if windows is None else windows.take(stopped),
             wanted.effort,
         )  # fmt: skip
         chosen.put(stopped, kept)
@@ -136,7 +136,8 @@ def _plan(
     if even_first:
         objective = within(batch, limit, cost, _EVEN_FIRST)
     least = np.where(batch.home >= 0, cost, np.inf).min(axis=1, initial=np.inf)
-    bound = moves_bound(batch, limit)[0] * np.where(np.isfinite(least), least, 0.0)
+    bound = moves_bound(batch, limit)[0].astype(np.float64)
+    bound *= np.where(np.isfinite(least), least, 0.0)
     return find_fewest(batch, objective, [start], bound, kicks, even_first=even_first), None
 
 

@@ -14,7 +14,15 @@ from kassign_spark.assignors.weighted.objective import (
     count_cost,
     member_cost,
 )
-from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, last_sum, loads
+from kassign_spark.assignors.weighted.problem import (
+    FAR,
+    Batch,
+    Bools,
+    Doubles,
+    Longs,
+    last_sum,
+    loads,
+)
 
 _ELEMENTS = 250_000
 """Elements of [group, partition, partition] that are worked on at once: they stay in the cache."""
@@ -24,15 +32,15 @@ _NO_STEP = FAR / 2
 
 
 class State(NamedTuple):
-    """Who has what: owner [group, partition] (padding: 0), weight and count [group, member]."""
+    """Who has what: owner [group, partition] (padding: 0), weight and number [group, member]."""
 
     owner: Longs
     load: Doubles
-    count: Doubles
+    held: Doubles
 
     def take(self, groups: Longs) -> "State":
         """The state of some groups."""
-        return State(self.owner[groups], self.load[groups], self.count[groups])
+        return State(self.owner[groups], self.load[groups], self.held[groups])
 
     def put(self, groups: Longs, other: "State") -> None:
         """Take over the state of some groups."""
@@ -41,7 +49,7 @@ class State(NamedTuple):
 
     def copy(self) -> "State":
         """A state that shares nothing with this one."""
-        return State(*(column.copy() for column in self))
+        return State(self.owner.copy(), self.load.copy(), self.held.copy())
 
 
 def state_of(batch: Batch, owner: Longs) -> State:
@@ -79,7 +87,7 @@ def value(objective: Objective, batch: Batch, state: State) -> Doubles:
     return (
         last_sum(cost_of(objective, state.load))
         + last_sum(np.where(batch.is_there, there, 0.0))
-        + last_sum(count_cost(objective, state.count))
+        + last_sum(count_cost(objective, state.held))
     )
 
 
@@ -90,14 +98,14 @@ def arrivals(batch: Batch, objective: Objective, state: State) -> Doubles:
     cost = member_cost(objective.is_reach, grown, a, b, c)
     now = cost_of(objective, state.load)
     if objective.least is not None:
-        more = count_cost(objective, state.count + 1) - count_cost(objective, state.count)
+        more = count_cost(objective, state.held + 1) - count_cost(objective, state.held)
         now = now - more
     cost -= now[:, None, :]
     cost += objective.where
     return cost
 
 
-def _step(batch: Batch, objective: Objective, state: State) -> np.ndarray:
+def _step(batch: Batch, objective: Objective, state: State) -> Bools:
     """Change the state by each group's best step; say which groups had one."""
     groups = np.arange(len(batch.weight))
     owner, weight = state.owner, batch.weight
@@ -112,7 +120,7 @@ def _step(batch: Batch, objective: Objective, state: State) -> np.ndarray:
     own = np.take_along_axis(objective.where, owner[:, :, None], 2)[:, :, 0]
     out = member_cost(objective.is_reach, left, a, b, c) - now_at - own
     if objective.least is not None:
-        fewer = count_cost(objective, state.count - 1) - count_cost(objective, state.count)
+        fewer = count_cost(objective, state.held - 1) - count_cost(objective, state.held)
         out += at_owner(fewer)
     out = np.where(batch.is_there, out, FAR)
 
@@ -123,7 +131,7 @@ def _step(batch: Batch, objective: Objective, state: State) -> np.ndarray:
     single = out + best
     p = np.argmin(single, axis=1)
     gained = single[groups, p]
-    moves = gained < -gain
+    moves: Bools = gained < -gain
     to = nearest[groups, p]
     if moves.any():
         _move(batch, state, np.flatnonzero(moves), p[moves], to[moves])
@@ -176,6 +184,6 @@ def _move(batch: Batch, state: State, rows: Longs, partition: Longs, to: Longs) 
     weight, from_ = batch.weight[rows, partition], state.owner[rows, partition]
     state.load[rows, from_] -= weight
     state.load[rows, to] += weight
-    state.count[rows, from_] -= 1
-    state.count[rows, to] += 1
+    state.held[rows, from_] -= 1
+    state.held[rows, to] += 1
     state.owner[rows, partition] = to

@@ -17,7 +17,7 @@ from kassign_spark.assignors.weighted.answer import (
 )
 from kassign_spark.assignors.weighted.counts import count_difference
 from kassign_spark.assignors.weighted.levels import find_levels, inner_classes
-from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs
+from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, sums_of
 
 _ABOVE = 1 + 1e-9
 _HEAVIEST_A_MEMBER = 8
@@ -60,7 +60,7 @@ def answer_of(
         measured: what is known beside it.
         freely: owners by the plan that bounds on moves forbid; None: they forbid none.
     """
-    load = np.bincount(owner, group.weight, len(group.capacity))
+    load = sums_of(owner, group.weight, len(group.capacity))
     most = float((load / group.capacity).max())
     away = (group.home >= 0) & (owner != group.home)
     difference = count_difference(group.eligible, np.bincount(owner, minlength=len(group.capacity)))
@@ -68,7 +68,7 @@ def answer_of(
     verdict, is_proven, proof = _judge(group, owner, load, measured, is_above)
     needed, weight_needed = -1, 0.0
     if freely is not None and verdict in (NOT_FOUND, BOUNDED_BY_PARTITION):
-        free_load = np.bincount(freely, group.weight, len(group.capacity))
+        free_load = sums_of(freely, group.weight, len(group.capacity))
         if (load > measured.limit).any() and not (free_load > measured.limit).any():
             gone = (group.home >= 0) & (freely != group.home)
             needed, weight_needed = int(gone.sum()), float(group.weight[gone].sum())
@@ -132,7 +132,7 @@ def refute(group: Group, limit: Doubles) -> Proof | None:
     if len(alone):
         return Proof(partition=int(alone[0]))
     size = np.maximum(limit, 1e-9)
-    weight = np.bincount(group.class_, group.weight, len(group.eligible))
+    weight = sums_of(group.class_, group.weight, len(group.eligible))
     levels = find_levels(weight[None], group.eligible[None], size[None])
     if levels.bound[0] > _ABOVE:
         closed = levels.closed
