@@ -100,7 +100,7 @@ def partition_weights(
         "topic",
         "partition",
         per_second.alias("weight"),
-        F.greatest(lag, F.lit(0)).alias("lag"),
+        F.when(lag < 0, F.lit(0)).otherwise(lag).alias("lag"),
         rate.alias("rate"),
         note.alias("note"),
     )

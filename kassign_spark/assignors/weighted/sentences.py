@@ -48,7 +48,7 @@ def sentence(answer: Answer, names: Names, bounds: Bounds) -> str:
 
 
 def _moves(answer: Answer) -> str:
-    moves = f"{answer.moves} move{'' if answer.moves == 1 else 's'}"
+    moves = _counted(answer.moves)
     if answer.verdict == NOTHING_TO_DO:
         return f"{moves}, the present is the plan"
     if answer.by_count or answer.verdict in (BOUNDED_BY_MOVES, NOT_FOUND, BOUNDED_BY_COUNTS):
@@ -56,6 +56,10 @@ def _moves(answer: Answer) -> str:
     if answer.moves_bound > answer.moves:
         return moves
     return f"{moves}, no plan under this limit moves fewer than {answer.moves_bound}"
+
+
+def _counted(moves: int) -> str:
+    return f"{moves} move{'' if moves == 1 else 's'}"
 
 
 def _reason(answer: Answer, names: Names, bounds: Bounds) -> str:
@@ -79,8 +83,9 @@ def _reason(answer: Answer, names: Names, bounds: Bounds) -> str:
     if answer.verdict == BOUNDED_BY_MOVES:
         what = "max_moves" if bounds.max_moves is not None else "max_moved_weight"
         return (
-            f"{what} stops it: {answer.moves_needed} moves of {number(answer.weight_needed)} "
-            "together meet the limit"
+            f"{what} stops it: {_counted(answer.moves_needed)}, of "
+            f"{number(answer.weight_needed)} together, "
+            f"{'meets' if answer.moves_needed == 1 else 'meet'} the limit"
         )
     if answer.verdict == BOUNDED_BY_COUNTS:
         if 0 <= (bounds.max_count_difference or 0) < answer.least_difference:
