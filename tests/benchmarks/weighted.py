@@ -8,8 +8,6 @@ Without Spark: a task does nothing else. The bars are those of large groups and 
 import argparse
 import time
 
-import numpy as np
-
 from kassign_spark.assignors.weighted import large
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.plan import plan_groups
@@ -60,5 +58,4 @@ def _large(name: str) -> None:
 
 
 if __name__ == "__main__":
-    np.seterr(all="raise", under="ignore")
     main()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kassign_spark.assignors.weighted.bounds import moves_bound
+from kassign_spark.assignors.weighted.counts import best_counts
 from kassign_spark.assignors.weighted.curve import find_curve
 from kassign_spark.assignors.weighted.fewest import find_fewest
 from kassign_spark.assignors.weighted.insertion import insert, start_from
@@ -197,3 +198,19 @@ def test_a_plan_is_left_alone_the_next_time() -> None:
     moves = np.array([answer.moves for answer in plan_groups(again, wanted)])
     # A search that starts elsewhere may find a lower best load, and so another limit.
     assert (moves == 0).mean() >= 0.95
+
+
+def test_equal_weights_give_the_best_counts() -> None:
+    drawn = [draw(seed) for seed in range(6000, 6400)]
+    groups = [
+        as_group(g | {"weight": [7] * len(g["weight"])}) for g in drawn if max(g["capacity"]) == 1
+    ]
+    for limit in (Limit(), Limit(tolerance=0)):
+        answers = plan_groups(groups, Wanted(limit, Bounds(), "fast"))
+        for group, answer in zip(groups, answers, strict=True):
+            members = len(group.capacity)
+            exact = np.bincount(best_counts(group), minlength=members)
+            count = np.bincount(answer.owner, minlength=members)
+            assert answer.best_load == exact.max() * 7
+            if limit.tolerance == 0:
+                assert (count * count).sum() == (exact * exact).sum()
