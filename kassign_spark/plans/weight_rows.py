@@ -87,7 +87,7 @@ def _weights(frame: DataFrame, place: int) -> DataFrame:
 def _valued(frame: DataFrame, kind: int, value: Column, cost: Column, **given: Column) -> DataFrame:
     keys = (*GROUP_KEY, "value", "cost")
     numbers = {"value": value.cast("double"), "cost": cost.cast("double")}
-    return rows(frame.withColumns(numbers), kind, False, keys, **given)
+    return rows(frame.withColumns(numbers), kind, keys, **given)
 
 
 def _is_no_number(column: str, *, may_be_null: bool) -> Column:
