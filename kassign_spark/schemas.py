@@ -179,17 +179,6 @@ OFFSETS = Table(
         ]
     ),
 )
-LEADERS = Table(
-    "leaders",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            _required("topic", _STRING),
-            _required("partition", _INT),
-            StructField("leader", _INT),
-        ]
-    ),
-)
 
 
 def has_cluster_id(frame: DataFrame) -> bool:
