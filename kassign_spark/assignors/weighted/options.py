@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kassign_spark.errors import SettingsError
 
 DEFAULT_TOLERANCE = 0.05
-KICKS = {"fast": 0, "default": 40, "thorough": 150}
+KICKS = {"fast": 0, "default": 24, "thorough": 150}
 """How often the search disturbs what it found, by ``effort``."""
 COSTS = ("moves", "weight")
 

@@ -43,13 +43,13 @@ def plan_groups(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
 def batches(groups: Sequence[Group]) -> Iterator[list[int]]:
     """Put groups of similar size together; a large one stays alone."""
     sizes = [(len(g.weight), len(g.capacity), len(g.eligible)) for g in groups]
-    order = sorted(range(len(groups)), key=lambda i: (*_rounded(*sizes[i]), i))
+    order = sorted(range(len(groups)), key=lambda i: (*_rounded(*sizes[i][:2]), i))
     batch: list[int] = []
     most = (0, 0, 0)
     for i in order:
         wider = tuple(max(a, b) for a, b in zip(most, sizes[i], strict=True))
         elements = (len(batch) + 1) * wider[0] * max(wider[0], wider[1], wider[2])
-        similar = not batch or _rounded(*sizes[i]) == _rounded(*sizes[batch[0]])
+        similar = not batch or _rounded(*sizes[i][:2]) == _rounded(*sizes[batch[0]][:2])
         full = elements > _ELEMENTS or len(batch) >= _MOST_TOGETHER
         if batch and (not similar or full or sizes[i][0] > LARGE):
             yield batch
@@ -60,9 +60,9 @@ def batches(groups: Sequence[Group]) -> Iterator[list[int]]:
         yield batch
 
 
-def _rounded(partitions: int, members: int, classes: int) -> tuple[int, int, int]:
-    """Sizes that share a batch: about a third apart."""
-    return tuple(int(np.ceil(np.log(n + 1) * 3)) for n in (partitions, members, classes))  # type: ignore[return-value]
+def _rounded(partitions: int, members: int) -> tuple[int, int]:
+    """Sizes that share a batch: partitions, which cost most, about a half apart."""
+    return int(np.ceil(np.log(partitions + 1) * 2.5)), int(np.ceil(np.log(members + 1)))
 
 
 def weighted_part(group: Group) -> Group:
