@@ -86,8 +86,8 @@ from kassign_spark.whatif.explain import explain
 __all__ = [
     "ASSIGNORS",
     "Assignor",
-    "Eligibility",
     "Bounds",
+    "Eligibility",
     "Eligible",
     "FleetGraph",
     "KassignError",
