@@ -9,7 +9,8 @@ further columns are passed over. A count fits an int; any whole-number type will
 
 - ``schemas.MEMBERS``: cluster_id string?, group_id string, member_id string,
   group_instance_id string?, rack_id string?, topics `array<string>`?, topics_pattern string?,
-  generation int?, member_seq int?, assignor string?, topics_regex string?, group_type string?.
+  generation int?, member_seq int?, assignor string?, topics_regex string?, group_type string?,
+  capacity double?.
   A member has ``topics`` or ``topics_pattern``; one of a group of the new protocol may have
   ``topics_regex`` beside its topics.
 - ``schemas.TOPICS``: cluster_id string?, topic string, num_partitions int,
@@ -17,6 +18,10 @@ further columns are passed over. A count fits an int; any whole-number type will
   cluster_id string?, topic string, partition int.
 - ``schemas.OWNED`` and ``schemas.ASSIGNMENT``: cluster_id string?, group_id string,
   member_id string, topic string, partition int. What one rebalance gives, the next one takes.
+- ``schemas.WEIGHTS``: cluster_id string?, group_id string?, topic string, partition int,
+  weight double, move_cost double?.
+- ``schemas.OFFSETS``: cluster_id string?, group_id string?, topic string, partition int,
+  begin_offset bigint, end_offset bigint, committed_offset bigint?, as_of timestamp.
 - ``CANDIDATES``: cluster_id string?, group_id string, member_id string, assignors `array<string>`:
   ``partition.assignment.strategy``, the preferred one first; null is the client's default.
 - ``LEADERS``: cluster_id string?, topic string, partition int, leader int?: a broker's id.
@@ -47,6 +52,7 @@ from kassign_spark.around.null_keys import null_key_shares
 from kassign_spark.around.partitioner import moved_keys, partition_for_key, place_records
 from kassign_spark.around.traffic import member_traffic, partition_traffic
 from kassign_spark.assignors import ASSIGNORS, Assignor
+from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import KassignError
 from kassign_spark.graph.bottlenecks import bottlenecks
@@ -58,6 +64,8 @@ from kassign_spark.measures.balance import balance
 from kassign_spark.measures.diff import diff
 from kassign_spark.measures.violations import violations
 from kassign_spark.pipeline import assign
+from kassign_spark.plans.by_weight import plan_by_weight, tradeoff
+from kassign_spark.plans.offsets import partition_weights
 from kassign_spark.prediction.predict import predict
 from kassign_spark.prediction.rebalance import predict_rebalance
 from kassign_spark.rebalancing.choice import check_migration, choose_assignors
@@ -78,10 +86,12 @@ from kassign_spark.whatif.explain import explain
 __all__ = [
     "ASSIGNORS",
     "Assignor",
+    "Bounds",
     "Eligibility",
     "Eligible",
     "FleetGraph",
     "KassignError",
+    "Limit",
     "Settings",
     "Snapshot",
     "Sweep",
@@ -110,7 +120,9 @@ __all__ = [
     "parse_sweep",
     "partition_for_key",
     "partition_traffic",
+    "partition_weights",
     "place_records",
+    "plan_by_weight",
     "predict",
     "predict_rebalance",
     "read_snapshot",
@@ -122,6 +134,7 @@ __all__ = [
     "sweep",
     "touched_by",
     "touched_groups",
+    "tradeoff",
     "validate",
     "violations",
     "write_snapshot",

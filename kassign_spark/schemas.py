@@ -16,12 +16,14 @@ from pyspark.sql.types import (
     ByteType,
     DataType,
     DoubleType,
+    FloatType,
     IntegerType,
     LongType,
     ShortType,
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 from kassign_spark.errors import SchemaError
@@ -52,7 +54,7 @@ def _required(name: str, data_type: DataType) -> StructField:
 
 
 _STRING, _INT, _LONG = StringType(), IntegerType(), LongType()
-_DOUBLE, _BOOLEAN = DoubleType(), BooleanType()
+_DOUBLE, _BOOLEAN, _TIMESTAMP = DoubleType(), BooleanType(), TimestampType()
 
 MEMBERS = Table(
     "members",
@@ -70,6 +72,7 @@ MEMBERS = Table(
             StructField("assignor", _STRING),
             StructField("topics_regex", _STRING),
             StructField("group_type", _STRING),
+            StructField("capacity", _DOUBLE),
         ]
     ),
 )
@@ -147,6 +150,35 @@ BALANCE = Table(
     ),
 )
 """What ``balance`` gives; `assign` writes it with the assignor of each group behind."""
+WEIGHTS = Table(
+    "weights",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            StructField("group_id", _STRING),
+            _required("topic", _STRING),
+            _required("partition", _INT),
+            _required("weight", _DOUBLE),
+            StructField("move_cost", _DOUBLE),
+        ]
+    ),
+)
+"""A row without group_id serves every group that reads the topic; one with it comes first."""
+OFFSETS = Table(
+    "offsets",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            StructField("group_id", _STRING),
+            _required("topic", _STRING),
+            _required("partition", _INT),
+            _required("begin_offset", _LONG),
+            _required("end_offset", _LONG),
+            StructField("committed_offset", _LONG),
+            _required("as_of", _TIMESTAMP),
+        ]
+    ),
+)
 
 
 def has_cluster_id(frame: DataFrame) -> bool:
@@ -260,6 +292,11 @@ def _fits(given: DataType, wanted: DataType) -> bool:
         return True
     if isinstance(wanted, IntegerType):
         return isinstance(given, ByteType | ShortType | IntegerType | LongType)
+    if isinstance(wanted, LongType):
+        return isinstance(given, ByteType | ShortType | IntegerType | LongType)
+    if isinstance(wanted, DoubleType):
+        whole = isinstance(given, ByteType | ShortType | IntegerType | LongType)
+        return whole or isinstance(given, FloatType | DoubleType)
     if isinstance(wanted, ArrayType):
         return isinstance(given, ArrayType) and _fits(given.elementType, wanted.elementType)
     if isinstance(wanted, StringType):

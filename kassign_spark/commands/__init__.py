@@ -10,11 +10,13 @@ from kassign_spark.commands import (
     diff,
     explain,
     graph,
+    plan,
     predict,
     rebalance,
     report,
     simulate,
     snapshot,
+    tradeoff,
     validate,
 )
 
@@ -25,6 +27,8 @@ COMMANDS = (
     rebalance,
     predict,
     compare,
+    plan,
+    tradeoff,
     simulate,
     diff,
     explain,

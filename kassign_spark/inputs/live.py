@@ -147,11 +147,16 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
         return created if named else created.drop(CLUSTER_ID)
 
     return Snapshot(
-        frame(tables.members, MEMBERS.columns),
+        frame(tables.members, _without_capacity(MEMBERS.columns)),
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),
         frame(tables.target, TARGET.columns) if has_new else None,
     )
+
+
+def _without_capacity(columns: StructType) -> StructType:
+    """What members can take is nothing that a cluster knows."""
+    return StructType([field for field in columns if field.name != "capacity"])
 
 
 def _topic_rows(

@@ -1,0 +1,203 @@
+"""Bulk steps for large groups: deal, shed, mend, go home; each works on all members at once.
+
+A step changes ``owner`` and ``load`` in place. Partitions are by weight, heaviest first, so that
+the partitions of a member, gathered in order, are too.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs
+
+_MANY_CLASSES = 32
+_ONE_BY_ONE = 200_000
+
+
+class Owned(NamedTuple):
+    """Partitions by member: those of member m are ``partition[start[m] : start[m + 1]]``."""
+
+    partition: Longs
+    start: Longs
+
+
+def by_member(owner: Longs, members: int, only: Bools | None = None) -> Owned:
+    """Gather what members have; only that of some, if so wanted."""
+    if only is None:
+        partition = np.flatnonzero(owner >= 0)
+    else:
+        partition = np.flatnonzero(np.append(only, False)[owner])
+    small = np.uint16 if members < 2**16 else np.int64
+    held = owner[partition].astype(small)
+    order = np.argsort(held, kind="stable")  # of 16 bits: by radix
+    count = np.bincount(owner[partition], minlength=members)
+    return Owned(partition[order], np.concatenate([[0], np.cumsum(count)]))
+
+
+def ragged(start: Longs, count: Longs) -> Longs:
+    """The numbers start, start + 1, ... of each run, one run after the other."""
+    before = np.cumsum(count) - count
+    return np.repeat(start - before, count) + np.arange(int(count.sum()))
+
+
+def least_to_shed(group: Group, load: Doubles, limit: Doubles, owned: Owned) -> Longs:
+    """[member]: how many partitions at least must leave it, if it is above its limit."""
+    over, first, count, sums = _over(group, load, limit, owned)
+    least = np.zeros(len(load), np.int64)
+    least[over] = _fewest(sums, first, count, (load - limit)[over])
+    return least
+
+
+def shed(group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: bool) -> Longs:
+    """Choose which partitions members above their limit give away.
+
+    The fewest that remove the excess and, of those, the lightest run of neighbours by weight.
+    ``by_cost``: those of the least cost by weight, as few as suffice.
+    """
+    over, first, size, sums = _over(group, load, limit, owned)
+    excess = (load - limit)[over]
+    if by_cost:
+        return _cheapest(group, load - limit, owned, over)
+    count = _fewest(sums, first, size, excess)
+    # Sums of runs of this length fall as they start later: the last that suffices is lightest.
+    room = size - count
+
+    def is_too_light(later: Longs) -> Bools:
+        begin = first + np.minimum(later, room)
+        result: Bools = sums[begin + count] - sums[begin] < excess
+        return result
+
+    begin = first + np.clip(_first_where(is_too_light, room + 1) - 1, 0, room)
+    return np.sort(owned.partition[ragged(begin, count)])
+
+
+def _over(
+    group: Group, load: Doubles, limit: Doubles, owned: Owned
+) -> tuple[Longs, Longs, Longs, Doubles]:
+    over = np.flatnonzero(load > limit)
+    first = owned.start[over]
+    sums = np.concatenate([[0.0], np.cumsum(group.weight[owned.partition])])
+    return over, first, owned.start[over + 1] - first, sums
+
+
+def _fewest(sums: Doubles, first: Longs, size: Longs, excess: Doubles) -> Longs:
+    def suffices(count: Longs) -> Bools:
+        result: Bools = sums[first + np.minimum(count, size)] - sums[first] >= excess
+        return result
+
+    return _first_where(suffices, size)
+
+
+def _first_where(holds: Callable[[Longs], Bools], most: Longs) -> Longs:
+    """The first number in [0, most] for which a condition holds that, once true, stays so."""
+    low, high = np.zeros(len(most), np.int64), most.copy()
+    while (low < high).any():
+        middle = (low + high) // 2
+        true = holds(middle)
+        high = np.where(true & (low < high), middle, high)
+        low = np.where(~true & (low < high), middle + 1, low)
+    return low
+
+
+def _cheapest(group: Group, excess: Doubles, owned: Owned, over: Longs) -> Longs:
+    count = owned.start[over + 1] - owned.start[over]
+    run = np.repeat(np.arange(len(over)), count)
+    partition = owned.partition[ragged(owned.start[over], count)]
+    weight = group.weight[partition]
+    order = np.lexsort((weight, group.cost[partition] / np.maximum(weight, 1e-300), run))
+    run, partition, weight = run[order], partition[order], weight[order]
+    sums = np.cumsum(weight)
+    begin = np.cumsum(count) - count
+    before = sums - weight - (sums[begin] - weight[begin])[run] if len(run) else sums
+    gives: Longs = np.sort(partition[before < excess[over][run]])
+    return gives
+
+
+def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Doubles) -> None:
+    """Place partitions in rounds: the i-th heaviest goes to the member with the i-th most room.
+
+    Class after class, the scarcest first, one partition a member and round. What fits nowhere goes
+    where it makes the least relative load.
+    """
+    takers = [np.flatnonzero(row) for row in group.eligible]
+    if len(takers) > _MANY_CLASSES and len(wanted) <= _ONE_BY_ONE:
+        _deal_one_by_one(group, owner, load, wanted, limit, takers)
+        return
+    class_ = group.class_[wanted]
+    queue = [wanted[class_ == k] for k in range(len(takers))]
+    at = [0] * len(queue)
+    order = sorted(range(len(queue)), key=lambda k: (len(takers[k]), k))
+    order = [k for k in order if len(queue[k])]
+    left = len(wanted)
+    members = len(load)
+    while order:
+        free = np.ones(members, bool)
+        share = members / max(left, 1)
+        for k in order:
+            open_ = takers[k] if len(order) == 1 else takers[k][free[takers[k]]]
+            rest = len(queue[k]) - at[k]
+            if not len(open_):
+                continue
+            block = len(open_) if len(order) == 1 else max(1, int(np.ceil(rest * share)))
+            weight = group.weight[queue[k][at[k]]]
+            room = limit[open_] - load[open_]
+            fits = room >= weight
+            count = int(fits.sum())
+            if count:
+                count = min(count, rest, block)
+                chosen = open_[np.argsort(-room, kind="stable")[:count]]
+            else:
+                relative = (load[takers[k]] + weight) / group.capacity[takers[k]]
+                count = min(rest, max(1, len(relative) // 16))
+                chosen = takers[k][np.argsort(relative, kind="stable")[:count]]
+            given = queue[k][at[k] : at[k] + count]
+            owner[given] = chosen
+            load[chosen] += group.weight[given]
+            free[chosen] = False
+            at[k] += count
+            left -= count
+        order = [k for k in order if at[k] < len(queue[k])]
+
+
+def _deal_one_by_one(
+    group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Doubles, takers: list[Longs]
+) -> None:
+    """The heaviest first, each to the member that it fills least: each step needs the one before.
+
+    With many classes a round would place one partition a class, which is no faster.
+    """
+    room = 1 / np.maximum(limit, 1.0)
+    relative = load * room
+    each = zip(
+        wanted.tolist(), group.class_[wanted].tolist(), group.weight[wanted].tolist(), strict=True
+    )
+    for partition, k, weight in each:
+        members = takers[k]
+        member = members[(relative[members] + weight * room[members]).argmin()]
+        owner[partition] = member
+        load[member] += weight
+        relative[member] = load[member] * room[member]
+
+
+def go_home(group: Group, owner: Longs, load: Doubles, limit: Doubles) -> None:
+    """Let partitions return to their owner where it has room, lightest first."""
+    for _ in range(3):
+        away = np.flatnonzero((group.home >= 0) & (owner != group.home))[::-1]
+        if not len(away):
+            return
+        home = group.home[away]
+        order = np.argsort(home, kind="stable")
+        away, home = away[order], home[order]
+        weight = group.weight[away]
+        sums = np.cumsum(weight)
+        begins = np.flatnonzero(np.diff(home, prepend=-1))
+        run = np.cumsum(np.diff(home, prepend=-1) != 0) - 1
+        within = sums - (sums[begins] - weight[begins])[run]
+        back = within <= (limit - load)[home]
+        if not back.any():
+            return
+        away, home, weight = away[back], home[back], weight[back]
+        np.subtract.at(load, owner[away], weight)
+        np.add.at(load, home, weight)
+        owner[away] = home

@@ -1,0 +1,89 @@
+"""Groups whose partitions all weigh the same, and those without weight: planned by counts.
+
+The optimum of counts is exact (``general_arrays``): balance best, then the fewest moves.
+"""
+
+import numpy as np
+
+from kassign_spark.assignors.general_arrays import settle
+from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs
+
+
+def best_counts(group: Group) -> Longs:
+    """The owners of partitions in the assignment of the best balance that moves the fewest."""
+    class_, member = np.nonzero(group.eligible)
+    classes, members = group.eligible.shape
+    owned = np.zeros((classes, members), np.int64)
+    held = group.home >= 0
+    np.add.at(owned, (group.class_[held], group.home[held]), 1)
+    supply = np.bincount(group.class_, minlength=classes)
+    used, member_of = np.unique(member, return_inverse=True)
+    assigned = np.zeros((classes, members), np.int64)
+    assigned[class_, member] = settle(
+        class_, member_of, owned[class_, member], supply, np.arange(classes)
+    )
+    assert len(used) <= members
+    return name_counts(group.class_, group.home, assigned)
+
+
+def name_counts(class_: Longs, home: Longs, assigned: Longs) -> Longs:
+    """Say which partitions each member gets: its own first, the rest in their order.
+
+    Args:
+        class_: of each partition.
+        home: of each partition; -1: nobody.
+        assigned: [class, member], how many.
+    """
+    owner = np.full(len(class_), -1)
+    left = assigned.copy()
+    held = np.flatnonzero(home >= 0)
+    pair = class_[held] * assigned.shape[1] + home[held]
+    order = np.argsort(pair, kind="stable")
+    held, pair = held[order], pair[order]
+    starts = np.flatnonzero(np.diff(pair, prepend=-1))
+    place = np.arange(len(pair)) - np.repeat(starts, np.diff(starts, append=len(pair)))
+    keeps = place < assigned.reshape(-1)[pair]
+    owner[held[keeps]] = home[held[keeps]]
+    np.subtract.at(left, (class_[held[keeps]], home[held[keeps]]), 1)
+    open_ = np.flatnonzero(owner < 0)
+    open_ = open_[np.argsort(class_[open_], kind="stable")]
+    owner[open_] = np.repeat(np.tile(np.arange(left.shape[1]), len(left)), left.reshape(-1))
+    return owner
+
+
+def count_difference(eligible: Bools, count: Longs | Doubles) -> int:
+    """The greatest difference between members that may have anything."""
+    used = count[eligible.any(axis=0)]
+    return int(used.max() - used.min()) if len(used) else 0
+
+
+def deal_by_count(
+    class_: Longs, eligible: Bools, count: Longs, wanted: Longs, owner: Longs
+) -> None:
+    """Give the partitions ``wanted`` to members with the fewest, the scarcest class first.
+
+    Args:
+        class_: of each partition.
+        eligible: [class, member].
+        count: of each member, what it has; grows.
+        wanted: partitions of no weight that nobody has.
+        owner: of each partition; filled in.
+    """
+    takers = eligible.sum(axis=1)
+    for k in sorted(set(class_[wanted].tolist()), key=lambda k: (takers[k], k)):
+        mine = wanted[class_[wanted] == k]
+        members = np.flatnonzero(eligible[k])
+        low = count[members].astype(np.int64)
+        level = int(low.max()) + len(mine) // len(members) + 1
+        floor = int(low.min())
+        while level - floor > 1:  # the highest level that the partitions fill
+            middle = (level + floor) // 2
+            if np.maximum(middle - low, 0).sum() <= len(mine):
+                floor = middle
+            else:
+                level = middle
+        more = np.maximum(floor - low, 0)
+        odd = np.flatnonzero(low + more == floor)[: len(mine) - int(more.sum())]
+        more[odd] += 1
+        owner[mine] = np.repeat(members, more)
+        count[members] += more

@@ -1,0 +1,149 @@
+"""The trade-off: how low the greatest load gets with at most so many moves.
+
+The engine answers the other way round, the fewest moves under a limit. So limits are spread between
+the present and the best, then put between answers that skip numbers of moves, and what no other
+answer beats is kept.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.weighted.fewest import Planned, find_fewest, judge
+from kassign_spark.assignors.weighted.objective import Objective, reach, within
+from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, last_sum
+from kassign_spark.assignors.weighted.reach import find_reach
+
+_GRID = 12
+_REFINEMENTS = 3
+_MORE = 10
+_BELOW = 1 - 1e-9
+_ROWS = 2_000
+
+
+class Point(NamedTuple):
+    """A plan on the curve.
+
+    Attributes:
+        owner: [partition].
+        moves: partitions that leave their owner.
+        cost: what they cost.
+        ratio: how many times its limit the member has that exceeds it most.
+        outside: by how much counts are outside of what they should be.
+    """
+
+    owner: Longs
+    moves: int
+    cost: float
+    ratio: float
+    outside: float
+
+
+def find_curve(
+    batch: Batch,
+    limit: Doubles,
+    reached: Longs,
+    cost: Doubles,
+    kicks: int,
+    counts: tuple[Doubles, Doubles] | None = None,
+) -> list[list[Point]]:
+    """Find for each group the plans that no other beats in both cost and load, cheapest first.
+
+    Args:
+        batch: groups.
+        limit: [group, member], the weight that members may have at the end of the curve.
+        reached: [group, partition], owners that keep ``limit``, or come near it.
+        cost: [group, partition], of moving it from home.
+        kicks: how often to disturb each answer.
+        counts: [group, 1] the least and the greatest number of partitions; None: any.
+    """
+    points = [[point] for point in _stay(batch, limit, counts, kicks)]
+    factors = []
+    for row, (stay,) in enumerate(points):
+        top = max(stay.ratio, 1.0)
+        factors += [(row, top ** (j / (_GRID - 1))) for j in range(_GRID)]
+    for _ in range(1 + _REFINEMENTS):
+        for start in range(0, len(factors), _ROWS):
+            some = factors[start : start + _ROWS]
+            rows = np.array([row for row, _ in some])
+            factor = np.array([factor for _, factor in some])
+            for row, point in zip(
+                rows.tolist(),
+                _answers(batch, limit, reached, cost, kicks, counts, rows, factor),
+                strict=True,
+            ):
+                points[row].append(point)
+        points = [_undominated(of_group) for of_group in points]
+        factors = [(row, f) for row, of_group in enumerate(points) for f in _between(of_group)]
+        if not factors:
+            break
+    return points
+
+
+def _objective(
+    batch: Batch, limit: Doubles, cost: Doubles, counts: tuple[Doubles, Doubles] | None
+) -> Objective:
+    objective = within(batch, limit, cost)
+    return objective if counts is None else objective._replace(least=counts[0], most=counts[1])
+
+
+def _stay(
+    batch: Batch, limit: Doubles, counts: tuple[Doubles, Doubles] | None, kicks: int
+) -> list[Point]:
+    """Owners keep what they have; partitions that nobody has go where they do least harm."""
+    measured = np.maximum(limit / batch.capacity, 1e-300)
+    objective = reach(batch, measured)
+    members = np.arange(limit.shape[1])
+    away = (batch.home >= 0)[:, :, None] & (batch.home[:, :, None] != members)
+    pinned = objective._replace(where=np.where(away, FAR, objective.where))
+    found = find_reach(batch, measured, np.zeros(len(limit)), kicks, objective=pinned)
+    plain = _objective(batch, limit, batch.cost, counts)
+    return _points(batch, limit, batch.cost, judge(batch, plain, found.state))
+
+
+def _answers(
+    batch: Batch,
+    limit: Doubles,
+    reached: Longs,
+    cost: Doubles,
+    kicks: int,
+    counts: tuple[Doubles, Doubles] | None,
+    rows: Longs,
+    factor: Doubles,
+) -> list[Point]:
+    some = batch.take(rows)
+    of_rows = None if counts is None else (counts[0][rows], counts[1][rows])
+    objective = _objective(some, np.floor(limit[rows] * factor[:, None]), cost[rows], of_rows)
+    found = find_fewest(some, objective, [reached[rows]], np.zeros(len(rows)), kicks)
+    return _points(some, limit[rows], cost[rows], found)
+
+
+def _points(batch: Batch, limit: Doubles, cost: Doubles, found: Planned) -> list[Point]:
+    owner = found.state.owner
+    away = batch.is_there & (batch.home >= 0) & (owner != batch.home)
+    paid = last_sum(np.where(away, cost, 0.0))
+    ratio = (found.state.load / np.maximum(limit, 1.0)).max(axis=1)
+    rows = zip(owner, found.moves.tolist(), paid.tolist(), ratio.tolist(), found.outside.tolist(),
+               strict=True)  # fmt: skip
+    return [Point(*row) for row in rows]
+
+
+def _undominated(points: list[Point]) -> list[Point]:
+    """Cheapest first; each must lower the load."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.outside, p.cost, p.moves, p.ratio)):
+        last = kept[-1] if kept else point._replace(ratio=np.inf)
+        if point.ratio < last.ratio * (1 - 1e-12) or point.outside < last.outside:
+            kept.append(point)
+    return kept
+
+
+def _between(points: list[Point]) -> list[float]:
+    """Limits that may hold answers between those that are known."""
+    wanted = []
+    for point, next_ in pairwise(points):
+        if next_.moves - point.moves > 1:
+            wanted.append((point.ratio * next_.ratio) ** 0.5)
+            wanted.append(point.ratio * _BELOW)
+    return wanted[: 2 * _MORE]

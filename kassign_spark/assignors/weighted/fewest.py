@@ -1,0 +1,198 @@
+"""Phase B: the fewest moves, or the least moved weight, that keep every member in its limit."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.weighted.insertion import insert, lift, start_from
+from kassign_spark.assignors.weighted.objective import Objective
+from kassign_spark.assignors.weighted.problem import (
+    FAR,
+    Batch,
+    Doubles,
+    Longs,
+    last_sum,
+    noise,
+)
+from kassign_spark.assignors.weighted.reach import kick_members, reinsert
+from kassign_spark.assignors.weighted.steps import State, improve
+
+_BACK, _LIFT = 0.6, 0.3
+
+
+class Planned(NamedTuple):
+    """A state and what decides about it, each [group].
+
+    Attributes:
+        state: who has what.
+        outside: by how much counts are outside of what they should be.
+        excess: weight above the limits.
+        cost: of the moves.
+        even: how uneven the loads are.
+        moves: partitions that leave their owner.
+    """
+
+    state: State
+    outside: Doubles
+    excess: Doubles
+    cost: Doubles
+    even: Doubles
+    moves: Longs
+
+    def take(self, groups: Longs) -> "Planned":
+        """Some groups."""
+        return Planned(
+            self.state.take(groups),
+            self.outside[groups],
+            self.excess[groups],
+            self.cost[groups],
+            self.even[groups],
+            self.moves[groups],
+        )
+
+    def put(self, groups: Longs, other: "Planned") -> None:
+        """Take over some groups."""
+        self.state.put(groups, other.state)
+        for column, new in zip(self[1:], other[1:], strict=True):
+            column[groups] = new
+
+
+def judge(batch: Batch, objective: Objective, state: State) -> Planned:
+    """Measure a state."""
+    excess = last_sum(np.maximum(state.load - objective.a, 0.0))
+    there = np.take_along_axis(objective.where, state.owner[:, :, None], 2)[:, :, 0]
+    away = batch.is_there & (batch.home >= 0) & (state.owner != batch.home)
+    outside = np.zeros(len(excess))
+    if objective.least is not None and objective.most is not None:
+        serves = batch.eligible.any(axis=1)
+        below = np.where(serves, np.maximum(objective.least - state.held, 0.0), 0.0)
+        above = np.maximum(state.held - objective.most, 0.0)
+        outside = last_sum(below + above)
+    return Planned(
+        state,
+        outside,
+        excess,
+        last_sum(np.where(batch.is_there, there, 0.0)),
+        last_sum(state.load * state.load * objective.c),
+        away.sum(axis=1),
+    )
+
+
+def is_better(new: Planned, old: Planned, *, even_first: bool = False) -> np.ndarray:
+    """[group]: whether a plan beats another: counts, excess, cost of moves, evenness."""
+    keys = [(new.outside, old.outside), (new.excess, old.excess)]
+    rest = [(new.cost, old.cost), (new.even, old.even * (1 - 1e-12))]
+    better = np.zeros(len(new.cost), bool)
+    equal = ~better
+    for a, b in keys + (rest[::-1] if even_first else rest):
+        better |= equal & (a < b)
+        equal &= a == b if a is not new.even else ~(a < b) & (a <= b * (1 + 1e-11))
+    return better
+
+
+def find_fewest(
+    batch: Batch,
+    objective: Objective,
+    others: list[Longs],
+    cost_bound: Doubles,
+    kicks: int,
+    *,
+    even_first: bool = False,
+) -> Planned:
+    """Search the cheapest moves within limits.
+
+    Args:
+        batch: groups.
+        objective: as ``objective.within`` makes it.
+        others: [group, partition], owners to start from beside the present ones.
+        cost_bound: [group], no plan within the limits costs less.
+        kicks: how often to disturb what was found and search again.
+        even_first: whether evenness goes before moves.
+    """
+    free = batch.is_there & (batch.home < 0)
+    home = insert(batch, objective, start_from(batch, batch.home), free, batch.weight)
+    present = home.copy()
+    best = judge(batch, objective, home.copy())
+    everyone = np.arange(len(cost_bound))
+    _keep(best, everyone, judge(batch, objective, improve(batch, objective, home)), even_first)
+    open_ = everyone[_is_open(best, cost_bound, everyone, even_first)]
+    for owner in others:
+        if not len(open_):
+            return best
+        some, wanted = batch.take(open_), objective.take(open_)
+        start = start_from(some, np.where(some.is_there, owner[open_], -1))
+        _keep(best, open_, judge(some, wanted, improve(some, wanted, start)), even_first)
+        open_ = open_[_is_open(best, cost_bound, open_, even_first)]
+    current = best.take(everyone)
+    for kick in range(kicks):
+        if not len(open_):
+            break
+        some, wanted, at = batch.take(open_), objective.take(open_), current.state.take(open_)
+        if kick % 3 == 0:
+            kicked = _eject(some, wanted, present.take(open_), kick // 3)
+        else:
+            kicked = _kick(some, wanted, at, kick)
+        found = judge(some, wanted, improve(some, wanted, kicked))
+        _keep(best, open_, found, even_first)
+        known = best.take(open_)
+        slack = 1.0 + 0.02 * known.cost
+        fine = (found.excess <= known.excess) & (found.outside <= known.outside)
+        fine &= found.cost <= known.cost + slack
+        current.put(open_[fine], found.take(np.flatnonzero(fine)))
+        current.put(open_[~fine], known.take(np.flatnonzero(~fine)))
+        open_ = open_[_is_open(best, cost_bound, open_, even_first)]
+    return best
+
+
+def _is_open(best: Planned, cost_bound: Doubles, rows: Longs, even_first: bool) -> np.ndarray:
+    """Whether something may still be gained."""
+    if even_first:
+        return np.ones(len(rows), bool)
+    within = (best.excess[rows] <= 0) & (best.outside[rows] <= 0)
+    result: np.ndarray = ~(within & (best.cost[rows] <= cost_bound[rows] * (1 + 1e-12)))
+    return result
+
+
+def _keep(best: Planned, rows: Longs, new: Planned, even_first: bool) -> None:
+    better = np.flatnonzero(is_better(new, best.take(rows), even_first=even_first))
+    best.put(rows[better], new.take(better))
+
+
+def _eject(batch: Batch, objective: Objective, present: State, rank: int) -> State:
+    """Forbid one heavy partition of a member above its limit to stay, and search from there.
+
+    Steps downhill shed the light ones instead: as long as the heavy one finds no member with room
+    for it, moving it helps nobody before others have moved too.
+    """
+    owner = present.owner
+    rows = np.arange(len(owner))
+    over = np.take_along_axis(present.load > objective.a, owner, 1)
+    ejectable = over & (batch.home >= 0) & (owner == batch.home) & (batch.weight > 0)
+    several = np.take_along_axis(batch.eligible.sum(axis=2), batch.class_, 1) > 1
+    ejectable &= several
+    count = ejectable.sum(axis=1)
+    heavy = np.argsort(~ejectable, axis=1, kind="stable")
+    partition = heavy[rows, rank % np.maximum(count, 1)]
+    chosen = np.zeros(owner.shape, bool)
+    chosen[rows, partition] = count > 0
+    where = objective.where.copy()
+    where[rows[count > 0], partition[count > 0], owner[rows, partition][count > 0]] = FAR
+    banned = objective._replace(where=where)
+    members = batch.capacity.shape[1]
+    again = (rank // np.maximum(count, 1) > 0)[:, None]
+    taste = np.where(again, 0.5 * noise(rank, 6, size=members)[None, :], 0.0)
+    lifted = chosen | (batch.is_there & (batch.home < 0))
+    start = insert(batch, banned, lift(batch, present, lifted), lifted, batch.weight, taste)
+    return improve(batch, banned, start)
+
+
+def _kick(batch: Batch, objective: Objective, state: State, kick: int) -> State:
+    if kick % 3 == 1:
+        return kick_members(batch, objective, state, kick)
+    away = batch.is_there & (batch.home >= 0) & (state.owner != batch.home)
+    free = batch.is_there & (batch.home < 0)
+    size = batch.weight.shape[1]
+    back = away & (noise(kick, 4, size=size) < _BACK)
+    lifted = free & (noise(kick, 5, size=size) < _LIFT)
+    owner = np.where(back, batch.home, state.owner)
+    return reinsert(batch, objective, state._replace(owner=owner), lifted, kick)

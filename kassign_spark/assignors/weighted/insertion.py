@@ -1,0 +1,70 @@
+"""Placing partitions one after the other: longest first, and what a kick has lifted."""
+
+import numpy as np
+
+from kassign_spark.assignors.weighted.objective import Objective, cost_of, count_cost, member_cost
+from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs
+from kassign_spark.assignors.weighted.steps import State, state_of
+
+
+def start_from(batch: Batch, owner: Longs) -> State:
+    """The state where partitions of owner -1 have no place yet."""
+    state = state_of(batch, owner)
+    return state._replace(owner=np.where(batch.is_there, owner, 0))
+
+
+def insert(
+    batch: Batch,
+    objective: Objective,
+    state: State,
+    lifted: Bools,
+    order: Doubles,
+    taste: Doubles | None = None,
+) -> State:
+    """Place the lifted partitions, the greatest in ``order`` first, each where it costs least.
+
+    Args:
+        batch: groups.
+        objective: what it costs.
+        state: where the lifted ones weigh nothing; used up.
+        lifted: [group, partition].
+        order: [group, partition].
+        taste: [group, member], by what factor a member seems more expensive than it is.
+    """
+    sequence = np.argsort(np.where(lifted, -order, np.inf), axis=1, kind="stable")
+    many = lifted.sum(axis=1)
+    for place in range(int(many.max(initial=0))):
+        rows = np.flatnonzero(many > place)
+        partition = sequence[rows, place]
+        weight = batch.weight[rows, partition][:, None]
+        a, b, c = objective.a[rows], objective.b[rows], objective.c[rows]
+        load, count = state.load[rows], state.held[rows]
+        cost = member_cost(objective.is_reach, load + weight, a, b, c)
+        if not objective.is_reach:
+            cost -= member_cost(objective.is_reach, load, a, b, c)
+        if objective.least is not None:
+            some = objective.take(rows)
+            cost += count_cost(some, count + 1) - count_cost(some, count)
+        if objective.is_reach:
+            # What counts is how full the member gets, not how much fuller: that is LPT.
+            cost = (load + weight) * b
+        if taste is not None:
+            cost *= 1 + taste[rows]
+        cost += objective.where[rows, partition]
+        member = np.argmin(cost, axis=1)
+        state.owner[rows, partition] = member
+        state.load[rows, member] += weight[:, 0]
+        state.held[rows, member] += 1
+    return state
+
+
+def lift(batch: Batch, state: State, lifted: Bools) -> State:
+    """Take partitions from their members; gives a state of its own."""
+    owner = np.where(lifted | ~batch.is_there, -1, state.owner)
+    return start_from(batch, owner)
+
+
+def fullest(objective: Objective, state: State) -> Longs:
+    """[group]: the member that costs most by its load."""
+    result: Longs = np.argmax(cost_of(objective, state.load), axis=1)
+    return result

@@ -1,0 +1,280 @@
+"""Plans for one large group: bounds, parts, reach, stay, shed, deal, mend, go home."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.weighted.answer import Answer
+from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
+from kassign_spark.assignors.weighted.bulk import (
+    Owned,
+    by_member,
+    deal,
+    go_home,
+    least_to_shed,
+    shed,
+)
+from kassign_spark.assignors.weighted.counts import best_counts, count_difference
+from kassign_spark.assignors.weighted.curve import Point
+from kassign_spark.assignors.weighted.limits import weights_within
+from kassign_spark.assignors.weighted.mend import mend
+from kassign_spark.assignors.weighted.options import Limit
+from kassign_spark.assignors.weighted.parts import find_parts
+from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs, sums_of
+from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.assignors.weighted.verdicts import Measured, answer_of
+
+_TIGHTER = (0.02, 0.005, 0.001, 0.0003)
+_CLOSE = 1.0003
+_NEARLY = 1.002
+_ROUNDS = 400
+_DOMINANT_A_MEMBER = 2
+_POINTS = 12
+_REFINEMENTS = 8
+
+
+class Look(NamedTuple):
+    """What is known of a large group before moves are looked at; loads are relative.
+
+    Attributes:
+        bound: on the maximum.
+        level: of each member, the fair load of its part.
+        part: of each member.
+        alone: whether a member has a dominant partition.
+        dominant: partitions.
+        owner: the best loads that were found, and whose they are.
+        load: weights of members in it.
+        owned: what members have now.
+        movable: the same without dominant partitions that have their member for themselves.
+    """
+
+    bound: float
+    level: Doubles
+    part: Longs
+    alone: Bools
+    dominant: tuple[int, ...]
+    owner: Longs
+    load: Doubles
+    owned: Owned
+    movable: Owned
+
+
+def look(group: Group) -> Look:
+    """Find the bounds, the parts and the best loads of a large group."""
+    members = len(group.capacity)
+    batch = _heaviest(group, _DOMINANT_A_MEMBER * members)
+    bounds = load_bounds(batch)
+    parts = find_parts(batch, many_at_once=True)
+    level, part, alone = parts.level[0], parts.part[0], parts.alone[0]
+    bound = float(bounds.load[0])
+    owner, load = _reach(group, level, alone)
+    if float((load / group.capacity).max()) > bound * _CLOSE and alone.any():
+        one = np.full(members, bounds.fractional[0])
+        as_one = _reach(group, np.full(members, bound), np.zeros(members, bool))
+        if (as_one[1] / group.capacity).max() < (load / group.capacity).max():
+            owner, load = as_one
+            level, part, alone = one, np.zeros(members, np.int64), np.zeros(members, bool)
+    if len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1:
+        owner = best_counts(group)
+        load = sums_of(owner, group.weight, members)
+    most = float((load / group.capacity).max())
+    if most > bound:
+        bound = pigeonhole(
+            group.weight, group.class_, group.eligible, group.capacity, bound, most
+        )  # fmt: skip
+    dominant = tuple(np.flatnonzero(parts.dominant[0]).tolist()) if alone.any() else ()
+    owned = movable = by_member(group.home, members)
+    if dominant:
+        heavy = np.array(dominant)
+        home = group.home.copy()
+        home[heavy[(home[heavy] >= 0) & alone[home[heavy]]]] = -1
+        movable = by_member(home, members)
+    return Look(bound, level, part, alone, dominant, owner, load, owned, movable)
+
+
+def plan_large(group: Group, wanted: Wanted) -> Answer:
+    """Plan one large group."""
+    seen = look(group)
+    relative = _relative_limits(wanted.limit, group, seen)
+    limit = weights_within(relative, group.capacity)
+    by_cost = bool(len(np.unique(group.cost)) > 1)
+    needed = int(least_to_shed(group, _loads(group), limit, seen.owned).sum())
+    difference, least = wanted.bounds.max_count_difference, -1
+    if difference is None:
+        owner = plan_within(group, seen, limit, by_cost=by_cost)
+        if wanted.limit.tolerance == 0 and _excess(group, owner, limit) > 0:
+            owner = seen.owner
+    else:
+        # Exchanges one for one keep the best counts as they are.
+        owner = best_counts(group)
+        load = sums_of(owner, group.weight, len(group.capacity))
+        least = count_difference(group.eligible, np.bincount(owner, minlength=len(group.capacity)))
+        mend(group, owner, load, limit, rounds=_ROUNDS, swaps_only=True)
+    freely = None
+    if _breaks(group, owner, wanted):
+        freely = owner
+        owner = _best_within_bounds(group, seen, limit, wanted, by_cost=by_cost)
+    shown = int(np.argmax(np.where(group.eligible.any(axis=0) & ~seen.alone, seen.level, -1.0)))
+    measured = Measured(
+        limit=limit,
+        fair_load=float(seen.level[shown]),
+        load_bound=seen.bound,
+        shown_limit=float(relative[shown]),
+        best_load=float((seen.load / group.capacity).max()),
+        moves_bound=needed,
+        dominant=seen.dominant,
+        max_count_difference=difference,
+        least_difference=least,
+    )
+    return answer_of(group, owner, measured, freely)
+
+
+def plan_within(group: Group, seen: Look, limit: Doubles, *, by_cost: bool) -> Longs:
+    """Keep members within limits with few moves, from what they own now: who has what then."""
+    load = _loads(group)
+    given = shed(group, load, limit, seen.movable, by_cost=by_cost)
+    owner = group.home.copy()
+    np.subtract.at(load, owner[given], group.weight[given])
+    owner[given] = -1
+    deal(group, owner, load, np.flatnonzero(owner < 0), limit)
+    mend(group, owner, load, limit, rounds=_ROUNDS)
+    go_home(group, owner, load, limit)
+    present_excess = _excess(group, group.home, limit)
+    if not (group.home < 0).any() and _excess(group, owner, limit) >= present_excess:
+        owner = group.home.copy()
+    return owner
+
+
+def curve_large(group: Group, seen: Look, *, by_cost: bool) -> list[Point]:
+    """The points of fewest moves against the greatest load, relative to the best one found."""
+    best = float((seen.load / group.capacity).max())
+    limit = best * group.capacity
+    return _curve(group, seen, limit, _factors(group, limit), by_cost=by_cost)
+
+
+def _curve(
+    group: Group, seen: Look, limit: Doubles, factors: list[float], *, by_cost: bool
+) -> list[Point]:
+    points = [_stay(group, limit)]
+    for factor in factors:
+        owner = plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)), by_cost=by_cost)
+        points.append(_point(group, owner, limit))
+    reached = _point(group, seen.owner, limit)
+    if min(point.ratio for point in points) > reached.ratio * _NEARLY:
+        points.append(reached)
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.moves, p.ratio)):
+        if not kept or point.ratio < kept[-1].ratio * (1 - 1e-12):
+            kept.append(point)
+    return kept
+
+
+def _factors(group: Group, limit: Doubles) -> list[float]:
+    top = _stay(group, limit).ratio
+    if top <= _CLOSE:
+        return []
+    return [max(top ** (j / (_POINTS - 2)), _CLOSE) for j in range(_POINTS - 2)]
+
+
+def _stay(group: Group, limit: Doubles) -> Point:
+    load = _loads(group)
+    owner = group.home.copy()
+    free = np.flatnonzero(owner < 0)
+    # As low as the fullest owner allows; what is free fits below that, or sets the level itself.
+    top = np.maximum(float((load / np.maximum(limit, 1.0)).max()), 1.0) * limit
+    deal(group, owner, load, free, top)
+    return _point(group, owner, limit)
+
+
+def _point(group: Group, owner: Longs, limit: Doubles) -> Point:
+    load = sums_of(owner, group.weight, len(group.capacity))
+    away = (group.home >= 0) & (owner != group.home)
+    ratio = float((load / np.maximum(limit, 1.0)).max())
+    return Point(owner, int(away.sum()), float(group.cost[away].sum()), ratio, 0.0)
+
+
+def _best_within_bounds(
+    group: Group, seen: Look, limit: Doubles, wanted: Wanted, *, by_cost: bool
+) -> Longs:
+    """The lowest load within the bounds on moves: a point of the curve, found by halving."""
+    low, high = 1.0, max(_stay(group, limit).ratio, 1.0)
+    best = _stay(group, limit)
+    for _ in range(_REFINEMENTS):
+        middle = (low * high) ** 0.5
+        owner = plan_within(group, seen, np.floor(limit * middle), by_cost=by_cost)
+        point = _point(group, owner, limit)
+        if _breaks(group, owner, wanted):
+            low = middle
+        else:
+            high = middle
+            if point.ratio < best.ratio:
+                best = point
+    return best.owner
+
+
+def _breaks(group: Group, owner: Longs, wanted: Wanted) -> bool:
+    away = (group.home >= 0) & (owner != group.home)
+    bounds = wanted.bounds
+    if bounds.max_moves is not None and away.sum() > bounds.max_moves:
+        return True
+    if bounds.max_moved_weight is None:
+        return False
+    moved = float(group.weight[away].sum())
+    return moved > bounds.max_moved_weight * group.power * (1 + 1e-12)
+
+
+def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
+    """Deal everything from nothing, then mend under ever lower limits."""
+    members = len(group.capacity)
+    fair = np.maximum(level, level.max() * 1e-6) * group.capacity
+    owner, load = np.full(len(group.weight), -1), np.zeros(members)
+    deal(group, owner, load, np.arange(len(owner)), fair * _CLOSE)
+    best, best_most = owner.copy(), float((load / fair).max())
+    for more in _TIGHTER:
+        if best_most <= _CLOSE:
+            break
+        mend(group, owner, load, np.floor(fair * (1 + more)), rounds=_ROUNDS)
+        most = float((load / fair).max())
+        if most < best_most:
+            best, best_most = owner.copy(), most
+    return best, sums_of(best, group.weight, members)
+
+
+def _relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
+    members = len(group.capacity)
+    if limit.max_load is not None:
+        return np.full(members, limit.max_load * group.power)
+    if limit.max_skew is not None:
+        return seen.level * limit.max_skew
+    assert limit.tolerance is not None
+    best = np.zeros(2 * members)
+    np.maximum.at(best, seen.part, seen.load / group.capacity)
+    result: Doubles = np.maximum(best[seen.part], seen.level) * (1 + limit.tolerance)
+    return result
+
+
+def _heaviest(group: Group, count: int) -> Batch:
+    """A batch of one group that has its heaviest partitions only, and all weight of its classes."""
+    count = min(count, len(group.weight))
+    sums = sums_of(group.class_, group.weight, len(group.eligible))
+    return Batch(
+        group.weight[None, :count],
+        group.class_[None, :count],
+        group.home[None, :count],
+        group.cost[None, :count],
+        group.eligible[None],
+        group.capacity[None],
+        sums[None],
+        np.ones((1, count), bool),
+    )
+
+
+def _loads(group: Group) -> Doubles:
+    held = group.home >= 0
+    return sums_of(group.home[held], group.weight[held], len(group.capacity))
+
+
+def _excess(group: Group, owner: Longs, limit: Doubles) -> float:
+    held = owner >= 0
+    load = sums_of(owner[held], group.weight[held], len(limit))
+    return float(np.maximum(load - limit, 0.0).sum())

@@ -1,0 +1,186 @@
+"""Mending: members above their limit exchange with members below theirs, many pairs at once."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.weighted.bulk import by_member, ragged
+from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs
+
+_STUCK = 24
+_LAST_FEW = 40
+_PAIR_ELEMENTS = 200_000
+
+
+class Exchanges(NamedTuple):
+    """The best exchange of each pair of members.
+
+    Attributes:
+        gain: by how much it lowers the weight above limits; 0: there is none.
+        cost: how many moves it adds.
+        given: the partition that goes to the second member.
+        taken: the partition that comes back; -1: none.
+    """
+
+    gain: Doubles
+    cost: Doubles
+    given: Longs
+    taken: Longs
+
+
+def mend(
+    group: Group,
+    owner: Longs,
+    load: Doubles,
+    limit: Doubles,
+    *,
+    rounds: int,
+    swaps_only: bool = False,
+) -> None:
+    """Pair the fullest members with the emptiest, round after round, until none is above its limit.
+
+    The last few are tried with every other member.
+    """
+    serves = group.eligible.any(axis=0)
+    stuck = shift = 0
+    for _ in range(rounds):
+        over = np.flatnonzero(load > limit)
+        under = np.flatnonzero((load < limit) & serves)
+        if not len(over) or not len(under):
+            return
+        over = over[np.argsort(-(load - limit)[over], kind="stable")]
+        under = under[np.argsort(-(limit - load)[under], kind="stable")]
+        count = min(len(over), len(under))
+        first = over[:count]
+        second = under[(np.arange(count) + shift) % len(under)]
+        found = _exchanges(group, owner, load, limit, first, second, swaps_only=swaps_only)
+        useful = found.gain > 0
+        if useful.any():
+            _apply(group, owner, load, found, first, second, np.flatnonzero(useful))
+            stuck = 0
+            shift += not useful.all()
+        else:
+            stuck += 1
+            shift += 1
+            if stuck > min(_STUCK, len(under)) or len(over) <= 3:
+                break
+    _mend_last(group, owner, load, limit, rounds, swaps_only=swaps_only)
+
+
+def _mend_last(
+    group: Group, owner: Longs, load: Doubles, limit: Doubles, tries: int, *, swaps_only: bool
+) -> None:
+    hopeless = np.zeros(len(load), bool)
+    serves = group.eligible.any(axis=0)
+    for _ in range(min(tries, _LAST_FEW)):
+        over = np.flatnonzero((load > limit) & ~hopeless)
+        under = np.flatnonzero((load < limit) & serves)
+        if not len(over) or not len(under):
+            return
+        worst = over[np.argmax((load - limit)[over])]
+        size = int((owner == worst).sum())
+        most = max(1, _PAIR_ELEMENTS // max(size, 1))
+        under = under[np.argsort(-(limit - load)[under], kind="stable")[:most]]
+        first = np.full(len(under), worst)
+        found = _exchanges(group, owner, load, limit, first, under, swaps_only=swaps_only)
+        best = int(np.lexsort((np.arange(len(under)), found.cost, -found.gain))[0])
+        if found.gain[best] > 0:
+            _apply(group, owner, load, found, first, under, np.array([best]))
+        else:
+            hopeless[worst] = True
+            if hopeless.sum() > _LAST_FEW:
+                return
+
+
+def _exchanges(
+    group: Group,
+    owner: Longs,
+    load: Doubles,
+    limit: Doubles,
+    first: Longs,
+    second: Longs,
+    *,
+    swaps_only: bool,
+) -> Exchanges:
+    """Find for each pair the move or swap that lowers what is above limits most.
+
+    The first member of a pair is above its limit, the second below.
+    """
+    members = len(load)
+    involved = np.zeros(members, bool)
+    involved[first] = involved[second] = True
+    owned = by_member(owner, members, involved)
+    pairs = np.arange(len(first))
+
+    def of(side: Longs, other: Longs) -> tuple[Longs, Longs]:
+        count = owned.start[side + 1] - owned.start[side]
+        pair = np.repeat(pairs, count)
+        partition = owned.partition[ragged(owned.start[side], count)]
+        fits = group.eligible[group.class_[partition], other[pair]]
+        return pair[fits], partition[fits]
+
+    pair, given = of(first, second)
+    back_pair, back = of(second, first)
+    excess, room = (load - limit)[first], (limit - load)[second]
+    weight = group.weight[given]
+    # Ascending by pair and weight, as one number: partitions of a member come heaviest first.
+    span = 2.0 ** (int(np.frexp(group.weight[0])[1]) + 1)
+    keys = (back_pair * span + group.weight[back])[::-1]
+    order = np.argsort(keys, kind="stable")
+    keys, back = keys[order], back[::-1][order]
+    target = np.maximum(weight - np.minimum(excess, room)[pair], 0.0)
+    place = np.searchsorted(keys, pair * span + target, side="right")
+    starts = np.searchsorted(keys, pairs * span)
+    ends = np.searchsorted(keys, (pairs + 1) * span)
+    best = Exchanges(
+        np.zeros(len(pairs)), np.full(len(pairs), np.inf),
+        np.full(len(pairs), -1), np.full(len(pairs), -1),
+    )  # fmt: skip
+    stays = (owner[given] == group.home[given]).astype(np.float64)
+    options = [] if swaps_only else [(np.full(len(given), -1), np.ones(len(given), bool))]
+    for near in (place - 1, place):
+        is_there = (near >= starts[pair]) & (near < ends[pair])
+        options.append((np.where(is_there, near, 0), is_there))
+    for near, is_there in options:
+        taken = np.where(near >= 0, back[near] if len(back) else -1, -1)
+        is_swap = taken >= 0
+        change = weight - np.where(is_swap, group.weight[taken], 0.0)
+        gain = excess[pair] - np.maximum(excess[pair] - change, 0.0)
+        gain -= np.maximum(change - room[pair], 0.0)
+        gain = np.where(is_there & (change > 0), gain, 0.0)
+        cost = stays + np.where(is_swap, owner[taken] == group.home[taken], 0.0)
+        _keep_best(best, pair, gain, cost, given, taken)
+    return best
+
+
+def _keep_best(
+    best: Exchanges, pair: Longs, gain: Doubles, cost: Doubles, given: Longs, taken: Longs
+) -> None:
+    order = np.lexsort((-given, cost, -gain, pair))
+    first = order[np.flatnonzero(np.diff(pair[order], prepend=-1))]
+    at = pair[first]
+    better = gain[first] > best.gain[at]
+    better |= (gain[first] == best.gain[at]) & (gain[first] > 0) & (cost[first] < best.cost[at])
+    at, first = at[better], first[better]
+    best.gain[at], best.cost[at] = gain[first], cost[first]
+    best.given[at], best.taken[at] = given[first], taken[first]
+
+
+def _apply(
+    group: Group,
+    owner: Longs,
+    load: Doubles,
+    found: Exchanges,
+    first: Longs,
+    second: Longs,
+    rows: Longs,
+) -> None:
+    """Make exchanges of pairs that have no member in common."""
+    given, taken, from_, to = found.given[rows], found.taken[rows], first[rows], second[rows]
+    owner[given] = to
+    load[from_] -= group.weight[given]
+    load[to] += group.weight[given]
+    swapped = taken >= 0
+    owner[taken[swapped]] = from_[swapped]
+    load[to[swapped]] -= group.weight[taken[swapped]]
+    load[from_[swapped]] += group.weight[taken[swapped]]

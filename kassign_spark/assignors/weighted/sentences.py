@@ -1,0 +1,106 @@
+"""What a verdict says to a person, in one line."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kassign_spark.assignors.weighted.answer import (
+    BOUNDED_BY_COUNTS,
+    BOUNDED_BY_MOVES,
+    BOUNDED_BY_PARTITION,
+    BOUNDED_BY_SUBSCRIPTIONS,
+    NOT_FOUND,
+    NOTHING_TO_DO,
+    Answer,
+)
+from kassign_spark.assignors.weighted.options import Bounds
+
+_LISTED = 3
+
+
+class Names(NamedTuple):
+    """How to call what an answer tells by number."""
+
+    partition: Callable[[int], str]
+    member: Callable[[int], str]
+    topics: Callable[[Sequence[int]], list[str]]
+    weight: Callable[[int], float]
+    capacity: Callable[[Sequence[int]], float]
+    class_weight: Callable[[Sequence[int]], float]
+
+
+def number(value: float) -> str:
+    """A number as people read it: thousands apart, four figures of small ones."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def sentence(answer: Answer, names: Names, bounds: Bounds) -> str:
+    """Say what the plan gives, what nobody can give, and what is in the way."""
+    if answer.by_count:
+        return f"planned by counts, as nothing has weight; {_moves(answer)}"
+    of_fair = answer.max_load / answer.fair_load if answer.fair_load > 0 else 1.0
+    load = f"max {number(answer.max_load)} ({of_fair:.2f} of fair)"
+    floor = f"no plan below {number(answer.load_bound)}"
+    parts = [f"{load}, {floor}", _moves(answer)]
+    reason = _reason(answer, names, bounds)
+    return "; ".join([*parts, reason] if reason else parts)
+
+
+def _moves(answer: Answer) -> str:
+    moves = _counted(answer.moves)
+    if answer.verdict == NOTHING_TO_DO:
+        return f"{moves}, the present is the plan"
+    if answer.by_count or answer.verdict in (BOUNDED_BY_MOVES, NOT_FOUND, BOUNDED_BY_COUNTS):
+        return moves
+    if answer.moves_bound > answer.moves:
+        return moves
+    return f"{moves}, no plan under this limit moves fewer than {answer.moves_bound}"
+
+
+def _counted(moves: int) -> str:
+    return f"{moves} move{'' if moves == 1 else 's'}"
+
+
+def _reason(answer: Answer, names: Names, bounds: Bounds) -> str:
+    proof = answer.proof
+    if answer.verdict == BOUNDED_BY_PARTITION and proof.partition >= 0:
+        weight = names.weight(proof.partition)
+        needed = f"; a capacity of {number(weight / answer.limit)} would do" if answer.limit else ""
+        return f"partition {names.partition(proof.partition)} alone weighs {number(weight)}{needed}"
+    if answer.verdict == BOUNDED_BY_PARTITION:
+        return (
+            f"the {proof.heaviest} heaviest partitions of {_listed(names.topics(proof.classes))} "
+            f"find no place under the limit in {_members(proof.members, names)}"
+        )
+    if answer.verdict == BOUNDED_BY_SUBSCRIPTIONS:
+        return (
+            f"only {_members(proof.members, names)} may take "
+            f"{_listed(names.topics(proof.classes))}, which weigh "
+            f"{number(names.class_weight(proof.classes))} for a capacity of "
+            f"{number(names.capacity(proof.members))}"
+        )
+    if answer.verdict == BOUNDED_BY_MOVES:
+        what = "max_moves" if bounds.max_moves is not None else "max_moved_weight"
+        return (
+            f"{what} stops it: {_counted(answer.moves_needed)}, of "
+            f"{number(answer.weight_needed)} together, "
+            f"{'meets' if answer.moves_needed == 1 else 'meet'} the limit"
+        )
+    if answer.verdict == BOUNDED_BY_COUNTS:
+        if 0 <= (bounds.max_count_difference or 0) < answer.least_difference:
+            return f"subscriptions allow no difference of counts below {answer.least_difference}"
+        return "with this difference of counts no plan within the limit was found"
+    if answer.verdict == NOT_FOUND:
+        return f"the limit {number(answer.limit)} was neither reached nor refuted"
+    return ""
+
+
+def _members(members: Sequence[int], names: Names) -> str:
+    return _listed([names.member(m) for m in members])
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_LISTED])
+    more = len(names) - _LISTED
+    return f"{shown} and {more} more" if more > 0 else shown

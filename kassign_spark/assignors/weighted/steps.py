@@ -1,0 +1,189 @@
+"""The search: the best single move, swap or chain of two, again and again, group by group.
+
+The groups of a batch share no number: each takes its own best step, and those that have none are
+done. Chains move p to q's member, and q on to its best other one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.weighted.objective import (
+    Objective,
+    cost_of,
+    count_cost,
+    member_cost,
+)
+from kassign_spark.assignors.weighted.problem import (
+    FAR,
+    Batch,
+    Bools,
+    Doubles,
+    Longs,
+    last_sum,
+    loads,
+)
+
+_ELEMENTS = 250_000
+"""Elements of [group, partition, partition] that are worked on at once: they stay in the cache."""
+_GAIN = 1e-14
+_STEPS_A_PARTITION = 8
+_NO_STEP = FAR / 2
+
+
+class State(NamedTuple):
+    """Who has what: owner [group, partition] (padding: 0), weight and number [group, member]."""
+
+    owner: Longs
+    load: Doubles
+    held: Doubles
+
+    def take(self, groups: Longs) -> "State":
+        """The state of some groups."""
+        return State(self.owner[groups], self.load[groups], self.held[groups])
+
+    def put(self, groups: Longs, other: "State") -> None:
+        """Take over the state of some groups."""
+        for column, new in zip(self, other, strict=True):
+            column[groups] = new
+
+    def copy(self) -> "State":
+        """A state that shares nothing with this one."""
+        return State(self.owner.copy(), self.load.copy(), self.held.copy())
+
+
+def state_of(batch: Batch, owner: Longs) -> State:
+    """Sum up who has what."""
+    members = batch.capacity.shape[1]
+    count = np.zeros(batch.capacity.shape)
+    held = batch.is_there & (owner >= 0)
+    np.add.at(count, (np.nonzero(held)[0], owner[held]), 1.0)
+    assert members
+    return State(owner, loads(batch, np.where(batch.is_there, owner, -1)), count)
+
+
+def improve(batch: Batch, objective: Objective, state: State) -> State:
+    """Take best steps until no group has one; the state given is used up."""
+    groups, partitions = batch.weight.shape
+    size = max(1, _ELEMENTS // max(partitions * partitions, 1))
+    for start in range(0, groups, size):
+        open_ = np.arange(start, min(start + size, groups))
+        some, wanted, at = batch.take(open_), objective.take(open_), state.take(open_)
+        for _ in range(_STEPS_A_PARTITION * partitions + 20):
+            moved = np.flatnonzero(_step(some, wanted, at))
+            if len(moved) < len(open_):
+                state.put(open_, at)
+                open_ = open_[moved]
+                some, wanted, at = some.take(moved), wanted.take(moved), at.take(moved)
+            if not len(open_):
+                break
+        state.put(open_, at)
+    return state
+
+
+def value(objective: Objective, batch: Batch, state: State) -> Doubles:
+    """[group]: the whole cost of a state."""
+    there = np.take_along_axis(objective.where, state.owner[:, :, None], 2)[:, :, 0]
+    return (
+        last_sum(cost_of(objective, state.load))
+        + last_sum(np.where(batch.is_there, there, 0.0))
+        + last_sum(count_cost(objective, state.held))
+    )
+
+
+def arrivals(batch: Batch, objective: Objective, state: State) -> Doubles:
+    """[group, partition, member]: what it costs that the member gets the partition as well."""
+    a, b, c = (column[:, None, :] for column in (objective.a, objective.b, objective.c))
+    grown = state.load[:, None, :] + batch.weight[:, :, None]
+    cost = member_cost(objective.is_reach, grown, a, b, c)
+    now = cost_of(objective, state.load)
+    if objective.least is not None:
+        more = count_cost(objective, state.held + 1) - count_cost(objective, state.held)
+        now = now - more
+    cost -= now[:, None, :]
+    cost += objective.where
+    return cost
+
+
+def _step(batch: Batch, objective: Objective, state: State) -> Bools:
+    """Change the state by each group's best step; say which groups had one."""
+    groups = np.arange(len(batch.weight))
+    owner, weight = state.owner, batch.weight
+    now = cost_of(objective, state.load)
+    gain = _GAIN * np.maximum(now.max(axis=1), 1.0)
+
+    def at_owner(column: Doubles) -> Doubles:
+        return np.take_along_axis(column, owner, 1)
+
+    a, b, c = at_owner(objective.a), at_owner(objective.b), at_owner(objective.c)
+    left, now_at = at_owner(state.load) - weight, at_owner(now)
+    own = np.take_along_axis(objective.where, owner[:, :, None], 2)[:, :, 0]
+    out = member_cost(objective.is_reach, left, a, b, c) - now_at - own
+    if objective.least is not None:
+        fewer = count_cost(objective, state.held - 1) - count_cost(objective, state.held)
+        out += at_owner(fewer)
+    out = np.where(batch.is_there, out, FAR)
+
+    into = arrivals(batch, objective, state)
+    np.put_along_axis(into, owner[:, :, None], FAR, 2)
+    nearest = np.argmin(into, axis=2)
+    best = np.take_along_axis(into, nearest[:, :, None], 2)[:, :, 0]
+    single = out + best
+    p = np.argmin(single, axis=1)
+    gained = single[groups, p]
+    moves: Bools = gained < -gain
+    to = nearest[groups, p]
+    if moves.any():
+        _move(batch, state, np.flatnonzero(moves), p[moves], to[moves])
+    stuck = np.flatnonzero(~moves)
+    if not len(stuck):
+        return moves
+
+    np.put_along_axis(into, nearest[:, :, None], FAR * 2, 2)
+    second = into.min(axis=2)
+    where = objective.where[stuck]
+    np.put_along_axis(where, owner[stuck][:, :, None], FAR, 2)
+    members = np.arange(where.shape[2])
+    at_member = (owner[stuck][:, None, :] == members[:, None]).astype(np.float64)
+    # [p, q]: the cost at q's member if p takes q's place; one factor of each sum is not 0.
+    instead = left[stuck][:, None, :] + weight[stuck][:, :, None]
+    row = tuple(column[stuck][:, None, :] for column in (a, b, c))
+    taken = member_cost(objective.is_reach, instead, *row)
+    taken -= now_at[stuck][:, None, :]
+    taken += where @ at_member
+    there = owner[stuck][:, :, None] == nearest[stuck][:, None, :]
+    chain = np.where(there, second[stuck][:, None, :], best[stuck][:, None, :])
+    chain -= own[stuck][:, None, :]
+    chain += taken
+    chain += out[stuck][:, :, None]
+    taken -= own[stuck][:, None, :]
+    swap = taken + np.swapaxes(taken, 1, 2)
+    size = weight.shape[1]
+    each = np.arange(len(stuck))
+    swap_at = np.argmin(swap.reshape(len(stuck), -1), axis=1)
+    chain_at = np.argmin(chain.reshape(len(stuck), -1), axis=1)
+    swap_gain = swap.reshape(len(stuck), -1)[each, swap_at]
+    chain_gain = chain.reshape(len(stuck), -1)[each, chain_at]
+    swaps = swap_gain <= chain_gain
+    pair = np.where(swaps, swap_at, chain_at)
+    useful = np.minimum(swap_gain, chain_gain) < -gain[stuck]
+    rows, pair, swaps = stuck[useful], pair[useful], swaps[useful]
+    p, q = pair // size, pair % size
+    p_from, q_from = owner[rows, p], owner[rows, q]
+    on = nearest[rows, q]
+    next_best = np.argmin(into[rows, q], axis=1)
+    on = np.where(on == p_from, next_best, on)
+    _move(batch, state, rows, p, q_from)
+    _move(batch, state, rows, q, np.where(swaps, p_from, on))
+    moves[rows] = True
+    return moves
+
+
+def _move(batch: Batch, state: State, rows: Longs, partition: Longs, to: Longs) -> None:
+    """Give one partition of each of the groups ``rows`` to another member."""
+    weight, from_ = batch.weight[rows, partition], state.owner[rows, partition]
+    state.load[rows, from_] -= weight
+    state.load[rows, to] += weight
+    state.held[rows, from_] -= 1
+    state.held[rows, to] += 1
+    state.owner[rows, partition] = to

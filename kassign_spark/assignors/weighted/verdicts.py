@@ -1,0 +1,169 @@
+"""The verdict on a plan, and the proof where its limit cannot be kept by anybody."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.assignors.weighted.answer import (
+    BOUNDED_BY_COUNTS,
+    BOUNDED_BY_MOVES,
+    BOUNDED_BY_PARTITION,
+    BOUNDED_BY_SUBSCRIPTIONS,
+    NOT_FOUND,
+    NOTHING_TO_DO,
+    WITHIN_LIMIT,
+    Answer,
+    Proof,
+)
+from kassign_spark.assignors.weighted.counts import count_difference
+from kassign_spark.assignors.weighted.levels import find_levels, inner_classes
+from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, sums_of
+
+_ABOVE = 1 + 1e-9
+_HEAVIEST_A_MEMBER = 8
+
+
+class Measured(NamedTuple):
+    """What is known about a group beside its plan; loads relative, weights as the group has them.
+
+    Attributes:
+        limit: of each member, the weight it may have.
+        fair_load: of the highest part of several members.
+        load_bound: on the maximum.
+        shown_limit: relative, of that part.
+        best_load: the lowest maximum found.
+        moves_bound: on the moves of any plan within the limits.
+        dominant: partitions that have a member for themselves.
+        max_count_difference: the caller's bound.
+        least_difference: that subscriptions allow; -1: not asked.
+    """
+
+    limit: Doubles
+    fair_load: float
+    load_bound: float
+    shown_limit: float
+    best_load: float
+    moves_bound: int
+    dominant: tuple[int, ...] = ()
+    max_count_difference: int | None = None
+    least_difference: int = -1
+
+
+def answer_of(
+    group: Group, owner: Longs, measured: Measured, freely: Longs | None = None
+) -> Answer:
+    """Measure and judge one group's plan.
+
+    Args:
+        group: the group.
+        owner: of each partition, by the plan.
+        measured: what is known beside it.
+        freely: owners by the plan that bounds on moves forbid; None: they forbid none.
+    """
+    load = sums_of(owner, group.weight, len(group.capacity))
+    most = float((load / group.capacity).max())
+    away = (group.home >= 0) & (owner != group.home)
+    difference = count_difference(group.eligible, np.bincount(owner, minlength=len(group.capacity)))
+    is_above = most > measured.shown_limit * _ABOVE and bool(measured.dominant)
+    verdict, is_proven, proof = _judge(group, owner, load, measured, is_above)
+    needed, weight_needed = -1, 0.0
+    if freely is not None and verdict in (NOT_FOUND, BOUNDED_BY_PARTITION):
+        free_load = sums_of(freely, group.weight, len(group.capacity))
+        if (load > measured.limit).any() and not (free_load > measured.limit).any():
+            gone = (group.home >= 0) & (freely != group.home)
+            needed, weight_needed = int(gone.sum()), float(group.weight[gone].sum())
+            verdict, is_proven, proof = BOUNDED_BY_MOVES, False, Proof()
+    asked = measured.max_count_difference
+    if asked is not None and verdict != BOUNDED_BY_MOVES:
+        if difference > asked:
+            verdict, is_proven = BOUNDED_BY_COUNTS, measured.least_difference > asked
+        elif verdict == NOT_FOUND:
+            verdict = BOUNDED_BY_COUNTS
+    unit = group.power
+    return Answer(
+        owner=owner,
+        verdict=verdict,
+        is_proven=is_proven,
+        max_load=most / unit,
+        fair_load=measured.fair_load / unit,
+        load_bound=min(measured.load_bound, most) / unit,
+        limit=measured.shown_limit / unit,
+        best_load=min(measured.best_load, most) / unit,
+        moves=int(away.sum()),
+        moves_bound=measured.moves_bound,
+        moved_weight=float(group.weight[away].sum()) / unit,
+        count_difference=difference,
+        moves_needed=needed,
+        weight_needed=weight_needed / unit,
+        least_difference=measured.least_difference,
+        dominant=measured.dominant,
+        proof=proof,
+    )
+
+
+def _judge(
+    group: Group, owner: Longs, load: Doubles, measured: Measured, is_above: bool
+) -> tuple[str, bool, Proof]:
+    moved = (group.home >= 0) & (owner != group.home)
+    if not (load > measured.limit).any():
+        if is_above:
+            return BOUNDED_BY_PARTITION, True, _heaviest(group, owner, load)
+        if not (owner != group.home).any():
+            return NOTHING_TO_DO, True, Proof()
+        return WITHIN_LIMIT, bool(moved.sum() == measured.moves_bound), Proof()
+    proof = refute(group, measured.limit)
+    if proof is None:
+        return NOT_FOUND, False, Proof()
+    by_partition = proof.partition >= 0 or proof.heaviest > 0
+    return (BOUNDED_BY_PARTITION if by_partition else BOUNDED_BY_SUBSCRIPTIONS), True, proof
+
+
+def _heaviest(group: Group, owner: Longs, load: Doubles) -> Proof:
+    """The partition that makes the fullest member the fullest."""
+    member = int(np.argmax(load / group.capacity))
+    partition = int(np.flatnonzero(owner == member)[0])
+    return Proof(partition=partition)
+
+
+def refute(group: Group, limit: Doubles) -> Proof | None:
+    """Prove, where it can be, that nobody keeps these limits: the bounds, with limits as sizes."""
+    most = np.where(group.eligible, limit, -1.0).max(axis=1)[group.class_]
+    alone = np.flatnonzero(group.weight > most)
+    if len(alone):
+        return Proof(partition=int(alone[0]))
+    size = np.maximum(limit, 1e-9)
+    weight = sums_of(group.class_, group.weight, len(group.eligible))
+    levels = find_levels(weight[None], group.eligible[None], size[None])
+    if levels.bound[0] > _ABOVE:
+        closed = levels.closed
+        inside = inner_classes(group.eligible[None], closed)[0]
+        return Proof(
+            members=tuple(np.flatnonzero(closed[0]).tolist()),
+            classes=tuple(np.flatnonzero(inside).tolist()),
+        )
+    return _without_place(group, limit)
+
+
+def _without_place(group: Group, limit: Doubles) -> Proof | None:
+    """The pigeonhole over all members and within each class's."""
+    sets = [np.ones(len(group.eligible), bool)]
+    sets += [~(group.eligible & ~row).any(axis=1) for row in group.eligible]
+    for classes in sets[:50]:
+        members = group.eligible[classes].any(axis=0)
+        inside = np.flatnonzero(classes[group.class_])
+        inside = inside[: _HEAVIEST_A_MEMBER * int(members.sum())]
+        sums = np.concatenate([[0.0], np.cumsum(group.weight[inside])])
+        k = np.arange(1, len(sums))
+        room = np.zeros(len(k), np.int64)
+        for size, count in zip(*np.unique(limit[members], return_counts=True), strict=True):
+            first = np.searchsorted(sums, sums[k] - size)
+            room += count * (k - np.minimum(first, k))
+        short = np.flatnonzero(room < k)
+        if len(short):
+            return Proof(
+                partition=-1,
+                heaviest=int(k[short[0]]),
+                members=tuple(np.flatnonzero(members).tolist()),
+                classes=tuple(np.flatnonzero(classes).tolist()),
+            )
+    return None

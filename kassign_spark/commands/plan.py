@@ -1,0 +1,101 @@
+"""``kassign-spark plan``: who should read what by weight, with how few moves."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors.weighted.options import Bounds, Limit
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    add_output,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+    whole_number,
+)
+from kassign_spark.commands.weighted import add_weights, number, options, read_weights
+from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.plans.by_weight import plan_by_weight
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.session import open_session
+from kassign_spark.tables import new_folder, read_snapshot, write_table
+
+_DONE = ("within_limit", "nothing_to_do")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "plan",
+        summary="plan by weight: even loads with few moves",
+        description="Plan every group by the weight of its partitions: members within a limit\n"
+        "of load, with the fewest moves, and a verdict with its proof. The output is a plan that\n"
+        "diff, report, violations and deliver take.\n"
+        "Exits 0 when done, 2 on an error.",
+        example="kassign-spark plan examples/fleet --weights build/weights --output build/plan",
+    )
+    add_weights(parser)
+    limits = parser.add_mutually_exclusive_group()
+    limits.add_argument(
+        "--tolerance", metavar="X", type=number, help="above the best load (default: 0.05)"
+    )
+    limits.add_argument("--max-skew", metavar="X", type=number, help="times the fair load")
+    limits.add_argument("--max-load", metavar="X", type=number, help="load by capacity")
+    parser.add_argument("--max-moves", metavar="N", type=whole_number(least=0))
+    parser.add_argument("--max-moved-weight", metavar="X", type=number)
+    parser.add_argument("--max-count-difference", metavar="N", type=whole_number(least=0))
+    add_output(parser, "the tables assignment and verdicts")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    limit = Limit(args.tolerance, args.max_skew, args.max_load)
+    bounds = Bounds(args.max_moves, args.max_moved_weight, args.max_count_difference)
+    with open_session(verbose=args.verbose) as spark, announced(f"planning {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        members, topics, owned = read_snapshot(args.snapshot, spark)
+        weights = read_weights(spark, args)
+        plan = plan_by_weight(
+            members, topics, weights, owned, limit=limit, bounds=bounds, **options(args)
+        )
+        if args.output is not None:
+            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+                write_table(plan.assignment, folder, "assignment", args.format)
+                write_table(plan.verdicts, folder, "verdicts", args.format)
+        skew = F.col("max_load") / F.nullif(F.col("fair_load"), F.lit(0.0))
+        order: list[str | Column] = [
+            F.col("verdict").isin(*_DONE),
+            F.desc_nulls_last(skew),
+            *GROUP_KEY,
+        ]
+        rows = first_rows(plan.verdicts, order, args.show)
+        counts = {
+            r["verdict"]: r["count"] for r in plan.verdicts.groupBy("verdict").count().collect()
+        }
+    facts = {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "group_count": sum(counts.values()),
+        "verdicts": dict(sorted(counts.items())),
+        "groups_not_shown": sum(counts.values()) - len(rows),
+        "groups": rows,
+    }
+    return Outcome(0, facts, _lines(facts))
+
+
+def _lines(facts: Facts) -> list[str]:
+    counts = ", ".join(f"{count:,} {verdict}" for verdict, count in facts["verdicts"].items())
+    lines = [f"{plural(facts['group_count'], 'group')}: {counts or 'none'}"]
+    if facts["groups"]:
+        rows = ([group_name(row), row["verdict"], row["detail"]] for row in facts["groups"])
+        lines += ["", *table(["group", "verdict", "detail"], rows)]
+    lines += not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])
+    if facts["output"] is not None:
+        lines += ["", f"the plan is in {printable(facts['output'])}: assignment, verdicts"]
+    return lines

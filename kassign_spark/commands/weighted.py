@@ -1,0 +1,140 @@
+"""What ``plan`` and ``tradeoff`` share: where weights are from, and how loads are shown."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors.weighted.options import COSTS, KICKS
+from kassign_spark.commands.common import Facts, add_show, add_snapshot
+from kassign_spark.display import group_name
+from kassign_spark.errors import InputError
+from kassign_spark.plans.offsets import partition_weights
+from kassign_spark.schemas import OFFSETS, WEIGHTS
+from kassign_spark.tables import has_table, read_table
+
+LAG, RATE = "lag", "rate"
+
+
+def add_weights(parser: argparse.ArgumentParser) -> None:
+    """Add what both commands read, and what they make of it."""
+    add_snapshot(parser)
+    parser.add_argument(
+        "--weights",
+        metavar="lag|rate|DIR",
+        required=True,
+        help="lag or rate, from the table offsets of SNAPSHOT; or a folder with the table weights",
+    )
+    parser.add_argument(
+        "--before", metavar="SNAPSHOT", help="an earlier one, whose table offsets gives rates"
+    )
+    parser.add_argument(
+        "--horizon",
+        metavar="TIME",
+        default="1h",
+        help="with rate: in which time lag is to be read as well (default: 1h)",
+    )
+    parser.add_argument(
+        "--missing-weight",
+        metavar="X",
+        type=number,
+        help="weight of partitions that have none (default: an error)",
+    )
+    parser.add_argument(
+        "--base-weight", metavar="X", type=number, default=0.0, help="added to every partition"
+    )
+    parser.add_argument(
+        "--cost", choices=COSTS, default="moves", help="what is few (default: moves)"
+    )
+    parser.add_argument(
+        "--effort", choices=list(KICKS), default="default", help="how long to search"
+    )
+    add_show(parser, "print at most N groups")
+
+
+def number(text: str) -> float:
+    """The type of an option that takes a finite number from 0 on."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number >= 0")
+    return value
+
+
+def read_weights(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
+    """Read weights from where the arguments say.
+
+    Raises:
+        InputError: a table is not there, or rates are wanted of one snapshot alone.
+    """
+    if args.weights not in (LAG, RATE):
+        if args.before is not None:
+            raise InputError("--before is for --weights rate: a table of weights needs no other")
+        return read_table(spark, args.weights, WEIGHTS)
+    now = _offsets(spark, args.snapshot)
+    if args.weights == LAG:
+        if args.before is not None:
+            raise InputError("--before is for --weights rate: lag is of one moment")
+        # In records, not by second: what a member has before it.
+        of_groups = partition_weights(now).where(F.col("group_id").isNotNull())
+        return of_groups.withColumn("weight", F.col("lag").cast("double"))
+    if args.before is None:
+        raise InputError("--weights rate: needs --before SNAPSHOT, an earlier one of the cluster")
+    return partition_weights(now, _offsets(spark, args.before), horizon=args.horizon)
+
+
+def _offsets(spark: SparkSession, folder: str) -> DataFrame:
+    if not has_table(spark, folder, OFFSETS.name):
+        raise InputError(f"snapshot {folder}: has no table offsets, which lag and rate are from")
+    return read_table(spark, folder, OFFSETS)
+
+
+def options(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that ``plan_by_weight`` and ``tradeoff`` have in common."""
+    return {
+        "cost": args.cost,
+        "missing_weight": args.missing_weight,
+        "base_weight": args.base_weight,
+        "effort": args.effort,
+    }
+
+
+def times(value: float) -> str:
+    """A skew as people read it."""
+    return f"{value:.3g}x"
+
+
+def group_line(points: list[dict[str, Any]]) -> str:
+    """One group's curve in a line: how far the knee gets, what more gives, and the bound."""
+    first, last = points[0], points[-1]
+    knee = next((point for point in points if point["is_knee"]), first)
+    fair = first["max_load"] / first["skew"] if first["skew"] else 1.0
+    floor = f"no plan below {times(first['bound'] / fair)}" if fair else ""
+    if last["moves"] == 0:
+        return f"0 moves: {times(first['skew'])}; {floor}"
+    parts = []
+    if knee["moves"]:
+        unit = "move" if knee["moves"] == 1 else "moves"
+        parts.append(f"{knee['moves']} {unit}: {times(first['skew'])} -> {times(knee['skew'])}")
+    else:
+        parts.append(f"0 moves: {times(first['skew'])}")
+    near = [p for p in points if p["moves"] > knee["moves"] and p["skew"] <= last["skew"] * 1.01]
+    if near:
+        parts.append(f"{near[0]['moves'] - knee['moves']} more: {times(near[0]['skew'])}")
+    return "; ".join([*parts, floor])
+
+
+def by_group(rows: list[dict[str, Any]]) -> list[Facts]:
+    """Curves of groups, worst first: those that a few moves help most."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(group_name(row), []).append(row)
+    found = []
+    for name, points in groups.items():
+        points.sort(key=lambda point: point["moves"])
+        facts: Facts = {k: points[0][k] for k in ("cluster_id", "group_id") if k in points[0]}
+        found.append({**facts, "group": name, "says": group_line(points), "points": points})
+    return sorted(found, key=lambda group: (-group["points"][0]["skew"], group["group"]))

@@ -1,0 +1,249 @@
+"""Plans by weight: who should read what, so that loads are even and little moves; and the curve."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit, check_choice
+from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.errors import InputError, SettingsError
+from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import Kernel, in_tasks
+from kassign_spark.inputs.checks import MAX_LISTED, conform_inputs
+from kassign_spark.plans.weight_rows import fold_weights, refuse_weights
+from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import (
+    ASSIGNMENT,
+    CLUSTER_ID,
+    GROUP_KEY,
+    MEMBERS,
+    WEIGHTS,
+    Table,
+    check_same_clusters,
+    conform,
+    declare,
+    has_cluster_id,
+    restore_cluster_id,
+)
+
+
+def _table(name: str, **columns: type) -> Table:
+    fields = [StructField(CLUSTER_ID, StringType()), StructField("group_id", StringType(), False)]
+    fields += [StructField(column, kind(), False) for column, kind in columns.items()]
+    return Table(name, StructType(fields))
+
+
+WEIGHT_VERDICTS = _table(
+    "verdicts",
+    verdict=StringType,
+    max_load=DoubleType,
+    fair_load=DoubleType,
+    load_bound=DoubleType,
+    gap=DoubleType,
+    limit=DoubleType,
+    best_load=DoubleType,
+    moves=LongType,
+    moves_bound=LongType,
+    moved_weight=DoubleType,
+    count_difference=IntegerType,
+    dominant_count=IntegerType,
+    is_proven=BooleanType,
+    detail=StringType,
+)
+TRADEOFF = _table(
+    "tradeoff",
+    moves=LongType,
+    moved_weight=DoubleType,
+    max_load=DoubleType,
+    skew=DoubleType,
+    count_difference=IntegerType,
+    bound=DoubleType,
+    is_knee=BooleanType,
+)
+
+
+class WeightPlan(NamedTuple):
+    """A plan for every group, and what it gives; see ``plan_by_weight``."""
+
+    assignment: DataFrame
+    verdicts: DataFrame
+
+
+def plan_by_weight(
+    members: DataFrame,
+    topics: DataFrame,
+    weights: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    limit: Limit = Limit(),
+    bounds: Bounds = Bounds(),
+    cost: str = "moves",
+    together: Mapping[str, str] | None = None,
+    missing_weight: float | None = None,
+    base_weight: float = 0.0,
+    effort: str = "default",
+) -> WeightPlan:
+    """Plan every group by the weight of its partitions: even loads, with few moves.
+
+    A member's relative load is the sum of its weights by its capacity. In this order: the bounds
+    are kept, every member is within its limit, moves are fewest, loads are most even. Groups are
+    of any protocol and assignor. All is computed, and held, before this returns.
+
+    A group without weights, and one whose weights are all 0, is planned by counts: the best
+    balance, then the fewest moves. In others, partitions of weight 0 stay where they are, and new
+    ones go by count.
+
+    Args:
+        members: ``schemas.MEMBERS``; capacity: what the member can take, null: 1.
+        topics: ``schemas.TOPICS``, or one row a partition (topic, partition).
+        weights: ``schemas.WEIGHTS``: weight >= 0 in any unit. A row without group_id (absent or
+            null) serves every group that reads the topic; one with it comes before. Rows of
+            topics that nobody reads are passed over.
+        owned: ``schemas.OWNED``, what members own now. A claim on a topic that its member does not
+            subscribe to is none.
+        limit: the greatest load a member may have.
+        bounds: on moves, moved weight and the difference of counts: they come before the limit.
+        cost: `moves`: as few as can be; `weight`: as little moved weight, or sum of
+            ``weights.move_cost`` where that is given.
+        together: from topics to names of bundles: partition p of all topics of a bundle goes to
+            one member, and counts as one partition.
+        missing_weight: the weight of partitions that have no row, in groups that have one; None:
+            they are an error.
+        base_weight: what is added to the weight of every partition, such as the cost of fetching.
+        effort: `fast` for a fleet's first look, `default`, or `thorough`.
+
+    Returns:
+        assignment: the columns of ``schemas.ASSIGNMENT``.
+        verdicts: one row a group: cluster_id string (where the inputs have it), group_id string,
+        verdict string (within_limit | nothing_to_do | bounded_by_partition |
+        bounded_by_subscriptions | bounded_by_moves | bounded_by_counts | not_found),
+        max_load double (of the plan), fair_load double (of the highest part of several members),
+        load_bound double (no plan is lower), gap double (of max_load above it), limit double (of
+        the members of that part), best_load double (found, whatever it moves), moves bigint,
+        moves_bound bigint (no plan within the limits moves fewer), moved_weight double,
+        count_difference int, dominant_count int (partitions that have a member for themselves),
+        is_proven boolean (that no plan within the limits moves fewer, or that the limit cannot be
+        kept), detail string (a sentence).
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, or weights that are missing; lists every one.
+        SettingsError: an option is not known or out of range.
+    """
+    check_choice("effort", effort, tuple(KICKS))
+    given = _given(cost, together, missing_weight, base_weight)
+    kernel = partial(plan_arrow, wanted=Wanted(limit, bounds, effort), given=given)
+    found = _held(members, topics, weights, owned, kernel, PLANNED)
+    assignment = found.where("member_id IS NOT NULL").select(
+        *GROUP_KEY, "member_id", "topic", "partition"
+    )
+    verdicts = found.where("verdict IS NOT NULL")
+    return WeightPlan(
+        _whole(assignment, ASSIGNMENT, members), _whole(verdicts, WEIGHT_VERDICTS, members)
+    )
+
+
+def tradeoff(
+    members: DataFrame,
+    topics: DataFrame,
+    weights: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    cost: str = "moves",
+    together: Mapping[str, str] | None = None,
+    missing_weight: float | None = None,
+    base_weight: float = 0.0,
+    effort: str = "default",
+) -> DataFrame:
+    """Trace how low the greatest load gets with so many moves, group by group.
+
+    Args:
+        members: as for ``plan_by_weight``.
+        topics: as for ``plan_by_weight``.
+        weights: as for ``plan_by_weight``.
+        owned: as for ``plan_by_weight``.
+        cost: what is few along the curve: `moves` or `weight`.
+        together: as for ``plan_by_weight``.
+        missing_weight: as for ``plan_by_weight``.
+        base_weight: as for ``plan_by_weight``.
+        effort: as for ``plan_by_weight``.
+
+    Returns:
+        one row a group and point, each with a lower load than those before it: cluster_id string
+        (where the inputs have it), group_id string, moves bigint, moved_weight double,
+        max_load double, skew double (that by the fair load of the whole group),
+        count_difference int, bound double (no plan is lower, whatever it moves),
+        is_knee boolean (the last point that saves 5 % of the fair load a move). Groups without
+        weight have no row.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, or weights that are missing; lists every one.
+        SettingsError: an option is not known or out of range.
+    """
+    check_choice("effort", effort, tuple(KICKS))
+    given = _given(cost, together, missing_weight, base_weight)
+    kernel = partial(curve_arrow, effort=effort, given=given)
+    found = _held(members, topics, weights, owned, kernel, CURVE)
+    return _whole(found.where("moves IS NOT NULL"), TRADEOFF, members)
+
+
+def _given(
+    cost: str,
+    together: Mapping[str, str] | None,
+    missing_weight: float | None,
+    base_weight: float,
+) -> Given:
+    check_choice("cost", cost, COSTS)
+    for name, value in (("missing_weight", missing_weight), ("base_weight", base_weight)):
+        if value is not None and not 0 <= value < float("inf"):
+            raise SettingsError(f"{name}: {value!r} is not a finite number >= 0")
+    return Given(cost == "weight", missing_weight, base_weight, dict(together or {}))
+
+
+def _held(
+    members: DataFrame,
+    topics: DataFrame,
+    weights: DataFrame,
+    owned: DataFrame | None,
+    kernel: Kernel,
+    schema: str,
+) -> DataFrame:
+    """Check the inputs, and let tasks answer all groups once."""
+    check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
+    inputs = conform_inputs(members, topics, owned)
+    told = conform(weights, WEIGHTS)
+    eligible: Eligible = look(inputs, None).eligible
+    refuse_weights(told, inputs.members)
+    table = fold_weights(eligible, told)
+    problems = F.count_if(F.col("problem").isNotNull())
+    found, counted = hold(in_tasks(table, kernel, schema, eligible.tasks), {"problems": problems})
+    if counted["problems"]:
+        _refuse(found, counted["problems"])
+    return found
+
+
+def _refuse(found: DataFrame, count: int) -> None:
+    rows = found.where("problem IS NOT NULL").orderBy(*GROUP_KEY).limit(MAX_LISTED)
+    listed = [f'group "{row.group_id}": {row.problem}' for row in rows.collect()]
+    more = f"; and {count - len(listed)} more groups" if count > len(listed) else ""
+    raise InputError("; ".join(listed) + more)
+
+
+def _whole(frame: DataFrame, table: Table, members: DataFrame) -> DataFrame:
+    return restore_cluster_id(declare(frame, table), has_cluster_id(members))

@@ -1,0 +1,188 @@
+"""Weights from offsets: lag, rate, and both in one unit."""
+
+import re
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+
+from kassign_spark.assignors.weighted.options import check_choice
+from kassign_spark.errors import InputError, SettingsError
+from kassign_spark.inputs.checks import MAX_LISTED, describe
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    OFFSETS,
+    WEIGHTS,
+    Table,
+    check_same_clusters,
+    conform,
+    declare,
+    has_cluster_id,
+    restore_cluster_id,
+)
+
+_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+_RESETS = ("latest", "earliest", "none")
+_KEY = (CLUSTER_ID, "topic", "partition")
+
+PARTITION_WEIGHTS = Table(
+    "weights",
+    StructType(
+        [
+            *WEIGHTS.columns.fields[:5],
+            StructField("lag", LongType()),
+            StructField("rate", DoubleType()),
+            StructField("note", StringType()),
+        ]
+    ),
+)
+
+
+def partition_weights(
+    offsets: DataFrame,
+    offsets_before: DataFrame | None = None,
+    *,
+    horizon: str = "1h",
+    auto_offset_reset: str = "latest",
+) -> DataFrame:
+    """Turn offsets of one moment, or of two, into weights for ``plan_by_weight``.
+
+    weight = rate + lag / horizon: the records a second that a member must read to keep up, and to
+    be done with the lag in the horizon. Offsets count transaction markers and what compaction has
+    removed, so lag is an upper bound on records. One query checks the offsets; the rest is lazy.
+
+    Args:
+        offsets: ``schemas.OFFSETS``; a row with group_id gives weights of that group, one without
+            serves all groups, by rate alone.
+        offsets_before: ``schemas.OFFSETS`` of an earlier moment, at least 5 minutes before to be
+            of use. The rate is the difference of end offsets by the seconds between. Without it,
+            weights are lag / horizon.
+        horizon: in which time the lag should be read: a number and `s`, `min`, `h` or `d`.
+        auto_offset_reset: where a group without a commit begins (``auto.offset.reset``):
+            `latest`: no lag; `earliest`: all that is there; `none`: an error.
+
+    Returns:
+        cluster_id string (where the input has it), group_id string (null: for all), topic string,
+        partition int, weight double, lag bigint (null without group_id), rate double (records/s;
+        null where there is no earlier row), note string (null, or lag_negative: the commit is
+        beyond the end, lag 0; recreated: the end was further before, the rate is that since then;
+        no_earlier_offsets).
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: offsets that are null or negative, a moment that is not later than the one
+            before, a group without a commit where that is an error; lists every one.
+        SettingsError: the horizon is no length of time.
+    """
+    check_choice("auto_offset_reset", auto_offset_reset, _RESETS)
+    seconds = _seconds(horizon)
+    check_same_clusters([(OFFSETS, offsets), (OFFSETS, offsets_before)])
+    now = conform(offsets, OFFSETS)
+    before = None if offsets_before is None else conform(offsets_before, OFFSETS)
+    joined = _with_before(now, before)
+    _refuse(joined, auto_offset_reset)
+    lag = _lag(auto_offset_reset)
+    rate, was_recreated = _rate()
+    if before is None:
+        rate = F.lit(None).cast("double")
+    per_second = F.coalesce(rate, F.lit(0.0)) + F.coalesce(F.greatest(lag, F.lit(0)), F.lit(0)) / (
+        F.lit(seconds)
+    )
+    note = F.when(lag < 0, "lag_negative")
+    if before is not None:
+        note = (
+            note.when(F.col("end_before").isNull(), "no_earlier_offsets")
+            .when(was_recreated, "recreated")
+        )  # fmt: skip
+    found = joined.select(
+        CLUSTER_ID,
+        "group_id",
+        "topic",
+        "partition",
+        per_second.alias("weight"),
+        F.when(lag < 0, F.lit(0)).otherwise(lag).alias("lag"),
+        rate.alias("rate"),
+        note.alias("note"),
+    )
+    return restore_cluster_id(declare(found, PARTITION_WEIGHTS), has_cluster_id(offsets))
+
+
+def _seconds(horizon: str) -> float:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", horizon)
+    if not match or match[2] not in _UNITS or float(match[1]) <= 0:
+        raise SettingsError(
+            f"horizon {horizon!r} is no length of time; give a number and one of s, min, h, d"
+        )
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def _with_before(now: DataFrame, before: DataFrame | None) -> DataFrame:
+    """Put the earlier end beside each row: end offsets belong to the partition, not the group."""
+    if before is None:
+        nothing = {"end_before": "bigint", "as_of_before": "timestamp"}
+        return now.withColumns({n: F.lit(None).cast(kind) for n, kind in nothing.items()})
+    ends = before.groupBy(*_KEY).agg(
+        F.max("end_offset").alias("end_before"), F.max("as_of").alias("as_of_before")
+    )
+    return now.join(ends, on=list(_KEY), how="left")
+
+
+def _lag(reset: str) -> Column:
+    uncommitted = F.lit(0) if reset != "earliest" else F.col("end_offset") - F.col("begin_offset")
+    lag = F.when(
+        F.col("committed_offset").isNull(), uncommitted.cast("bigint")
+    ).otherwise(F.col("end_offset") - F.col("committed_offset"))  # fmt: skip
+    return F.when(F.col("group_id").isNotNull(), lag)
+
+
+def _rate() -> tuple[Column, Column]:
+    seconds = F.col("as_of").cast("double") - F.col("as_of_before").cast("double")
+    grown = F.col("end_offset") - F.col("end_before")
+    since = F.col("end_offset") - F.col("begin_offset")
+    return F.when(grown < 0, since).otherwise(grown) / seconds, grown < 0
+
+
+def _refuse(joined: DataFrame, reset: str) -> None:
+    def no_offset(name: str) -> Column:
+        return F.coalesce(F.col(name) < 0, F.lit(True))
+
+    where = F.concat_ws(
+        " ",
+        F.concat(F.lit("group_id="), F.col("group_id")),
+        F.concat(F.lit("topic="), F.col("topic")),
+        F.concat(F.lit("partition="), F.col("partition").cast("string")),
+    )
+
+    def problem(column: str, wrong: Column, advice: str) -> Column:
+        value = F.coalesce(F.col(column).cast("string"), F.lit("null"))
+        text = F.concat(
+            F.lit(f"table offsets, column {column}: "), value, F.lit(" (at "), where,
+            F.lit(f"): {advice}"),
+        )  # fmt: skip
+        return F.when(wrong, text)
+
+    found = [
+        problem("begin_offset", no_offset("begin_offset"), "must be a whole number >= 0"),
+        problem("end_offset", no_offset("end_offset"), "must be a whole number >= 0"),
+        problem("partition", no_offset("partition"), "must be a whole number >= 0"),
+        problem("topic", F.coalesce(F.col("topic") == "", F.lit(True)), "every row needs a topic"),
+        problem(
+            "committed_offset",
+            F.coalesce(F.col("committed_offset") < 0, F.lit(False)),
+            "must be a whole number >= 0, or null",
+        ),
+        problem("as_of", F.col("as_of").isNull(), "every row needs its time"),
+        problem(
+            "as_of",
+            F.coalesce(F.col("as_of") <= F.col("as_of_before"), F.lit(False)),
+            "must be later than that of the offsets before",
+        ),
+    ]
+    if reset == "none":
+        uncommitted = F.col("group_id").isNotNull() & F.col("committed_offset").isNull()
+        found.append(problem("committed_offset", uncommitted, "auto_offset_reset is none"))
+    each = joined.select(F.explode(F.array_compact(F.array(*found))).alias("detail"))
+    listed = each.orderBy("detail").limit(MAX_LISTED + 1).collect()
+    if listed:
+        count = len(listed) if len(listed) <= MAX_LISTED else each.count()
+        raise InputError(describe(listed[:MAX_LISTED], count))

@@ -1,0 +1,273 @@
+"""The groups of a task as the weighted kernels take them, with their names for the sentences."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, scaled, sums_of
+from kassign_spark.assignors.weighted.sentences import Names
+from kassign_spark.groups.batch import Batch
+from kassign_spark.groups.claims import resolve
+from kassign_spark.groups.numbers import dense, names
+from kassign_spark.groups.read import CLAIM, MEMBER, read_kinds
+from kassign_spark.plans.weight_rows import CAPACITY, WEIGHT
+
+_NAMED = 5
+
+
+class Read(NamedTuple):
+    """One group: what the kernels take, and how its items are its partitions.
+
+    Attributes:
+        number: of the group in its batch.
+        group: None where no member subscribes to anything that exists.
+        item_slot: partitions of the batch, item by item; those bundled follow each other.
+        item_of: of each of them the item.
+        members: of the batch.
+        class_topics: of each class its topics, by name.
+        problem: why it cannot be planned; empty: it can.
+    """
+
+    number: int
+    group: Group | None
+    item_slot: Longs
+    item_of: Longs
+    members: Longs
+    class_topics: list[list[str]]
+    problem: str
+
+
+class Given(NamedTuple):
+    """What the caller said about weights.
+
+    Attributes:
+        by_weight: whether a move costs its weight or move_cost, or else 1.
+        missing: the weight of partitions that have none; None: an error.
+        base: added to every partition.
+        together: from topic to bundle.
+    """
+
+    by_weight: bool
+    missing: float | None
+    base: float
+    together: Mapping[str, str]
+
+
+def read_groups(table: pa.Table, given: Given) -> tuple[Batch, list[Read]]:
+    """Read the rows of whole groups, as ``weight_rows.fold_weights`` makes them."""
+    table = _with_members(table)
+    kind = table["kind"].to_numpy()
+    batch, (claims, sizes, weights) = read_kinds(table, (CLAIM, CAPACITY, WEIGHT))
+    value, cost = table["value"].to_numpy(), table["cost"].to_numpy()
+    place = table["place"].to_numpy()
+
+    capacity = np.ones(len(batch.member_group))
+    known = sizes.member >= 0
+    capacity[sizes.member[known]] = value[kind == CAPACITY][known]
+
+    slots = int(batch.first_slot[-1])
+    weight, move_cost = np.full(slots, np.nan), np.full(slots, np.nan)
+    for own in (0, 1):  # what is said of the group alone comes last, and stays
+        told = (weights.slot >= 0) & (place[kind == WEIGHT] == own)
+        weight[weights.slot[told]] = value[kind == WEIGHT][told]
+        move_cost[weights.slot[told]] = cost[kind == WEIGHT][told]
+
+    home = np.full(slots, -1)
+    of = claims.where((claims.slot >= 0) & (claims.member >= 0))
+    of = of.where(batch.subscribes(of.member, of.topic))
+    prevails, _ = resolve(of.slot, batch.hash_rank[of.member], batch.generation[of.member])
+    home[of.slot[prevails]] = of.member[prevails]
+    found = []
+    topic_names = batch.topic_names.to_pylist()
+    for number in range(batch.group_count):
+        found.append(_read(batch, number, weight, move_cost, home, capacity, given, topic_names))
+    return batch, found
+
+
+def _with_members(table: pa.Table) -> pa.Table:
+    """Leave out groups that have no member, as ``read_kinds`` does."""
+    cluster, group = names(table["cluster_id"]), names(table["group_id"])
+    first, number = dense(cluster.code, group.code)
+    has = np.zeros(len(first), bool)
+    has[number[table["kind"].to_numpy() == MEMBER]] = True
+    return table if has.all() else table.filter(pa.array(has[number]))
+
+
+def _read(
+    batch: Batch,
+    number: int,
+    weight: Doubles,
+    move_cost: Doubles,
+    home: Longs,
+    capacity: Doubles,
+    given: Given,
+    topic_names: list[str],
+) -> Read:
+    first_member, last_member = batch.first_member[number : number + 2]
+    first_topic, last_topic = batch.first_topic[number : number + 2]
+    slot = np.arange(batch.first_slot[first_topic], batch.first_slot[last_topic])
+    members = np.arange(first_member, last_member)
+    if not len(slot):
+        return Read(number, None, slot, slot, members, [], "")
+    topics = [topic_names[code - 1] for code in batch.topic_name[first_topic:last_topic].tolist()]
+    eligible = _eligible(batch, members, int(first_topic), int(last_topic))
+    item_of, bundles = _items(batch, slot, topics, int(first_topic), given.together)
+    own, cost, problem = _weights(batch, slot, weight[slot], move_cost[slot], given, topics)
+    # Who may take an item: whoever may take all of it.
+    of_topic = batch.slot_topic[slot] - first_topic
+    items = int(item_of.max()) + 1
+    if bundles:
+        takes = np.ones((items, len(members)), bool)
+        np.logical_and.at(takes, item_of, eligible[of_topic])
+        nobody = np.flatnonzero(~takes.any(axis=1))
+        if len(nobody) and not problem:
+            named = given.together.get(topics[of_topic[np.argmax(item_of == nobody[0])]])
+            problem = f"together: no member subscribes to all topics of {named!r}"
+        different, class_ = np.unique(takes, axis=0, return_inverse=True)
+    else:
+        different, class_ = np.unique(eligible, axis=0, return_inverse=True)
+        class_ = class_.reshape(-1)[of_topic]
+    class_ = class_.reshape(-1)
+    item_weight = sums_of(item_of, own, items)
+    item_home, item_cost = _owners(item_of, items, home[slot], own, cost, members)
+    whole, power = scaled(item_weight)
+    order = np.argsort(-whole, kind="stable")
+    rank = np.empty(items, np.int64)
+    rank[order] = np.arange(items)
+    takes_home = different[class_, np.maximum(item_home, 0)] & (item_home >= 0)
+    group = Group(
+        whole[order],
+        class_[order],
+        np.where(takes_home, item_home, -1)[order],
+        item_cost[order],
+        different,
+        capacity[members],
+        power,
+    )
+    item_of = rank[item_of]
+    at = np.argsort(item_of, kind="stable")
+    class_topics = [
+        sorted({topics[t] for t in np.unique(of_topic[class_[order[item_of]] == k])})
+        for k in range(len(different))
+    ]
+    return Read(number, group, slot[at], item_of[at], members, class_topics, problem)
+
+
+def _eligible(batch: Batch, members: Longs, first: int, last: int) -> np.ndarray:
+    """[topic, member]: who subscribes to what."""
+    eligible = np.zeros((last - first, len(members)), bool)
+    sets, of_member = np.unique(batch.member_set[members], return_inverse=True)
+    by_set = np.zeros((last - first, len(sets)), bool)
+    for column, one in enumerate(sets.tolist()):
+        by_set[batch.set_topic[batch.set_start[one] : batch.set_start[one + 1]] - first, column] = (
+            True
+        )
+    eligible[:] = by_set[:, of_member]
+    return eligible
+
+
+def _items(
+    batch: Batch, slot: Longs, topics: list[str], first_topic: int, together: Mapping[str, str]
+) -> tuple[Longs, bool]:
+    """Of each partition its item: partition p of all topics in a bundle is one."""
+    bundled = {t: together[name] for t, name in enumerate(topics) if name in together}
+    if len(set(bundled.values())) == len(bundled):
+        return np.arange(len(slot)), False
+    bundles = sorted(set(bundled.values()))
+    code = np.array(
+        [
+            bundles.index(bundled[t]) if t in bundled else len(bundles) + t
+            for t in range(len(topics))
+        ]
+    )
+    of_topic = code[batch.slot_topic[slot] - first_topic]
+    pair = of_topic << 32 | batch.slot_partition[slot]
+    _, first, item = np.unique(pair, return_index=True, return_inverse=True)
+    # Numbered by their first partition, so that ties between items go by name.
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[item.reshape(-1)], True
+
+
+def _weights(
+    batch: Batch,
+    slot: Longs,
+    weight: Doubles,
+    move_cost: Doubles,
+    given: Given,
+    topics: list[str],
+) -> tuple[Doubles, Doubles, str]:
+    """Weights and costs of moves, and what is wrong: partitions without weight in a group with."""
+    missing = np.flatnonzero(np.isnan(weight))
+    if len(missing) == len(weight):
+        return np.zeros(len(weight)), np.ones(len(weight)), ""
+    problem = ""
+    if len(missing):
+        if given.missing is None:
+            first = batch.slot_topic[slot[0]]
+            shown = [
+                f"{topics[batch.slot_topic[slot[i]] - first]}-{batch.slot_partition[slot[i]]}"
+                for i in missing[:_NAMED].tolist()
+            ]
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            problem = (
+                f"table weights has no row for {len(missing)} partitions that it reads: "
+                f"{', '.join(shown)}{more}; give them weights, or missing_weight"
+            )
+        weight = np.where(np.isnan(weight), given.missing or 0.0, weight)
+    weight = weight + given.base
+    cost = np.where(np.isnan(move_cost), weight, move_cost)
+    return weight, cost if given.by_weight else np.ones(len(weight)), problem
+
+
+def _owners(
+    item_of: Longs, items: int, home: Longs, weight: Doubles, cost: Doubles, members: Longs
+) -> tuple[Longs, Doubles]:
+    """Of each item the owner of most of its weight, by name where that is equal; and its cost."""
+    if items == len(item_of):
+        owner = np.where(home >= 0, home - members[0], -1)
+        return owner[np.argsort(item_of, kind="stable")], cost[np.argsort(item_of, kind="stable")]
+    owner = np.full(items, -1)
+    owned = np.flatnonzero(home >= 0)
+    pair = item_of[owned] * len(members) + home[owned] - members[0]
+    pairs, at = np.unique(pair, return_inverse=True)
+    held = np.bincount(at, weight[owned], len(pairs))
+    order = np.lexsort((pairs, -held, pairs // len(members)))
+    item = pairs[order] // len(members)
+    first = np.flatnonzero(np.diff(item, prepend=-1))
+    owner[item[first]] = pairs[order][first] % len(members)
+    return owner, sums_of(item_of, cost, items)
+
+
+def names_of(batch: Batch, read: Read) -> Names:
+    """How to call what an answer about the group tells by number."""
+    group = read.group
+    assert group is not None
+    topic_names = batch.topic_names
+
+    def partition(item: int) -> str:
+        slots = read.item_slot[read.item_of == item]
+        return " + ".join(
+            f"{topic_names[int(batch.topic_name[batch.slot_topic[s]]) - 1].as_py()}"
+            f"-{batch.slot_partition[s]}"
+            for s in slots.tolist()
+        )
+
+    def member(m: int) -> str:
+        return str(batch.member_names[int(batch.member_name[read.members[m]]) - 1].as_py())
+
+    def topics(classes: Sequence[int]) -> list[str]:
+        return sorted({name for k in classes for name in read.class_topics[k]})
+
+    return Names(
+        partition,
+        member,
+        topics,
+        lambda item: float(group.weight[item]) / group.power,
+        lambda members: float(sum(group.capacity[list(members)].tolist())),
+        lambda classes: (
+            float(group.weight[np.isin(group.class_, list(classes))].sum()) / group.power
+        ),
+    )

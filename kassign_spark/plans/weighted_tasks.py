@@ -1,0 +1,155 @@
+"""Plans by weight and curves inside a task: rows of whole groups in, answers with names out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.weighted.answer import NOTHING_TO_DO, Answer
+from kassign_spark.assignors.weighted.curves import CurvePoint, curves_of
+from kassign_spark.assignors.weighted.plan import plan_groups
+from kassign_spark.assignors.weighted.sentences import sentence
+from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.groups.batch import Batch
+from kassign_spark.groups.named import PIECE, group_columns, member_ids, partition_columns
+from kassign_spark.plans.weighted_groups import Given, Read, names_of, read_groups
+
+_NUMBERS: dict[str, str] = {
+    "max_load": "double",
+    "fair_load": "double",
+    "load_bound": "double",
+    "gap": "double",
+    "limit": "double",
+    "best_load": "double",
+    "moves": "bigint",
+    "moves_bound": "bigint",
+    "moved_weight": "double",
+    "count_difference": "int",
+    "dominant_count": "int",
+    "is_proven": "boolean",
+}
+PLANNED = (
+    "cluster_id string, group_id string, member_id string, topic string, partition int, "
+    "problem string, verdict string, "
+    + ", ".join(f"{name} {kind}" for name, kind in _NUMBERS.items())
+    + ", detail string"
+)
+"""Rows of an assignment (member_id is there), of verdicts (verdict is), and of problems."""
+_POINT: dict[str, str] = {
+    "moves": "bigint",
+    "moved_weight": "double",
+    "max_load": "double",
+    "skew": "double",
+    "count_difference": "int",
+    "bound": "double",
+    "is_knee": "boolean",
+}
+CURVE = "cluster_id string, group_id string, problem string, " + ", ".join(
+    f"{name} {kind}" for name, kind in _POINT.items()
+)
+"""Rows of points (moves is there), and of problems."""
+
+_ARROW = {
+    "string": pa.string(),
+    "double": pa.float64(),
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "boolean": pa.bool_(),
+}
+
+
+def plan_arrow(table: pa.Table, *, wanted: Wanted, given: Given) -> Iterator[pa.Table]:
+    """Plan the groups of a task: the columns of ``PLANNED``, in pieces."""
+    batch, reads = read_groups(table, given)
+    if any(read.problem for read in reads):
+        yield _problems(batch, reads, PLANNED)
+        return
+    planned = [read for read in reads if read.group is not None]
+    answers = plan_groups([read.group for read in planned if read.group is not None], wanted)
+    by_group = {read.number: answer for read, answer in zip(planned, answers, strict=True)}
+    yield from _assignment(batch, planned, answers)
+    rows = [_verdict(batch, read, by_group.get(read.number), wanted) for read in reads]
+    yield _table(batch, [read.number for read in reads], rows, PLANNED)
+
+
+def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Table]:
+    """Trace the curves of the groups of a task: the columns of ``CURVE``."""
+    batch, reads = read_groups(table, given)
+    if any(read.problem for read in reads):
+        yield _problems(batch, reads, CURVE)
+        return
+    planned = [read for read in reads if read.group is not None]
+    curves = curves_of([read.group for read in planned if read.group is not None], effort)
+    numbers, rows = [], []
+    for read, points in zip(planned, curves, strict=True):
+        for point in points:
+            numbers.append(read.number)
+            rows.append(_point(point))
+    yield _table(batch, numbers, rows, CURVE)
+
+
+def _assignment(
+    batch: Batch, reads: Sequence[Read], answers: Sequence[Answer]
+) -> Iterator[pa.Table]:
+    if not reads:
+        return
+    slot = np.concatenate([read.item_slot for read in reads])
+    member = np.concatenate(
+        [
+            read.members[answer.owner[read.item_of]]
+            for read, answer in zip(reads, answers, strict=True)
+        ]
+    )
+    for start in range(0, len(slot), PIECE):
+        some, owner = slot[start : start + PIECE], member[start : start + PIECE]
+        columns = {
+            **group_columns(batch, batch.slot_group[some]),
+            "member_id": member_ids(batch, owner),
+            **partition_columns(batch, some),
+        }
+        yield _complete(columns, len(some), PLANNED)
+
+
+def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) -> dict[str, Any]:
+    if answer is None or read.group is None:
+        row: dict[str, Any] = dict.fromkeys(_NUMBERS, 0)
+        detail = "no member subscribes to a topic that has partitions"
+        return {**row, "verdict": NOTHING_TO_DO, "is_proven": True, "detail": detail}
+    row = {name: getattr(answer, name) for name in _NUMBERS if hasattr(answer, name)}
+    return {
+        **row,
+        "dominant_count": len(answer.dominant),
+        "verdict": answer.verdict,
+        "detail": sentence(answer, names_of(batch, read), wanted.bounds),
+    }
+
+
+def _point(point: CurvePoint) -> dict[str, Any]:
+    return {name: getattr(point, name) for name in _POINT}
+
+
+def _problems(batch: Batch, reads: Sequence[Read], schema: str) -> pa.Table:
+    wrong = [read for read in reads if read.problem]
+    rows = [{"problem": read.problem} for read in wrong]
+    return _table(batch, [read.number for read in wrong], rows, schema)
+
+
+def _table(
+    batch: Batch, groups: Sequence[int], rows: Sequence[Mapping[str, Any]], schema: str
+) -> pa.Table:
+    columns = dict(group_columns(batch, np.array(groups, np.int64)))
+    for name, kind in (field.split() for field in schema.split(", ")):
+        if name not in columns:
+            columns[name] = pa.array([row.get(name) for row in rows], _ARROW[kind])
+    return _complete(columns, len(rows), schema)
+
+
+def _complete(columns: Mapping[str, pa.Array], size: int, schema: str) -> pa.Table:
+    """The columns of a schema in order; those that are not given are null."""
+    return pa.table(
+        {
+            name: columns[name] if name in columns else pa.nulls(size, _ARROW[kind])
+            for name, kind in (field.split() for field in schema.split(", "))
+        }
+    )

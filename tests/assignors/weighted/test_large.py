@@ -1,0 +1,55 @@
+"""Large groups by bulk steps: against bounds, and against the search of single steps."""
+
+import numpy as np
+import pytest
+
+from kassign_spark.assignors.weighted import large
+from kassign_spark.assignors.weighted.counts import best_counts
+from kassign_spark.assignors.weighted.options import Bounds, Limit
+from kassign_spark.assignors.weighted.plan import plan_groups
+from kassign_spark.assignors.weighted.small import Wanted
+from tests.assignors.weighted.large_groups import LARGE, make, with_owners
+
+QUICK = [name for name, shape in LARGE.items() if shape.partitions <= 12_000]
+DEFAULT = Wanted(Limit(), Bounds(), "default")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_fresh_is_near_the_bound(name: str) -> None:
+    group = make(LARGE[name])
+    seen = large.look(group)
+    assert np.isclose(seen.load.sum(), group.weight.sum(), rtol=0)
+    assert (seen.load / group.capacity).max() <= 1.005 * seen.bound
+    assert group.eligible[group.class_, seen.owner].all()
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_members_get_within_their_limit_with_about_the_fewest_moves(name: str) -> None:
+    group = with_owners(make(LARGE[name]))
+    (answer,) = plan_groups([group], DEFAULT)
+    assert answer.verdict in ("within_limit", "bounded_by_partition")
+    assert answer.moves_bound <= answer.moves <= 1.8 * max(answer.moves_bound, 1)
+    (again,) = plan_groups([group._replace(home=answer.owner)], DEFAULT)
+    assert again.moves == 0
+
+
+def test_the_curve_never_rises_and_bounds_are_kept() -> None:
+    group = with_owners(make(LARGE["halves"]))
+    points = large.curve_large(group, large.look(group), by_cost=False)
+    assert len(points) >= 8
+    assert [p.moves for p in points] == sorted({p.moves for p in points})
+    assert [p.ratio for p in points] == sorted({p.ratio for p in points}, reverse=True)
+    bounds = Bounds(max_moves=points[3].moves)
+    (answer,) = plan_groups([group], Wanted(Limit(), bounds, "default"))
+    assert answer.moves <= points[3].moves
+    assert answer.verdict == "bounded_by_moves"
+    assert answer.moves_needed > points[3].moves
+
+
+def test_equal_weights_give_the_best_counts() -> None:
+    group = with_owners(make(LARGE["halves"]))
+    group = group._replace(weight=np.full(len(group.weight), 8.0))
+    exact = np.bincount(best_counts(group), minlength=len(group.capacity))
+    (answer,) = plan_groups([group], Wanted(Limit(tolerance=0), Bounds(), "default"))
+    found = np.bincount(answer.owner, minlength=len(group.capacity))
+    assert found.max() == exact.max()

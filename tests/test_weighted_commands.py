@@ -1,0 +1,108 @@
+"""``kassign-spark plan`` and ``tradeoff`` through ``cli.main``."""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark import cli, write_snapshot
+from kassign_spark.schemas import OFFSETS, WEIGHTS
+from kassign_spark.tables import Snapshot
+from tests import builders
+
+_ENDS = {"now": (9_000, 3_000, 3_000, 600), "before": (3_000, 2_400, 2_400, 0)}
+
+
+@pytest.fixture(scope="module")
+def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("weighted")
+    members = builders.members(
+        spark, [{"group_id": "g", "member_id": m, "topics": ["t"]} for m in ("a", "b")]
+    )
+    topics = builders.topics(spark, {"t": 4})
+    owned = builders.owned(spark, builders.held("a: tp0 tp1 tp2; b: tp3", "g"))
+    for name, ends in _ENDS.items():
+        write_snapshot(Snapshot(members, topics, owned), path / name)
+        at = datetime(2026, 3, 1, 12) - timedelta(seconds=600 * (name == "before"))
+        offsets = builders.table(
+            spark,
+            OFFSETS,
+            [
+                {
+                    "group_id": "g",
+                    "topic": "t",
+                    "partition": p,
+                    "begin_offset": 0,
+                    "end_offset": end,
+                    "committed_offset": end - end // 10,
+                    "as_of": at,
+                }
+                for p, end in enumerate(ends)
+            ],
+        )
+        offsets.write.parquet(str(path / name / "offsets"))
+    told = [{"topic": "t", "partition": p, "weight": float(w)} for p, w in enumerate((6, 3, 3, 2))]
+    builders.table(spark, WEIGHTS, told).coalesce(1).write.csv(
+        str(path / "told" / "weights"), header=True
+    )
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, Any]:
+    code = cli.main([*map(str, arguments), "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_plan_of_told_weights(
+    spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "plan"
+    code, facts = run(
+        capsys, "plan", folder / "now", "--weights", folder / "told", "--output", output
+    )
+    assert code == 0
+    assert facts["verdicts"] == {"within_limit": 1}
+    (group,) = facts["groups"]
+    assert (group["moves"], group["max_load"], group["load_bound"]) == (2, 8, 7)
+    assert spark.read.parquet(str(output / "assignment")).count() == 4
+    code = cli.main(["diff", str(folder / "now"), str(output), "--json"])
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["moved_count"] == 2
+
+
+def test_plan_of_lag_and_rate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, facts = run(capsys, "plan", folder / "now", "--weights", "lag", "--max-moves", "0")
+    assert facts["groups"][0]["max_load"] == 1_500
+    before = ("--weights", "rate", "--before", folder / "before", "--horizon", "600s")
+    _, facts = run(capsys, "plan", folder / "now", *before, "--max-moves", "0")
+    # 10 + 1 + 1 records/s more, and 1500 records in ten minutes.
+    assert facts["groups"][0]["max_load"] == 12 + 2.5
+
+
+def test_tradeoff_in_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tradeoff", str(folder / "now"), "--weights", str(folder / "told")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "1 group with weights"
+    assert any("1.71x -> " in line and "no plan below 1x" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--weights", "rate"), "needs --before SNAPSHOT"),
+        (("--weights", "lag", "--before", "x"), "lag is of one moment"),
+        (("--weights", "lag", "--max-load", "-1"), "is not a number >= 0"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    folder: Path, arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = cli.main(["plan", str(folder / "now"), *arguments])
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    assert code == 2
+    assert says in capsys.readouterr().err
