@@ -102,6 +102,7 @@ def _take(
     rebalance, chosen = decision.said.rebalance, decision.chosen
     if not decision.is_told:
         if rebalance:
+            # Nobody notices, but those who stay come to be of one generation all the same.
             group.next_generation()
         return
     place = len(step.happened)
