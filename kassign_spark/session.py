@@ -36,7 +36,8 @@ SMALL_BYTES = 1 << 20
 SMALL_DEFAULTS = {
     # Each stage planned anew, and code generated for each step, costs more than a few rows do.
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
+    # Not one: a short list of topics may have millions of partitions.
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
