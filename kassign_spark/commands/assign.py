@@ -1,6 +1,7 @@
 """``kassign-spark assign``: plan every group of a snapshot, check and measure the plan."""
 
 import argparse
+from operator import itemgetter
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -31,6 +32,7 @@ from kassign_spark.display import (
     table,
     topic_ranges,
 )
+from kassign_spark.eligibility.named_groups import is_group_of
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.holdings import holdings
 from kassign_spark.measures.violations import violations
@@ -39,10 +41,10 @@ from kassign_spark.pipeline import assign
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
+    CLUSTER_ID,
     GROUP_KEY,
     MEMBERS,
     OWNED,
-    Table,
     conform,
     fill_cluster_id,
     has_cluster_id,
@@ -70,6 +72,7 @@ _COLUMNS = {
     "kept": "kept_count",
     "moved": "moved_count",
 }
+_COOPERATIVE = "cooperative-sticky"
 _RACKS = {"cross-rack": "cross_rack_count"}
 
 
@@ -100,7 +103,10 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
-    with open_session(verbose=args.verbose) as spark, announced(f"assigning {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"assigning {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
             snapshot = read_snapshot(args.snapshot, spark)
@@ -133,13 +139,18 @@ def _plan(
 
     count = {"count": F.count(F.lit(1))}
     found = hold(
-        violations(written, members, topics, _withholding(owned, members, assignors)), count
+        violations(
+            written, members, topics, _withholding(owned, members, assignors, args.assignor)
+        ),
+        count,
     )
+    broken = []
     if found.measured["count"]:
         write_table(found.frame, folder, "violations", args.format)
-    broken = first_rows(found.frame, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
+        broken = first_rows(found.frame, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
 
-    measured = hold(_with_assignors(balance(written, members, owned, topics), assignors), _totals())
+    loads = balance(written, members, owned, topics)
+    measured = hold(_with_assignors(loads, assignors, args.assignor), _totals())
     write_table(measured.frame, folder, "balance", args.format)
     note_snapshot(spark, folder, args.snapshot)
     worst = first_rows(measured.frame, [*_worst_first(), *GROUP_KEY], args.show)
@@ -151,7 +162,7 @@ def _plan(
         "member_count": totals["members"],
         "partition_count": totals["partitions"],
         "violation_count": found.measured["count"],
-        "violations": broken if found.measured["count"] else [],
+        "violations": broken,
         "round_count": counter.rounds,
         "groups_not_shown": totals["groups"] - len(worst),
         "balance": worst,
@@ -167,17 +178,21 @@ def _assignors(members: DataFrame, chosen: str | None) -> DataFrame:
 
 
 def _withholding(
-    owned: DataFrame | None, members: DataFrame, assignors: DataFrame
+    owned: DataFrame | None, members: DataFrame, assignors: DataFrame, chosen: str | None
 ) -> DataFrame | None:
     """What may be assigned to nobody: what members of cooperative groups own and do not get."""
-    if owned is None:
+    if owned is None or chosen not in (None, _COOPERATIVE):
         return None
-    cooperative = assignors.where(F.col("assignor") == "cooperative-sticky")
+    if chosen is not None:
+        return owned
+    cooperative = assignors.where(F.col("assignor") == _COOPERATIVE)
     kept = conform(owned, OWNED).join(cooperative, on=list(GROUP_KEY), how="left_semi")
     return restore_cluster_id(kept, has_cluster_id(members))
 
 
-def _with_assignors(measured: DataFrame, assignors: DataFrame) -> DataFrame:
+def _with_assignors(measured: DataFrame, assignors: DataFrame, chosen: str | None) -> DataFrame:
+    if chosen is not None:
+        return measured.withColumn("assignor", F.lit(chosen))
     named = fill_cluster_id(measured).join(assignors, on=list(GROUP_KEY), how="left")
     return restore_cluster_id(named, has_cluster_id(measured))
 
@@ -201,17 +216,15 @@ def _assignments(
     """Say what each member of the shown groups would own."""
     if not shown:
         return []
-    keys = [tuple(row.get(name) or "" for name in GROUP_KEY) for row in shown]
-    spark = assignment.sparkSession
-    wanted = F.broadcast(spark.createDataFrame(keys, "cluster_id string, group_id string"))
-
-    def of_shown(frame: DataFrame, columns: Table) -> DataFrame:
-        conforming = conform(frame, columns)
-        return conforming.join(wanted, on=list(GROUP_KEY), how="left_semi")
-
-    held = holdings(of_shown(assignment, ASSIGNMENT), of_shown(members, MEMBERS), limit=limit)
-    by_group: dict[tuple[str, ...], list[dict[str, Any]]] = {key: [] for key in keys}
-    for row in held.orderBy(*GROUP_KEY, "member_id").collect():
+    keys = [(row.get(CLUSTER_ID) or "", row["group_id"]) for row in shown]
+    is_shown = is_group_of(keys)
+    held = holdings(
+        conform(assignment, ASSIGNMENT).where(is_shown),
+        conform(members, MEMBERS).where(is_shown),
+        limit=limit,
+    )
+    by_group: dict[tuple[str, str], list[dict[str, Any]]] = {key: [] for key in keys}
+    for row in sorted(held.collect(), key=itemgetter("member_id")):
         topics = [
             {
                 "topic": topic.topic,

@@ -1,6 +1,7 @@
 """``kassign-spark compare``: what every assignor would do to every group, beside the optimum."""
 
 import argparse
+from operator import itemgetter
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -21,6 +22,7 @@ from kassign_spark.commands.common import (
     settings_of,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.eligibility.named_groups import is_group_of
 from kassign_spark.prediction.state import FAILING, NEVER_SETTLES
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
@@ -77,7 +79,10 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
-    with open_session(verbose=args.verbose) as spark, announced(f"comparing {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"comparing {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = read_snapshot(args.snapshot, spark)
         found = compare(*snapshot, exact=args.exact, settings=settings)
@@ -93,7 +98,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     totals = compared.groupBy(*_KEY).agg(
         F.count("*").alias("group_count"), *(of.alias(name) for name, of in _totals().items())
     )
-    rows = [row.asDict() for row in totals.orderBy(*_KEY).collect()]
+    rows = [row.asDict() for row in sorted(totals.collect(), key=itemgetter(*_KEY))]
     count = rows[0]["group_count"] if rows else 0
     most = (
         fill_cluster_id(compared)
@@ -131,12 +136,10 @@ def _groups(compared: DataFrame, shown: Rows) -> list[Facts]:
     """Collect the rows of the groups to show."""
     if not shown:
         return []
-    names = [tuple(row[key] for key in GROUP_KEY) for row in shown]
-    spark = compared.sparkSession
-    wanted = F.broadcast(spark.createDataFrame(names, "cluster_id string, group_id string"))
-    keyed = fill_cluster_id(compared).join(wanted, on=list(GROUP_KEY), how="left_semi")
-    by_name: dict[tuple[str, ...], Rows] = {name: [] for name in names}
-    for row in keyed.orderBy(*_KEY).collect():
+    names = [(row["cluster_id"], row["group_id"]) for row in shown]
+    found = fill_cluster_id(compared).where(is_group_of(names)).collect()
+    by_name: dict[tuple[str, str], Rows] = {name: [] for name in names}
+    for row in sorted(found, key=itemgetter(*_KEY)):
         by_name[row["cluster_id"], row["group_id"]].append(
             {name: row[name] for name in (*_KEY, *_OF_GROUP.values(), "detail")}
         )

@@ -1,6 +1,7 @@
 """``kassign-spark rebalance``: what every group goes through, round by round."""
 
 import argparse
+from operator import itemgetter
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,6 +24,7 @@ from kassign_spark.commands.common import (
     settings_of,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.eligibility.named_groups import is_group_of
 from kassign_spark.prediction.state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
 from kassign_spark.rebalancing.listener import listener_calls
 from kassign_spark.rebalancing.protocol import COOPERATIVE, EAGER
@@ -30,6 +32,7 @@ from kassign_spark.rebalancing.steps import rebalance
 from kassign_spark.rebalancing.summary import summarize
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
+    CLUSTER_ID,
     GROUP_KEY,
     fill_cluster_id,
     has_cluster_id,
@@ -81,7 +84,10 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
-    with open_session(verbose=args.verbose) as spark, announced(f"rebalancing {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"rebalancing {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
             snapshot = read_snapshot(args.snapshot, spark)
@@ -113,9 +119,11 @@ def _follow(
     write_table(steps, folder, "steps", args.format)
     told = members if verdicts is None else _answered(members, verdicts)
     write_table(listener_calls(steps, told, **options), folder, "listener", args.format)
-    summary = hold(summarize(steps, owned), {"count": F.count(F.lit(1))}).frame
-    write_table(summary, folder, "summary", args.format)
+    summary = summarize(steps, owned)
     judged, totals = hold(_judged(summary, verdicts), _totals())
+    # A group that has an answer in no round is judged, but has nothing to be summed up.
+    of_steps = judged.where(F.col("rounds").isNotNull()).select(*summary.columns)
+    write_table(of_steps, folder, "summary", args.format)
     worst = first_rows(judged, [*_worst_first(), *GROUP_KEY], args.show)
     return {
         "snapshot": args.snapshot,
@@ -184,19 +192,16 @@ def _rounds(steps: DataFrame, shown: Rows, limit: int) -> list[Facts]:
     """Count what happens in each round of the shown groups."""
     if not shown:
         return []
-    keys = [name for name in GROUP_KEY if name in steps.columns]
-    names = [tuple(row[name] or "" for name in keys) for row in shown]
-    wanted = steps.sparkSession.createDataFrame(names, ", ".join(f"{key} string" for key in keys))
-    keyed = steps.withColumns({key: F.coalesce(key, F.lit("")) for key in keys})
+    names = [(row.get(CLUSTER_ID) or "", row["group_id"]) for row in shown]
     counted = (
-        keyed.join(F.broadcast(wanted), on=keys, how="left_semi")
-        .groupBy(*keys, "round")
+        fill_cluster_id(steps)
+        .where(is_group_of(names))
+        .groupBy(*GROUP_KEY, "round")
         .agg(*(F.count_if(F.col("action") == action).alias(action) for action in ACTIONS))
-        .orderBy(*keys, "round")
     )
-    by_group: dict[tuple[str, ...], Rows] = {name: [] for name in names}
-    for row in counted.collect():
-        by_group[tuple(row[key] for key in keys)].append(
+    by_group: dict[tuple[str, str], Rows] = {name: [] for name in names}
+    for row in sorted(counted.collect(), key=itemgetter("round")):
+        by_group[row["cluster_id"], row["group_id"]].append(
             {name: row[name] for name in ("round", *ACTIONS)}
         )
     return [

@@ -46,19 +46,23 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with open_session(verbose=args.verbose) as spark, announced(f"validating {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"validating {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = read_snapshot(args.snapshot, spark)
         problems = hold(validate(*snapshot, assignors=ASSIGNORS), {"count": F.count(F.lit(1))})
         if args.output is not None:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
                 write_table(problems.frame, folder, "problems", args.format)
-        rows = first_rows(problems.frame, _ORDER, args.show)
+        count = problems.measured["count"]
+        rows = first_rows(problems.frame, _ORDER, args.show) if count else []
     facts = {
         "snapshot": args.snapshot,
         "output": args.output,
-        "problem_count": problems.measured["count"],
-        "problems_not_shown": problems.measured["count"] - len(rows),
+        "problem_count": count,
+        "problems_not_shown": count - len(rows),
         "problems": rows,
     }
     return Outcome(1 if facts["problem_count"] else 0, facts, _lines(facts))

@@ -1,6 +1,7 @@
 """Everything that the page says, collected: bounded in number, whatever the size of the fleet."""
 
 import json
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
@@ -11,16 +12,17 @@ from kassign_spark.display import group_name, printable
 from kassign_spark.inputs.validation import validate
 from kassign_spark.report.details import Order, as_json, collect_details
 from kassign_spark.report.followed import follow
+from kassign_spark.report.loads import member_loads
 from kassign_spark.report.measures import (
     SPREADS,
     measure_groups,
-    member_loads,
-    spread_classes,
+    spread_counts,
+    spread_name,
     totals,
     worst_first,
 )
 from kassign_spark.report.plan import Plan
-from kassign_spark.rounds import settle
+from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
 from kassign_spark.settings import Settings
 
@@ -73,34 +75,36 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         InputError: values of the snapshot that have no meaning.
     """
     members, topics, owned = plan.snapshot
-    odd = settle(validate(members, topics, owned)).frame
+    odd = hold(validate(members, topics, owned), {"rows": F.count(F.lit(1))}).frame
     followed = follow(plan, settings)
-    loads = settle(member_loads(followed.final, members, owned)).frame
-    groups, summed = settle(measure_groups(plan, followed, loads, odd), totals())
+    groups, summed = hold(measure_groups(plan, followed, odd), {**totals(), **spread_counts()})
     rows = _rows(groups.orderBy(*worst_first()).limit(MAX_GROUPS))
     problems = _problems(plan, odd)
     names = [(row["cluster_id"], row["group_id"]) for row in rows[:details]]
+    loads = member_loads(followed.final, members, owned)
     found = collect_details(names, loads, followed.final, owned, problems)
     texts = [
         as_json(name, found, row["member_count"]) for name, row in zip(names, rows, strict=False)
     ]
-    by_kind = problems.groupBy("source", "kind").agg(F.count("*").alias("count"))
+    by_kind = _rows(problems.groupBy("source", "kind").agg(F.count("*").alias("count")))
     order: Order = [F.col("source").desc(), "kind"]
     listed = problems.orderBy(*order, *GROUP_KEY, "member_id", "topic", "partition", "detail")
     brokers, hot_count = _brokers(plan)
     return Found(
         totals={
-            **summed,
+            **{name: summed[name] for name in totals()},
             "knows_owned": owned is not None,
             "knows_leaders": bool(brokers),
         },
         groups=rows,
         details=texts[: fitting(texts)],
-        spreads=_spreads(groups),
+        spreads=_spreads(summed),
         brokers=brokers,
         hot_count=hot_count,
-        problem_counts=_rows(by_kind.orderBy(*order)),
-        problems=_rows(listed.limit(MAX_PROBLEMS)),
+        problem_counts=sorted(
+            sorted(by_kind, key=itemgetter("kind")), key=itemgetter("source"), reverse=True
+        ),
+        problems=_rows(listed.limit(MAX_PROBLEMS)) if by_kind else [],
     )
 
 
@@ -110,41 +114,39 @@ def _rows(frame: DataFrame) -> Rows:
 
 def _problems(plan: Plan, odd: DataFrame) -> DataFrame:
     """Put what is wrong with the plan and what is odd in the snapshot into one table."""
-    broken = plan.violations.withColumns({"source": F.lit("plan"), "kind": F.col("rule")})
     strange = fill_cluster_id(odd).withColumns(
         {"source": F.lit("snapshot"), "kind": F.col("problem")}
     )
-    both = broken.select(*_PROBLEM).unionByName(strange.select(*_PROBLEM))
+    both = strange.select(*_PROBLEM)
+    if plan.violations is not None:
+        broken = plan.violations.withColumns({"source": F.lit("plan"), "kind": F.col("rule")})
+        both = broken.select(*_PROBLEM).unionByName(both)
     return both.withColumn("partition", F.col("partition").cast("int"))
 
 
 def _brokers(plan: Plan) -> tuple[Rows, int]:
-    if plan.leaders.isEmpty():
+    if plan.leaders is None:
         return [], 0
     members, _, owned = plan.snapshot
     measured = fill_cluster_id(coordinator_load(members, plan.leaders, owned))
-    loads, counts = settle(measured, {"hot": F.count_if("is_hot")})
+    loads, counts = hold(measured, {"hot": F.count_if("is_hot")})
     busiest = F.col("load_ratio").desc_nulls_first()
     in_order = loads.orderBy(busiest, "cluster_id", "coordinator")
     return _rows(in_order.limit(MAX_BROKERS)), counts["hot"]
 
 
-def _spreads(groups: DataFrame) -> Rows:
-    counts = {row["class"]: row for row in spread_classes(groups).collect()}
-    last = max(counts, default=0)
+def _spreads(counted: dict[str, Any]) -> Rows:
     labels, least = [], 0
     for limit in SPREADS:
         labels.append(f"{least}" if least == limit else f"{least:,} to {limit:,}")
         least = limit + 1
     labels.append(f"over {SPREADS[-1]:,}")
-    return [
-        {
-            "label": label,
-            "before": counts[i]["before"] if i in counts else 0,
-            "after": counts[i]["after"] if i in counts else 0,
-        }
-        for i, label in enumerate(labels[: last + 1])
+    rows = [
+        {"label": label, **{when: counted[spread_name(when, i)] for when in ("before", "after")}}
+        for i, label in enumerate(labels)
     ]
+    last = max((i for i, row in enumerate(rows) if row["before"] or row["after"]), default=0)
+    return rows[: last + 1]
 
 
 def fitting(details: list[dict[str, Any]]) -> int:

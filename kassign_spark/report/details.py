@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.display import printable, topic_ranges
+from kassign_spark.eligibility.named_groups import is_group_of
 from kassign_spark.measures.diff import diff
 from kassign_spark.measures.holdings import with_ranges
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, OWNED, conform, fill_cluster_id
@@ -57,11 +58,10 @@ def collect_details(
     """
     if not names:
         return Details({}, {}, {}, {})
-    spark = final.sparkSession
-    wanted = F.broadcast(spark.createDataFrame(list(names), "cluster_id string, group_id string"))
+    is_wanted = is_group_of(names)
 
     def of_wanted(frame: DataFrame) -> DataFrame:
-        return frame.join(wanted, on=list(GROUP_KEY), how="left_semi")
+        return frame.where(is_wanted)
 
     mean = F.avg("after").over(Window.partitionBy(*GROUP_KEY))
     far = of_wanted(loads).withColumn("distance", F.abs(F.col("after") - mean))
@@ -71,15 +71,17 @@ def collect_details(
     if owned is not None:
         before = of_wanted(conform(owned, OWNED))
         after = of_wanted(conform(final, ASSIGNMENT))
-        moves = _collect(_moves(before, after), [F.col("partition_count").desc(), "place"])
+        moves = _by_place(_moves(before, after))
     order: Order = ["kind", "member_id", "topic", "partition", "detail"]
     first = _first(of_wanted(problems), order, MAX_PROBLEMS)
-    most_first: Order = [F.col("after").desc(), F.col("before").desc(), "member_id"]
+    loaded = sorted(
+        _by_place(members), key=lambda row: (-row["after"], -(row["before"] or 0), row["member_id"])
+    )
     return Details(
-        members=_by_group(_collect(members, most_first)),
+        members=_by_group(loaded),
         moves=_by_group(moves),
         move_counts={(row["cluster_id"], row["group_id"]): row["pair_count"] for row in moves},
-        problems=_by_group(_collect(first, order)),
+        problems=_by_group(_by_place(first)),
     )
 
 
@@ -105,8 +107,10 @@ def _first(frame: DataFrame, order: Order, count: int) -> DataFrame:
     return frame.withColumn("place", F.row_number().over(in_order)).where(F.col("place") <= count)
 
 
-def _collect(frame: DataFrame, order: Order) -> list[dict[str, Any]]:
-    return [row.asDict(recursive=True) for row in frame.orderBy(*GROUP_KEY, *order).collect()]
+def _by_place(frame: DataFrame) -> list[dict[str, Any]]:
+    """Collect what ``_first`` keeps: it is little, and sorted here rather than by Spark."""
+    rows = [row.asDict(recursive=True) for row in frame.collect()]
+    return sorted(rows, key=lambda row: row["place"])
 
 
 def _by_group(rows: Sequence[dict[str, Any]]) -> dict[GroupName, list[dict[str, Any]]]:

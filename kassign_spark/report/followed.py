@@ -1,15 +1,24 @@
 """What the groups of a plan go through until the plan is reached, under both protocols."""
 
+from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.assignors.sizes import fits_all
+from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import fold, in_tasks, observed_rows
+from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rebalancing.protocol import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.rebalancing.steps import rebalance
 from kassign_spark.rebalancing.summary import final_assignment, summarize
+from kassign_spark.report.followed_kernel import FOLLOWED, OF_GROUPS, follow_both_arrow
+from kassign_spark.report.loads import group_loads, member_loads
 from kassign_spark.report.plan import Plan
-from kassign_spark.rounds import settle
+from kassign_spark.rounds import hold, settle
 from kassign_spark.schemas import (
     ASSIGNMENT,
     GROUP_KEY,
@@ -28,41 +37,97 @@ class Followed(NamedTuple):
     """The rebalances of a plan.
 
     Attributes:
-        rounds: one row a group: cluster_id string, group_id string, protocol string, and rounds
+        groups: one row a group: cluster_id string, group_id string, protocol string, and rounds
             int, moved bigint, paused bigint, settles boolean, each three times: ``planned_...`` as
             planned, ``eager_...`` with the group's assignor under the eager protocol,
-            ``cooperative_...`` with `cooperative-sticky` under the cooperative one.
-        withheld: one row a group that withholds partitions in its first round: cluster_id string,
-            group_id string, withheld_count bigint.
+            ``cooperative_...`` with `cooperative-sticky` under the cooperative one;
+            withheld_count bigint: partitions that it withholds in its first round (null or 0:
+            none), min_before, max_before, idle_before bigint: of its members' loads before the
+            plan, idle_after bigint: members without partitions in the end.
+        withholding: the cluster_id and group_id of groups that withhold some; None: none does.
         final: ``schemas.ASSIGNMENT``: who has what after the last round.
     """
 
-    rounds: DataFrame
-    withheld: DataFrame
+    groups: DataFrame
+    withholding: DataFrame | None
     final: DataFrame
 
 
 def follow(plan: Plan, settings: Settings) -> Followed:
-    """Follow the rebalance of every group of a plan, twice; runs jobs.
+    """Follow the rebalance of every group of a plan, twice; runs queries.
+
+    Both are followed in one go inside tasks, but where a group is too large for one.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
         InputError: values of the snapshot that have no meaning.
     """
+    eligible = look(conform_inputs(*plan.snapshot), ASSIGNORS).eligible
+    if fits_all(eligible, settings, settings.max_partitions_per_task):
+        return _follow_in_tasks(plan, eligible, settings)
+    return follow_in_steps(plan, settings)
+
+
+def _follow_in_tasks(plan: Plan, eligible: Eligible, settings: Settings) -> Followed:
+    kernel = partial(
+        follow_both_arrow,
+        is_owned=eligible.owned is not None,
+        racks_before_moves=settings.racks_before_moves,
+        max_rounds=settings.max_rounds,
+    )
+    planned = observed_rows(conform(plan.assignment, ASSIGNMENT))
+    tasks = settings.batches or eligible.tasks
+    found = in_tasks(fold(eligible).unionByName(planned), kernel, FOLLOWED, tasks)
+    held, counted = hold(found, {"withholding": F.count_if(F.col("withheld_count") > 0)})
+    is_group = F.col("member_id").isNull()
+    groups = held.where(is_group).select(*GROUP_KEY, *OF_GROUPS)
+    if not counted["withholding"]:
+        return Followed(groups, None, plan.assignment)
+    withholding = groups.where(F.col("withheld_count") > 0).select(*GROUP_KEY)
+    return Followed(groups, withholding, _final(plan, held.where(~is_group), withholding))
+
+
+def follow_in_steps(plan: Plan, settings: Settings) -> Followed:
+    """As ``follow``, over DataFrames, for groups of any size."""
     members, topics, owned = plan.snapshot
     eager_steps = settle(rebalance(members, topics, owned, protocol=EAGER, settings=settings)).frame
     cooperative_steps = settle(
         rebalance(members, topics, owned, assignor=_COOPERATIVE_STICKY, settings=settings)
     ).frame
-    eager = _summed(eager_steps, owned, EAGER)
-    cooperative = _summed(cooperative_steps, owned, COOPERATIVE)
-    is_cooperative = F.col("assignor").isin(*COOPERATIVE_ASSIGNORS)
-    both = (
-        plan.balance.select(*GROUP_KEY, is_cooperative.alias("is_cooperative"))
-        .join(eager, on=list(GROUP_KEY), how="left")
-        .join(cooperative, on=list(GROUP_KEY), how="left")
+    rounds = settle(_rounds(plan, eager_steps, cooperative_steps)).frame
+    withholding = (
+        fill_cluster_id(cooperative_steps)
+        .where((F.col("round") == 1) & (F.col("action") == "withheld"))
+        .groupBy(*GROUP_KEY)
+        .agg(F.count("*").alias("withheld_count"))
+        .join(
+            rounds.where(F.col("protocol") == COOPERATIVE).select(*GROUP_KEY),
+            on=list(GROUP_KEY),
+            how="left_semi",
+        )
     )
-    rounds = both.select(
+    withheld, counted = settle(withholding, {"groups": F.count(F.lit(1))})
+    final, keys = plan.assignment, None
+    if counted["groups"]:
+        keys = withheld.select(*GROUP_KEY)
+        later = conform(final_assignment(cooperative_steps), ASSIGNMENT).join(
+            keys, on=list(GROUP_KEY), how="left_semi"
+        )
+        final = settle(_final(plan, later, keys)).frame
+    loads = group_loads(member_loads(final, members, owned), knows_owned=owned is not None)
+    groups = rounds.join(withheld, on=list(GROUP_KEY), how="left").join(
+        loads, on=list(GROUP_KEY), how="left"
+    )
+    return Followed(settle(groups.select(*GROUP_KEY, *OF_GROUPS)).frame, keys, final)
+
+
+def _rounds(plan: Plan, eager_steps: DataFrame, cooperative_steps: DataFrame) -> DataFrame:
+    owned = plan.snapshot.owned
+    is_cooperative = F.col("assignor").isin(*COOPERATIVE_ASSIGNORS)
+    both = plan.balance.select(*GROUP_KEY, is_cooperative.alias("is_cooperative"))
+    for steps, protocol in ((eager_steps, EAGER), (cooperative_steps, COOPERATIVE)):
+        both = both.join(_summed(steps, owned, protocol), on=list(GROUP_KEY), how="left")
+    return both.select(
         *GROUP_KEY,
         F.when(F.col("is_cooperative"), COOPERATIVE).otherwise(EAGER).alias("protocol"),
         *(
@@ -73,21 +138,6 @@ def follow(plan: Plan, settings: Settings) -> Followed:
         ),
         *(f"{protocol}_{name}" for protocol in (EAGER, COOPERATIVE) for name in _SUMMED),
     )
-    held = settle(rounds).frame
-    withholding = (
-        fill_cluster_id(cooperative_steps)
-        .where((F.col("round") == 1) & (F.col("action") == "withheld"))
-        .groupBy(*GROUP_KEY)
-        .agg(F.count("*").alias("withheld_count"))
-        .join(
-            held.where(F.col("protocol") == COOPERATIVE).select(*GROUP_KEY),
-            on=list(GROUP_KEY),
-            how="left_semi",
-        )
-    )
-    withheld = settle(withholding).frame
-    final = settle(_final(plan, cooperative_steps, withheld)).frame
-    return Followed(held, withheld, final)
 
 
 def _summed(steps: DataFrame, owned: DataFrame | None, protocol: str) -> DataFrame:
@@ -104,15 +154,11 @@ def _summed(steps: DataFrame, owned: DataFrame | None, protocol: str) -> DataFra
     )
 
 
-def _final(plan: Plan, steps: DataFrame, withheld: DataFrame) -> DataFrame:
-    """Take the plan, but for groups that withhold something the end of their rounds."""
-    given = has_cluster_id(plan.assignment)
+def _final(plan: Plan, later: DataFrame, withholding: DataFrame) -> DataFrame:
+    """Take the plan, but for groups that withhold something the end of their rounds, ``later``."""
     columns = [field.name for field in ASSIGNMENT.columns]
     at_once = conform(plan.assignment, ASSIGNMENT).join(
-        withheld, on=list(GROUP_KEY), how="left_anti"
-    )
-    later = conform(final_assignment(steps), ASSIGNMENT).join(
-        withheld, on=list(GROUP_KEY), how="left_semi"
+        withholding, on=list(GROUP_KEY), how="left_anti"
     )
     whole = at_once.select(*columns).unionByName(later.select(*columns))
-    return restore_cluster_id(whole, given)
+    return restore_cluster_id(whole, has_cluster_id(plan.assignment))

@@ -1,21 +1,16 @@
 """One row a group: how it is loaded before and after, what moves, what it goes through."""
 
+from functools import partial, reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.around.coordinators import (
-    DEFAULT_OFFSETS_PARTITIONS,
-    coordinators,
-)
+from kassign_spark.around.coordinators import coordinator_partition, coordinators
 from kassign_spark.measures.balance import balance
 from kassign_spark.report.followed import Followed
 from kassign_spark.report.plan import Plan
 from kassign_spark.schemas import (
-    ASSIGNMENT,
     GROUP_KEY,
-    MEMBERS,
-    OWNED,
-    conform,
     fill_cluster_id,
     has_cluster_id,
     restore_cluster_id,
@@ -47,93 +42,56 @@ def worst_first() -> list[Column | str]:
     ]
 
 
-def member_loads(final: DataFrame, members: DataFrame, owned: DataFrame | None) -> DataFrame:
-    """Count what each member holds before and after.
-
-    Args:
-        final: ``schemas.ASSIGNMENT``.
-        members: ``schemas.MEMBERS``.
-        owned: ``schemas.OWNED``: each claim counts, also one that another member disputes.
-
-    Returns:
-        cluster_id string, group_id string, member_id string, before bigint (null without
-        ``owned``), after bigint, has_left boolean: it owns partitions and is not in the group.
-    """
-    key = [*GROUP_KEY, "member_id"]
-    present = conform(members, MEMBERS).select(*key, F.lit(False).alias("has_left")).distinct()
-    after = conform(final, ASSIGNMENT).groupBy(*key).agg(F.count("*").alias("after"))
-    none = F.lit(0).cast("bigint")
-    if owned is None:
-        before = after.select(*key, F.lit(None).cast("bigint").alias("before"))
-        known = F.lit(None).cast("bigint")
-    else:
-        claims = conform(owned, OWNED).select(*key, "topic", "partition").distinct()
-        before = claims.groupBy(*key).agg(F.count("*").alias("before"))
-        known = F.coalesce("before", none)
-    counted = present.join(before, on=key, how="full").join(after, on=key, how="left")
-    return counted.select(
-        *key,
-        known.alias("before"),
-        F.coalesce("after", none).alias("after"),
-        F.coalesce("has_left", F.lit(True)).alias("has_left"),
-    ).join(present.select(*GROUP_KEY).distinct(), on=list(GROUP_KEY), how="left_semi")
-
-
-def measure_groups(
-    plan: Plan, followed: Followed, loads: DataFrame, problems: DataFrame
-) -> DataFrame:
+def measure_groups(plan: Plan, followed: Followed, problems: DataFrame) -> DataFrame:
     """Measure every group of a plan.
 
     Args:
         plan: what is reported.
         followed: its rebalances.
-        loads: as ``member_loads`` gives them.
         problems: as ``validate`` gives them.
 
     Returns:
         One row a group, ``GROUP_COLUMNS``. A group that withholds partitions is measured as it is
         after its last round.
     """
-    of_members = (
-        loads.where(~F.col("has_left"))
-        .groupBy(*GROUP_KEY)
-        .agg(
-            F.min("before").alias("min_before"),
-            F.max("before").alias("max_before"),
-            F.count_if(F.col("before") == 0).alias("idle_before"),
-            F.count_if(F.col("after") == 0).alias("idle_after"),
-        )
-    )
-    measured = _balance_in_the_end(plan, followed)
-    for each in (
-        of_members,
-        followed.rounds,
-        followed.withheld,
+    counted = {"problem_count": fill_cluster_id(problems)}
+    if plan.violations is not None:
+        counted["violation_count"] = plan.violations
+    sides = [
+        _balance_in_the_end(plan, followed).withColumn("is_planned", F.lit(True)),
+        followed.groups,
         _coordinators(plan),
-        _counted(fill_cluster_id(problems), "problem_count"),
-        _counted(plan.violations, "violation_count"),
-    ):
-        measured = measured.join(each, on=list(GROUP_KEY), how="left")
-    if plan.snapshot.owned is None:
-        unknown = F.lit(None).cast("bigint")
-        measured = measured.withColumns({"idle_before": unknown, "least_moves": unknown})
+        *(of.select(*GROUP_KEY, F.lit(1).alias(name)) for name, of in counted.items()),
+    ]
+    columns = {
+        name: F.max(name) for side in sides for name in side.columns if name not in GROUP_KEY
+    }
     counts = ("withheld_count", "problem_count", "violation_count")
-    return (
-        measured.withColumns({name: F.coalesce(name, F.lit(0)) for name in counts})
-        .withColumnRenamed("moved_count", "moved")
-        .select(*GROUP_COLUMNS)
+    columns |= {name: F.coalesce(F.sum(name), F.lit(0)) for name in counts if name in columns}
+    measured = (
+        reduce(partial(DataFrame.unionByName, allowMissingColumns=True), sides)
+        .groupBy(*GROUP_KEY)
+        .agg(*(of.alias(name) for name, of in columns.items()))
+        .where("is_planned")
     )
+    if plan.violations is None:
+        measured = measured.withColumn("violation_count", F.lit(0).cast("bigint"))
+    if plan.snapshot.owned is None:
+        measured = measured.withColumn("least_moves", F.lit(None).cast("bigint"))
+    return measured.withColumnRenamed("moved_count", "moved").select(*GROUP_COLUMNS)
 
 
 def _balance_in_the_end(plan: Plan, followed: Followed) -> DataFrame:
     """Take the plan's balance, and measure anew the groups that it leaves amid their rounds."""
-    if followed.withheld.isEmpty():
-        return plan.balance
     keys = list(GROUP_KEY)
     columns = [name for name in plan.balance.columns if name not in (*GROUP_KEY, "assignor")]
+    wanted = [*GROUP_KEY, "assignor", *columns]
+    withholding = followed.withholding
+    if withholding is None:
+        return plan.balance.select(*wanted)
 
     def of_withholding(frame: DataFrame) -> DataFrame:
-        kept = fill_cluster_id(frame).join(followed.withheld, on=keys, how="left_semi")
+        kept = fill_cluster_id(frame).join(withholding, on=keys, how="left_semi")
         return restore_cluster_id(kept, has_cluster_id(frame))
 
     members, topics, owned = plan.snapshot
@@ -146,19 +104,17 @@ def _balance_in_the_end(plan: Plan, followed: Followed) -> DataFrame:
     later = fill_cluster_id(again).join(
         plan.balance.select(*GROUP_KEY, "assignor"), on=keys, how="inner"
     )
-    at_once = plan.balance.join(followed.withheld, on=keys, how="left_anti")
-    wanted = [*GROUP_KEY, "assignor", *columns]
+    at_once = plan.balance.join(withholding, on=keys, how="left_anti")
     return at_once.select(*wanted).unionByName(later.select(*wanted))
 
 
 def _coordinators(plan: Plan) -> DataFrame:
-    count = DEFAULT_OFFSETS_PARTITIONS if plan.leaders.isEmpty() else None
-    found = coordinators(plan.snapshot.members, plan.leaders, num_partitions=count)
-    return fill_cluster_id(found)
-
-
-def _counted(frame: DataFrame, name: str) -> DataFrame:
-    return frame.groupBy(*GROUP_KEY).agg(F.count("*").alias(name))
+    if plan.leaders is None:
+        partition = coordinator_partition(F.col("group_id"))
+        return plan.balance.select(*GROUP_KEY, partition.alias("coordinator_partition")).withColumn(
+            "coordinator", F.lit(None).cast("int")
+        )
+    return coordinators(plan.balance.select(*GROUP_KEY), fill_cluster_id(plan.leaders))
 
 
 def totals() -> dict[str, Column]:
@@ -203,39 +159,28 @@ SPREADS = (0, 1, 2, 5, 10, 20, 50, 100, 1000)
 """Upper ends of the classes in which groups are counted by spread; beyond the last is one more."""
 
 
-def spread_classes(groups: DataFrame) -> DataFrame:
-    """Count groups by the spread of their loads.
+def spread_counts() -> dict[str, Column]:
+    """Aggregates over ``GROUP_COLUMNS``: groups by the spread of their loads.
 
     Returns:
-        class int: place in ``SPREADS``, or its length, before bigint, after bigint.
+        By ``spread_name`` of before or after and each place in ``SPREADS``, and of its length.
     """
-
-    def place(most: str, least: str) -> Column:
+    found = {}
+    for when, most, least in (
+        ("before", "max_before", "min_before"),
+        ("after", "max_assigned", "min_assigned"),
+    ):
         spread = F.col(most) - F.col(least)
-        found = F.when(spread.isNull(), None)
-        for i, limit in enumerate(SPREADS):
-            found = found.when(spread <= limit, i)
-        return found.otherwise(len(SPREADS))
+        for place in range(len(SPREADS) + 1):
+            is_here = F.lit(True)
+            if place:
+                is_here = is_here & (spread > SPREADS[place - 1])
+            if place < len(SPREADS):
+                is_here = is_here & (spread <= SPREADS[place])
+            found[spread_name(when, place)] = F.count_if(is_here)
+    return found
 
-    each = groups.select(
-        F.explode(
-            F.array(
-                *(
-                    F.struct(F.lit(when).alias("when"), place(most, least).alias("class"))
-                    for when, most, least in (
-                        ("before", "max_before", "min_before"),
-                        ("after", "max_assigned", "min_assigned"),
-                    )
-                )
-            )
-        ).alias("each")
-    ).select("each.*")
-    return (
-        each.where(F.col("class").isNotNull())
-        .groupBy("class")
-        .agg(
-            F.count_if(F.col("when") == "before").alias("before"),
-            F.count_if(F.col("when") == "after").alias("after"),
-        )
-        .orderBy("class")
-    )
+
+def spread_name(when: str, place: int) -> str:
+    """The name of one of ``spread_counts``."""
+    return f"spread_{when}_{place}"

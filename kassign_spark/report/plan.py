@@ -59,16 +59,16 @@ class Plan(NamedTuple):
     Attributes:
         assignment: ``schemas.ASSIGNMENT``.
         balance: ``BALANCE``, with cluster_id as a key: an empty string where it is not given.
-        violations: ``VIOLATIONS``, likewise; empty where the plan has none.
+        violations: ``VIOLATIONS``, likewise; None where the plan has none.
         snapshot: its members with the assignor that the plan was made with.
-        leaders: ``coordinators.LEADERS``; empty where the snapshot has none.
+        leaders: ``coordinators.LEADERS``; None where the snapshot has none.
     """
 
     assignment: DataFrame
     balance: DataFrame
-    violations: DataFrame
+    violations: DataFrame | None
     snapshot: Snapshot
-    leaders: DataFrame
+    leaders: DataFrame | None
 
 
 def snapshot_of(spark: SparkSession, plan: str, given: str | None) -> str:
@@ -104,16 +104,16 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
     assignment = _read(spark, plan, ASSIGNMENT, named)
     refuse_broken_rows(assignment, ASSIGNMENT)
     balance = _read(spark, plan, BALANCE, named)
-    violations = empty_table(spark, VIOLATIONS, cluster_id=True)
+    violations = None
     if has_table(spark, plan, VIOLATIONS.name):
         violations = fill_cluster_id(_read(spark, plan, VIOLATIONS, named))
-    leaders = empty_table(spark, LEADERS, cluster_id=named)
+    leaders = None
     if has_table(spark, snapshot, LEADERS.name):
         found = read_table(spark, snapshot, LEADERS)
-        leaders = found if found.columns else leaders
+        leaders = found if found.columns and not found.isEmpty() else None
     keyed = fill_cluster_id(balance)
-    _refuse_other_groups(plan, snapshot, keyed, read.members)
-    planned = read._replace(members=_planned(read.members, keyed))
+    compared = _compare_groups(plan, snapshot, keyed, read.members)
+    planned = read._replace(members=_planned(read.members, keyed, compared))
     return Plan(assignment, keyed, violations, planned, leaders)
 
 
@@ -135,42 +135,79 @@ def _read(spark: SparkSession, folder: str, table: Table, named: bool) -> DataFr
     return typed.withColumns({f.name: F.lit(None).cast(f.dataType) for f in absent})
 
 
-def _refuse_other_groups(plan: str, snapshot: str, balance: DataFrame, members: DataFrame) -> None:
-    """Refuse a snapshot that the plan was not made of.
+class _Assignors(NamedTuple):
+    """The assignors of a plan, beside those that members name.
+
+    Attributes:
+        are_own: every member names the one of the plan.
+        of_all: the one of all groups; None: they differ.
+    """
+
+    are_own: bool
+    of_all: str | None
+
+
+def _compare_groups(plan: str, snapshot: str, balance: DataFrame, members: DataFrame) -> _Assignors:
+    """Refuse a snapshot that the plan was not made of, and compare the assignors.
 
     Raises:
         InputError: it names the first group that differs.
     """
-    counts = conform(members, MEMBERS).groupBy(*GROUP_KEY).agg(F.count("*").alias("there"))
-    both = balance.select(*GROUP_KEY, "member_count").join(counts, on=list(GROUP_KEY), how="full")
-    differs = ~F.col("member_count").eqNullSafe(F.col("there"))
-    none = F.lit(0).cast("bigint")
-    found = (
-        both.where(differs)
-        .select(
-            *GROUP_KEY,
-            quoted("group_id").alias("name"),
-            F.coalesce("member_count", none).alias("planned"),
-            F.coalesce("there", none).alias("there"),
-        )
-        .orderBy(*GROUP_KEY)
-        .limit(1)
-        .collect()
+    one = F.lit(1).cast("bigint")
+    own = conform(members, MEMBERS).select(*GROUP_KEY, "assignor", one.alias("member"))
+    of_plan = balance.select(
+        *GROUP_KEY,
+        F.col("member_count").cast("bigint").alias("planned"),
+        F.col("assignor").alias("planned_assignor"),
     )
-    for row in found:
+    by_group = (
+        of_plan.unionByName(own, allowMissingColumns=True)
+        .groupBy(*GROUP_KEY)
+        .agg(
+            F.max("planned").alias("planned"),
+            F.sum("member").alias("there"),
+            F.max("planned_assignor").alias("assignor"),
+            F.count("assignor").alias("naming"),
+            F.min("assignor").alias("least"),
+            F.max("assignor").alias("most"),
+        )
+    )
+    none = F.lit(0).cast("bigint")
+    group = F.struct(
+        *GROUP_KEY,
+        quoted("group_id").alias("name"),
+        F.coalesce("planned", none).alias("planned"),
+        F.coalesce("there", none).alias("there"),
+    )
+    name = F.col("assignor")
+    is_own = (
+        (F.col("naming") == F.col("there")) & (F.col("least") == name) & (F.col("most") == name)
+    )
+    found = by_group.agg(
+        F.min(F.when(~F.col("planned").eqNullSafe(F.col("there")), group)).alias("differs"),
+        F.bool_and(name.isNull() | F.coalesce(is_own, F.lit(False))).alias("are_own"),
+        F.min(name).alias("least"),
+        (F.min(name).eqNullSafe(F.max(name)) & (F.count(name) == F.count("*"))).alias("is_one"),
+    ).collect()[0]
+    if found.differs is not None:
+        row = found.differs
         raise InputError(
             f"plan {plan}: is not of snapshot {snapshot}: group {row['name']} has {row['planned']} "
             f"members in the plan and {row['there']} in the snapshot; name its own with --snapshot"
         )
+    return _Assignors(found.are_own is not False, found.least if found.is_one else None)
 
 
-def _planned(members: DataFrame, balance: DataFrame) -> DataFrame:
+def _planned(members: DataFrame, balance: DataFrame, assignors: _Assignors) -> DataFrame:
     """Give members the assignor of the plan, which may have been chosen for all groups."""
-    assignors = balance.select(*GROUP_KEY, F.col("assignor").alias("planned_assignor"))
-    conforming = conform(members, MEMBERS).join(assignors, on=list(GROUP_KEY), how="left")
+    if assignors.are_own:
+        return members
+    if assignors.of_all is not None:
+        return members.withColumn("assignor", F.lit(assignors.of_all))
+    of_groups = balance.select(*GROUP_KEY, F.col("assignor").alias("planned_assignor"))
+    conforming = conform(members, MEMBERS).join(of_groups, on=list(GROUP_KEY), how="left")
     chosen = conforming.withColumn("assignor", F.coalesce("planned_assignor", "assignor")).drop(
         "planned_assignor"
     )
     # With the estimate of a join Spark takes the members for huge, and plans accordingly.
-    chosen = settle(chosen).frame
-    return restore_cluster_id(chosen, has_cluster_id(members))
+    return restore_cluster_id(settle(chosen).frame, has_cluster_id(members))

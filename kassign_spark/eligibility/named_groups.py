@@ -1,0 +1,25 @@
+"""A few groups out of many, by the names that the driver knows."""
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def is_group_of(names: Iterable[tuple[str, str]]) -> Column:
+    """Whether a row is of one of some groups, a few hundred at most; needs no join, so no job.
+
+    Args:
+        names: cluster_id and group_id.
+
+    Returns:
+        boolean over the columns of ``schemas.GROUP_KEY``; null where these are null.
+    """
+    by_cluster: dict[str, list[str]] = {}
+    for cluster_id, group_id in names:
+        by_cluster.setdefault(cluster_id, []).append(group_id)
+    found = F.lit(False)
+    for cluster_id, group_ids in by_cluster.items():
+        is_cluster = F.col("cluster_id") == F.lit(cluster_id)
+        found = found | (is_cluster & F.col("group_id").isin(group_ids))
+    return found

@@ -1,0 +1,167 @@
+"""The rebalances of a plan's groups under both protocols, of all groups of a task at once."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.named import PIECE, group_columns, member_ids
+from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
+from kassign_spark.plans.rounds import ASSIGNED, RETAINED, WITHHELD, Steps, different, follow
+from kassign_spark.rebalancing.protocol import COOPERATIVE, EAGER
+from kassign_spark.whatif.outcome import measure
+
+_OF_EACH = (("rounds", "int"), ("moved", "bigint"), ("paused", "bigint"), ("settles", "boolean"))
+_LOADS = ("min_before", "max_before", "idle_before", "idle_after")
+OF_GROUPS = {
+    "protocol": "string",
+    **{
+        f"{protocol}_{name}": data_type
+        for protocol in ("planned", EAGER, COOPERATIVE)
+        for name, data_type in _OF_EACH
+    },
+    "withheld_count": "bigint",
+    **dict.fromkeys(_LOADS, "bigint"),
+}
+"""What is known of a group, and its type; see ``followed.Followed``."""
+FOLLOWED = "cluster_id string, group_id string, member_id string, topic string, partition int, " + (
+    ", ".join(f"{name} {data_type}" for name, data_type in OF_GROUPS.items())
+)
+"""Rows of two kinds: a group, whose member_id is null, and a partition that somebody has in the
+end, of groups that withhold some at first."""
+
+Columns = dict[str, pa.Array]
+
+
+def follow_both_arrow(
+    table: pa.Table,
+    *,
+    is_owned: bool = True,
+    racks_before_moves: bool = False,
+    max_rounds: int = 1_000,
+) -> Iterator[pa.Table]:
+    """Follow the groups of a task under both protocols: ``FOLLOWED``, in pieces.
+
+    Args:
+        table: rows of ``rows.fold``, and of kind OBSERVED: the plan.
+        is_owned: whether anything is known of what was owned.
+        racks_before_moves: as of ``Settings``.
+        max_rounds: as of ``Settings``.
+    """
+    batch, (claims, planned) = read_kinds(table, (CLAIM, OBSERVED))
+    own = assignors_of(batch)
+    cooperates = own == COOPERATIVE_STICKY
+    of_protocol = {}
+    for protocol, assignor in (
+        (EAGER, own),
+        (COOPERATIVE, np.full(batch.group_count, COOPERATIVE_STICKY)),
+    ):
+        of_protocol[protocol] = follow(
+            batch,
+            claims,
+            assignor,
+            np.full(batch.group_count, protocol == COOPERATIVE),
+            racks_before_moves=racks_before_moves,
+            max_rounds=max_rounds,
+        ).steps
+    steps = of_protocol[COOPERATIVE]
+    group = batch.member_group[steps.member]
+    is_withheld = (steps.round == 1) & (steps.action == WITHHELD) & cooperates[group]
+    withheld = np.bincount(group[is_withheld], minlength=batch.group_count)
+    ends = _ends(batch, steps) & (withheld > 0)[group]
+    of_plan = (planned.member >= 0) & (withheld == 0)[planned.group]
+    after = np.concatenate((planned.member[of_plan], steps.member[ends]))
+    known = {
+        "protocol": pa.array(np.where(cooperates, COOPERATIVE, EAGER).tolist(), pa.string()),
+        **_rounds(batch, claims, of_protocol, cooperates, is_owned=is_owned),
+        "withheld_count": pa.array(withheld),
+        **_loads(batch, claims, after, is_owned=is_owned),
+    }
+    yield _whole(group_columns(batch, np.arange(batch.group_count)), known)
+    rows = np.flatnonzero(ends)
+    for first in range(0, len(rows), PIECE):
+        yield _whole(_partitions(batch, steps, rows[first : first + PIECE]), {})
+
+
+def _whole(given: Columns, known: Columns) -> pa.Table:
+    """A piece of ``FOLLOWED``; columns that are not given are null."""
+    types = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
+    count = len(given["group_id"])
+    columns = {}
+    for column in FOLLOWED.split(", "):
+        name, data_type = column.split()
+        found = known.get(name, given.get(name))
+        columns[name] = pa.nulls(count, types[data_type]) if found is None else found
+    return pa.table(columns)
+
+
+def _ends(batch: Batch, steps: Steps) -> Flags:
+    """Which steps say what somebody has after the last round."""
+    group = batch.member_group[steps.member]
+    last = np.zeros(batch.group_count, np.int64)
+    np.maximum.at(last, group, steps.round)
+    has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
+    ends: Flags = has & (steps.round == last[group])
+    return ends
+
+
+def _rounds(
+    batch: Batch,
+    claims: Claims,
+    of_protocol: dict[str, Steps],
+    cooperates: Flags,
+    *,
+    is_owned: bool,
+) -> Columns:
+    """What the rounds come to under each protocol, and as planned; null where nothing happens."""
+    found: Columns = {}
+    numbers: dict[str, tuple[list[Longs | Flags], Flags]] = {}
+    for protocol, steps in of_protocol.items():
+        measured = measure(batch, claims, steps)
+        happens = np.bincount(batch.member_group[steps.member], minlength=batch.group_count) > 0
+        values: list[Longs | Flags] = [measured.rounds, measured.moved, measured.paused]
+        numbers[protocol] = [*values, measured.settles], happens
+    planned = [
+        np.where(cooperates, of_cooperative, of_eager)
+        for of_eager, of_cooperative in zip(numbers[EAGER][0], numbers[COOPERATIVE][0], strict=True)
+    ]
+    happens = np.where(cooperates, numbers[COOPERATIVE][1], numbers[EAGER][1])
+    for protocol, (values, known) in {"planned": (planned, happens), **numbers}.items():
+        for (name, data_type), value in zip(_OF_EACH, values, strict=True):
+            typed = value.astype(np.int32) if data_type == "int" else value
+            unknown = ~known | (name == "moved" and not is_owned)
+            found[f"{protocol}_{name}"] = pa.array(typed, mask=unknown)
+    return found
+
+
+def _loads(batch: Batch, claims: Claims, after: Longs, *, is_owned: bool) -> Columns:
+    """Least and most that a member had, and how many had and have nothing.
+
+    Each claim counts, also one that another member disputes, or on what does not exist.
+    """
+    here = claims.where(claims.member >= 0)
+    had = np.bincount(here.member[different(here)], minlength=len(batch.member_group))
+    has = np.bincount(after, minlength=len(batch.member_group))
+    least = np.full(batch.group_count, np.iinfo(np.int64).max)
+    np.minimum.at(least, batch.member_group, had)
+    most = np.zeros(batch.group_count, np.int64)
+    np.maximum.at(most, batch.member_group, had)
+
+    def idle(load: Longs) -> Longs:
+        return np.bincount(batch.member_group[load == 0], minlength=batch.group_count)
+
+    unknown = np.full(batch.group_count, not is_owned)
+    before = [pa.array(of, mask=unknown) for of in (least, most, idle(had))]
+    return dict(zip(_LOADS, [*before, pa.array(idle(has))], strict=True))
+
+
+def _partitions(batch: Batch, steps: Steps, rows: Longs) -> Columns:
+    return {
+        **group_columns(batch, batch.member_group[steps.member[rows]]),
+        "member_id": member_ids(batch, steps.member[rows]),
+        "topic": batch.topic_names.take(pa.array(steps.topic[rows] - 1)),
+        "partition": pa.array(steps.partition[rows].astype(np.int32)),
+    }

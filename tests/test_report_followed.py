@@ -1,0 +1,134 @@
+"""What a report says of a plan's rebalances: its kernel, and the steps for groups of any size."""
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from kassign_spark import cli
+from kassign_spark.groups.read import OBSERVED
+from kassign_spark.report import followed
+from kassign_spark.report.followed_kernel import follow_both_arrow
+from kassign_spark.report.plan import read_plan
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.settings import Settings
+from kassign_spark.whatif.compare_kernel import compare_arrow
+from tests.kafka.oracle import Group
+from tests.random_states import random_states
+from tests.small_fleet import MEMBERS, write_small_fleet
+from tests.task_rows import name_of, table_of
+
+_COOPERATIVE = "cooperative-sticky"
+_ASSIGNORS = ("range", "roundrobin", "sticky", _COOPERATIVE)
+
+
+def _groups() -> list[Group]:
+    return random_states(300, seed=13, assignors=_ASSIGNORS)
+
+
+def _by_group(pieces: list[pa.Table]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """The rows of groups by name, and what members of some have in the end."""
+    groups, ends = {}, defaultdict(list)
+    for row in (row for piece in pieces for row in piece.to_pylist()):
+        if row["member_id"] is None:
+            groups[row["group_id"]] = row
+        else:
+            ends[row["group_id"]].append((row["member_id"], row["topic"], row["partition"]))
+    return groups, ends
+
+
+def test_rounds_are_those_of_compare() -> None:
+    groups = _groups()
+    table = table_of(groups)
+    found, _ = _by_group(list(follow_both_arrow(table)))
+    compared = {
+        (row["group_id"], row["assignor"], row["protocol"]): row
+        for piece in compare_arrow(table)
+        for row in piece.to_pylist()
+    }
+    assert len(found) == len(groups)
+    moves = 0
+    for number, group in enumerate(groups):
+        name = name_of(number)
+        row = found[name]
+        for protocol, assignor in (("eager", group.assignor), ("cooperative", _COOPERATIVE)):
+            expected = compared[name, assignor, protocol]
+            if row[f"{protocol}_rounds"] is None:  # nothing happens
+                assert (expected["partition_count"], expected["paused"]) == (0, 0)
+                continue
+            for what in ("rounds", "moved", "paused"):
+                assert row[f"{protocol}_{what}"] == expected[what], (name, what)
+            assert row[f"{protocol}_settles"] == (expected["verdict"] == "ok")
+            moves += expected["moved"]
+        assert row["protocol"] == ("cooperative" if group.assignor == _COOPERATIVE else "eager")
+        for what in ("rounds", "moved", "paused", "settles"):
+            assert row[f"planned_{what}"] == row[f"{row['protocol']}_{what}"]
+    assert moves > 1000
+
+
+def test_loads_and_what_is_had_in_the_end() -> None:
+    """The plan is what members claim: who owns something has it after, but where rounds follow."""
+    groups = _groups()
+    given = table_of(groups)
+    claims = given.filter(pc.equal(given["kind"], 3))
+    kind = pa.array([OBSERVED] * len(claims), pa.int8())
+    planned = claims.set_column(claims.schema.get_field_index("kind"), "kind", kind)
+    found, ends = _by_group(list(follow_both_arrow(pa.concat_tables([given, planned]))))
+    withholding = 0
+    for number, group in enumerate(groups):
+        row = found[name_of(number)]
+        had = [len(set(member.owned)) for member in group.members]
+        assert [row["min_before"], row["max_before"]] == [min(had), max(had)]
+        assert row["idle_before"] == had.count(0)
+        end = ends.get(name_of(number))
+        assert (end is not None) == (row["withheld_count"] > 0)
+        if end is None:
+            assert row["idle_after"] == had.count(0)
+            continue
+        withholding += 1
+        assert group.assignor == _COOPERATIVE
+        assert row["idle_after"] == len(group.members) - len(
+            Counter(member for member, _, _ in end)
+        )
+        assert max(Counter((topic, partition) for _, topic, partition in end).values()) == 1
+    assert withholding > 10
+
+
+def test_without_what_was_owned() -> None:
+    found, ends = _by_group(list(follow_both_arrow(table_of(_groups()[:20]), is_owned=False)))
+    assert not ends or all(found[name]["withheld_count"] for name in ends)
+    for row in found.values():
+        unknown = ("eager_moved", "cooperative_moved", "planned_moved", "min_before", "max_before")
+        assert [row[name] for name in (*unknown, "idle_before")] == [None] * 6
+
+
+@pytest.mark.slow
+def test_steps_say_the_same_as_tasks(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    members = MEMBERS + "idle,i,lost,range,1,\n"
+    fleet = write_small_fleet(tmp_path / "fleet", members=members)
+    assert cli.main(["assign", str(fleet), "--output", str(tmp_path / "plan")]) == 0
+    capsys.readouterr()
+    plan = read_plan(spark, str(tmp_path / "plan"), str(fleet))
+    in_tasks = followed.follow(plan, Settings())
+    in_steps = followed.follow_in_steps(plan, Settings())
+    assert _rows(in_tasks.groups) == _rows(in_steps.groups)
+    assert _rows(in_tasks.final) == _rows(in_steps.final)
+    for each in (in_tasks, in_steps):
+        assert each.withholding is not None
+        assert [row.group_id for row in each.withholding.collect()] == ["mail"]
+
+
+def _rows(frame: DataFrame) -> list[str]:
+    keyed = [row.asDict() for row in frame.collect()]
+    # A group that withholds nothing has a count of none or of nought.
+    return sorted(
+        json.dumps({name: value for name, value in row.items() if name in GROUP_KEY or value})
+        for row in keyed
+    )
