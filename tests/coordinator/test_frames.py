@@ -253,7 +253,7 @@ def test_listeners_of_both_types(spark: SparkSession) -> None:
 def test_a_target_without_such_groups(spark: SparkSession) -> None:
     members, topics, owned, target = mixed(spark)
     with pytest.raises(InputError, match='"g" is not of group_type consumer in members'):
-        predict(members.drop("group_type"), topics, owned, target=target)
+        predict(members.drop("group_type"), topics, owned, target=target, assignor="range")
 
 
 def test_regexes_find_internal_topics_too(spark: SparkSession) -> None:
