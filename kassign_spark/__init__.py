@@ -40,45 +40,45 @@ another interpreter) and ``NotConvergedError``, in ``kassign_spark.errors``; the
 for a person.
 """
 
-from kassign_spark.around.client_settings import check_settings
-from kassign_spark.around.coordinators import (
+from kassign_spark.assignors import ASSIGNORS, Assignor
+from kassign_spark.assignors.weighted.options import Bounds, Limit
+from kassign_spark.brokers.coordinators import (
     coordinator_load,
     coordinator_partition,
     coordinators,
 )
-from kassign_spark.around.delivery import deliver
-from kassign_spark.around.new_topics import touched_groups
-from kassign_spark.around.null_keys import null_key_shares
-from kassign_spark.around.partitioner import moved_keys, partition_for_key, place_records
-from kassign_spark.around.traffic import member_traffic, partition_traffic
-from kassign_spark.assignors import ASSIGNORS, Assignor
-from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import KassignError
 from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.eligibility import Eligibility, eligibility
 from kassign_spark.graph.fleet import FleetGraph, fleet_graph, group_clusters, touched_by
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.inputs.new_topics import touched_groups
 from kassign_spark.inputs.patterns import resolve_patterns
-from kassign_spark.inputs.validation import validate
 from kassign_spark.measures.balance import balance
-from kassign_spark.measures.diff import diff
 from kassign_spark.measures.violations import violations
-from kassign_spark.pipeline import assign
+from kassign_spark.plans.assign import assign
 from kassign_spark.plans.by_weight import plan_by_weight, tradeoff
+from kassign_spark.plans.choice import check_migration, choose_assignors
+from kassign_spark.plans.delivery import deliver
+from kassign_spark.plans.diff import diff
+from kassign_spark.plans.listener import listener_calls
 from kassign_spark.plans.offsets import partition_weights
-from kassign_spark.prediction.predict import predict
-from kassign_spark.prediction.rebalance import predict_rebalance
-from kassign_spark.rebalancing.choice import check_migration, choose_assignors
-from kassign_spark.rebalancing.listener import listener_calls
-from kassign_spark.rebalancing.steps import rebalance
-from kassign_spark.rebalancing.summary import summarize
-from kassign_spark.settings import Settings
+from kassign_spark.plans.predict import predict
+from kassign_spark.plans.predict_rebalance import predict_rebalance
+from kassign_spark.plans.rebalance import rebalance
+from kassign_spark.plans.summary import summarize
+from kassign_spark.producer.null_keys import null_key_shares
+from kassign_spark.producer.partitioner import moved_keys, partition_for_key, place_records
+from kassign_spark.producer.traffic import member_traffic, partition_traffic
+from kassign_spark.settings.client_settings import check_settings
+from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.questions import Sweep, parse_sweep
 from kassign_spark.simulation.simulate import simulate
 from kassign_spark.simulation.summary import summarize_events
 from kassign_spark.simulation.sweep import sweep
 from kassign_spark.simulation.timeouts import Timeouts
-from kassign_spark.tables import Snapshot, read_snapshot, write_snapshot
+from kassign_spark.tables.snapshots import Snapshot, read_snapshot, write_snapshot
+from kassign_spark.validation.validate import validate
 from kassign_spark.whatif.advise import advise
 from kassign_spark.whatif.compare import compare
 from kassign_spark.whatif.explain import explain

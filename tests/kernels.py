@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kassign_spark.assignors.one_task import assign_arrow
-from kassign_spark.prediction.model import predict_group
+from kassign_spark.client.model import predict_group
 from tests.kafka.oracle import Assigned, Group
 from tests.prediction.states import named, to_state
 from tests.task_rows import assigned_of, table_of

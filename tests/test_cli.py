@@ -146,7 +146,7 @@ def test_a_plan_that_violates_rules_and_what_is_not_shown_of_it(
         return assignors.assign_range(eligible, settings).where("partition <> 1")
 
     broken = {**assignors.ASSIGNORS, "range": forgetful}
-    monkeypatch.setattr("kassign_spark.pipeline.ASSIGNORS", broken)
+    monkeypatch.setattr("kassign_spark.plans.assign.ASSIGNORS", broken)
     output = tmp_path / "plan"
     arguments = ["assign", str(fleet), "--output", str(output), "--format", "csv"]
     assert cli.main([*arguments, "--show", "1"]) == 1

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 import kassign_spark.rounds
 from kassign_spark.assignors.general import General, assign_general
-from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import NotConvergedError
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rounds import Round

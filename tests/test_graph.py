@@ -9,9 +9,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark.eligibility import graph
-from kassign_spark.eligibility.graph import connected_components
 from kassign_spark.errors import NotConvergedError, SettingsError
+from kassign_spark.graph import components as graph
+from kassign_spark.graph.components import connected_components
 from kassign_spark.rounds import Budget
 from kassign_spark.settings import Settings
 

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark import output_folder
 from kassign_spark.errors import OutputError
-from kassign_spark.leftovers import hidden_stem
-from kassign_spark.output_folder import new_folder
+from kassign_spark.tables import output_folder
+from kassign_spark.tables.leftovers import hidden_stem
+from kassign_spark.tables.output_folder import new_folder
 
 _STEM = re.compile(r"\.plan\.([0-9a-f]{12})-(\d+)-(\d+)-([0-9a-f]{12})")
 
 
 def _ended_stem() -> str:
     """As of a process of this machine that is no more."""
-    text = "from kassign_spark.leftovers import hidden_stem; print(hidden_stem('plan'))"
+    text = "from kassign_spark.tables.leftovers import hidden_stem; print(hidden_stem('plan'))"
     ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     return ended.stdout.strip()
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import cli
-from kassign_spark.inputs import live
+from kassign_spark.live import snapshot as live
 from tests.kafka.broker import Brokers
 from tests.kafka.consumers import java_consumers
 from tests.kafka.secured import SecuredBroker
@@ -68,7 +68,7 @@ def test_a_login_that_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Settings come from a file, and what they hold is never shown."""
-    monkeypatch.setattr("kassign_spark.inputs.admin._BOOTSTRAP_MS", 2_000)
+    monkeypatch.setattr("kassign_spark.live.admin._BOOTSTRAP_MS", 2_000)
     secret = "correct-horse-battery"
     properties = tmp_path / "client.properties"
     given = broker.credentials.sasl_properties(secret)
@@ -89,8 +89,8 @@ def test_a_broker_that_dies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It dies between the topics and the groups."""
-    monkeypatch.setattr("kassign_spark.inputs.admin._BOOTSTRAP_MS", 3_000)
-    monkeypatch.setattr("kassign_spark.inputs.admin._REQUEST_MS", 3_000)
+    monkeypatch.setattr("kassign_spark.live.admin._BOOTSTRAP_MS", 3_000)
+    monkeypatch.setattr("kassign_spark.live.admin._REQUEST_MS", 3_000)
     (tmp_path / "broker").mkdir()
     with own_brokers(tmp_path / "broker") as broker:
         read_groups = live._stable_groups

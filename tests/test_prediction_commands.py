@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import cli, write_snapshot
-from kassign_spark.tables import Snapshot
+from kassign_spark.tables.snapshots import Snapshot
 from tests.kafka.oracle import Group, Member, to_tables
 from tests.prediction.test_model import failing_group
 

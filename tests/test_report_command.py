@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from kassign_spark import cli
 from kassign_spark.commands import report
 from kassign_spark.errors import OutputError
-from kassign_spark.output_file import write_file
 from kassign_spark.report.render import MARK
+from kassign_spark.tables.output_file import write_file
 from tests.small_fleet import MEMBERS, write_small_fleet
 
 _ODD = "<script>alert(1)</script>"

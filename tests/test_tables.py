@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kassign_spark import assign
 from kassign_spark.errors import InputError, OutputError, SchemaError
 from kassign_spark.schemas import MEMBERS, OWNED, TOPICS
-from kassign_spark.tables import (
+from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
     new_folder,

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import cli, write_snapshot
 from kassign_spark.schemas import OFFSETS, WEIGHTS
-from kassign_spark.tables import Snapshot
+from kassign_spark.tables.snapshots import Snapshot
 from tests import builders
 
 _ENDS = {"now": (9_000, 3_000, 3_000, 600), "before": (3_000, 2_400, 2_400, 0)}

@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame
 from kassign_spark.assignors.range import assign_range
 from kassign_spark.assignors.roundrobin import assign_roundrobin
 from kassign_spark.assignors.sticky import assign_cooperative_sticky, assign_sticky
-from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.settings import Settings
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.settings.computing import Settings
 
 Assignor = Callable[[Eligible, Settings], DataFrame]
 """From what is eligible to the columns of ``schemas.ASSIGNMENT``; one of your own is as good."""

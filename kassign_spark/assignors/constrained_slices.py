@@ -28,16 +28,16 @@ from kassign_spark.assignors.arrow_lists import (
     one_row,
 )
 from kassign_spark.assignors.equal import hold_claims, quotas
-from kassign_spark.eligibility.claims import subscribed_topics
-from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.expressions import div
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.named import ASSIGNED
 from kassign_spark.groups.numbers import Longs, place_in_run
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
 from kassign_spark.groups.rows import all_rows, rows
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 _SLICE_KEY = (*GROUP_KEY, "first_partition")
 _KEYS = "cluster_id string, group_id string, first_partition int, "

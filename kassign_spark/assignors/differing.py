@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.answer import Answer
-from kassign_spark.assignors.general_arrays import settle
+from kassign_spark.flow.arrays import settle
+from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.claims import resolve
 from kassign_spark.groups.numbers import Longs, find, key, place_in_run, ranges, starts

@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.dealing import deal
 from kassign_spark.assignors.roundrobin import turns, whose_turn
-from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.subscribers import homogeneous_groups
 from kassign_spark.expressions import java_string_order
-from kassign_spark.settings import Settings
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.subscribers import homogeneous_groups
+from kassign_spark.settings.computing import Settings
 
 
 def assign_fresh(eligible: Eligible, settings: Settings) -> DataFrame:

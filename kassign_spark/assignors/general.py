@@ -11,31 +11,31 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.general_arrays import settle_arrow
 from kassign_spark.assignors.general_naming import name_partitions
 from kassign_spark.assignors.general_rounds import settle_in_rounds
-from kassign_spark.eligibility.claims import (
-    claimed_partitions,
-    read_claims,
-    subscribed_topics,
-    topic_number,
-)
-from kassign_spark.eligibility.classes import (
-    EDGE_KEY,
-    Classes,
-    topic_classes,
-)
-from kassign_spark.eligibility.graph import (
+from kassign_spark.flow.arrays import settle_arrow
+from kassign_spark.graph.components import (
     class_vertex,
     connected_components,
     member_vertex,
     number_groups,
 )
-from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.large_claims import (
+    claimed_partitions,
+    read_claims,
+    subscribed_topics,
+    topic_number,
+)
+from kassign_spark.groups.large_classes import (
+    EDGE_KEY,
+    Classes,
+    topic_classes,
+)
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.rounds import Budget, OnRound, hold, settle
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 _PARTITION_KEY = (*GROUP_KEY, "topic", "partition")
 _SOLVED = (*EDGE_KEY, "owned", "assigned")

@@ -3,8 +3,8 @@
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.classes import CLASS_KEY, EDGE_KEY, Classes
-from kassign_spark.eligibility.subscribers import spread
+from kassign_spark.groups.large_classes import CLASS_KEY, EDGE_KEY, Classes
+from kassign_spark.groups.subscribers import spread
 from kassign_spark.schemas import GROUP_KEY
 
 _TOPIC_KEY = (*CLASS_KEY, "topic")

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.differing import deal_in_turn, kept_claims
-from kassign_spark.assignors.general_arrays import settle
-from kassign_spark.assignors.general_flow import MAJOR, MINOR
-from kassign_spark.assignors.segments import Longs
-from kassign_spark.prediction.claims import believe
-from kassign_spark.prediction.hash_order import hash_map_order, java_hash
-from kassign_spark.prediction.racks import number_racks
-from kassign_spark.prediction.state import OK, Claims, GroupState, Layout, Outcome, lay_out
+from kassign_spark.client.claims import believe
+from kassign_spark.client.hash_order import hash_map_order, java_hash
+from kassign_spark.client.racks import number_racks
+from kassign_spark.client.state import OK, Claims, GroupState, Layout, Outcome, lay_out
+from kassign_spark.flow.arrays import settle
+from kassign_spark.flow.costs import MAJOR, MINOR
+from kassign_spark.flow.segments import Longs
 
 
 def assign_with_racks(states: Sequence[GroupState], *, racks_before_moves: bool) -> list[Outcome]:

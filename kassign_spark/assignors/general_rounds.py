@@ -11,7 +11,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.general_flow import (
+from kassign_spark.flow.costs import (
     ANY_NUMBER,
     HIGH,
     LOW,

@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kassign_spark.assignors.answer import Answer
 from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
 from kassign_spark.assignors.differing import assign_differing
 from kassign_spark.assignors.equal import assign_equal
 from kassign_spark.assignors.general_racks import assign_with_racks
+from kassign_spark.client.model import follow_constrained, predict_group
+from kassign_spark.client.state import Outcome, without_missing
+from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.racks import all_equal, reduce_or
 from kassign_spark.groups.states import States
-from kassign_spark.prediction.model import follow_constrained, predict_group
-from kassign_spark.prediction.state import Outcome, without_missing
 
 RANGE, ROUNDROBIN, STICKY, COOPERATIVE_STICKY = range(4)
 KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky")

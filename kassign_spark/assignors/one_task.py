@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from kassign_spark.assignors.answer import Answer
 from kassign_spark.assignors.in_tasks import (
     COOPERATIVE_STICKY,
     RANGE,
@@ -15,11 +14,12 @@ from kassign_spark.assignors.in_tasks import (
     answer,
     numbers_of,
 )
-from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.groups.answer import Answer
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.named import ASSIGNED, assigned_tables
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 
 def assign_in_tasks(

@@ -6,11 +6,11 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.in_tasks import RANGE
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import split_by_racks
-from kassign_spark.eligibility.groups import Eligible, member_order
-from kassign_spark.eligibility.subscribers import spread
 from kassign_spark.expressions import div
+from kassign_spark.groups.eligible import Eligible, member_order
+from kassign_spark.groups.subscribers import spread
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 
 def assign_range(eligible: Eligible, settings: Settings) -> DataFrame:

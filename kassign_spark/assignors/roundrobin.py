@@ -4,16 +4,16 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.dealing import deal
-from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.subscribers import (
+from kassign_spark.expressions import java_string_order
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.subscribers import (
     explode_topics,
     heterogeneous_topics,
     homogeneous_groups,
     spread,
 )
-from kassign_spark.expressions import java_string_order
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 
 def assign_roundrobin(eligible: Eligible, settings: Settings) -> DataFrame:

@@ -12,9 +12,9 @@ from kassign_spark.assignors.general import assign_general
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import by_size
-from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.rounds import Round
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 _log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from kassign_spark.display import group_name, not_shown, plural, printable
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.tables import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 from kassign_spark.whatif.advise import advise
 
 _SHOWN_OF_GROUP = 3

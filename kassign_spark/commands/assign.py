@@ -32,12 +32,11 @@ from kassign_spark.display import (
     table,
     topic_ranges,
 )
-from kassign_spark.eligibility.named_groups import is_group_of
+from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.holdings import holdings
 from kassign_spark.measures.violations import violations
-from kassign_spark.origin import note_snapshot
-from kassign_spark.pipeline import assign
+from kassign_spark.plans.assign import assign
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -51,8 +50,9 @@ from kassign_spark.schemas import (
     restore_cluster_id,
 )
 from kassign_spark.session import open_session
-from kassign_spark.settings import Settings
-from kassign_spark.tables import (
+from kassign_spark.settings.computing import Settings
+from kassign_spark.tables.origin import note_snapshot
+from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
     new_folder,

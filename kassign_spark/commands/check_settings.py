@@ -5,9 +5,6 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
-from kassign_spark.around.client_settings import CLIENTS, check_settings
-from kassign_spark.around.setting_rules import SETTINGS
-from kassign_spark.around.versions import version_of
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -18,10 +15,13 @@ from kassign_spark.commands.common import (
     new_parser,
 )
 from kassign_spark.display import plural, printable, table
-from kassign_spark.inputs.client_properties import read_properties
+from kassign_spark.live.client_properties import read_properties
 from kassign_spark.rounds import hold
 from kassign_spark.session import open_session
-from kassign_spark.tables import new_folder, write_table
+from kassign_spark.settings.client_settings import CLIENTS, check_settings
+from kassign_spark.settings.rules import SETTINGS
+from kassign_spark.settings.versions import version_of
+from kassign_spark.tables.snapshots import new_folder, write_table
 
 
 def add_parser(commands: Any) -> None:

@@ -12,10 +12,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.inputs.checks import refuse_broken_rows
-from kassign_spark.output_folder import same_or_inside
 from kassign_spark.schemas import ASSIGNMENT, OWNED
-from kassign_spark.settings import Settings, load_settings
-from kassign_spark.tables import has_table, read_table
+from kassign_spark.settings.computing import Settings, load_settings
+from kassign_spark.tables.output_folder import same_or_inside
+from kassign_spark.tables.snapshots import has_table, read_table
 
 FORMATS = ("parquet", "csv", "json")
 _LONG_SECONDS = 10

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.client.state import FAILING, NEVER_SETTLES
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -22,12 +23,11 @@ from kassign_spark.commands.common import (
     settings_of,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
-from kassign_spark.eligibility.named_groups import is_group_of
-from kassign_spark.prediction.state import FAILING, NEVER_SETTLES
+from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.tables import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 from kassign_spark.whatif.compare import compare
 
 _KEY = ("assignor", "protocol")

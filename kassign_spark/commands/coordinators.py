@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.around.coordinators import (
+from kassign_spark.brokers.coordinators import (
     DEFAULT_OFFSETS_PARTITIONS,
     LEADERS,
     coordinator_load,
@@ -28,7 +28,7 @@ from kassign_spark.display import group_name, not_shown, plural, printable, tabl
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.tables import (
+from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
     has_table,

@@ -7,7 +7,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.around.delivery import deliver
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -20,10 +19,11 @@ from kassign_spark.commands.common import (
     refuse_output_over_input,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable
+from kassign_spark.plans.delivery import deliver
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.session import open_session
-from kassign_spark.tables import empty_table, new_folder, write_table
+from kassign_spark.tables.snapshots import empty_table, new_folder, write_table
 
 
 def add_parser(commands: Any) -> None:

@@ -27,12 +27,12 @@ from kassign_spark.display import (
     table,
     topic_ranges,
 )
-from kassign_spark.measures.diff import diff
 from kassign_spark.measures.holdings import with_ranges
+from kassign_spark.plans.diff import diff
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, has_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.tables import empty_table, new_folder, write_table
+from kassign_spark.tables.snapshots import empty_table, new_folder, write_table
 
 CHANGES = ("kept", "moved", "new", "dropped")
 

@@ -20,11 +20,17 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.display import cell, group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
-from kassign_spark.prediction.predict import PREDICTED
+from kassign_spark.plans.predict import PREDICTED
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, has_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.tables import Snapshot, empty_table, new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import (
+    Snapshot,
+    empty_table,
+    new_folder,
+    read_snapshot,
+    write_table,
+)
 from kassign_spark.whatif.explain import explain
 
 

@@ -26,7 +26,7 @@ from kassign_spark.graph.eligibility import CLASS, MEMBER, Eligibility, eligibil
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.tables import new_folder, read_snapshot, write_table, write_text
+from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table, write_text
 
 _DRAWINGS = {"graphml": to_graphml, "dot": to_dot}
 _MOST_DRAWN = 20_000

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.schemas import CLUSTER_ID, has_cluster_id
-from kassign_spark.tables import Snapshot
+from kassign_spark.tables.snapshots import Snapshot
 
 
 def add_group(parser: argparse.ArgumentParser) -> None:

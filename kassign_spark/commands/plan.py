@@ -22,7 +22,7 @@ from kassign_spark.display import group_name, not_shown, plural, printable, tabl
 from kassign_spark.plans.by_weight import plan_by_weight
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.session import open_session
-from kassign_spark.tables import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 _DONE = ("within_limit", "nothing_to_do")
 

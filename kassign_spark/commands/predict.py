@@ -5,6 +5,15 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
+from kassign_spark.client.state import (
+    FAILING,
+    INEXACT,
+    NEVER_ENDS,
+    NEVER_SETTLES,
+    OK,
+    THROWS,
+    WORST_FIRST,
+)
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -18,20 +27,11 @@ from kassign_spark.commands.common import (
     refuse_output_over_input,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
-from kassign_spark.prediction.predict import PREDICTED, predict
-from kassign_spark.prediction.state import (
-    FAILING,
-    INEXACT,
-    NEVER_ENDS,
-    NEVER_SETTLES,
-    OK,
-    THROWS,
-    WORST_FIRST,
-)
+from kassign_spark.plans.predict import PREDICTED, predict
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.session import open_session
-from kassign_spark.tables import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 _SAID = {
     OK: "answered exactly",

@@ -8,6 +8,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.client.protocols import COOPERATIVE, EAGER
+from kassign_spark.client.state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -24,12 +26,10 @@ from kassign_spark.commands.common import (
     settings_of,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
-from kassign_spark.eligibility.named_groups import is_group_of
-from kassign_spark.prediction.state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
-from kassign_spark.rebalancing.listener import listener_calls
-from kassign_spark.rebalancing.protocol import COOPERATIVE, EAGER
-from kassign_spark.rebalancing.steps import rebalance
-from kassign_spark.rebalancing.summary import summarize
+from kassign_spark.groups.named_groups import is_group_of
+from kassign_spark.plans.listener import listener_calls
+from kassign_spark.plans.rebalance import rebalance
+from kassign_spark.plans.summary import summarize
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -39,8 +39,8 @@ from kassign_spark.schemas import (
     restore_cluster_id,
 )
 from kassign_spark.session import open_session
-from kassign_spark.settings import Settings
-from kassign_spark.tables import Snapshot, new_folder, read_snapshot, write_table
+from kassign_spark.settings.computing import Settings
+from kassign_spark.tables.snapshots import Snapshot, new_folder, read_snapshot, write_table
 
 _COLUMNS = {
     "rounds": "rounds",

@@ -15,13 +15,13 @@ from kassign_spark.commands.common import (
     whole_number,
 )
 from kassign_spark.display import plural, printable
-from kassign_spark.output_file import check_new_file, write_file
 from kassign_spark.report.charts import missing_extra
 from kassign_spark.report.collect import collect
 from kassign_spark.report.findings import findings
 from kassign_spark.report.plan import read_plan, snapshot_of
 from kassign_spark.report.render import MARK, render
 from kassign_spark.session import open_session
+from kassign_spark.tables.output_file import check_new_file, write_file
 
 _NEEDED = ("jinja2", "altair", "vl_convert")
 

@@ -26,13 +26,13 @@ from kassign_spark.display import group_name, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id
 from kassign_spark.session import open_session
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.event_file import EventFile, read_events
 from kassign_spark.simulation.events import KINDS
 from kassign_spark.simulation.simulate import simulate
 from kassign_spark.simulation.summary import summarize_events
 from kassign_spark.simulation.sweep import sweep
-from kassign_spark.tables import Snapshot, new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import Snapshot, new_folder, read_snapshot, write_table
 
 _EVENT_COLUMNS = {
     "event": "event",

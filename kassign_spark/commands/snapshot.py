@@ -13,10 +13,10 @@ from kassign_spark.commands.common import (
     one_stream,
 )
 from kassign_spark.display import one_line, plural, printable, table
-from kassign_spark.inputs.client_properties import read_properties
-from kassign_spark.inputs.live import ClusterTables, read_cluster, to_snapshot
+from kassign_spark.live.client_properties import read_properties
+from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
 from kassign_spark.session import open_session
-from kassign_spark.tables import new_folder, write_table
+from kassign_spark.tables.snapshots import new_folder, write_table
 
 
 def add_parser(commands: Any) -> None:

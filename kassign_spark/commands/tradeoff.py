@@ -16,7 +16,7 @@ from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.plans.by_weight import tradeoff
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.session import open_session
-from kassign_spark.tables import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 
 def add_parser(commands: Any) -> None:

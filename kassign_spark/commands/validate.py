@@ -18,11 +18,11 @@ from kassign_spark.commands.common import (
     refuse_output_over_input,
 )
 from kassign_spark.display import not_shown, plural, printable, table
-from kassign_spark.inputs.validation import validate
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.session import open_session
-from kassign_spark.tables import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
+from kassign_spark.validation.validate import validate
 
 _ORDER = ["problem", *GROUP_KEY, "member_id", "topic", "partition", "detail"]
 

@@ -12,7 +12,7 @@ from kassign_spark.display import group_name
 from kassign_spark.errors import InputError
 from kassign_spark.plans.offsets import partition_weights
 from kassign_spark.schemas import OFFSETS, WEIGHTS
-from kassign_spark.tables import has_table, read_table
+from kassign_spark.tables.snapshots import has_table, read_table
 
 LAG, RATE = "lag", "rate"
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kassign_spark.client.hash_order import java_hash
 from kassign_spark.coordinator.orders import (
     Ints,
     bucket_keys,
@@ -13,7 +14,6 @@ from kassign_spark.coordinator.orders import (
     topic_id_hash,
 )
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout
-from kassign_spark.prediction.hash_order import java_hash
 
 
 class OldTarget(NamedTuple):

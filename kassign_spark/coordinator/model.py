@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kassign_spark.client.hash_order import HashOrder
+from kassign_spark.client.state import INEXACT, NEVER_SETTLES, OK
 from kassign_spark.coordinator.choice import Choice, choose_assignor
 from kassign_spark.coordinator.differing import assign_differing
 from kassign_spark.coordinator.equal import assign_equal
 from kassign_spark.coordinator.orders import Ints, member_order, order_by_ids, stand_in_topic_id
 from kassign_spark.coordinator.range import assign_range
 from kassign_spark.coordinator.state import ConsumerGroupState, Layout, lay_out
-from kassign_spark.prediction.hash_order import HashOrder
-from kassign_spark.prediction.state import INEXACT, NEVER_SETTLES, OK
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kassign_spark.prediction.hash_order import HashOrder, hash_map_order, java_hash
+from kassign_spark.client.hash_order import HashOrder, hash_map_order, java_hash
 
 Ints = NDArray[np.int64]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from kassign_spark.client.hash_order import java_string_key
 from kassign_spark.coordinator.orders import Ints
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout
-from kassign_spark.prediction.hash_order import java_string_key
 
 
 def assign_range(state: ConsumerGroupState, layout: Layout) -> Ints:

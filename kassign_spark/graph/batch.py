@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kassign_spark.assignors.segments import Longs, Segments
+from kassign_spark.flow.segments import Longs, Segments
 
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]

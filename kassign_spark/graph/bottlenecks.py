@@ -15,7 +15,7 @@ from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.schemas import has_cluster_id, restore_cluster_id
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 _ROW = (
     "cluster_id string, group_id string, kind string, part int, level int, "

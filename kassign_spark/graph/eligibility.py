@@ -15,7 +15,7 @@ from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import has_cluster_id, restore_cluster_id
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 MEMBER, CLASS = "member", "class"
 _VERTEX = (

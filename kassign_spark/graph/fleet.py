@@ -6,17 +6,17 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.graph import connected_components, number_rows
-from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.client.protocols import COOPERATIVE_ASSIGNORS
 from kassign_spark.errors import InputError
+from kassign_spark.graph.components import connected_components, number_rows
 from kassign_spark.graph.labels import spread_labels
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown
-from kassign_spark.rebalancing.protocol import COOPERATIVE_ASSIGNORS
 from kassign_spark.rounds import Budget, hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id, restore_cluster_id
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 GROUP, TOPIC = "group", "topic"
 METHODS = ("components", "labels")

@@ -3,10 +3,10 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.graph import GraphFramesError, graphframe
 from kassign_spark.errors import SettingsError
+from kassign_spark.graph.components import GraphFramesError, graphframe
 from kassign_spark.rounds import Budget, converge, settle
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 _ROUNDS_OF_GRAPHFRAMES = 5
 

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.general_arrays import settle
-from kassign_spark.assignors.segments import Longs, Segments
+from kassign_spark.flow.arrays import settle
+from kassign_spark.flow.segments import Longs, Segments
 from kassign_spark.graph.batch import ClassGraph
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.segments import Longs
+from kassign_spark.flow.segments import Longs
 from kassign_spark.graph.batch import ClassGraph, Subscribed
 from kassign_spark.graph.levels import Levels
 

@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.graph import number_groups
-from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.graph.batch import Subscribed
+from kassign_spark.graph.components import number_groups
 from kassign_spark.groups.batch import Batch
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.numbers import Longs, dense, names, ranges
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, rows

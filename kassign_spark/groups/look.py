@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.groups import Eligible, fold_groups, fold_topics
+from kassign_spark.groups.eligible import Eligible, fold_groups, fold_topics
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.inputs.checks import Inputs, refuse
 from kassign_spark.inputs.patterns import with_topics

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.answer import Answer
+from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.numbers import Longs
 

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 

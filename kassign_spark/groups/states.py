@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from kassign_spark.client.state import GroupState, Outcome
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Longs, starts
-from kassign_spark.prediction.state import GroupState, Outcome
 
 
 class States:

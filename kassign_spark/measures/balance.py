@@ -5,12 +5,12 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.racks import fold_racks
+from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.measures.balance_tasks import balance_in_tasks
 from kassign_spark.measures.certificate import certify
-from kassign_spark.measures.diff import diff
+from kassign_spark.plans.diff import diff
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,

@@ -18,8 +18,8 @@ from pyspark.sql.types import (
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit, check_choice
 from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import InputError, SettingsError
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import Kernel, in_tasks
 from kassign_spark.inputs.checks import MAX_LISTED, conform_inputs

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.answer import Answer
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer, part_of
+from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, member_ids
 from kassign_spark.groups.numbers import Flags, Longs, key

@@ -5,8 +5,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import InputError
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import fold, rows
 from kassign_spark.inputs.checks import MAX_LISTED, describe
 from kassign_spark.inputs.rules import INT_MAX, quoted

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.around.coordinators import coordinator_load
+from kassign_spark.brokers.coordinators import coordinator_load
 from kassign_spark.display import group_name, printable
-from kassign_spark.inputs.validation import validate
 from kassign_spark.report.details import Order, as_json, collect_details
 from kassign_spark.report.followed import follow
 from kassign_spark.report.loads import member_loads
@@ -24,7 +23,8 @@ from kassign_spark.report.measures import (
 from kassign_spark.report.plan import Plan
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
+from kassign_spark.validation.validate import validate
 
 Rows = list[dict[str, Any]]
 

@@ -8,13 +8,13 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.assignors.sizes import fits_all
-from kassign_spark.eligibility.groups import Eligible
+from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks, observed_rows
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.rebalancing.protocol import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
-from kassign_spark.rebalancing.steps import rebalance
-from kassign_spark.rebalancing.summary import final_assignment, summarize
+from kassign_spark.plans.rebalance import rebalance
+from kassign_spark.plans.summary import final_assignment, summarize
 from kassign_spark.report.followed_kernel import FOLLOWED, OF_GROUPS, follow_both_arrow
 from kassign_spark.report.loads import group_loads, member_loads
 from kassign_spark.report.plan import Plan
@@ -27,7 +27,7 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 
 _COOPERATIVE_STICKY = "cooperative-sticky"
 _SUMMED = ("rounds", "moved", "paused", "settles")

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
+from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, member_ids
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.plans.rounds import ASSIGNED, RETAINED, WITHHELD, Steps, different, follow
-from kassign_spark.rebalancing.protocol import COOPERATIVE, EAGER
 from kassign_spark.whatif.outcome import measure
 
 _OF_EACH = (("rounds", "int"), ("moved", "bigint"), ("paused", "bigint"), ("settles", "boolean"))

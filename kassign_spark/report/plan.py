@@ -12,11 +12,10 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark import schemas
-from kassign_spark.around.coordinators import LEADERS
+from kassign_spark.brokers.coordinators import LEADERS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.inputs.rules import quoted
-from kassign_spark.origin import noted_snapshot
 from kassign_spark.rounds import settle
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -29,7 +28,14 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
-from kassign_spark.tables import Snapshot, empty_table, has_table, read_snapshot, read_table
+from kassign_spark.tables.origin import noted_snapshot
+from kassign_spark.tables.snapshots import (
+    Snapshot,
+    empty_table,
+    has_table,
+    read_snapshot,
+    read_table,
+)
 
 BALANCE = Table(
     schemas.BALANCE.name,

@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, S
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.rules import INT_MAX, quoted
-from kassign_spark.rebalancing.choice import PROTOCOLS
+from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table, conform
 from kassign_spark.simulation.timeouts import LEAST, Timeouts

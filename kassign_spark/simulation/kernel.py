@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.client.protocols import COOPERATIVE
 from kassign_spark.plans.rounds import REVOKED, Steps, follow
-from kassign_spark.rebalancing.protocol import COOPERATIVE
 from kassign_spark.simulation.decisions import Decision, decide
 from kassign_spark.simulation.followed import follow_mixed
 from kassign_spark.simulation.members import Changed, Event, change_members

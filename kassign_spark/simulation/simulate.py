@@ -14,9 +14,9 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.eligibility.groups import Eligible
-from kassign_spark.eligibility.racks import fold_racks
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
+from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rounds import hold
@@ -27,7 +27,7 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.events import (
     EVENTS,
     TOPIC_KINDS,

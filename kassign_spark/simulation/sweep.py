@@ -7,13 +7,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.eligibility.groups import Eligible
 from kassign_spark.errors import InputError
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.schemas import CLUSTER_ID, has_cluster_id, restore_cluster_id
-from kassign_spark.settings import Settings
+from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.sweep_kernel import SWEPT, Variant, sweep_arrow
 

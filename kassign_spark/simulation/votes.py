@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kassign_spark.prediction.hash_order import bucket, capacity_for, java_hash
-from kassign_spark.rebalancing.choice import DEFAULT_ASSIGNORS
-from kassign_spark.rebalancing.protocol import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
+from kassign_spark.client.hash_order import bucket, capacity_for, java_hash
+from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
+from kassign_spark.plans.choice import DEFAULT_ASSIGNORS
 from kassign_spark.simulation.members import Member, Texts
 
 MIXED = "mixed"

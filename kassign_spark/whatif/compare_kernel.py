@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS
+from kassign_spark.client.protocols import COOPERATIVE, EAGER
+from kassign_spark.client.state import FAILING, NEVER_SETTLES, OK
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.read import read_batch
+from kassign_spark.plans.exact import follow_exactly
 from kassign_spark.plans.rounds import follow
-from kassign_spark.prediction.kernel import follow_exactly
-from kassign_spark.prediction.runs import Judged
-from kassign_spark.prediction.state import FAILING, NEVER_SETTLES, OK
-from kassign_spark.rebalancing.protocol import COOPERATIVE, EAGER
+from kassign_spark.plans.runs import Judged
 from kassign_spark.whatif.outcome import measure, optimum
 
 COMPARED = (

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.answer import Answer
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer
+from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs, key
 

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
+from kassign_spark.client.state import FAILING, OK
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
-from kassign_spark.prediction.kernel import predict_batch
-from kassign_spark.prediction.state import FAILING, OK
+from kassign_spark.plans.exact import predict_batch
 
 EXPLAINED = (
     "cluster_id string, group_id string, assignor string, differing_count bigint, detail string"

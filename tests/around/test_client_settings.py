@@ -7,8 +7,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from kassign_spark.around.client_settings import check_settings
 from kassign_spark.errors import SchemaError
+from kassign_spark.settings.client_settings import check_settings
 from tests.kafka.jars import KAFKA_VERSION
 
 SCHEMA = "client STRING, client_version STRING, setting STRING, value STRING"

@@ -3,8 +3,8 @@ import json
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark.around.delivery import deliver
 from kassign_spark.errors import SchemaError
+from kassign_spark.plans.delivery import deliver
 
 ASSIGNMENT = "group_id STRING, member_id STRING, topic STRING, partition INT"
 

@@ -7,8 +7,8 @@ from kafka.partitioner.default import murmur2 as kafka_python_murmur2
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.around import murmur2 as module
-from kassign_spark.around.murmur2 import murmur2
+from kassign_spark.producer import murmur2 as module
+from kassign_spark.producer.murmur2 import murmur2
 
 SEED = 20260420
 VECTORS = {

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark.around.null_keys import null_key_shares
 from kassign_spark.errors import InputError
+from kassign_spark.producer.null_keys import null_key_shares
 
 SEED = 20260423
 SCHEMA = "topic STRING, partition INT, leader INT, queue_size INT, is_slow BOOLEAN"

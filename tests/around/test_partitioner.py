@@ -8,14 +8,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.around import partitioner, versions
-from kassign_spark.around.partitioner import (
+from kassign_spark.errors import InputError, SchemaError
+from kassign_spark.producer import partitioner
+from kassign_spark.producer.partitioner import (
     expected_moved_share,
     moved_keys,
     partition_for_key,
     place_records,
 )
-from kassign_spark.errors import InputError, SchemaError
+from kassign_spark.settings import versions
 
 SEED = 20260422
 KEYS = ["", "a", "abc", "21", "foobar", "key-0", "用户42", "😀", "x" * 43, "y" * 44, "z" * 200]

@@ -1,9 +1,9 @@
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark.around.null_keys import null_key_shares
-from kassign_spark.around.traffic import member_traffic, partition_traffic
 from kassign_spark.errors import InputError, SchemaError
+from kassign_spark.producer.null_keys import null_key_shares
+from kassign_spark.producer.traffic import member_traffic, partition_traffic
 
 RECORDS = "topic STRING, key STRING, partition INT, record_count INT, byte_count BIGINT"
 

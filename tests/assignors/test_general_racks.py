@@ -5,7 +5,7 @@ import random
 import pytest
 
 from kassign_spark.assignors.general_racks import assign_with_racks
-from kassign_spark.prediction.state import without_missing
+from kassign_spark.client.state import without_missing
 from tests.kafka.oracle import Assigned, Group, Member
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
 from tests.oracles.optimal import RackOptimum, least_cost_with_racks

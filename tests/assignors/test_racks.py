@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 import kassign_spark.assignors.in_tasks as in_tasks
 from kassign_spark import Settings, assign, rebalance
-from kassign_spark.eligibility.racks import rack_use
 from kassign_spark.groups.look import look
+from kassign_spark.groups.rack_use import rack_use
 from kassign_spark.inputs.checks import conform_inputs
 from tests.assignors.test_general_racks import GROUPS as GENERAL
 from tests.assignors.test_general_racks import best, found

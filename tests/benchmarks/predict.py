@@ -19,8 +19,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.prediction.model import predict_group
-from kassign_spark.prediction.predict import PREDICTED, predict
+from kassign_spark.client.model import predict_group
+from kassign_spark.plans.predict import PREDICTED, predict
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
 from tests.prediction.states import to_state

@@ -18,7 +18,7 @@ from kafka.partitioner.default import murmur2 as python_murmur2
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.around.partitioner import partition_for_key
+from kassign_spark.producer.partitioner import partition_for_key
 from tests.kafka.oracle import new_java_object
 from tests.spark_session import start_session
 

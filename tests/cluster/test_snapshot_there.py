@@ -114,7 +114,7 @@ def test_no_secret_is_in_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A wrong password, and secrets where none is wanted; all of Python's logs are kept."""
-    monkeypatch.setattr("kassign_spark.inputs.admin._BOOTSTRAP_MS", 3_000)
+    monkeypatch.setattr("kassign_spark.live.admin._BOOTSTRAP_MS", 3_000)
     caplog.set_level(logging.DEBUG)
     wrong, key, store = ("wrong-password-of-login", "password-of-the-key", "password-of-the-store")
     login = mortal.credentials.sasl_properties(wrong)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from kassign_spark.client.hash_order import java_hash
 from kassign_spark.coordinator.model import next_target
 from kassign_spark.coordinator.orders import coordinator_order, member_order, topic_id_hash
 from kassign_spark.coordinator.state import ConsumerGroupState
-from kassign_spark.prediction.hash_order import java_hash
 from tests.coordinator.states import Target, named, to_state
 
 IDS = {

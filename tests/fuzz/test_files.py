@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kassign_spark.inputs.client_properties import admin_settings, read_properties
+from kassign_spark.live.client_properties import admin_settings, read_properties
 from kassign_spark.settings import Settings, load_settings
 from kassign_spark.simulation.event_file import _FIELDS, read_events
 from kassign_spark.simulation.events import KINDS

@@ -12,8 +12,8 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from kassign_spark import check_settings, read_snapshot, resolve_patterns, validate
-from kassign_spark.inputs import protocol, protocol_frames
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
+from kassign_spark.live import protocol, protocol_frames
 from kassign_spark.schemas import MEMBERS, OWNED, TOPICS
 from kassign_spark.spark_errors import SparkError, spark_message
 from tests import builders

@@ -18,8 +18,8 @@ from kassign_spark import (
     violations,
 )
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.rebalancing.listener import listener_calls
-from kassign_spark.rebalancing.summary import final_assignment
+from kassign_spark.plans.listener import listener_calls
+from kassign_spark.plans.summary import final_assignment
 from tests.builders import kept
 from tests.fuzz.budget import examples
 from tests.fuzz.fleets import Fleet, bad_fleets, many_odd_fleets

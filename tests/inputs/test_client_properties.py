@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kassign_spark.errors import SettingsError
-from kassign_spark.inputs.client_properties import admin_settings, read_properties
+from kassign_spark.live.client_properties import admin_settings, read_properties
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

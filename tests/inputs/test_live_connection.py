@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kassign_spark.errors import ClusterError, SettingsError
-from kassign_spark.inputs.live import read_cluster
+from kassign_spark.live.snapshot import read_cluster
 from tests.kafka.broker import Brokers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
@@ -17,7 +17,7 @@ from tests.kafka.topics import create_topics
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kassign_spark.inputs.admin._BOOTSTRAP_MS", 2_000)
+    monkeypatch.setattr("kassign_spark.live.admin._BOOTSTRAP_MS", 2_000)
 
 
 @pytest.mark.parametrize("listener", ["SASL", "TLS"])

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.errors import SchemaError
-from kassign_spark.inputs import protocol_frames as frames
+from kassign_spark.live import protocol_frames as frames
 from tests.inputs.test_protocol import (
     ASSIGNMENT_VECTOR,
     STICKY_V1,

@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.inputs.validation import validate
+from kassign_spark.validation.validate import validate
 from tests import builders
 from tests.builders import held
 

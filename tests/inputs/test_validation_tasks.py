@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED
-from kassign_spark.inputs import validation
-from kassign_spark.inputs.validation_tasks import found_arrow
+from kassign_spark.validation import validate as validation
+from kassign_spark.validation.tasks import found_arrow
 from tests import builders
 from tests.task_rows import as_table
 

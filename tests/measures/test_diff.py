@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import SchemaError
-from kassign_spark.measures.diff import diff
+from kassign_spark.plans.diff import diff
 from tests import builders
 from tests.builders import held
 

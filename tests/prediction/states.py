@@ -1,8 +1,8 @@
 """The oracle's groups as the model takes them."""
 
-from kassign_spark.inputs.protocol import Claims, decode_sticky_user_data
-from kassign_spark.inputs.wire import ProtocolError
-from kassign_spark.prediction.state import NO_GENERATION, GroupState, Outcome
+from kassign_spark.client.state import NO_GENERATION, GroupState, Outcome
+from kassign_spark.live.protocol import Claims, decode_sticky_user_data
+from kassign_spark.live.wire import ProtocolError
 from tests.kafka.oracle import Assigned, Group, Member
 
 

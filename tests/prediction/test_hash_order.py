@@ -4,7 +4,7 @@ import random
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.prediction.hash_order import hash_map_order, java_hash, java_sorted
+from kassign_spark.client.hash_order import hash_map_order, java_hash, java_sorted
 from tests.random_groups import random_member_ids
 
 

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
-from kassign_spark.prediction.predict import PREDICTED, Prediction, predict
+from kassign_spark.plans.predict import PREDICTED, Prediction, predict
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
 from tests.prediction.test_model import failing_group

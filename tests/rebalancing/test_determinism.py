@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.rebalancing.steps import rebalance
+from kassign_spark.plans.rebalance import rebalance
 from tests.kafka.oracle import Group, Member, to_tables
 from tests.random_claims import claiming_groups
 

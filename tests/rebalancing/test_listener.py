@@ -3,9 +3,9 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark.rebalancing.listener import listener_calls
-from kassign_spark.rebalancing.steps import rebalance
-from kassign_spark.rebalancing.summary import summarize
+from kassign_spark.plans.listener import listener_calls
+from kassign_spark.plans.rebalance import rebalance
+from kassign_spark.plans.summary import summarize
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member, Tables, to_tables
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import assign
 from kassign_spark.errors import InputError
-from kassign_spark.rebalancing.steps import rebalance
+from kassign_spark.plans.rebalance import rebalance
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member
 from tests.prediction.test_model import failing_group

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark import advise, assign, balance, cli, read_snapshot, write_snapshot
 from kassign_spark.errors import InputError
-from kassign_spark.tables import Snapshot
+from kassign_spark.tables.snapshots import Snapshot
 from tests.oracles.mixed_groups import to_tables
 from tests.whatif.test_advice import BY_GROUP, GROUPS, OWN
 

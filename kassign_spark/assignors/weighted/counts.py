@@ -5,8 +5,8 @@ The optimum of counts is exact (``general_arrays``): balance best, then the fewe
 
 import numpy as np
 
-from kassign_spark.assignors.general_arrays import settle
 from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs
+from kassign_spark.flow.arrays import settle
 
 
 def best_counts(group: Group) -> Longs:

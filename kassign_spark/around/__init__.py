@@ -1,1 +1,0 @@
-"""What surrounds an assignor: coordinators, producers, clients' settings, delivery to members."""

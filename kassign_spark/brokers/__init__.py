@@ -1,0 +1,9 @@
+"""Brokers: which of them coordinates a group, and what load that makes."""
+
+from kassign_spark.brokers.coordinators import (
+    coordinator_load,
+    coordinator_partition,
+    coordinators,
+)
+
+__all__ = ["coordinator_load", "coordinator_partition", "coordinators"]

@@ -1,0 +1,208 @@
+"""The sticky assignors' pass over equal subscriptions (``ConstrainedAssignmentBuilder``)."""
+
+from typing import NamedTuple
+
+from kassign_spark.client.claims import Believed
+from kassign_spark.client.hash_order import HashOrder
+from kassign_spark.client.racks import Racks
+from kassign_spark.client.state import Layout, Thrown
+
+
+class Constrained(NamedTuple):
+    """The result of the pass.
+
+    Attributes:
+        assigned: ids of partitions by position of the member.
+        moving: partitions that change their owner, with their new one.
+        by_order: as in ``Believed``.
+    """
+
+    assigned: list[list[int]]
+    moving: dict[int, int]
+    by_order: str | None
+
+
+def assign_constrained(
+    layout: Layout, believed: Believed, members: HashOrder, by_id: list[int], racks: Racks | None
+) -> Constrained:
+    """Keep claims up to the quota, then deal the rest.
+
+    Args:
+        layout: of the group.
+        believed: the surviving claims.
+        members: the hash map's order.
+        by_id: positions of the members, sorted by member id.
+        racks: None where they are not in use.
+
+    Raises:
+        Thrown: claims of partitions that do not exist leave the client without room.
+    """
+    filling = _Filling(layout, believed, len(members.order), racks)
+    by_order = filling.keep_owned(members)
+    filling.deal(by_id)
+    return Constrained(filling.assigned, filling.moving, by_order)
+
+
+class _Filling:
+    """Members on their way to their quotas."""
+
+    def __init__(
+        self, layout: Layout, believed: Believed, member_count: int, racks: Racks | None
+    ) -> None:
+        self.layout, self.believed, self.racks = layout, believed, racks
+        self.low, self.wanted_over = divmod(layout.partition_count, member_count)
+        self.high = self.low + (self.wanted_over > 0)
+        self.over = 0
+        self.assigned: list[list[int]] = [[] for _ in range(member_count)]
+        self.under: list[int] = []
+        self.exact: list[int] = []
+        self.revoked_from: dict[int, int] = {}
+        self.moving: dict[int, int] = {}
+
+    def keep_owned(self, members: HashOrder) -> str | None:
+        """Let members keep claims up to their quota; say whether a bucket's order decided."""
+        owned: list[list[int]] = [[] for _ in self.assigned]
+        disputed, racks = self.believed.disputed, self.racks
+        for partition, member in self.believed.owner.items():
+            if racks is not None and racks.mismatch(member, partition):
+                self.revoked_from[partition] = member
+            elif partition not in disputed:
+                owned[member].append(partition)
+        last_over = None
+        by_order = None
+        for member in members.order:
+            own = owned[member]
+            held = len(own)
+            if held < self.low:
+                self.assigned[member] = own
+                self.under.append(member)
+            elif held >= self.high and self.over < self.wanted_over:
+                self._keep_first(member, own, self.high)
+                self.over += 1
+                last_over = member
+                if self.over == self.wanted_over:
+                    self.exact.clear()
+            else:
+                self._keep_first(member, own, self.low)
+                if self.over < self.wanted_over:
+                    self.exact.append(member)
+                elif (
+                    last_over is not None
+                    and held >= self.high
+                    and members.buckets[last_over] == members.buckets[member]
+                ):
+                    by_order = "members of one bucket compete for the right to keep one more"
+        return by_order
+
+    def _keep_first(self, member: int, own: list[int], count: int) -> None:
+        """Keep the claims that come first by number, then topic."""
+        if len(own) > count:
+            own.sort()
+            own.sort(key=self.layout.number_of.__getitem__)
+            for partition in own[count:]:
+                self.revoked_from[partition] = member
+            del own[count:]
+        self.assigned[member] = own
+
+    def deal(self, by_id: list[int]) -> None:
+        """Hand out what nobody kept: to members below their quota, then one more each."""
+        place = {member: rank for rank, member in enumerate(by_id)}
+        self.under.sort(key=place.__getitem__)
+        self.exact.sort(key=place.__getitem__)
+        pool = self._pool()
+        if self.racks is not None:
+            pool = self._deal_matching(pool, self.racks)
+        self._deal_rest(pool)
+        if self.under and (
+            self.over != self.wanted_over
+            or any(len(self.assigned[member]) != self.low for member in self.under)
+        ):
+            raise Thrown("IllegalStateException", "partitions ran out before members were full")
+
+    def _pool(self) -> list[int]:
+        """Partitions that nobody kept, by topic and number.
+
+        The client compares two sorted lists; a kept partition that does not exist is never met in
+        the other list, so that everything after it counts as kept by nobody.
+        """
+        missing = self.layout.missing
+        kept = bytearray(len(self.layout.topic_of))
+        for own in self.assigned:
+            for partition in own:
+                kept[partition] = 1
+        end = min((p for p in missing if kept[p]), default=len(kept))
+        return [
+            p for p, is_kept in enumerate(kept) if (not is_kept or p > end) and p not in missing
+        ]
+
+    def _give(self, partition: int, member: int) -> int:
+        """Give a partition; say how many the member has now."""
+        own = self.assigned[member]
+        own.append(partition)
+        if (
+            self.revoked_from.get(partition, member) != member
+            or partition in self.believed.disputed
+        ):
+            self.moving[partition] = member
+        return len(own)
+
+    def _deal_matching(self, pool: list[int], racks: Racks) -> list[int]:
+        """Give partitions to members of their racks; give back those that found none."""
+        count_of: dict[int, int] = {}
+        for racks_of_partition in set(racks.of_partition):
+            count_of[racks_of_partition] = sum(
+                1 for rack in racks.of_member if rack & racks_of_partition
+            )
+        pool.sort(key=lambda partition: count_of[racks.of_partition[partition]])
+        under, exact = self.under, self.exact
+        rest = []
+        at = 0
+        for partition in pool:
+            wanted = racks.of_partition[partition]
+            turns = [*range(at, len(under)), *range(at)]
+            found = next((i for i in turns if racks.of_member[under[i]] & wanted), None)
+            if found is not None:
+                member = under[found]
+                at = found
+                if self._give(partition, member) == self.low:
+                    del under[found]
+                    if self.low < self.high and self.over < self.wanted_over:
+                        exact.append(member)
+                else:
+                    at += 1
+                at = at % len(under) if under else 0
+                continue
+            found = next((i for i, m in enumerate(exact) if racks.of_member[m] & wanted), None)
+            if found is None:
+                rest.append(partition)
+                continue
+            member = exact[found]
+            if self._give(partition, member) == self.high:
+                del exact[found]
+                self.over += 1
+                if self.over == self.wanted_over:
+                    exact.clear()
+        return rest
+
+    def _deal_rest(self, pool: list[int]) -> None:
+        under, exact = self.under, self.exact
+        cursor = 0
+        for partition in pool:
+            if under:
+                if cursor == len(under):
+                    cursor = 0
+                member = under[cursor]
+                cursor += 1
+            elif exact:
+                member = exact.pop(0)
+            else:
+                raise Thrown(
+                    "IllegalStateException", "no member has room for " + self.layout.name(partition)
+                )
+            size = self._give(partition, member)
+            if size == self.low:
+                cursor -= 1
+                del under[cursor]
+                exact.append(member)
+            elif size == self.high:
+                self.over += 1

@@ -1,0 +1,87 @@
+"""The sticky assignors' pass over differing subscriptions (``GeneralAssignmentBuilder``).
+
+A greedy search that repeats itself until nothing changes. Nothing bounds it: it may throw, or go on
+for ever. Kafka's racks need no rule of their own while partitions are moved: a move inside a
+rack happens only where the same move would happen without.
+"""
+
+from typing import NamedTuple
+
+from kassign_spark.client.balancing import Balancing
+from kassign_spark.client.claims import Believed
+from kassign_spark.client.hash_order import HashOrder
+from kassign_spark.client.holdings import Holdings
+from kassign_spark.client.racks import Racks
+from kassign_spark.client.state import Claims, GroupState, Layout
+
+
+class General(NamedTuple):
+    """The result of the pass.
+
+    Attributes:
+        assigned: ids of partitions by position of the member.
+        unsure: None, or why the client may answer something else.
+    """
+
+    assigned: list[list[int]]
+    unsure: str | None
+
+
+def assign_general(
+    state: GroupState,
+    claims: Claims,
+    believed: Believed,
+    members: HashOrder,
+    by_id: list[int],
+    racks: Racks | None,
+) -> General:
+    """Keep claims, hand out the rest, then move partitions while that improves the balance.
+
+    Args:
+        state: the group.
+        claims: all of them.
+        believed: those that survive.
+        members: the hash map's order.
+        by_id: positions of the members, sorted by member id.
+        racks: None where they are not in use.
+
+    Raises:
+        Thrown: the client ends with an exception.
+        NeverEnds: it does not end.
+    """
+    layout = claims.layout
+    holdings = Holdings(layout, _topics_of(state, layout), by_id)
+    must_revoke = holdings.keep(believed.owner, racks)
+    is_fresh = not any(holdings.sizes)
+    pool = holdings.hand_out(racks)
+    earlier = _earlier_claims(state, claims, believed.max_generation, members.order)
+    before = [list(held) for held in holdings.held]
+    balancing = Balancing(holdings, earlier, members, by_id)
+    if not must_revoke:
+        balancing.reassign(holdings.movable(pool))
+    has_moved = balancing.reassign(holdings.movable(holdings.all_partitions))
+    gained = balancing.score(list(map(len, before))) - balancing.score(holdings.sizes)
+    # What began with claims is left as it was where the balance is no better.
+    assigned = before if has_moved and gained <= 0 and not is_fresh else holdings.held
+    tree = "a hash set of moved partitions became a tree, the order of which is not modelled"
+    return General(assigned, tree if balancing.met_tree else None)
+
+
+def _topics_of(state: GroupState, layout: Layout) -> list[list[int]]:
+    """Give each member's topics in its own order; one given twice is there twice."""
+    index = layout.index
+    return [[index[name] for name in names if name in index] for names in state.subscriptions]
+
+
+def _earlier_claims(
+    state: GroupState, claims: Claims, max_generation: int, order: list[int]
+) -> dict[int, int]:
+    """Give the member that claims a partition from the latest generation below the highest."""
+    found: dict[int, int] = {}
+    for member in order:
+        generation = state.generations[member]
+        if generation < max_generation:
+            for partition in claims.by_member[member]:
+                if partition not in found or state.generations[found[partition]] < generation:
+                    found[partition] = member
+    return found

@@ -1,0 +1,100 @@
+"""Who holds what in a group whose subscriptions differ, before it is balanced."""
+
+from collections.abc import Iterable
+
+from kassign_spark.client.racks import Racks
+from kassign_spark.client.state import Layout
+
+
+class Holdings:
+    """Kept claims and what was handed out.
+
+    Attributes:
+        layout: of the group.
+        topics_of: each member's topics in its own order; one given twice is there twice.
+        subscribers: of each topic, by member id; as often as they name it.
+        all_partitions: existing ones, those of topics with few subscribers first.
+        owner: member by partition, -1 for nobody.
+        held: partitions by member.
+        sizes: how many each member holds.
+    """
+
+    def __init__(self, layout: Layout, topics_of: list[list[int]], by_id: list[int]) -> None:
+        self.layout, self.topics_of = layout, topics_of
+        self.subscribers: list[list[int]] = [[] for _ in layout.topics]
+        for member in by_id:
+            for topic in topics_of[member]:
+                self.subscribers[topic].append(member)
+        by_subscribers = sorted(range(len(layout.topics)), key=lambda t: len(self.subscribers[t]))
+        self._topic_rank = {topic: rank for rank, topic in enumerate(by_subscribers)}
+        self.all_partitions = [p for topic in by_subscribers for p in layout.existing(topic)]
+        self.owner = [-1] * len(layout.topic_of)
+        self.held: list[list[int]] = [[] for _ in by_id]
+        self.sizes = [0] * len(by_id)
+
+    def keep(self, owner: dict[int, int], racks: Racks | None) -> bool:
+        """Let members keep claims that still suit them; say whether some did not."""
+        subscribed = [frozenset(topics) for topics in self.topics_of]
+        topic_of = self.layout.topic_of
+        must_revoke = False
+        for partition, member in owner.items():
+            if topic_of[partition] not in subscribed[member] or (
+                racks is not None and racks.mismatch(member, partition)
+            ):
+                must_revoke = True
+            else:
+                self._take(partition, member)
+        return must_revoke
+
+    def _take(self, partition: int, member: int) -> None:
+        self.owner[partition] = member
+        self.held[member].append(partition)
+        self.sizes[member] += 1
+
+    def _unowned(self) -> list[int]:
+        """Give partitions that nobody kept, in order.
+
+        As in the constrained pass, the client's scan meets a kept partition that does not exist
+        and takes everything after it for unowned.
+        """
+        layout, owner = self.layout, self.owner
+
+        def place(partition: int) -> tuple[int, int]:
+            return self._topic_rank[layout.topic_of[partition]], partition
+
+        stuck = [place(p) for p in layout.missing if owner[p] >= 0]
+        if not stuck:
+            return [p for p in self.all_partitions if owner[p] < 0]
+        end = min(stuck)
+        return [p for p in self.all_partitions if owner[p] < 0 or place(p) > end]
+
+    def hand_out(self, racks: Racks | None) -> list[int]:
+        """Give unowned partitions to the least loaded subscribers; give back which they were."""
+        pool = self._unowned()
+        rest = pool
+        size_of, topic_of = self.sizes.__getitem__, self.layout.topic_of
+        if racks is not None:
+            rest = []
+            for partition in pool:
+                fitting = [
+                    member
+                    for member in self.subscribers[topic_of[partition]]
+                    if not racks.mismatch(member, partition)
+                ]
+                if fitting:
+                    self._take(partition, min(fitting, key=size_of))
+                else:
+                    rest.append(partition)
+        for partition in rest:
+            self._take(partition, min(self.subscribers[topic_of[partition]], key=size_of))
+        return pool
+
+    def is_shared(self, topic: int) -> bool:
+        """Whether several members subscribe to the topic."""
+        return len(self.subscribers[topic]) > 1
+
+    def movable(self, partitions: Iterable[int]) -> list[int]:
+        """Leave out partitions of topics that only one member subscribes to."""
+        topic_of = self.layout.topic_of
+        shared = [self.is_shared(topic) for topic in range(len(self.layout.topics))]
+        return [partition for partition in partitions if shared[topic_of[partition]]]

@@ -1,0 +1,123 @@
+"""What Kafka's Java client answers for one group: the whole of it, top to bottom."""
+
+from kassign_spark.client.claims import believe
+from kassign_spark.client.constrained import assign_constrained
+from kassign_spark.client.general import assign_general
+from kassign_spark.client.hash_order import (
+    HashOrder,
+    hash_map_order,
+    java_hash,
+    java_sorted,
+)
+from kassign_spark.client.racks import Racks, need_matching, number_racks
+from kassign_spark.client.range_racks import assign_range
+from kassign_spark.client.state import (
+    INEXACT,
+    NEVER_ENDS,
+    OK,
+    THROWS,
+    Claims,
+    GroupState,
+    Layout,
+    NeverEnds,
+    Outcome,
+    Thrown,
+    lay_out,
+)
+
+
+def predict_group(state: GroupState) -> Outcome:
+    """Follow `range`, `sticky` or `cooperative-sticky` of kafka-clients 3.8 and later.
+
+    Args:
+        state: at least one member.
+    """
+    claims = lay_out(state)
+    layout = claims.layout
+    if state.assignor == "range":
+        return Outcome(OK, None, assign_range(state, layout), {}, layout)
+    try:
+        assigned, moving, unsure = _assign_sticky(state, claims)
+    except Thrown as thrown:
+        return Outcome(THROWS, str(thrown), [], {}, layout)
+    except NeverEnds as never:
+        return Outcome(NEVER_ENDS, str(never), [], {}, layout)
+    if state.assignor == "sticky":
+        moving = {}
+    for partition, member in moving.items():
+        assigned[member].remove(partition)
+    return Outcome(INEXACT if unsure else OK, unsure, assigned, moving, layout)
+
+
+def follow_constrained(state: GroupState) -> Outcome:
+    """Follow the pass of the sticky assignors over equal subscriptions.
+
+    Args:
+        state: at least one member; all subscribe to the same topics, however they list them, and
+            claim only what exists.
+
+    Returns:
+        As for `cooperative-sticky`.
+    """
+    claims = lay_out(state)
+    members = hash_map_order([java_hash(member_id) for member_id in state.member_ids])
+    assigned, moving, _ = assign_constrained(
+        claims.layout,
+        believe(state, claims, members),
+        members,
+        java_sorted(state.member_ids),
+        _racks_in_use(state, claims.layout),
+    )
+    for partition, member in moving.items():
+        assigned[member].remove(partition)
+    return Outcome(OK, None, assigned, moving, claims.layout)
+
+
+def _racks_in_use(state: GroupState, layout: Layout) -> Racks | None:
+    """Give the racks of a group of the sticky assignors where they can change anything."""
+    racks = number_racks(state, layout)
+    if racks is None:
+        return None
+    existing = [r for p, r in enumerate(racks.of_partition) if p not in layout.missing]
+    return racks if need_matching(racks.of_member, existing) else None
+
+
+def _assign_sticky(
+    state: GroupState, claims: Claims
+) -> tuple[list[list[int]], dict[int, int], str | None]:
+    """Give each member's partitions, those that change hands, and why this may not be so."""
+    layout = claims.layout
+    members = hash_map_order([java_hash(member_id) for member_id in state.member_ids])
+    by_id = java_sorted(state.member_ids)
+    racks = _racks_in_use(state, layout)
+    believed = believe(state, claims, members)
+    by_order = believed.by_order
+    if believed.is_homogeneous:
+        constrained = assign_constrained(layout, believed, members, by_id, racks)
+        assigned, moving, unsure = constrained.assigned, constrained.moving, None
+        by_order = by_order or constrained.by_order
+    else:
+        assigned, unsure = assign_general(state, claims, believed, members, by_id, racks)
+        moving = _moving(claims, assigned)
+    return assigned, moving, unsure or _unsure_of_order(state, members, by_order)
+
+
+def _moving(claims: Claims, assigned: list[list[int]]) -> dict[int, int]:
+    """Give the new owners of partitions that another member still has to give up."""
+    revoked: set[int] = set()
+    added: dict[int, int] = {}
+    for member, partitions in enumerate(assigned):
+        owned = set(claims.by_member[member])
+        added.update((p, member) for p in partitions if p not in owned)
+        revoked |= owned.difference(partitions)
+    return {partition: member for partition, member in added.items() if partition in revoked}
+
+
+def _unsure_of_order(state: GroupState, members: HashOrder, by_order: str | None) -> str | None:
+    if not members.is_reproduced:
+        return "many member ids share a hash bucket, the order of which is not modelled"
+    if by_order is not None and not state.is_order_known:
+        return (
+            f"the order of members in a hash bucket decides, and member_seq is unknown: {by_order}"
+        )
+    return None

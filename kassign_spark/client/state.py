@@ -1,0 +1,201 @@
+"""One group as the model sees it: names outside, small integers inside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import NamedTuple
+
+from kassign_spark.client.hash_order import java_sorted
+
+OK, THROWS, NEVER_ENDS, INEXACT = "ok", "throws", "never_ends", "inexact"
+NEVER_SETTLES = "never_settles"
+"""Of rounds that follow each other, not of one."""
+FAILING = (THROWS, NEVER_ENDS)
+"""Verdicts without an answer."""
+WORST_FIRST = (NEVER_ENDS, THROWS, NEVER_SETTLES, INEXACT, OK)
+
+NO_GENERATION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """What the group's leader is given when a rebalance begins.
+
+    The lists named ``member_...`` and ``subscriptions`` have one element a member, in the order of
+    the JoinGroup response; those named ``claim_...`` one a claimed partition, in any order.
+
+    Attributes:
+        assignor: range, sticky or cooperative-sticky.
+        member_ids: distinct.
+        subscriptions: topic names, those without metadata included.
+        member_racks: ``client.rack``; null and empty: none.
+        member_instances: ``group.instance.id`` or None.
+        generations: in which the member says that it owned what it claims; -1 for none. Of
+            `sticky` as its user data has it, of `cooperative-sticky` as the subscription has it.
+        field_generations: as the subscription's own field has it, whichever the assignor.
+        claim_members: positions in ``member_ids``.
+        claim_topics: names.
+        claim_partitions: numbers from 0, existing or not.
+        topics: names of the topics with metadata; any order.
+        num_partitions: of each topic.
+        replica_racks: for each topic and partition the racks of its replicas; None for a topic
+            of which none is known.
+        is_order_known: whether members are really in the order of the JoinGroup response.
+    """
+
+    assignor: str
+    member_ids: Sequence[str]
+    subscriptions: Sequence[Sequence[str]]
+    topics: Sequence[str]
+    num_partitions: Sequence[int]
+    member_racks: Sequence[str | None]
+    member_instances: Sequence[str | None]
+    generations: Sequence[int]
+    field_generations: Sequence[int]
+    claim_members: Sequence[int] = ()
+    claim_topics: Sequence[str] = ()
+    claim_partitions: Sequence[int] = ()
+    replica_racks: Sequence[Sequence[Sequence[str | None]] | None] = ()
+    is_order_known: bool = True
+
+
+class Outcome(NamedTuple):
+    """What the client does with a group.
+
+    Attributes:
+        verdict: ok, throws, never_ends or inexact.
+        detail: why, where the verdict is not ok.
+        assigned: ids of partitions by position of the member; empty where there is no answer.
+        withheld: partitions that `cooperative-sticky` holds back for a round, with the member that
+            is to have them.
+        layout: what the ids stand for.
+    """
+
+    verdict: str
+    detail: str | None
+    assigned: list[list[int]]
+    withheld: dict[int, int]
+    layout: "Layout"
+
+
+class Thrown(Exception):  # noqa: N818 - the client's exception, predicted; not an error of ours
+    """The client ends with an exception of this class."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+
+
+class NeverEnds(Exception):  # noqa: N818 - as above
+    """The client's loop has no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Partitions as integers: ids ascend by (topic, number), topics in Java's string order.
+
+    Claimed numbers that do not exist have ids too, after the existing ones of their topic.
+
+    Attributes:
+        topics: names of the subscribed topics that have partitions.
+        counts: existing partitions of each topic.
+        starts: first id of each topic, and the end of the last one.
+        topic_of: topic of each id.
+        number_of: partition number of each id.
+        missing: ids of numbers that do not exist.
+        index: number of a topic by its name.
+    """
+
+    topics: list[str]
+    counts: list[int]
+    starts: list[int]
+    topic_of: list[int]
+    number_of: list[int]
+    missing: frozenset[int]
+    index: dict[str, int]
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions exist."""
+        return len(self.topic_of) - len(self.missing)
+
+    def existing(self, topic: int) -> range:
+        """Ids of a topic's partitions."""
+        return range(self.starts[topic], self.starts[topic] + self.counts[topic])
+
+    def name(self, partition: int) -> str:
+        """Show an id as Kafka does."""
+        return f"{self.topics[self.topic_of[partition]]}-{self.number_of[partition]}"
+
+
+@dataclass(slots=True)
+class Claims:
+    """Claims as ids: those of each member, in which one id may come twice."""
+
+    layout: Layout
+    by_member: list[list[int]] = field(default_factory=list)
+
+
+def without_missing(state: GroupState) -> GroupState:
+    """Leave out claims of partitions that do not exist."""
+    sizes = dict(zip(state.topics, state.num_partitions, strict=True))
+    claims = zip(state.claim_members, state.claim_topics, state.claim_partitions, strict=True)
+    existing = [claim for claim in claims if claim[2] < sizes.get(claim[1], 0)]
+    if len(existing) == len(state.claim_members):
+        return state
+    return replace(
+        state,
+        claim_members=[member for member, _, _ in existing],
+        claim_topics=[topic for _, topic, _ in existing],
+        claim_partitions=[partition for _, _, partition in existing],
+    )
+
+
+def lay_out(state: GroupState) -> Claims:
+    """Number the partitions of a group; claims of topics that nobody is assigned are left out."""
+    subscribed = set().union(*state.subscriptions)
+    sizes = {
+        topic: count
+        for topic, count in zip(state.topics, state.num_partitions, strict=True)
+        if count > 0 and topic in subscribed
+    }
+    names = list(sizes)
+    topics = [names[i] for i in java_sorted(names)]
+    index = {topic: number for number, topic in enumerate(topics)}
+    counts = [sizes[topic] for topic in topics]
+    missing = {
+        (index[topic], partition)
+        for topic, partition in zip(state.claim_topics, state.claim_partitions, strict=True)
+        if topic in index and partition >= sizes[topic]
+    }
+    layout, ids_of_missing = _number(topics, counts, index, sorted(missing))
+    by_member: list[list[int]] = [[] for _ in state.member_ids]
+    starts = layout.starts
+    for member, topic, partition in zip(
+        state.claim_members, state.claim_topics, state.claim_partitions, strict=True
+    ):
+        number = index.get(topic)
+        if number is not None:
+            exists = partition < counts[number]
+            by_member[member].append(
+                starts[number] + partition if exists else ids_of_missing[number, partition]
+            )
+    return Claims(layout, by_member)
+
+
+def _number(
+    topics: list[str], counts: list[int], index: dict[str, int], missing: list[tuple[int, int]]
+) -> tuple[Layout, dict[tuple[int, int], int]]:
+    numbers = [list(range(count)) for count in counts]
+    ids_of_missing = {}
+    for topic, partition in missing:
+        ids_of_missing[topic, partition] = len(numbers[topic])
+        numbers[topic].append(partition)
+    starts = [0, *accumulate(map(len, numbers))]
+    topic_of: list[int] = []
+    number_of: list[int] = []
+    for topic, of_topic in enumerate(numbers):
+        topic_of += [topic] * len(of_topic)
+        number_of += of_topic
+    ids = {(t, p): starts[t] + place for (t, p), place in ids_of_missing.items()}
+    layout = Layout(topics, counts, starts, topic_of, number_of, frozenset(ids.values()), index)
+    return layout, ids

@@ -1,0 +1,211 @@
+"""The eligibility graph of a fleet: who can take what, and what is independent of what.
+
+Vertices are the members and the topic classes of every group (a class: the group's topics with the
+same subscribers), edges are subscriptions. Groups share no edge, so one graph holds the whole
+fleet. Its connected components are independent of each other: whatever happens in one, a join, a
+leave, a new partition, changes nothing in the others.
+
+Components come from GraphFrames where its package is on the session's class path, else from rounds
+over DataFrames; both say the same.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.errors import SettingsError
+from kassign_spark.rounds import Budget, converge, settle
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.settings.computing import Settings
+from kassign_spark.spark_errors import spark_message
+
+_BUCKETS = 64
+
+
+def number_groups(groups: DataFrame) -> DataFrame:
+    """Give each group a number, without a window over the whole fleet.
+
+    Returns:
+        cluster_id string, group_id string, group_number bigint; the same whatever the partitioning.
+    """
+    return number_rows(groups, GROUP_KEY, "group_number")
+
+
+def number_rows(frame: DataFrame, keys: Sequence[str], number: str) -> DataFrame:
+    """Give each different row of ``keys`` a number >= 64 that follows from all of them alone.
+
+    Returns:
+        the keys, each once, and ``number`` bigint.
+    """
+    bucket = F.pmod(F.xxhash64(*keys), F.lit(_BUCKETS))
+    in_bucket = Window.partitionBy("bucket").orderBy(*keys)
+    return (
+        frame.select(*keys, bucket.alias("bucket"))
+        .select(*keys, "bucket", F.dense_rank().over(in_bucket).alias("place"))
+        .distinct()  # needs no shuffle: equal rows are in one bucket
+        .select(*keys, (F.col("place") * _BUCKETS + F.col("bucket")).alias(number))
+    )
+
+
+def member_vertex(group_number: Column, member: Column) -> Column:
+    """Id of a member; ascending with its number."""
+    return F.shiftleft(group_number, 32) + F.shiftleft(member.cast("bigint"), 1)
+
+
+def class_vertex(group_number: Column, class_: Column) -> Column:
+    """Id of a topic class; ascending with its number."""
+    return member_vertex(group_number, class_) + 1
+
+
+def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -> DataFrame:
+    """Find the connected components; runs jobs.
+
+    Args:
+        edges: src bigint, dst bigint; in any direction.
+        settings: ``use_graphframes``: None takes it where it is there.
+        budget: counts the rounds of the way without GraphFrames.
+
+    Returns:
+        id bigint, component bigint (the least id in it); vertices without edges are left out.
+
+    Raises:
+        SettingsError: ``use_graphframes`` is true and GraphFrames is not there, or fails.
+        NotConvergedError: the budget ended first.
+    """
+    if settings.use_graphframes is False:
+        return _components_in_rounds(edges, budget)
+    try:
+        return _components_by_graphframes(edges)
+    except GraphFramesError as error:
+        if settings.use_graphframes:
+            raise SettingsError(f"setting use_graphframes: {error}") from None
+        if not isinstance(error, NoGraphFramesError):
+            warnings.warn(f"{error}; connected components come from rounds instead", stacklevel=2)
+    return _components_in_rounds(edges, budget)
+
+
+class GraphFramesError(Exception):
+    """GraphFrames cannot be used, or has failed; the text says why, in one line."""
+
+
+class NoGraphFramesError(GraphFramesError):
+    """One of its halves is not there."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "GraphFrames is not there; it takes the Python package graphframes-py and, on the "
+            "session's class path, the Spark package io.graphframes:graphframes-spark4_2.13"
+        )
+
+
+@contextmanager
+def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
+    """Give a GraphFrame to work with.
+
+    Args:
+        vertices: id bigint.
+        edges: src bigint, dst bigint.
+
+    Raises:
+        NoGraphFramesError: its Python or its JVM half is not there.
+        GraphFramesError: they are of different versions, or something failed inside of it.
+    """
+    try:
+        import graphframes
+    except ImportError:
+        raise NoGraphFramesError from None
+    try:
+        graph = graphframes.GraphFrame(vertices, edges)
+    except Py4JError:  # its Python package is there, its classes are not
+        raise NoGraphFramesError from None
+    ours, theirs = str(graphframes.__version__), _jvm_version(graph)
+    if theirs is not None and ours.split(".")[:2] != theirs.split(".")[:2]:
+        raise GraphFramesError(
+            f"graphframes-py {ours} does not fit the Spark package "
+            f"io.graphframes:graphframes-spark4_2.13:{theirs}: take the same version of both"
+        )
+    try:
+        yield graph
+    except (Py4JError, PySparkException) as error:
+        raise GraphFramesError(f"GraphFrames {ours} failed: {spark_message(error)}") from error
+
+
+def _jvm_version(graph: Any) -> str | None:
+    """The version that the jar says; None where it says none, as one built by hand may."""
+    package = graph._impl._jvm_graph.getClass().getPackage()
+    version = package.getImplementationVersion() if package is not None else None
+    return None if version is None else str(version)
+
+
+def _components_by_graphframes(edges: DataFrame) -> DataFrame:
+    """GraphFrames' answer with its components named by their least ids."""
+    ids = edges.select(F.col("src").alias("id")).union(edges.select("dst")).distinct()
+    with graphframe(ids, edges) as graph:
+        # graphx: the fastest of its algorithms on long ids, and it needs no checkpoint folder; a
+        # broadcastThreshold other than -1 would switch adaptive execution off for the session.
+        found = graph.connectedComponents(algorithm="graphx", broadcastThreshold=-1)
+        least = found.groupBy("component").agg(F.min("id").alias("least"))
+        named = found.join(least, on="component", how="inner").select(
+            "id", F.col("least").alias("component")
+        )
+        try:
+            return settle(named).frame
+        finally:
+            found.unpersist()
+
+
+def _components_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:
+    """Turn every component into a star around its least id, by large and small stars in turn.
+
+    "Connected Components in MapReduce and Beyond", Kiveris and others, 2014: rounds grow like the
+    logarithm of a component's size, not like its diameter.
+    """
+    downward = edges.select(
+        F.greatest("src", "dst").alias("id"), F.least("src", "dst").alias("lower")
+    ).distinct()
+    stars = converge(
+        downward.withColumn("is_moved", F.lit(True)),
+        _large_and_small_star,
+        F.count_if("is_moved"),
+        what="components",
+        budget=budget,
+    ).select("id", F.col("lower").alias("component"))
+    centres = stars.select(F.col("component").alias("id"), "component").distinct()
+    return stars.unionByName(centres)
+
+
+def _large_and_small_star(links: DataFrame) -> DataFrame:
+    """Link higher neighbours, then lower ones, to the least neighbour; one row a link.
+
+    ``is_moved`` where a link changed in either; a link that two rows make counts once.
+    """
+    of_id = Window.partitionBy("id")
+    both_ways = links.select("id", F.col("lower").alias("other")).union(
+        links.select("lower", F.col("id"))
+    )
+    large = (
+        both_ways.withColumn("least", F.least(F.min("other").over(of_id), F.col("id")))
+        .where("other > id")
+        .select(
+            F.col("other").alias("id"),
+            F.col("least").alias("lower"),
+            (F.col("least") != F.col("id")).alias("is_moved"),
+        )
+    )
+    least = F.min("lower").over(of_id)
+    small = (
+        large.withColumn("least", least)
+        .withColumn("is_least", F.col("lower") == F.col("least"))
+        .select(
+            F.when(F.col("is_least"), F.col("id")).otherwise(F.col("lower")).alias("id"),
+            F.col("least").alias("lower"),
+            (F.col("is_moved") | ~F.col("is_least")).alias("is_moved"),
+        )
+    )
+    return small.groupBy("id", "lower").agg(F.max("is_moved").alias("is_moved"))

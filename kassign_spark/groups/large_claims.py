@@ -1,0 +1,223 @@
+"""What members say they own, resolved to one owner a partition, as Kafka's sticky assignors do.
+
+A claim is what a member sent when it joined, in its subscription (CooperativeSticky) or in user
+data (Sticky), with the generation in which it owned the partitions. Source:
+``AbstractStickyAssignor`` of clients 3.7.1 and later (KAFKA-12984, KAFKA-15106), whose members are
+visited in the order of a Java hash map.
+"""
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.expressions import (
+    hash_bucket,
+    hash_map_capacity,
+    java_hash_code,
+    java_string_order,
+)
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY
+
+
+class Claims(NamedTuple):
+    """Claims on partitions that exist, of topics that somebody in the group subscribes to.
+
+    A claim is a bigint, ``code(partition, topic_number)``: codes sort as (partition, topic) do.
+
+    Attributes:
+        subscribed: cluster_id string, group_id string, topic string, num_partitions int,
+            topic_number int: 0-based, in Java's string order of the group's topics.
+        members: cluster_id string, group_id string, member_id string, member_seq bigint?,
+            claims array<bigint>: what it owns, ascending; one row a member that claims anything.
+        topics: cluster_id string, group_id string, topic_number int, claimed array<int>: the
+            partitions in ``members.claims``.
+        disputed: cluster_id string, group_id string, topic_number int, partition int: claimed by
+            several members of one generation; None where there are none.
+    """
+
+    subscribed: DataFrame
+    members: DataFrame
+    topics: DataFrame
+    disputed: DataFrame | None
+
+
+def code(partition: Column, topic_number: Column) -> Column:
+    """Put a claim into one number: small, and quick to sort."""
+    return F.shiftleft(partition.cast("bigint"), 32) + topic_number
+
+
+def partition_of(claim: Column) -> Column:
+    """The partition of a code, int."""
+    return F.shiftright(claim, 32).cast("int")
+
+
+def topic_number_of(claim: Column) -> Column:
+    """The topic number of a code, int."""
+    return claim.bitwiseAND(F.lit(2**32 - 1)).cast("int")
+
+
+def read_claims(eligible: Eligible, topics: DataFrame) -> Claims:
+    """Resolve ``eligible.owned``, which must be there, to one owner a partition; runs jobs.
+
+    Claims of members that left, and on partitions that do not exist, are dropped (``validate``
+    reports them).
+
+    Args:
+        eligible: the groups.
+        topics: of these groups, held: cluster_id string, group_id string, topic string,
+            num_partitions int, topic_number int, as ``subscribed_topics`` and ``topic_number``
+            give them.
+    """
+    assert eligible.owned is not None
+    subscribed = topics.select(*GROUP_KEY, "topic", "num_partitions", "topic_number")
+    existing = eligible.owned.join(subscribed, on=[*GROUP_KEY, "topic"], how="inner").where(
+        F.col("partition") < F.col("num_partitions")
+    )
+    claim = code(F.col("partition"), F.col("topic_number"))
+    generations = eligible.members.select(
+        *GROUP_KEY, "member_id", "member_seq", F.coalesce("generation", F.lit(-1))
+    ).toDF(*GROUP_KEY, "member_id", "member_seq", "generation")
+    by_member = (
+        existing.groupBy(*GROUP_KEY, "member_id")
+        .agg(F.sort_array(F.collect_list(claim)).alias("claims"))
+        .join(generations, on=[*GROUP_KEY, "member_id"], how="inner")
+    )
+    members, _ = hold(by_member, {"members": F.count("*")})
+    topics, found = hold(_by_topic(members), {"contested": F.count_if(_has_duplicates())})
+    claims = Claims(subscribed, members, topics, None)
+    return _resolve(eligible, claims) if found["contested"] else claims
+
+
+def claimed_partitions(claims: Claims) -> DataFrame:
+    """List the claims one by one.
+
+    Returns:
+        cluster_id string, group_id string, member_id string, topic string, partition int.
+    """
+    return (
+        claims.members.select(*GROUP_KEY, "member_id", F.explode("claims").alias("claim"))
+        .withColumns(
+            {
+                "topic_number": topic_number_of(F.col("claim")),
+                "partition": partition_of(F.col("claim")),
+            }
+        )
+        .join(claims.subscribed, on=[*GROUP_KEY, "topic_number"], how="inner")
+        .select(*GROUP_KEY, "member_id", "topic", "partition")
+    )
+
+
+def subscribed_topics(eligible: Eligible) -> DataFrame:
+    """List the topics that somebody in a group subscribes to, as far as they exist.
+
+    Returns:
+        cluster_id string, group_id string, topic string, num_partitions int;
+        one row a group and topic.
+    """
+    subscribed = eligible.groups.where("is_homogeneous").select(
+        *GROUP_KEY, F.explode("topics").alias("topic")
+    )
+    if eligible.heterogeneous:
+        differing = eligible.groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)
+        of_members = eligible.members.join(differing, on=list(GROUP_KEY), how="left_semi").select(
+            *GROUP_KEY, F.explode("topics").alias("topic")
+        )
+        subscribed = subscribed.unionByName(of_members.distinct())
+    return subscribed.join(eligible.topics, on=["cluster_id", "topic"], how="inner").select(
+        *GROUP_KEY, "topic", "num_partitions"
+    )
+
+
+def topic_number() -> Column:
+    """Number the topics of a group from 0 in Java's string order: int."""
+    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
+    return F.row_number().over(in_order) - 1
+
+
+def hash_order(member_count: Column) -> tuple[Column, ...]:
+    """Order the members of a group as Java's hash map of their ids iterates.
+
+    The leader puts the members into a fresh map in the order of the JoinGroup response, which
+    ``member_seq`` is the best that is known of; where it is absent, ties break by ``member_id``.
+
+    Args:
+        member_count: how many members the group has.
+
+    Returns:
+        sort keys over member_id string and member_seq bigint.
+    """
+    bucket = hash_bucket(java_hash_code(F.col("member_id")), hash_map_capacity(member_count))
+    return bucket, F.col("member_seq"), java_string_order(F.col("member_id"))
+
+
+def _by_topic(members: DataFrame) -> DataFrame:
+    return (
+        members.select(*GROUP_KEY, F.explode("claims").alias("claim"))
+        .groupBy(*GROUP_KEY, topic_number_of(F.col("claim")).alias("topic_number"))
+        .agg(F.collect_list(partition_of(F.col("claim"))).alias("claimed"))
+    )
+
+
+def _has_duplicates() -> Column:
+    return F.size(F.array_distinct("claimed")) < F.size("claimed")
+
+
+def _resolve(eligible: Eligible, claims: Claims) -> Claims:
+    """Let the highest generation win; equal ones dispute, and nobody has what is disputed.
+
+    A dispute is remembered, even where a newer generation claims the partition afterwards: then the
+    newer claimant does not keep it either. Afterwards means: in the order of visits.
+    """
+    contested = (
+        claims.topics.where(_has_duplicates())
+        .select(*GROUP_KEY, "topic_number", F.explode("claimed").alias("partition"))
+        .groupBy(*GROUP_KEY, code(F.col("partition"), F.col("topic_number")).alias("claim"))
+        .count()
+        .where("count > 1")
+        .drop("count")
+    )
+    counts = eligible.groups.select(*GROUP_KEY, F.size("members").alias("member_count"))
+    claimants = (
+        claims.members.select(
+            *GROUP_KEY, "member_id", "member_seq", "generation", F.explode("claims").alias("claim")
+        )
+        .join(contested, on=[*GROUP_KEY, "claim"], how="left_semi")
+        .join(counts, on=list(GROUP_KEY), how="inner")
+    )
+    everyone = Window.partitionBy(*GROUP_KEY, "claim")
+    visits = everyone.orderBy(*hash_order(F.col("member_count")))
+    highest_before = F.max("generation").over(visits.rowsBetween(Window.unboundedPreceding, -1))
+    judged = claimants.withColumns(
+        {
+            "disputes": F.coalesce(F.col("generation") == highest_before, F.lit(False)),
+            "highest": F.max("generation").over(everyone),
+        }
+    ).withColumn("disputed", F.max("disputes").over(everyone))
+    judged, _ = hold(judged, {"claims": F.count("*")})
+    lost = (
+        judged.where(F.col("disputed") | (F.col("generation") < F.col("highest")))
+        .groupBy(*GROUP_KEY, "member_id")
+        .agg(F.collect_list("claim").alias("lost"))
+    )
+    remaining = F.when(F.col("lost").isNull(), F.col("claims")).otherwise(
+        F.array_except("claims", "lost")
+    )
+    surviving = (
+        claims.members.join(lost, on=[*GROUP_KEY, "member_id"], how="left")
+        .withColumn("claims", remaining)
+        .drop("lost")
+    )
+    members, _ = hold(surviving, {"members": F.count("*")})
+    disputed = (
+        judged.where("disputed")
+        .select(
+            *GROUP_KEY,
+            topic_number_of(F.col("claim")).alias("topic_number"),
+            partition_of(F.col("claim")).alias("partition"),
+        )
+        .distinct()
+    )
+    return Claims(claims.subscribed, members, _by_topic(members), disputed)

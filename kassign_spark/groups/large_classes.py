@@ -1,0 +1,132 @@
+"""Topic classes: a group's topics with the same subscribers, who may take all of them or none.
+
+Merging them is exact for balance and for stickiness, and keeps the tables of the general pass tiny
+beside the partitions: a group with equal subscriptions is one class, real groups have a handful.
+"""
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.rounds import settle
+from kassign_spark.schemas import GROUP_KEY
+
+CLASS_KEY = (*GROUP_KEY, "class")
+EDGE_KEY = (*CLASS_KEY, "member")
+
+
+class Classes(NamedTuple):
+    """Groups in numbers, which count from 0 within each group.
+
+    Attributes:
+        topics: cluster_id string, group_id string, class int, topic string, num_partitions int;
+            topics that the cluster has and somebody subscribes to.
+        members: cluster_id string, group_id string, member int, member_id string; all members,
+            in MemberInfo order.
+        edges: cluster_id string, group_id string, class int, member int (a subscriber),
+            supply bigint (partitions of the class), group_edges bigint (rows of the group),
+            group_partitions bigint (of all its classes).
+        most_edges: the greatest ``group_edges``; 0 without any.
+        most_partitions: the greatest ``group_partitions``; 0 without any.
+    """
+
+    topics: DataFrame
+    members: DataFrame
+    edges: DataFrame
+    most_edges: int
+    most_partitions: int
+
+
+def topic_classes(eligible: Eligible) -> Classes:
+    """Fold subscriptions into classes; runs a job, and holds one row a class.
+
+    Members of one subscription are merged before topics are looked at, so a group costs as much as
+    its different subscriptions do, not its members times its topics.
+    """
+    subscriptions = _subscriptions(eligible)
+    classes, found = settle(
+        _classes(subscriptions, eligible.topics),
+        {"edges": F.max("group_edges"), "partitions": F.max("group_partitions")},
+    )
+    members = eligible.groups.select(
+        *GROUP_KEY, F.posexplode("members").alias("member", "member_id")
+    )
+    subscribers = subscriptions.select(
+        *GROUP_KEY, "subscription", F.explode("member_ids").alias("member_id")
+    ).join(members, on=[*GROUP_KEY, "member_id"], how="inner")
+    edges = (
+        classes.select(
+            *CLASS_KEY,
+            "supply",
+            "group_edges",
+            "group_partitions",
+            F.explode("subscriptions").alias("subscription"),
+        )
+        .join(subscribers, on=[*GROUP_KEY, "subscription"], how="inner")
+        .select(*EDGE_KEY, "supply", "group_edges", "group_partitions")
+    )
+    topics = classes.select(*CLASS_KEY, F.inline("topics"))
+    return Classes(topics, members, edges, found["edges"] or 0, found["partitions"] or 0)
+
+
+def restrict_classes(classes: Classes, condition: Column) -> Classes:
+    """Keep the groups that meet a condition over ``group_edges`` and ``group_partitions``.
+
+    The greatest sizes stay those of all.
+    """
+    edges = classes.edges.where(condition)
+    groups = edges.select(*GROUP_KEY).distinct()
+    return classes._replace(
+        topics=classes.topics.join(groups, on=list(GROUP_KEY), how="left_semi"),
+        members=classes.members.join(groups, on=list(GROUP_KEY), how="left_semi"),
+        edges=edges,
+    )
+
+
+def _subscriptions(eligible: Eligible) -> DataFrame:
+    """One row a different subscription: its least member names it."""
+    topics = F.sort_array(F.array_distinct("topics"))
+    return (
+        eligible.members.where(F.size("topics") > 0)
+        .groupBy(*GROUP_KEY, topics.alias("topics"))
+        .agg(
+            F.min("member_id").alias("subscription"),
+            F.collect_list("member_id").alias("member_ids"),
+        )
+    )
+
+
+def _classes(subscriptions: DataFrame, topics: DataFrame) -> DataFrame:
+    """One row a class, numbered by its first topic, with its topics and subscriptions."""
+    in_group = Window.partitionBy(*GROUP_KEY)
+    by_topic = (
+        subscriptions.select(
+            *GROUP_KEY,
+            F.struct("subscription", F.size("member_ids").alias("size")).alias("subscription"),
+            F.explode("topics").alias("topic"),
+        )
+        .join(topics, on=["cluster_id", "topic"], how="inner")
+        .groupBy(*GROUP_KEY, "topic", "num_partitions")
+        .agg(F.sort_array(F.collect_list("subscription")).alias("subscriptions"))
+    )
+    subscriber_count = F.aggregate(
+        "subscriptions", F.lit(0).cast("bigint"), lambda total, s: total + s["size"]
+    )
+    return (
+        by_topic.groupBy(*GROUP_KEY, "subscriptions")
+        .agg(
+            F.sort_array(F.collect_list(F.struct("topic", "num_partitions"))).alias("topics"),
+            F.sum("num_partitions").alias("supply"),
+        )
+        .select(
+            *GROUP_KEY,
+            (F.row_number().over(in_group.orderBy(F.col("topics")[0]["topic"])) - 1).alias("class"),
+            "topics",
+            "supply",
+            F.col("subscriptions.subscription").alias("subscriptions"),
+            F.sum(subscriber_count).over(in_group).alias("group_edges"),
+            F.sum("supply").over(in_group).alias("group_partitions"),
+        )
+    )

@@ -1,0 +1,106 @@
+"""Where racks can change an assignment, found out without looking at single partitions again.
+
+A partition *matches* a member where the member has no rack, or a replica is in the member's rack
+(``client.rack`` and ``broker.rack``, KIP-881). Most fleets that have racks have a replica of
+everything in each of them: then nothing depends on racks, and the strategies need not know them.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.large_claims import subscribed_topics
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+
+
+def fold_racks(topics: DataFrame) -> DataFrame:
+    """Fold conforming ``schemas.TOPICS`` into the racks of each topic's replicas.
+
+    Returns:
+        cluster_id string, topic string, replica_racks array<array<string>>; one row a topic of
+        which they are known. Of a topic that is given twice, the greater.
+    """
+    return (
+        topics.where(F.col("replica_racks").isNotNull())
+        .groupBy(CLUSTER_ID, "topic")
+        .agg(F.max("replica_racks").alias("replica_racks"))
+    )
+
+
+def rack_use(eligible: Eligible) -> DataFrame:
+    """Say what racks can change, for the groups in which some member has one.
+
+    Returns:
+        cluster_id string, group_id string, is_homogeneous boolean,
+        by_topic boolean: `range` looks at racks, topic by topic; perhaps true where only members
+        that do not subscribe to the topic have a rack,
+        by_group boolean: the sticky assignors do, of which the rule is for the group as a whole
+        (``AbstractPartitionAssignor.useRackAwareAssignment``): some member's rack is among the
+        replicas' racks, and not every partition has a replica in each of those racks,
+        can_mismatch boolean: some partition does not match some member.
+    """
+    groups = eligible.groups.where("has_racks")
+    racked = eligible.members.join(
+        groups.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi"
+    ).where(F.length("rack_id") > 0)
+    member_racks = racked.groupBy(*GROUP_KEY).agg(F.collect_set("rack_id").alias("member_racks"))
+    topics = subscribed_topics(eligible._replace(groups=groups)).join(
+        _by_topic(eligible.topics), on=[CLUSTER_ID, "topic"], how="inner"
+    )
+    members = F.col("member_racks")
+    judged = (
+        topics.join(member_racks, on=list(GROUP_KEY), how="inner")
+        .groupBy(*GROUP_KEY, "member_racks")
+        .agg(
+            F.array_distinct(F.flatten(F.collect_set("all_racks"))).alias("all_racks"),
+            (F.bool_and("is_uniform") & (F.min("all_racks") == F.max("all_racks"))).alias(
+                "is_uniform"
+            ),
+            F.bool_or(~F.col("is_uniform") & F.arrays_overlap(members, "all_racks")).alias(
+                "by_topic"
+            ),
+            F.bool_or(
+                (F.size("all_racks") > 0) & (F.size(F.array_except(members, "common_racks")) > 0)
+            ).alias("can_mismatch"),
+        )
+    )
+    return judged.join(groups, on=list(GROUP_KEY), how="inner").select(
+        *GROUP_KEY,
+        "is_homogeneous",
+        "by_topic",
+        (~F.col("is_uniform") & F.arrays_overlap("member_racks", "all_racks")).alias("by_group"),
+        "can_mismatch",
+    )
+
+
+def _by_topic(topics: DataFrame) -> DataFrame:
+    """Fold the racks of a topic's partitions.
+
+    Returns:
+        cluster_id string, topic string, all_racks array<string>: sorted, is_uniform boolean: each
+        partition has a replica in each of them, common_racks array<string>: which each partition
+        has of which any rack is known.
+    """
+    given = F.slice(F.coalesce("replica_racks", F.array().cast(_RACKS)), 1, F.col("num_partitions"))
+    sets = F.transform(given, _rack_set)
+    known = F.filter("sets", lambda racks: F.size(racks) > 0)
+    is_same = (F.size(F.array_distinct("sets")) <= 1) & (F.size("sets") == F.col("num_partitions"))
+    return (
+        topics.withColumn("sets", sets)
+        .withColumn("all_racks", F.array_sort(F.array_distinct(F.flatten("sets"))))
+        .select(
+            CLUSTER_ID,
+            "topic",
+            "all_racks",
+            (is_same | (F.size("all_racks") == 0)).alias("is_uniform"),
+            F.aggregate(known, F.col("all_racks"), F.array_intersect).alias("common_racks"),
+        )
+    )
+
+
+_RACKS = "array<array<string>>"
+
+
+def _rack_set(racks: Column) -> Column:
+    none = F.array().cast("array<string>")
+    return F.array_sort(F.array_distinct(F.array_compact(F.coalesce(racks, none))))

@@ -1,0 +1,269 @@
+"""Columns of protocol messages decoded and encoded: ``protocol`` batch by batch, through Arrow.
+
+Broken bytes give a row with ``error`` filled, never an exception; all other columns of the frame
+stay as they are. The Arrow library and pandas are needed when one of these functions is called
+(PySpark's own condition for ``mapInArrow``), not when the package is imported.
+"""
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import BinaryType, DataType, StringType
+
+from kassign_spark.live import protocol
+from kassign_spark.live.arrow_rows import PARTITIONS, Row, map_rows, struct_of
+from kassign_spark.live.protocol import Assignment, Claims, Subscription
+from kassign_spark.live.wire import Partitions, ProtocolError
+
+_CLAIMS = f"owned {PARTITIONS}, generation INT"
+_SUBSCRIPTION = f"topics ARRAY<STRING>, {_CLAIMS}, rack_id STRING, user_data BINARY"
+_UNREADABLE = -1
+"""The generation that Kafka takes from user data that it cannot read."""
+_ASSIGNMENT = f"assigned {PARTITIONS}, user_data BINARY"
+
+
+def decode_subscriptions(frame: DataFrame, column: str = "subscription") -> DataFrame:
+    """Decode the subscriptions that members sent with JoinGroup.
+
+    Args:
+        frame: any frame with the binary column; DescribeGroups calls it member metadata.
+        column: the column's name.
+
+    Returns:
+        The frame and: topics array<string>, owned array<struct<topic string, partition int>>
+        (empty in version 0), generation int (null: none), rack_id string (null: none), user_data
+        binary (null: none), error string (null: none). Where there is an error, the other new
+        columns are null. Versions above 3 are read as 3.
+
+    Raises:
+        SchemaError: the column is missing or not binary, or a new column is there already.
+    """
+    return map_rows(frame, {column: BinaryType()}, _SUBSCRIPTION, _subscription)
+
+
+def decode_assignments(frame: DataFrame, column: str = "assignment") -> DataFrame:
+    """Decode the assignments that the leader sent with SyncGroup.
+
+    Args:
+        frame: any frame with the binary column.
+        column: the column's name.
+
+    Returns:
+        The frame and: assigned array<struct<topic string, partition int>>, in the order of the
+        bytes; user_data binary (null: none); error string (null: none). Where there is an error,
+        the other new columns are null.
+
+    Raises:
+        SchemaError: the column is missing or not binary, or a new column is there already.
+    """
+    return map_rows(frame, {column: BinaryType()}, _ASSIGNMENT, _assignment)
+
+
+def decode_claims(
+    frame: DataFrame, column: str = "subscription", assignor: str = "assignor"
+) -> DataFrame:
+    """Decode subscriptions as the group's assignor understands them: the rows of a snapshot.
+
+    `sticky` finds what a member owns in the user data, the others in the subscription; see
+    ``protocol.claims``.
+
+    Args:
+        frame: any frame with both columns.
+        column: name of the binary column with the subscription.
+        assignor: name of the string column with the group's assignor; where it is null, the
+            subscription's own fields count.
+
+    Returns:
+        The frame and: topics array<string>, owned array<struct<topic string, partition int>>,
+        generation int (null: none), rack_id string (null: none), error string (null: none). Broken
+        user data alone gives ``error`` beside the claims that Kafka goes on with: for `sticky`
+        nothing owned, for both no generation. Otherwise an error leaves the new columns null.
+
+    Raises:
+        SchemaError: a column is missing or of a wrong type, or a new column is there already.
+    """
+    columns = f"topics ARRAY<STRING>, {_CLAIMS}, rack_id STRING"
+    inputs = {column: BinaryType(), assignor: StringType()}
+    return map_rows(frame, inputs, columns, _claims)
+
+
+def encode_subscriptions(
+    frame: DataFrame, column: str = "subscription", version: int = protocol.NEWEST_VERSION
+) -> DataFrame:
+    """Encode subscriptions; the reverse of ``decode_subscriptions``.
+
+    Args:
+        frame: a frame with topics array<string>, owned array<struct<topic string, partition
+            int>>, generation int, rack_id string and user_data binary; each may be null.
+        column: name of the new binary column.
+        version: 0 to 3; what a version has no field for is left out.
+
+    Returns:
+        The frame, the new binary column, and error string: why a row could not be encoded.
+
+    Raises:
+        SchemaError: a column is missing or of a wrong type, or a new column is there already.
+    """
+
+    def encode(topics: Any, owned: Any, *others: Any) -> Row:
+        said = Subscription(_without_nulls(topics), _pairs(owned), *others)
+        return (protocol.encode_subscription(said, version),)
+
+    return map_rows(frame, _types(_SUBSCRIPTION), f"`{column}` BINARY", encode)
+
+
+def encode_assignments(
+    frame: DataFrame, column: str = "assignment", version: int = protocol.NEWEST_VERSION
+) -> DataFrame:
+    """Encode assignments; the reverse of ``decode_assignments``.
+
+    Args:
+        frame: a frame with assigned array<struct<topic string, partition int>> and user_data
+            binary; each may be null.
+        column: name of the new binary column.
+        version: 0 to 3; they differ in the first two bytes only.
+
+    Returns:
+        The frame, the new binary column, and error string: why a row could not be encoded.
+
+    Raises:
+        SchemaError: a column is missing or of a wrong type, or a new column is there already.
+    """
+
+    def encode(assigned: Any, data: bytes | None) -> Row:
+        return (protocol.encode_assignment(Assignment(_pairs(assigned), data), version),)
+
+    return map_rows(frame, _types(_ASSIGNMENT), f"`{column}` BINARY", encode)
+
+
+def decode_sticky_user_data(frame: DataFrame, column: str = "user_data") -> DataFrame:
+    """Decode the user data of ``StickyAssignor``, versions 0 and 1.
+
+    Args:
+        frame: any frame with the binary column; null and empty: nothing owned, no generation.
+        column: the column's name.
+
+    Returns:
+        The frame and: owned array<struct<topic string, partition int>>, generation int (null:
+        none), error string (null: none). Where there is an error the member owns nothing and the
+        generation is -1, as for Kafka.
+
+    Raises:
+        SchemaError: the column is missing or not binary, or a new column is there already.
+    """
+    return map_rows(frame, {column: BinaryType()}, _CLAIMS, _sticky_user_data)
+
+
+def encode_sticky_user_data(frame: DataFrame, column: str = "user_data") -> DataFrame:
+    """Encode the user data of ``StickyAssignor``; the reverse of ``decode_sticky_user_data``.
+
+    Args:
+        frame: a frame with owned array<struct<topic string, partition int>> and generation int;
+            without a generation the bytes are of version 0.
+        column: name of the new binary column.
+
+    Returns:
+        The frame, the new binary column, and error string: why a row could not be encoded.
+
+    Raises:
+        SchemaError: a column is missing or of a wrong type, or a new column is there already.
+    """
+
+    def encode(owned: Any, generation: int | None) -> Row:
+        return (protocol.encode_sticky_user_data(Claims(_pairs(owned), generation)),)
+
+    return map_rows(frame, _types(_CLAIMS), f"`{column}` BINARY", encode)
+
+
+def decode_cooperative_sticky_user_data(frame: DataFrame, column: str = "user_data") -> DataFrame:
+    """Decode the user data of ``CooperativeStickyAssignor``.
+
+    Args:
+        frame: any frame with the binary column; null: no generation.
+        column: the column's name.
+
+    Returns:
+        The frame and: generation int (null: none; -1: before the first assignment), error string
+        (null: none). Where there is an error the generation is -1, as for Kafka.
+
+    Raises:
+        SchemaError: the column is missing or not binary, or a new column is there already.
+    """
+    return map_rows(frame, {column: BinaryType()}, "generation INT", _cooperative_user_data)
+
+
+def encode_cooperative_sticky_user_data(frame: DataFrame, column: str = "user_data") -> DataFrame:
+    """Encode the user data of ``CooperativeStickyAssignor``.
+
+    Args:
+        frame: a frame with generation int; null is written as -1.
+        column: name of the new binary column.
+
+    Returns:
+        The frame, the new binary column, and error string: why a row could not be encoded.
+
+    Raises:
+        SchemaError: a column is missing or of a wrong type, or a new column is there already.
+    """
+
+    def encode(generation: int | None) -> Row:
+        return (protocol.encode_cooperative_sticky_user_data(generation),)
+
+    return map_rows(frame, _types("generation INT"), f"`{column}` BINARY", encode)
+
+
+def _subscription(data: bytes | None) -> Row:
+    said = protocol.decode_subscription(_present(data))
+    return said.topics, said.owned, said.generation, said.rack_id, said.user_data
+
+
+def _assignment(data: bytes | None) -> Row:
+    return tuple(protocol.decode_assignment(_present(data)))
+
+
+def _claims(data: bytes | None, assignor: str | None) -> Row:
+    said = protocol.decode_subscription(_present(data))
+    try:
+        claims, error = protocol.claims(said, assignor or ""), None
+    except ProtocolError as broken:
+        claims = Claims(() if assignor == "sticky" else said.owned)
+        error = f"user data: {broken}"
+    return said.topics, claims.owned, claims.generation, said.rack_id, error
+
+
+def _sticky_user_data(data: bytes | None) -> Row:
+    try:
+        return tuple(protocol.decode_sticky_user_data(data) if data else Claims(()))
+    except ProtocolError as broken:
+        return (), _UNREADABLE, str(broken)
+
+
+def _cooperative_user_data(data: bytes | None) -> Row:
+    try:
+        return (None if data is None else protocol.decode_cooperative_sticky_user_data(data),)
+    except ProtocolError as broken:
+        return _UNREADABLE, str(broken)
+
+
+def _present(data: bytes | None) -> bytes:
+    if data is None:
+        raise ProtocolError("there are no bytes")
+    return data
+
+
+def _without_nulls(topics: list[str | None] | None) -> tuple[str, ...]:
+    given = tuple(topic for topic in topics or () if topic is not None)
+    if len(given) < len(topics or ()):
+        raise ProtocolError("a topic is null")
+    return given
+
+
+def _pairs(structs: list[dict[str, Any] | None] | None) -> Partitions:
+    pairs = tuple((tp["topic"], tp["partition"]) for tp in structs or () if tp)
+    if len(pairs) < len(structs or ()) or any(None in pair for pair in pairs):
+        raise ProtocolError("a partition or its topic is null")
+    return pairs
+
+
+def _types(ddl: str) -> dict[str, DataType]:
+    return {field.name: field.dataType for field in struct_of(ddl)}

@@ -1,0 +1,328 @@
+"""A live Kafka cluster's consumer groups as the tables of the design, through kafka-python.
+
+Java's admin client shows only what members were assigned; kafka-python's also decodes what they
+said when they joined: subscription, rack, owned partitions, generation.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from kassign_spark.errors import ClusterError
+from kassign_spark.live.admin import admin_client
+from kassign_spark.live.client_properties import admin_settings
+from kassign_spark.live.consumer_groups import (
+    NOT_ASKED_FOR,
+    consumer_group_names,
+    describe_consumer_groups,
+    kafka_topic_id,
+)
+from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS
+from kassign_spark.tables.snapshots import Snapshot
+
+_GROUPS_A_REQUEST = 100
+_ATTEMPTS = 4
+_PAUSE_SECONDS = 1.0
+_ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]]+):[0-9]{1,5}")
+
+Row = tuple[Any, ...]
+
+
+class Omission(NamedTuple):
+    """Something of the cluster that is not in the tables, and why."""
+
+    kind: str
+    """``group`` or ``topic``."""
+    name: str
+    reason: str
+
+
+class ClusterTables(NamedTuple):
+    """What a cluster said at one time: rows in the column order of the schemas.
+
+    The rows have ``cluster_id`` in front, null unless one was asked for.
+    """
+
+    members: list[Row]
+    topics: list[Row]
+    owned: list[Row]
+    omitted: list[Omission]
+    target: Sequence[Row] = ()
+
+
+def read_cluster(
+    bootstrap_server: str,
+    properties: Mapping[str, str] | None = None,
+    *,
+    cluster_id: str | None = None,
+    consumer_groups: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> ClusterTables:
+    """Read every consumer group of a cluster, and all its topics.
+
+    What the columns hold, beyond their names:
+
+    - ``member_seq`` is the member's place in the coordinator's answer, from 0.
+    - ``assignor`` is the one that the group chose from its members' lists.
+    - ``topics`` has resolved names; Kafka does not say that a member subscribed by a pattern.
+    - ``owned`` is the assignment that a stable group now has, not the ``ownedPartitions`` of the
+      subscriptions: those are from *before* the last rebalance, and always empty in an eager group.
+      The next rebalance starts from the assignment, so planning does too.
+    - ``generation`` fits that: all members of a stable group own their partitions in the same, the
+      current generation. Kafka does not show its number, but every member says the one before it
+      joined: so it is at least one more than the highest of those, and 1 in a group that was new.
+      Assignors only compare the numbers of members with one another, which are equal here.
+    - ``topics.replica_racks`` counts all replicas, in sync or not, as Kafka's assignors do; a
+      broker without a rack adds nothing; null when no broker of the cluster has one.
+    - Internal topics are there: a group may subscribe to them by name. Patterns leave them out.
+
+    A coordinator shows subscriptions only of stable groups. A group in the middle of a rebalance is
+    asked again for some seconds, then left out. Left out as a whole, so that no plan is made from a
+    part of a group, are also groups without members, of other protocols (Kafka Connect; share and
+    streams groups), with a member whose bytes cannot be decoded, and those that may not be
+    described.
+
+    Groups of the new protocol (KIP-848), where the broker assigns, can be described in any state.
+    Their ``group_type`` is `consumer`, their members' ``generation`` the member's epoch (-2: static
+    and away), ``assignor`` the group's choice, ``owned`` what a member has been given and has not
+    said to have given up, ``target`` what it is to have, in the coordinator's own order.
+
+    Args:
+        bootstrap_server: ``host:port``, or several with commas.
+        properties: Of a Java client; see ``client_properties``.
+        cluster_id: Name for column ``cluster_id``, for those who have several clusters.
+        consumer_groups: Whether to read groups of the new protocol too; else they are left out.
+        progress: Called with a line of text now and then.
+
+    Raises:
+        ClusterError: the cluster cannot be reached or read, or kafka-python is not installed.
+        SettingsError: a property is not understood; only its key is named.
+    """
+    if not all(_ADDRESS.fullmatch(address) for address in bootstrap_server.split(",")):
+        raise ClusterError(
+            f"bootstrap server {bootstrap_server!r} is not host:port (several with commas)"
+        )
+    settings = admin_settings(properties or {})
+    with admin_client(bootstrap_server, settings) as admin:
+        racks = {
+            broker["broker_id"]: broker["rack"] or None
+            for broker in admin.describe_cluster()["brokers"]
+            if not broker.get(
+                "is_fenced"
+            )  # down: it coordinates nothing, and clients do not see it
+        }
+        progress(f"connected to {bootstrap_server}: {len(racks)} brokers")
+        topics, omitted = _topic_rows(admin.describe_topics(), racks, cluster_id)
+        progress(f"{len(topics)} topics")
+        groups, omitted_groups = _stable_groups(admin, sorted(racks), progress)
+        members, owned = _group_rows(groups, cluster_id)
+        target: list[Row] = []
+        if consumer_groups:
+            described = describe_consumer_groups(admin, consumer_group_names(admin, sorted(racks)))
+            progress(f"described {described.group_count} groups of the new protocol")
+            members += [(cluster_id, *row) for row in described.members]
+            owned += [(cluster_id, *row) for row in described.owned]
+            target = [(cluster_id, *row) for row in described.target]
+            reasons = {o.name: o.reason for o in omitted_groups if o.reason != NOT_ASKED_FOR}
+            omitted_groups = _omissions(reasons | described.reasons)
+    return ClusterTables(members, topics, owned, omitted + omitted_groups, target)
+
+
+def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
+    """The rows as DataFrames; ``cluster_id`` is absent where none was asked for.
+
+    So are the columns and the table of the new protocol where no such group was read.
+    """
+    named = any(row[0] is not None for row in tables.members + tables.topics)
+    has_new = any(row[-1] is not None for row in tables.members)
+
+    def frame(rows: Sequence[Row], schema: StructType) -> DataFrame:
+        created = spark.createDataFrame(rows, schema)
+        if not has_new:
+            created = created.drop("topics_regex", "group_type")
+        return created if named else created.drop(CLUSTER_ID)
+
+    return Snapshot(
+        frame(tables.members, _without_capacity(MEMBERS.columns)),
+        frame(tables.topics, TOPICS.columns),
+        frame(tables.owned, OWNED.columns),
+        frame(tables.target, TARGET.columns) if has_new else None,
+    )
+
+
+def _without_capacity(columns: StructType) -> StructType:
+    """What members can take is nothing that a cluster knows."""
+    return StructType([field for field in columns if field.name != "capacity"])
+
+
+def _topic_rows(
+    described: Iterable[dict[str, Any]], racks: Mapping[int, str | None], cluster_id: str | None
+) -> tuple[list[Row], list[Omission]]:
+    has_racks = any(racks.values())
+    rows: list[Row] = []
+    omitted = []
+    for topic in sorted(described, key=lambda t: t["name"]):
+        partitions = sorted(topic["partitions"], key=lambda p: p["partition_index"])
+        if not partitions:
+            omitted.append(Omission("topic", topic["name"], f"error {topic['error_code']}"))
+            continue
+        replica_racks = [
+            [racks[node] for node in partition["replica_nodes"] if racks.get(node)]
+            for partition in partitions
+        ]
+        topic_id = topic.get("topic_id")
+        rows.append(
+            (
+                cluster_id,
+                topic["name"],
+                len(partitions),
+                replica_racks if has_racks else None,
+                kafka_topic_id(topic_id) if topic_id else None,
+            )
+        )
+    return rows, omitted
+
+
+def _stable_groups(
+    admin: Any, brokers: Sequence[int], progress: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], list[Omission]]:
+    """Descriptions of all stable groups by name, and the others with the reason.
+
+    Each broker lists the groups that it coordinates, so no look-up of coordinators is needed; a
+    group whose coordinator moves meanwhile is found with its new one at the next attempt.
+    """
+    stable: dict[str, dict[str, Any]] = {}
+    reasons: dict[str, str] = {}
+    pending: set[str] | None = None
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            progress(f"{len(pending or ())} groups are not stable, asking again")
+            time.sleep(_PAUSE_SECONDS)
+        listed = {broker: _wanted(admin, broker, pending, reasons) for broker in brokers}
+        pending, total = set(), sum(map(len, listed.values()))
+        done = 0
+        for broker, names in listed.items():
+            for start in range(0, len(names), _GROUPS_A_REQUEST):
+                batch = names[start : start + _GROUPS_A_REQUEST]
+                for group_id, group in _described(admin, batch, broker).items():
+                    reason = _reason_to_omit(group)
+                    if reason is None:
+                        stable[group_id] = group
+                        reasons.pop(group_id, None)
+                    else:
+                        reasons[group_id] = reason
+                        if _may_settle(group):
+                            pending.add(group_id)
+                done += len(batch)
+                progress(f"described {done} of {total} groups")
+        if not pending:
+            break
+    return (
+        [stable[group_id] for group_id in sorted(stable)],
+        _omissions(reasons),
+    )
+
+
+def _omissions(reasons: Mapping[str, str]) -> list[Omission]:
+    return [Omission("group", group_id, reasons[group_id]) for group_id in sorted(reasons)]
+
+
+def _wanted(
+    admin: Any, broker: int, pending: set[str] | None, reasons: dict[str, str]
+) -> list[str]:
+    """Names of a broker's classic consumer groups; the reasons get those of other kinds."""
+    names = []
+    for group in admin.list_groups(broker_ids=[broker]):
+        name = group["group_id"]
+        kind = (group.get("group_type") or "classic").lower()
+        protocol = group["protocol_type"]
+        if pending is not None:
+            if name in pending:
+                names.append(name)
+        elif kind == "consumer":
+            reasons[name] = NOT_ASKED_FOR
+        elif kind != "classic":
+            reasons[name] = f"a {kind} group, not a consumer group"
+        elif protocol not in ("consumer", ""):
+            reasons[name] = f"protocol type {protocol}, not consumer"
+        else:
+            names.append(name)
+    return sorted(names)
+
+
+def _described(admin: Any, names: Sequence[str], broker: int) -> dict[str, dict[str, Any]]:
+    """Describe groups in one request or, if bytes of a member break that, one by one."""
+    try:
+        described: dict[str, dict[str, Any]] = admin.describe_groups(
+            names, group_coordinator_id=broker
+        )
+    except (ValueError, IndexError, TypeError):  # kafka-python's decoder, on malformed bytes
+        if len(names) == 1:
+            return {names[0]: {"error": "a member's bytes cannot be decoded", "members": []}}
+        return {
+            name: group
+            for each in names
+            for name, group in _described(admin, [each], broker).items()
+        }
+    return described
+
+
+def _reason_to_omit(group: Mapping[str, Any]) -> str | None:
+    if group["error"]:
+        return str(group["error"])
+    if not group["members"]:
+        return "no members"
+    if group["group_state"] != "Stable":
+        return f"state {group['group_state']}: a coordinator shows only stable groups' members"
+    for member in group["members"]:
+        for part in ("member_metadata", "member_assignment"):
+            if not isinstance(member[part], Mapping) and (member[part] or part.endswith("data")):
+                return f"member {member['member_id']}: its {part} cannot be decoded"
+    return None
+
+
+def _may_settle(group: Mapping[str, Any]) -> bool:
+    """Rebalancing, or its coordinator is loading or moving (errors 14, 15 and 16)."""
+    if group["error"]:
+        return bool(re.match(r"\[Error 1[456]\]", str(group["error"])))
+    return bool(group["members"]) and group["group_state"] != "Stable"
+
+
+def _group_rows(
+    groups: Iterable[Mapping[str, Any]], cluster_id: str | None
+) -> tuple[list[Row], list[Row]]:
+    members: list[Row] = []
+    owned: list[Row] = []
+    for group in groups:
+        group_id = group["group_id"]
+        before = [m["member_metadata"].get("generation_id", -1) for m in group["members"]]
+        generation = max(0, *before) + 1
+        for seq, member in enumerate(group["members"]):
+            member_id, subscription = member["member_id"], member["member_metadata"]
+            members.append(
+                (
+                    cluster_id,
+                    group_id,
+                    member_id,
+                    member.get("group_instance_id") or None,
+                    subscription.get("rack_id") or None,
+                    list(subscription["topics"]),
+                    None,
+                    generation,
+                    seq,
+                    group["protocol_data"],
+                    None,
+                    None,
+                )
+            )
+            assigned = (member["member_assignment"] or {}).get("assigned_partitions", [])
+            owned += [
+                (cluster_id, group_id, member_id, topic["topic"], partition)
+                for topic in assigned
+                for partition in topic["partitions"]
+            ]
+    return members, owned

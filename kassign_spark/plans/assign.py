@@ -1,0 +1,104 @@
+"""How an assignment comes about, top to bottom: input, checks, eligibility, strategy, result."""
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+
+from kassign_spark.assignors import ASSIGNORS, BY_WINDOWS, Assignor
+from kassign_spark.assignors.one_task import assign_in_tasks
+from kassign_spark.assignors.sizes import fits_all
+from kassign_spark.errors import InputError
+from kassign_spark.groups.eligible import Eligible, restrict
+from kassign_spark.groups.look import look
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
+from kassign_spark.schemas import ASSIGNMENT, declare, has_cluster_id, restore_cluster_id
+from kassign_spark.settings.computing import Settings
+
+
+def assign(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    target: DataFrame | None = None,
+    assignor: str | Assignor | None = None,
+    settings: Settings = Settings(),
+) -> DataFrame:
+    """Assign the partitions of every group, as each group's assignor does in one rebalance.
+
+    One query looks at the inputs, whether they are fit and how large they are; the assignment
+    itself is lazy, but for groups that do not fit a task. Groups of group_type `consumer` get what
+    their coordinator would give them; see ``predict_consumer_groups``.
+
+    Args:
+        members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
+        topics: ``schemas.TOPICS``, or one row a partition (topic, partition). A topic that members
+            subscribe to and that is missing here is left out, as Kafka does.
+        owned: ``schemas.OWNED``, what members own before; `range` and `roundrobin` do not look
+            at it.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
+        assignor: None for each group's own (``members.assignor``), a name in ``ASSIGNORS``, or a
+            function of your own from ``Eligible`` and ``Settings`` to the columns of
+            ``schemas.ASSIGNMENT``.
+        settings: how to compute it.
+
+    Returns:
+        cluster_id string (where the inputs have it), group_id string, member_id string,
+        topic string, partition int: one row for each partition of a subscribed topic, but for
+        those that `cooperative-sticky` withholds for one rebalance.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, or an unknown assignor; lists every one.
+    """
+    chosen = strategy_of(assignor)
+    given = has_cluster_id(members)
+    if chosen is None:
+        by_type = split_by_type(members, target)
+        if by_type.may_be_consumer:
+            theirs = predict_consumer_groups(members, topics, owned, target=target).assignment
+            classic = assign(by_type.classic.drop("group_type"), topics, owned, settings=settings)
+            return classic.unionByName(theirs)
+    inputs = conform_inputs(members, topics, owned)
+    eligible, names = look(inputs, None if chosen is not None else ASSIGNORS)
+    if chosen is not None:
+        assignment = chosen(eligible, settings)
+    else:
+        assignment = _own(eligible, names, settings)
+    return restore_cluster_id(declare(assignment, ASSIGNMENT), given)
+
+
+def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
+    """Assign each group by its own assignor; what tasks answer, they answer in one go."""
+    together: set[str] = set()
+    if fits_all(eligible, settings):
+        # With racks `range` is answered in tasks as well.
+        together = set(names) if eligible.has_racks else set(names) - {*BY_WINDOWS}
+    parts = [
+        ASSIGNORS[name](restrict(eligible, {name}, names), settings)
+        for name in names
+        if name not in together
+    ]
+    if together:
+        own = restrict(eligible, together, names)
+        parts.append(assign_in_tasks(own, settings, withhold=True).drop("is_moving"))
+    return reduce(DataFrame.unionByName, parts) if parts else _no_assignment(eligible.members)
+
+
+def strategy_of(assignor: str | Assignor | None) -> Assignor | None:
+    """Look up an assignor by name; a function is its own, None is each group's own.
+
+    Raises:
+        InputError: no assignor has that name.
+    """
+    if not isinstance(assignor, str):
+        return assignor
+    if assignor not in ASSIGNORS:
+        raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(ASSIGNORS))}")
+    return ASSIGNORS[assignor]
+
+
+def _no_assignment(inputs: DataFrame) -> DataFrame:
+    """What an assignment is where there is no member at all."""
+    return inputs.sparkSession.createDataFrame([], ASSIGNMENT.columns)

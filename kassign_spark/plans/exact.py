@@ -1,0 +1,183 @@
+"""Kafka's client for all groups of a task: vectorised where it can be, else by the model."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
+from kassign_spark.assignors.in_tasks import (
+    COOPERATIVE_STICKY,
+    KAFKAS,
+    RANGE,
+    ROUNDROBIN,
+    numbers_of,
+    racks_matter,
+)
+from kassign_spark.client.model import predict_group
+from kassign_spark.client.rounds import follow_rounds
+from kassign_spark.client.state import FAILING, OK, Outcome
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.groups.read import read_batch
+from kassign_spark.groups.states import States
+from kassign_spark.plans.rounds import (
+    ACTIONS,
+    ASSIGNED,
+    REVOKED,
+    Steps,
+    different,
+    steps_of_claims,
+    steps_of_slots,
+)
+from kassign_spark.plans.runs import Judged, run_tables
+
+
+def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[pa.Table]:
+    """Predict the groups of a task (rows of ``rows.fold``): the columns of ``runs.RUNS``.
+
+    Args:
+        table: the groups.
+        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
+    """
+    batch, claims = read_batch(table)
+    assignors = numbers_of(batch, assignor)
+    yield from run_tables(batch, predict_batch(batch, claims, batch.generation, assignors))
+
+
+def follow_exactly_arrow(
+    table: pa.Table, *, assignor: int | None = None, is_eager: bool = False
+) -> Iterator[pa.Table]:
+    """Follow the rebalances of the groups of a task: the columns of ``runs.RUNS``.
+
+    Args:
+        table: the groups.
+        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
+        is_eager: whether the protocol is eager also where the assignor's own is not.
+    """
+    batch, claims = read_batch(table)
+    assignors = numbers_of(batch, assignor)
+    is_cooperative = (assignors == COOPERATIVE_STICKY) & (not is_eager)
+    yield from run_tables(batch, follow_exactly(batch, claims, assignors, is_cooperative))
+
+
+def predict_batch(
+    batch: Batch, claims: Claims, generation: Longs, assignor: Longs, groups: Flags | None = None
+) -> Judged:
+    """Give the client's answer for each group, or some.
+
+    Args:
+        batch: the groups.
+        claims: what members say that they own, whether it exists or not.
+        generation: of each member, in which it owned that.
+        assignor: of each group a number of ``KAFKAS``.
+        groups: which of them are asked for; None: all.
+
+    Returns:
+        what is `assigned`, in round 1, also partitions that do not exist; nothing of groups that
+        are not asked for or have no answer.
+    """
+    asked = np.ones(batch.group_count, bool) if groups is None else groups
+    is_plain = (assignor == ROUNDROBIN) | ((assignor == RANGE) & ~racks_matter(batch, assignor))
+    parts = []
+    for number, owners in ((RANGE, range_owners), (ROUNDROBIN, roundrobin_owners)):
+        chosen = asked & is_plain & (assignor == number)
+        if chosen.any():
+            some, members, slots = batch.part(chosen)
+            parts.append(steps_of_slots(batch, slots, members[owners(some)], 1, ASSIGNED))
+    verdicts: list[tuple[str, str | None]] = [(OK, None)] * batch.group_count
+    modelled = np.flatnonzero(asked & ~is_plain).tolist()
+    if modelled:
+        states = States(batch, claims, generation)
+        flat = _Flat(batch)
+        for group in modelled:
+            outcome = predict_group(states.of(group, KAFKAS[assignor[group]]))
+            verdicts[group] = outcome.verdict, outcome.detail
+            flat.add_outcome(group, states.members(group), outcome)
+        parts.append(flat.steps())
+    return Judged(verdicts, Steps.join(parts))
+
+
+def follow_exactly(batch: Batch, claims: Claims, assignor: Longs, is_cooperative: Flags) -> Judged:
+    """Follow each group's rebalance with the client's own answers.
+
+    Args:
+        batch: the groups; all members take part in every round.
+        claims: what members own before.
+        assignor: of each group a number of ``KAFKAS``.
+        is_cooperative: of each group; under the eager protocol `cooperative-sticky` knows nothing
+            of what members owned.
+    """
+    here = claims.where(claims.member >= 0)
+    held = here.where(different(here))
+    told = here.where(~((assignor == COOPERATIVE_STICKY) & ~is_cooperative)[here.group])
+    eager = predict_batch(batch, told, batch.generation, assignor, ~is_cooperative)
+    parts = [eager.steps, steps_of_claims(held.where(~is_cooperative[held.group]), 1, REVOKED)]
+    verdicts = list(eager.verdicts)
+    cooperative = np.flatnonzero(is_cooperative).tolist()
+    if cooperative:
+        states = States(batch, here, batch.generation)
+        flat = _Flat(batch)
+        for group in cooperative:
+            followed = follow_rounds(states.of(group, KAFKAS[COOPERATIVE_STICKY]))
+            verdicts[group] = followed.verdict, followed.detail
+            members = states.members(group)
+            for step in followed.steps:
+                action = ACTIONS.index(step.action)
+                flat.add(step.round, int(members[step.member]), action, step.partitions)
+        parts.append(flat.steps())
+    return Judged(verdicts, Steps.join(parts))
+
+
+class _Flat:
+    """Steps of one group after the other, in flat lists."""
+
+    def __init__(self, batch: Batch) -> None:
+        names = enumerate(batch.topic_names.to_pylist(), start=1)
+        self._code = {name: code for code, name in names}
+        self._first_topic = batch.first_topic
+        self._topic_name = batch.topic_name
+        self._rows: list[Steps] = []
+        self._lists: tuple[list[int], list[int], list[int], list[int], list[int]] = (
+            [],
+            [],
+            [],
+            [],
+            [],
+        )
+
+    def add(self, number: int, member: int, action: int, partitions: set[tuple[str, int]]) -> None:
+        """Add partitions by name."""
+        rounds, members, topics, numbers, actions = self._lists
+        for topic, partition in partitions:
+            rounds.append(number)
+            members.append(member)
+            topics.append(self._code[topic])
+            numbers.append(partition)
+            actions.append(action)
+
+    def add_outcome(self, group: int, members: Longs, outcome: Outcome) -> None:
+        """Add what is assigned, by the ids of an answer."""
+        if outcome.verdict in FAILING:
+            return
+        layout, counts = outcome.layout, [len(ids) for ids in outcome.assigned]
+        ids = np.fromiter((i for own in outcome.assigned for i in own), np.int64, sum(counts))
+        first, end = self._first_topic[group : group + 2]
+        code = self._topic_name[first:end]
+        same = np.ones(len(ids), np.int64)
+        self._rows.append(
+            Steps(
+                same,
+                np.repeat(members, counts),
+                code[np.array(layout.topic_of, np.int64)[ids]],
+                np.array(layout.number_of, np.int64)[ids],
+                same * ASSIGNED,
+            )
+        )
+
+    def steps(self) -> Steps:
+        """All of them."""
+        rounds, members, topics, numbers, actions = (
+            np.array(values, np.int64) for values in self._lists
+        )
+        return Steps.join([*self._rows, Steps(rounds, members, topics, numbers, actions)])

@@ -1,0 +1,169 @@
+"""What the members' rebalance listeners are told, call by call.
+
+Source: ``ConsumerCoordinator.onJoinPrepare`` and ``onJoinComplete`` of the classic protocol
+(kafka-clients 3.7 to 4.4). The default of ``onPartitionsLost`` calls ``onPartitionsRevoked``.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors import Assignor
+from kassign_spark.assignors.protocols import protocol_column
+from kassign_spark.client.protocols import COOPERATIVE
+from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.plans.consumer_groups import split_by_type
+from kassign_spark.plans.consumer_listener import consumer_listener_calls
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    GROUP_KEY,
+    MEMBERS,
+    conform,
+    fill_cluster_id,
+    has_cluster_id,
+    restore_cluster_id,
+)
+
+_CALL_KEY = [*GROUP_KEY, "round", "member_id"]
+_TYPE = "array<struct<topic: string, partition: int>>"
+
+
+def listener_calls(
+    steps: DataFrame,
+    members: DataFrame,
+    *,
+    assignor: str | Assignor | None = None,
+    protocol: str | None = None,
+) -> DataFrame:
+    """List the calls of every member's ``ConsumerRebalanceListener`` in a rebalance.
+
+    Where neither ``assignor`` nor ``protocol`` is given, members of groups of group_type `consumer`
+    are told as ``consumer_listener_calls`` says.
+
+    Args:
+        steps: as ``rebalance`` gives them, for these members, assignor and protocol.
+        members: ``schemas.MEMBERS``. A member that names the highest generation of its group is in
+            it, and so is one that names none and owns something: a client that does not send one
+            (a consumer that has lost its generation says that it owns nothing). An eager member
+            that names a lower one has missed a rebalance, and lost what it owned: `sticky` alone
+            still claims that, in its user data. Any other member is new.
+        assignor: as given to ``rebalance``.
+        protocol: as given to ``rebalance``.
+
+    Returns:
+        cluster_id string (where the inputs have it), group_id string, round int, member_id string,
+        call int: the order of a member's calls in a round, from 1,
+        moment string: `before_join` (before JoinGroup is sent) or `after_sync`; of the new
+        protocol `after_heartbeat`,
+        callback string: `onPartitionsRevoked`, `onPartitionsLost` or `onPartitionsAssigned`,
+        partitions `array<struct<topic string, partition int>>`: sorted; empty where the client
+        calls with nothing, as it does with `onPartitionsAssigned`, and with `onPartitionsRevoked`
+        of an eager member that is in the generation.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: an unknown protocol.
+    """
+    given = has_cluster_id(members)
+    theirs = None
+    if assignor is None and protocol is None:
+        by_type = split_by_type(members)
+        if by_type.may_be_consumer:
+            ours = conform(members, MEMBERS).where(is_consumer_group())
+            theirs = consumer_listener_calls(fill_cluster_id(steps), ours)
+            members = by_type.classic.drop("group_type")
+    keyed = steps.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
+    subscribed = with_topics(conform(members, MEMBERS), keyed.select(CLUSTER_ID, "topic"))
+    all_members = subscribed.withColumn(
+        "is_cooperative", protocol_column(assignor, protocol) == COOPERATIVE
+    )
+    calls = (
+        _taking_part(all_members, keyed)
+        .join(_changes(keyed, all_members), on=_CALL_KEY, how="left")
+        .withColumns({name: F.coalesce(name, F.array().cast(_TYPE)) for name in _CHANGES})
+        .withColumns({"in_generation": _in_generation(), "owned": _owned()})
+        .select(*_CALL_KEY, F.posexplode(F.array_compact(_calls())).alias("call", "made"))
+        .select(*_CALL_KEY, (F.col("call") + 1).alias("call"), "made.*")
+    )
+    return restore_cluster_id(calls if theirs is None else calls.unionByName(theirs), given)
+
+
+_CHANGES = ("retained", "assigned", "revoked", "unsubscribed")
+
+
+def _taking_part(members: DataFrame, steps: DataFrame) -> DataFrame:
+    """One row a member and round: all members take part in all rounds of their group."""
+    rounds = steps.groupBy(*GROUP_KEY).agg(F.max("round").alias("rounds"))
+    latest = F.max("generation").over(Window.partitionBy(*GROUP_KEY))
+    names_one = F.coalesce(F.col("generation") >= 0, F.lit(False))
+    return (
+        members.withColumn("names_latest", names_one & (F.col("generation") == latest))
+        .withColumn("names_none", ~names_one)
+        .join(rounds, on=list(GROUP_KEY), how="left")
+        .select(
+            *GROUP_KEY,
+            "member_id",
+            "names_latest",
+            "names_none",
+            "is_cooperative",
+            F.explode(F.sequence(F.lit(1), F.coalesce("rounds", F.lit(1)))).alias("round"),
+        )
+    )
+
+
+def _changes(steps: DataFrame, members: DataFrame) -> DataFrame:
+    """Collect what each member keeps, receives and gives up in a round."""
+    subscriptions = members.select(*GROUP_KEY, "member_id", "topics")
+    kept_topic = F.array_contains("topics", F.col("topic"))
+    partition = F.struct("topic", "partition")
+
+    def where(condition: Column) -> Column:
+        return F.sort_array(F.collect_list(F.when(condition, partition)))
+
+    action = F.col("action")
+    return (
+        steps.join(subscriptions, on=[*GROUP_KEY, "member_id"], how="inner")
+        .groupBy(*_CALL_KEY)
+        .agg(
+            where(action == "retained").alias("retained"),
+            where(action == "assigned").alias("assigned"),
+            where((action == "revoked") & kept_topic).alias("revoked"),
+            where((action == "revoked") & ~kept_topic).alias("unsubscribed"),
+        )
+    )
+
+
+def _owned() -> Column:
+    return F.sort_array(F.concat("retained", "revoked", "unsubscribed"))
+
+
+def _in_generation() -> Column:
+    owns_any = F.size(_owned()) > 0
+    return (
+        (F.col("round") > 1)
+        | F.col("names_latest")
+        | ((F.col("names_none") | F.col("is_cooperative")) & owns_any)
+    )
+
+
+def _calls() -> Column:
+    """The calls of a member in one round, in order; null where one is not made."""
+    cooperative, in_generation = F.col("is_cooperative"), F.col("in_generation")
+    return F.array(
+        _call("before_join", "Lost", F.col("owned"), ~in_generation, empty=False),
+        _call("before_join", "Revoked", F.col("owned"), ~cooperative & in_generation, empty=True),
+        _call("before_join", "Revoked", F.col("unsubscribed"), cooperative & in_generation),
+        _call("after_sync", "Revoked", F.col("revoked"), cooperative & in_generation),
+        _call("after_sync", "Assigned", F.col("assigned"), F.lit(True), empty=True),
+    )
+
+
+def _call(
+    moment: str, callback: str, partitions: Column, made: Column, *, empty: bool = False
+) -> Column:
+    call = F.struct(
+        F.lit(moment).alias("moment"),
+        F.lit(f"onPartitions{callback}").alias("callback"),
+        partitions.alias("partitions"),
+    )
+    return F.when(made if empty else made & (F.size(partitions) > 0), call)

@@ -1,0 +1,220 @@
+"""A rebalance round by round: what each member keeps, gives up and receives.
+
+EAGER: all members give up everything, then receive everything, in one round. COOPERATIVE: a
+partition that changes hands is given up in one round and received in the next (KIP-429).
+"""
+
+from collections.abc import Iterator
+from functools import partial, reduce
+from typing import Literal, overload
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from kassign_spark.assignors import ASSIGNORS, Assignor
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, numbers_of
+from kassign_spark.assignors.protocols import check_protocol, own_protocol
+from kassign_spark.assignors.sizes import by_size
+from kassign_spark.client.protocols import COOPERATIVE, EAGER
+from kassign_spark.errors import InputError
+from kassign_spark.groups.eligible import Eligible, restrict
+from kassign_spark.groups.look import look
+from kassign_spark.groups.read import read_batch
+from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.plans.assign import strategy_of
+from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
+from kassign_spark.plans.predict import PREDICTED
+from kassign_spark.plans.predict_rebalance import PredictedRebalance, predict_rebalance
+from kassign_spark.plans.rebalance_large import follow_cooperative, follow_eager
+from kassign_spark.plans.rounds import STEPS, follow, step_tables
+from kassign_spark.schemas import has_cluster_id, restore_cluster_id
+from kassign_spark.settings.computing import Settings
+
+
+@overload
+def rebalance(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    target: DataFrame | None = None,
+    assignor: str | Assignor | None = None,
+    protocol: str | None = None,
+    exact: Literal[False] = False,
+    settings: Settings = Settings(),
+) -> DataFrame: ...
+
+
+@overload
+def rebalance(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    target: DataFrame | None = None,
+    assignor: str | Assignor | None = None,
+    protocol: str | None = None,
+    exact: Literal[True],
+    settings: Settings = Settings(),
+) -> PredictedRebalance: ...
+
+
+def rebalance(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    target: DataFrame | None = None,
+    assignor: str | Assignor | None = None,
+    protocol: str | None = None,
+    exact: bool = False,
+    settings: Settings = Settings(),
+) -> DataFrame | PredictedRebalance:
+    """Follow the rebalance of every group until nothing is withheld any more.
+
+    All rounds of a group that fits a task are followed there, and the result is lazy; larger groups
+    are followed round by round over DataFrames, which runs jobs. Where neither ``assignor`` nor
+    ``protocol`` is given, groups of group_type `consumer` move by heartbeats to the target that
+    their coordinator computes; see ``predict_consumer_groups``.
+
+    Args:
+        members: ``schemas.MEMBERS``; all of them take part in every round.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        owned: ``schemas.OWNED``, what members own before; rows of members that are not in
+            ``members`` are those of members that left.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
+        assignor: as for ``assign``; with ``exact`` as for ``predict``.
+        protocol: `eager` or `cooperative`; None for the assignor's own: `cooperative-sticky` is
+            cooperative, the others are eager. `cooperative-sticky` under `eager` knows nothing of
+            what members owned (its user data has a generation only) and assigns afresh.
+        exact: answer each round as ``predict`` does, exactly as Kafka's client, and give verdicts
+            too. Otherwise each round is one of ``assign``.
+        settings: how to compute it; not used with ``exact``.
+
+    Returns:
+        steps: cluster_id string (where the inputs have it), group_id string, round int (from 1),
+        member_id string, topic string, partition int, action string:
+        `retained` the member has it before and after the round, `revoked` it gives it up,
+        `assigned` it receives it, `withheld` it is to receive it in a later round, when the owner
+        has given it up. Under `eager` nothing is retained: all that members own is revoked.
+        A group whose last round withholds something never settles: its state repeated.
+
+        With ``exact`` two frames, (steps, verdicts), as ``predict`` gives two. verdicts:
+        cluster_id string (where the inputs have it), group_id string, verdict string (ok | throws
+        | never_ends | inexact | never_settles), detail string; one row a group. never_settles: the
+        members come back to what they owned after an earlier round, and so on for ever. The steps
+        of a group that throws or never ends are those of the rounds before that one, and under
+        `eager` what its members gave up.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, an unknown assignor or protocol, an assignor that
+            does not know the cooperative protocol, or with ``exact`` one that is not Kafka's own.
+    """
+    if assignor is None and protocol is None:
+        by_type = split_by_type(members, target)
+        if by_type.may_be_consumer:
+            theirs = predict_consumer_groups(members, topics, owned, target=target)
+            classic = by_type.classic.drop("group_type")
+            if exact:
+                found = predict_rebalance(classic, topics, owned)
+                return PredictedRebalance(
+                    found.steps.unionByName(theirs.steps),
+                    found.verdicts.unionByName(theirs.verdicts),
+                )
+            steps = rebalance(classic, topics, owned, settings=settings)
+            return steps.unionByName(theirs.steps)
+    if exact:
+        if callable(assignor):
+            own = ", ".join(sorted(PREDICTED))
+            raise InputError(f"exact=True follows Kafka's own assignors only: name one of {own}")
+        return predict_rebalance(members, topics, owned, assignor=assignor, protocol=protocol)
+    chosen = strategy_of(assignor)
+    check_protocol(protocol)
+    inputs = conform_inputs(members, topics, owned)
+    eligible, names = look(inputs, None if chosen is not None else ASSIGNORS)
+    strategies = {name: ASSIGNORS[name] for name in names} if chosen is None else {"": chosen}
+    for name, strategy in strategies.items():
+        if protocol == COOPERATIVE and own_protocol(strategy) == EAGER:
+            raise InputError(
+                f"assignor {name or assignor!r} does not know the cooperative protocol; "
+                "only cooperative-sticky does"
+            )
+    followed = _follow(eligible, strategies, protocol, settings)
+    return restore_cluster_id(followed, has_cluster_id(members))
+
+
+def _follow(
+    eligible: Eligible,
+    strategies: dict[str, Assignor],
+    protocol: str | None,
+    settings: Settings,
+) -> DataFrame:
+    """Follow groups of Kafka's assignors in tasks, where they fit; the others over DataFrames.
+
+    Args:
+        eligible: the groups.
+        strategies: by the names that groups have; by an empty name that of all groups.
+        protocol: of all groups, or None.
+        settings: how to compute it.
+    """
+    numbers = {ASSIGNORS[name]: number for number, name in enumerate(KAFKAS)}
+    chosen = strategies.get("")
+    if chosen is not None and chosen not in numbers:
+        return follow_eager(eligible, chosen, settings)
+    sized = by_size(eligible, settings, settings.max_partitions_per_task)
+    parts = []
+    if sized.fitting is not None:
+        kernel = partial(
+            follow_arrow,
+            assignor=None if chosen is None else numbers[chosen],
+            protocol=protocol,
+            racks_before_moves=settings.racks_before_moves,
+            max_rounds=settings.max_rounds,
+        )
+        tasks = settings.batches or sized.fitting.tasks
+        parts.append(in_tasks(fold(sized.fitting), kernel, STEPS, tasks))
+    for large in (sized.alike, sized.differing):
+        for name, strategy in strategies.items() if large is not None else ():
+            assert large is not None
+            own = large if chosen is not None else restrict(large, {name}, strategies)
+            if (protocol or own_protocol(strategy)) == COOPERATIVE:
+                parts.append(follow_cooperative(own, settings))
+            else:
+                parts.append(follow_eager(own, strategy, settings))
+    return reduce(DataFrame.unionByName, parts)
+
+
+def follow_arrow(
+    table: pa.Table,
+    *,
+    assignor: int | None = None,
+    protocol: str | None = None,
+    racks_before_moves: bool = False,
+    max_rounds: int = 1_000,
+) -> Iterator[pa.Table]:
+    """Follow the groups of a task (rows of ``rows.fold``); the columns of ``STEPS``, in pieces.
+
+    Args:
+        table: the groups.
+        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
+        protocol: of all of them; None: their assignors' own.
+        racks_before_moves: as of ``Settings``.
+        max_rounds: as of ``Settings``.
+    """
+    batch, claims = read_batch(table)
+    assignors = numbers_of(batch, assignor)
+    is_cooperative = assignors == COOPERATIVE_STICKY
+    if protocol == EAGER:
+        is_cooperative = np.zeros(batch.group_count, bool)
+    found = follow(
+        batch,
+        claims,
+        assignors,
+        is_cooperative,
+        racks_before_moves=racks_before_moves,
+        max_rounds=max_rounds,
+    )
+    yield from step_tables(batch, found.steps)

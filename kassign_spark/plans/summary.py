@@ -1,0 +1,83 @@
+"""One row a group: how many rounds a rebalance takes, what moves and who has to pause."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.plans.diff import diff
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    GROUP_KEY,
+    fill_cluster_id,
+    has_cluster_id,
+    restore_cluster_id,
+)
+
+
+def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
+    """Sum up the rounds of every group.
+
+    Args:
+        steps: as ``rebalance`` gives them.
+        owned: the same ``schemas.OWNED`` as was given to ``rebalance``.
+
+    Returns:
+        One row a group that has steps: cluster_id string (where the inputs have it),
+        group_id string, rounds int, partition_count bigint: assigned in the end,
+        moved_count bigint: of these, with another member than before, also one that left,
+        paused_count bigint: partitions that their member stops reading for a while, though it is
+        still there: all that members own under the eager protocol, those that change hands under
+        the cooperative one, settles boolean: false where the rounds would repeat for ever.
+
+    Raises:
+        SchemaError: columns of ``owned`` are missing or of the wrong type.
+    """
+    given = has_cluster_id(steps)
+    in_the_end = _with_rounds(steps)
+    is_last = F.col("round") == F.col("rounds")
+    revoked = F.when(F.col("action") == "revoked", F.struct("topic", "partition"))
+    summed = in_the_end.groupBy(*GROUP_KEY).agg(
+        F.max("rounds").alias("rounds"),
+        F.count_if(_in_the_end()).alias("partition_count"),
+        F.count_distinct(revoked).alias("paused_count"),
+        (~F.bool_or(is_last & (F.col("action") == "withheld"))).alias("settles"),
+    )
+    if owned is None:
+        moved = summed.select(*GROUP_KEY, F.lit(0).cast("bigint").alias("moved_count"))
+    else:
+        before = owned if given else owned.drop(CLUSTER_ID)
+        after = final_assignment(steps).select(*before.columns)
+        changed = diff(before, after).where("change = 'moved'")
+        moved = fill_cluster_id(changed).groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
+    return restore_cluster_id(
+        summed.join(moved, on=list(GROUP_KEY), how="left").select(
+            *GROUP_KEY,
+            "rounds",
+            "partition_count",
+            F.coalesce("moved_count", F.lit(0)).alias("moved_count"),
+            "paused_count",
+            "settles",
+        ),
+        given,
+    )
+
+
+def final_assignment(steps: DataFrame) -> DataFrame:
+    """Give what members hold after the last round; columns of ``schemas.ASSIGNMENT``.
+
+    Args:
+        steps: as ``rebalance`` gives them.
+    """
+    held = _with_rounds(steps).where(_in_the_end())
+    columns = held.select(*GROUP_KEY, "member_id", "topic", "partition")
+    return restore_cluster_id(columns, has_cluster_id(steps))
+
+
+def _with_rounds(steps: DataFrame) -> DataFrame:
+    keyed = fill_cluster_id(steps)
+    last = keyed.groupBy(*GROUP_KEY).agg(F.max("round").alias("rounds"))
+    return keyed.join(last, on=list(GROUP_KEY), how="inner")
+
+
+def _in_the_end() -> Column:
+    is_last = F.col("round") == F.col("rounds")
+    return is_last & F.col("action").isin("retained", "assigned")

@@ -1,0 +1,182 @@
+"""What producers' records mean for consumers: records and bytes a partition, then a member."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DoubleType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from kassign_spark.errors import InputError
+from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.producer.partitioner import placed_conforming
+from kassign_spark.schemas import (
+    ASSIGNMENT,
+    CLUSTER_ID,
+    GROUP_KEY,
+    MEMBERS,
+    Table,
+    check_same_clusters,
+    conform,
+    has_cluster_id,
+    restore_cluster_id,
+    topics_table,
+)
+
+_PARTITION = [
+    StructField(CLUSTER_ID, StringType()),
+    StructField("topic", StringType(), nullable=False),
+    StructField("partition", IntegerType(), nullable=False),
+]
+SHARES = Table(
+    "shares", StructType([*_PARTITION, StructField("share", DoubleType(), nullable=False)])
+)
+"""What ``null_key_shares`` returns."""
+TRAFFIC = Table(
+    "traffic",
+    StructType(
+        [
+            *_PARTITION,
+            StructField("record_count", DoubleType(), nullable=False),
+            StructField("byte_count", DoubleType()),
+        ]
+    ),
+)
+"""What ``partition_traffic`` returns; measured rates do as well."""
+
+
+def partition_traffic(
+    records: DataFrame,
+    topics: DataFrame,
+    shares: DataFrame | None = None,
+    *,
+    ignore_keys: bool = False,
+) -> DataFrame:
+    """Count what goes to each partition; records without a key are spread as expected values.
+
+    Args:
+        records: ``partitioner.RECORDS``.
+        topics: ``schemas.TOPICS`` or one row a topic-partition.
+        shares: ``SHARES``, from ``null_key_shares``; None, or a topic not in it: even shares.
+        ignore_keys: ``partitioner.ignore.keys``: keys count as null.
+
+    Returns:
+        One row a partition of ``topics``: cluster_id string (where the inputs have it), topic
+        string, partition int, record_count double, byte_count double (0 where no record has a
+        byte_count). Records that ``place_records`` calls `invalid` or `no_topic` go nowhere.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type, or only some have cluster_id.
+    """
+    form = topics_table(topics)
+    check_same_clusters([(form, topics), (SHARES, shares)])
+    sizes = fold_topics(conform(topics, form), bad_row=F.lit(False)).where("num_partitions > 0")
+    placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
+    counts = [
+        F.coalesce(F.sum("record_count"), F.lit(0)).cast("double").alias("records"),
+        F.coalesce(F.sum("byte_count"), F.lit(0)).cast("double").alias("bytes"),
+    ]
+    in_topic = [CLUSTER_ID, "topic"]
+    fixed = placed.where("placed_partition IS NOT NULL")
+    fixed = fixed.groupBy(*in_topic, F.col("placed_partition").alias("partition")).agg(*counts)
+    spread = placed.where("placement = 'null_key'").groupBy(*in_topic).agg(*counts)
+    every = sizes.select(
+        *in_topic,
+        (1 / F.col("num_partitions")).alias("even_share"),
+        F.explode(F.sequence(F.lit(0), F.col("num_partitions").cast("int") - 1)).alias("partition"),
+    )
+    every = _with_share(every, shares)
+    partition = [*in_topic, "partition"]
+    counted = every.join(
+        fixed.withColumnsRenamed({"records": "fixed_records", "bytes": "fixed_bytes"}),
+        on=partition,
+        how="left",
+    ).join(spread, on=in_topic, how="left")
+
+    def total(of: str) -> Column:
+        return F.coalesce(f"fixed_{of}", F.lit(0.0)) + F.col("share") * F.coalesce(of, F.lit(0.0))
+
+    result = counted.select(
+        *partition, total("records").alias("record_count"), total("bytes").alias("byte_count")
+    )
+    return restore_cluster_id(result, has_cluster_id(topics))
+
+
+def member_traffic(
+    traffic: DataFrame,
+    assignment: DataFrame,
+    members: DataFrame | None = None,
+    *,
+    hot_ratio: float = 2.0,
+) -> DataFrame:
+    """Add up what each member of each group has to read, and point out hot members.
+
+    Args:
+        traffic: ``TRAFFIC``, one row a partition; a partition that is not in it counts as idle.
+        assignment: ``schemas.ASSIGNMENT``.
+        members: ``schemas.MEMBERS``, so that members without partitions count; None: members are
+            those of the assignment.
+        hot_ratio: from how many times the mean of its group on a member is hot.
+
+    Returns:
+        One row a member: cluster_id string (where the inputs have it), group_id string, member_id
+        string, partition_count bigint, record_count double, byte_count double, record_share double
+        (of the group's records; null where there are none), load_ratio double (records over the
+        mean of the group's members; null where there are none), is_hot boolean.
+
+    Raises:
+        InputError: ``hot_ratio`` is not above 0.
+        SchemaError: columns are missing or of the wrong type, or only some have cluster_id.
+    """
+    if not hot_ratio > 0:
+        raise InputError(f"hot_ratio is {hot_ratio!r}; give a number above 0")
+    check_same_clusters([(TRAFFIC, traffic), (ASSIGNMENT, assignment), (MEMBERS, members)])
+    member = [*GROUP_KEY, "member_id"]
+    read = (
+        conform(assignment, ASSIGNMENT)
+        .join(conform(traffic, TRAFFIC), on=[CLUSTER_ID, "topic", "partition"], how="left")
+        .groupBy(*member)
+        .agg(
+            F.count("*").alias("partition_count"),
+            F.coalesce(F.sum("record_count"), F.lit(0.0)).alias("record_count"),
+            F.coalesce(F.sum("byte_count"), F.lit(0.0)).alias("byte_count"),
+        )
+    )
+    if members is not None:
+        known = conform(members, MEMBERS).select(*member).distinct()
+        read = known.join(read, on=member, how="left").select(
+            *member,
+            F.coalesce("partition_count", F.lit(0)).alias("partition_count"),
+            F.coalesce("record_count", F.lit(0.0)).alias("record_count"),
+            F.coalesce("byte_count", F.lit(0.0)).alias("byte_count"),
+        )
+    in_group = Window.partitionBy(*GROUP_KEY)
+    records = F.col("record_count")
+    ratio = F.try_divide(records, F.avg(records).over(in_group))
+    rated = read.withColumns(
+        {
+            "record_share": F.try_divide(records, F.sum(records).over(in_group)),
+            "load_ratio": ratio,
+            "is_hot": F.coalesce(ratio >= F.lit(hot_ratio), F.lit(False)),
+        }
+    )
+    return restore_cluster_id(rated, has_cluster_id(assignment))
+
+
+def _with_share(partitions: DataFrame, shares: DataFrame | None) -> DataFrame:
+    """Add ``share``: the given one, even where a topic has none, 0 for a partition left out."""
+    if shares is None:
+        return partitions.withColumnRenamed("even_share", "share")
+    given = conform(shares, SHARES)
+    topics = given.select(CLUSTER_ID, "topic").distinct().withColumn("is_given", F.lit(True))
+    share = F.when(F.col("is_given"), F.coalesce("share", F.lit(0.0))).otherwise(
+        F.col("even_share")
+    )
+    return (
+        partitions.join(topics, on=[CLUSTER_ID, "topic"], how="left")
+        .join(given, on=[CLUSTER_ID, "topic", "partition"], how="left")
+        .select(CLUSTER_ID, "topic", "partition", share.alias("share"))
+    )

@@ -1,1 +1,0 @@
-"""What a rebalance is made of, round by round and call by call."""

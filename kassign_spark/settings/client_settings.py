@@ -1,0 +1,143 @@
+"""A check of clients' settings against the rules of their versions."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from kassign_spark.schemas import Table, conform
+from kassign_spark.settings.rules import (
+    GROUP_ID,
+    INSTANCE_ID,
+    NUMBERS,
+    REFUSED,
+    SETTINGS,
+    Rule,
+    all_rules,
+    given,
+    trimmed,
+)
+from kassign_spark.settings.versions import version_number
+
+CLIENTS = Table(
+    "clients",
+    StructType(
+        [
+            StructField(name, StringType(), nullable=False)
+            for name in ("client", "client_version", "setting", "value")
+        ]
+    ),
+)
+"""One row a client and setting, as in its properties file."""
+
+_VERSION = "client_version"
+
+
+def check_settings(clients: DataFrame) -> DataFrame:
+    """Say what is wrong with the settings of consumers, by the rules of their Java client.
+
+    Rules (``setting_rules``): whole numbers and their least values; heartbeat below session, three
+    heartbeats in a session; the broker's limits of the session timeout; request timeout above the
+    session timeout before 2.0; `group.instance.id` well formed and used by one client of a group;
+    `group.id` not blank; assignor classes that the version has, none twice; what
+    `group.protocol` allows; and a broker's own `group.consumer.*` timeouts (KIP-848). A setting
+    that is not there has the default of the client's version. Settings without a rule, and null
+    values, are not looked at.
+
+    Args:
+        clients: one row a client and setting: client string (any name, unique), client_version
+            string (such as ``3.9.1``, the same in all rows of a client), setting string, value
+            string. A client all on defaults has one row with a null setting.
+
+    Returns:
+        client string, setting string, value string (as given, or the default at fault; null: not
+        set), severity string: `refused` by the client's constructor or by the broker, or `advice`,
+        detail string. Empty: nothing to say. A client of no known version gets one row with the
+        setting `client_version` and no other check; one setting given with different values gets
+        one row, and its least value (by text) is checked. Values of settings without a rule, which
+        may be secret, are never in it.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+    """
+    rows = conform(clients, CLIENTS).where("setting IS NULL OR value IS NOT NULL")
+    by_client = _by_client(rows)
+    known = by_client.where(F.col("version").isNotNull())
+    found = known.select("client", F.explode(_findings(all_rules())).alias("finding"))
+    unknown = by_client.where(F.col("version").isNull()).select(
+        "client",
+        F.lit(_VERSION).alias("setting"),
+        F.array_join("versions", ", ").alias("value"),
+        F.lit(REFUSED).alias("severity"),
+        F.lit("not one version such as 3.9.1; this client was not checked").alias("detail"),
+    )
+    return found.select("client", "finding.*").unionByName(unknown).unionByName(_ambiguous(rows))
+
+
+def _by_client(rows: DataFrame) -> DataFrame:
+    """One row a client: client, versions, version, given, number, same_instance."""
+    values = rows.groupBy("client", "setting").agg(F.min("value").alias("value"))
+    settings = values.groupBy("client").agg(
+        F.map_from_entries(
+            F.array_sort(
+                F.collect_list(F.when(F.col("setting").isNotNull(), F.struct("setting", "value")))
+            )
+        ).alias("given")
+    )
+    versions = rows.groupBy("client").agg(F.array_sort(F.collect_set(_VERSION)).alias("versions"))
+    is_one = F.size("versions") == 1
+    clients = versions.join(
+        settings, on=versions["client"].eqNullSafe(settings["client"]), how="inner"
+    )
+    instance = Window.partitionBy(trimmed(GROUP_ID), trimmed(INSTANCE_ID))
+    return clients.select(
+        versions["client"],
+        "versions",
+        version_number(F.when(is_one, F.get("versions", F.lit(0)))).alias("version"),
+        "given",
+        F.create_map(
+            *(part for name in NUMBERS for part in (F.lit(name), _whole_number(name)))
+        ).alias("number"),
+        F.when(
+            given(GROUP_ID).isNotNull() & given(INSTANCE_ID).isNotNull(),
+            F.count("*").over(instance),
+        ).alias("same_instance"),
+    )
+
+
+def _whole_number(setting: str) -> Column:
+    """The value as Java's ``Integer.parseInt`` reads it, blanks around it aside, or null."""
+    text = trimmed(setting)
+    number = F.when(text.rlike(r"^[+-]?[0-9]{1,18}\z"), text).try_cast("bigint")
+    return F.when(number.between(-(2**31), 2**31 - 1), number)
+
+
+def _findings(rules: list[Rule]) -> Column:
+    """An array of the rules that are broken, as setting, value, severity, detail."""
+    found = [
+        F.when(
+            rule.broken,
+            F.struct(
+                F.lit(rule.setting).alias("setting"),
+                (given(rule.setting) if rule.value is None else rule.value.cast("string")).alias(
+                    "value"
+                ),
+                F.lit(rule.severity).alias("severity"),
+                rule.detail.alias("detail"),
+            ),
+        )
+        for rule in rules
+    ]
+    return F.array_compact(F.array(*found))
+
+
+def _ambiguous(rows: DataFrame) -> DataFrame:
+    values = rows.where("setting IS NOT NULL").groupBy("client", "setting")
+    several = values.agg(F.array_sort(F.collect_set("value")).alias("values"))
+    return several.where(F.size("values") > 1).select(
+        "client",
+        "setting",
+        # A setting without a rule may be a password.
+        F.when(F.col("setting").isin(list(SETTINGS)), F.array_join("values", ", ")).alias("value"),
+        F.lit(REFUSED).alias("severity"),
+        F.lit("given with different values; give one").alias("detail"),
+    )

@@ -1,0 +1,1 @@
+"""Tables outside: snapshots and plans as folders and files, whole or not at all."""

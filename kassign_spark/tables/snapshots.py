@@ -1,0 +1,233 @@
+"""The only module that reads and writes tables: snapshots in, plans out."""
+
+import os
+import re
+from typing import Any, NamedTuple
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from kassign_spark.errors import InputError
+from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table, has_cluster_id
+from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.tables.output_folder import new_folder
+from kassign_spark.tables.text import read_csv, read_json, write_csv
+
+__all__ = [
+    "Snapshot",
+    "has_table",
+    "new_folder",
+    "read_snapshot",
+    "read_table",
+    "write_snapshot",
+    "write_table",
+    "write_text",
+]
+
+FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
+"""File name endings and the format that they stand for."""
+
+_UNFINISHED = "_temporary"
+"""Where Spark keeps the parts of a folder that it has not finished."""
+
+
+class _Tables(NamedTuple):
+    members: DataFrame
+    topics: DataFrame
+    owned: DataFrame | None
+
+
+class Snapshot(_Tables):
+    """What a cluster said, or what somebody wrote by hand: the unit that commands pass around.
+
+    It unpacks into its first three tables, which every function takes.
+
+    Attributes:
+        members: ``schemas.MEMBERS``.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        owned: ``schemas.OWNED``; None where it is not known who owns what.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`; None where
+            there is no such table.
+    """
+
+    target: DataFrame | None = None
+
+    def __new__(
+        cls,
+        members: DataFrame,
+        topics: DataFrame,
+        owned: DataFrame | None,
+        target: DataFrame | None = None,
+    ) -> "Snapshot":
+        """Put the tables together."""
+        made = super().__new__(cls, members, topics, owned)
+        made.target = target
+        return made
+
+    def tables(self) -> dict[str, DataFrame]:
+        """Those that are there, by name."""
+        named = {**self._asdict(), TARGET.name: self.target}
+        return {name: frame for name, frame in named.items() if frame is not None}
+
+
+def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot:
+    """Read a snapshot folder; the values are checked where they are used.
+
+    Args:
+        path: a folder with the tables ``members``, ``topics`` and, if known, ``owned`` and
+            ``target``: each a folder or file such as ``members``, ``members.parquet``,
+            ``members.csv`` or ``members.jsonl``. CSV has a header line; a cell that holds a list
+            is a JSON array or, for plain names, ``t0;t1``.
+        spark: the session.
+
+    Returns:
+        The tables with the columns that their files have; ``owned`` and ``target`` are None where
+        there is no such table.
+
+    Raises:
+        InputError: a table is not there, or a file is not what its name says.
+    """
+    folder = os.fspath(path)
+    found = {table.name: read_table(spark, folder, table) for table in (MEMBERS, TOPICS)}
+    for table in (OWNED, TARGET):
+        if has_table(spark, folder, table.name):
+            found[table.name] = read_table(spark, folder, table)
+    # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
+    named = any(has_cluster_id(frame) for frame in found.values())
+    for table in (MEMBERS, TOPICS, OWNED, TARGET):
+        if table.name in found and not found[table.name].columns:
+            found[table.name] = empty_table(spark, table, cluster_id=named)
+    return Snapshot(
+        found[MEMBERS.name],
+        found[TOPICS.name],
+        found.get(OWNED.name),
+        found.get(TARGET.name),
+    )
+
+
+def write_snapshot(
+    snapshot: Snapshot,
+    path: str | os.PathLike[str],
+    *,
+    table_format: str = "parquet",
+    overwrite: bool = False,
+) -> None:
+    """Write a snapshot folder, whole or not at all.
+
+    Args:
+        snapshot: its tables are written as they are.
+        path: the folder.
+        table_format: `parquet`, `csv` or `json` (JSON lines).
+        overwrite: replace a folder that this package wrote.
+
+    Raises:
+        OutputError: the folder exists, or cannot be written.
+    """
+    spark = snapshot.members.sparkSession
+    with new_folder(spark, os.fspath(path), overwrite=overwrite) as folder:
+        for name, frame in snapshot.tables().items():
+            write_table(frame, folder, name, table_format)
+
+
+def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
+    """Read one table of a folder, with the columns that are there.
+
+    Returns:
+        The columns of the files; of JSON lines without a single line none.
+
+    Raises:
+        InputError: it is not there, cannot be read, or holds text that is no value of its column.
+    """
+    where = f"table {table.name} in {folder}"
+    try:
+        location, table_format = _locate(spark, folder, table.name)
+        plain = re.sub(r"([][{}*?\\])", r"\\\1", location)  # a folder's name is no pattern
+        if table_format == "parquet":
+            return spark.read.parquet(plain)
+        read = read_csv if table_format == "csv" else read_json
+        return read(spark, plain, table, where)
+    except SparkError as error:
+        raise InputError(f"{where}: cannot be read: {spark_message(error)}") from None
+
+
+def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "parquet") -> None:
+    """Write one table into a folder of ``new_folder``."""
+    path = f"{folder}/{name}"
+    if table_format == "csv":
+        write_csv(frame, path)
+    elif table_format == "json":
+        frame.write.json(path)
+    else:
+        frame.write.parquet(path)
+
+
+def write_text(spark: SparkSession, text: str, folder: str, name: str) -> None:
+    """Write one small text file, one of ``FILE_NAMES``, into a folder of ``new_folder``."""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(folder, name)
+    files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    stream = files.create(path)
+    try:
+        stream.write(bytearray(text.encode("utf-8")))
+    finally:
+        stream.close()
+
+
+def has_table(spark: SparkSession, folder: str, name: str) -> bool:
+    """Whether the folder has such a table.
+
+    Raises:
+        InputError: the folder is not there.
+    """
+    return bool(_candidates(spark, folder, name))
+
+
+def empty_table(spark: SparkSession, table: Table, *, cluster_id: bool) -> DataFrame:
+    """Make a table without rows, with or without the column ``cluster_id``."""
+    fields = [f for f in table.columns if cluster_id or f.name != CLUSTER_ID]
+    return spark.createDataFrame([], StructType(fields))
+
+
+def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
+    """Paths in the folder that hold the table, each with the format its name tells, if it does."""
+    jvm: Any = spark._jvm
+    try:
+        base = jvm.org.apache.hadoop.fs.Path(folder)
+        files = base.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        base = files.makeQualified(base)
+        if not files.exists(base) or files.getFileStatus(base).isFile():
+            raise InputError(f"folder {folder}: not found")
+        entries = {s.getPath().getName(): s.getPath() for s in files.listStatus(base)}
+    except Py4JJavaError as error:
+        raise InputError(f"folder {folder}: {spark_message(error)}") from None
+    names = {name: None, **{f"{name}.{ending}": f for ending, f in FORMATS.items()}}
+    return [(entries[n].toString(), names[n]) for n in names if n in entries]
+
+
+def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
+    found = _candidates(spark, folder, name)
+    if not found:
+        endings = ", ".join(f"{name}.{ending}" for ending in FORMATS)
+        raise InputError(f"table {name}: not found in {folder}; looked for {name}, {endings}")
+    if len(found) > 1:
+        names = ", ".join(path.rsplit("/", 1)[-1] for path, _ in found)
+        raise InputError(f"table {name}: {folder} has it more than once ({names})")
+    location, table_format = found[0]
+    return location, table_format or _format_inside(spark, location, f"table {name} in {folder}")
+
+
+def _format_inside(spark: SparkSession, location: str, where: str) -> str:
+    """Tell the format of a folder by the names of the files in it."""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(location)
+    files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    names = [status.getPath().getName() for status in files.listStatus(path)]
+    if _UNFINISHED in names:
+        raise InputError(f"{where}: is being written, or the writing of it was cut short")
+    shown = sorted(name for name in names if not name.startswith(("_", ".")))
+    formats = {FORMATS[part] for name in shown for part in name.split(".")[1:] if part in FORMATS}
+    if len(formats) != 1:
+        seen = ", ".join(shown[:3]) or "no file at all"
+        raise InputError(f"{where}: holds {seen}; needed are files of one of {', '.join(FORMATS)}")
+    return formats.pop()

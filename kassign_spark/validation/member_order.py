@@ -1,0 +1,112 @@
+"""Groups whose next assignment hangs on an order of members that the inputs do not tell."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.expressions import div, hash_bucket, hash_map_capacity, java_hash_code
+from kassign_spark.inputs.checks import as_problems
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.validation.hash_order import ordered_by_hash
+
+_PARTITION = [*GROUP_KEY, "topic", "partition"]
+
+
+def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> DataFrame:
+    """Find the sticky groups in which a missing ``member_seq`` decides who keeps a partition more.
+
+    Where partitions do not divide evenly, of the members that own more than their share the first
+    ones in the order of Java's hash map keep one partition more. Two ids in one bucket of the map
+    are in the order of the JoinGroup response there, ``member_seq``. So the order is missed where
+    all subscribe alike, more members own so much than may keep it, and the last that may and the
+    first that may not share a bucket (``ConstrainedAssignmentBuilder``; kafka-clients 3.8 and
+    later). Racks are not looked at: they can take a member out of that competition.
+
+    Args:
+        members: ``schemas.MEMBERS``, conforming, patterns resolved; groups that name no assignor
+            count as sticky.
+        sizes: cluster_id string, topic string, count bigint: one row a topic.
+        owned: ``schemas.OWNED``, conforming.
+
+    Returns:
+        The columns of a problem, `member_order_unknown`; one row a group.
+    """
+    subscription = F.sort_array(F.array_distinct("topics"))
+    groups = (
+        members.where(ordered_by_hash())
+        .groupBy(*GROUP_KEY)
+        .agg(
+            F.count("*").alias("member_count"),
+            F.min(subscription).alias("topics"),
+            (F.min(subscription) == F.max(subscription)).alias("subscribe_alike"),
+            (F.count_distinct("member_seq") < F.count("*")).alias("lacks_order"),
+        )
+        .where("subscribe_alike AND lacks_order AND member_count > 1")
+    )
+    topics = groups.select(*GROUP_KEY, "member_count", F.explode("topics").alias("topic")).join(
+        sizes, on=["cluster_id", "topic"], how="inner"
+    )
+    total = F.sum("count")
+    shares = (
+        topics.groupBy(*GROUP_KEY, "member_count")
+        .agg(
+            div(total, F.col("member_count")).alias("share"),
+            (total % F.col("member_count")).alias("wanted"),
+        )
+        .where("wanted > 0")
+    )
+    of_members = members.select(
+        *GROUP_KEY, "member_id", "member_seq", F.coalesce("generation", F.lit(-1))
+    ).toDF(*GROUP_KEY, "member_id", "member_seq", "generation")
+    holding = (
+        _surviving(owned.join(of_members, on=[*GROUP_KEY, "member_id"], how="inner"), topics)
+        .groupBy(*GROUP_KEY, "member_id", "member_seq")
+        .agg(F.count("*").alias("held"))
+        .join(shares, on=list(GROUP_KEY), how="inner")
+        .where("held > share")
+    )
+    bucket = hash_bucket(
+        java_hash_code(F.col("member_id")), hash_map_capacity(F.col("member_count"))
+    )
+    before = (
+        Window.partitionBy(*GROUP_KEY).orderBy("bucket").rowsBetween(Window.unboundedPreceding, -1)
+    )
+    disputed = (
+        holding.groupBy(*GROUP_KEY, "wanted", bucket.alias("bucket"))
+        .agg(
+            F.array_sort(F.collect_list("member_id")).alias("ids"),
+            (F.count_distinct("member_seq") < F.count("*")).alias("lacks_order"),
+        )
+        .withColumn("before", F.coalesce(F.sum(F.size("ids")).over(before), F.lit(0)))
+        .where("lacks_order AND before < wanted AND wanted < before + size(ids)")
+    )
+    more = F.col("wanted") - F.col("before")
+    return as_problems(disputed, "member_order_unknown", order_says(F.col("ids"), more))
+
+
+def order_says(ids: Column, more: Column) -> Column:
+    """What is said of members of which some keep one partition more."""
+    return F.concat(
+        F.lit("members "),
+        F.array_join(ids, ", "),
+        F.lit(" share a bucket of Java's hash map, and "),
+        more.cast("string"),
+        F.lit(
+            " of them may keep one partition more: without member_seq it is not known which; "
+            "here they are taken by member_id"
+        ),
+    )
+
+
+def _surviving(claims: DataFrame, topics: DataFrame) -> DataFrame:
+    """Keep claims on partitions that exist, each of the one member that claims it the latest."""
+    claimants = F.sort_array(
+        F.collect_list(F.struct("generation", "member_id", "member_seq")), asc=False
+    )
+    existing = claims.join(topics, on=[*GROUP_KEY, "topic"], how="inner").where(
+        F.col("partition").between(0, F.col("count") - 1)
+    )
+    judged = existing.groupBy(*_PARTITION).agg(claimants.alias("claimants"))
+    first, second = F.col("claimants")[0], F.get("claimants", F.lit(1))
+    return judged.where(second.isNull() | (first["generation"] > second["generation"])).select(
+        *GROUP_KEY, first["member_id"].alias("member_id"), first["member_seq"].alias("member_seq")
+    )

@@ -1,0 +1,279 @@
+"""What ``validate`` finds by looking at a whole group, inside single tasks: many groups at once.
+
+The kernel finds and counts; ``validation`` puts what it found into words.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names
+from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.task_rows import (
+    MEMBER,
+    OWNED,
+    SUBSCRIBED,
+    Read,
+    found,
+    lists_of,
+    one_piece,
+    read,
+    rows,
+    take_or_null,
+)
+from kassign_spark.inputs.checks import Inputs
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.validation.member_order_tasks import unknown_orders
+
+FOUND = (
+    "cluster_id string, group_id string, problem string, member_id string, topic string, "
+    "partition bigint, number bigint, text string, texts array<string>, numbers array<bigint>"
+)
+"""What a task gives back. ``problem`` says what ``number``, ``text`` and the lists are:
+duplicate_member: number of its rows; assignor_unusable: texts are the different assignors of the
+group, for the caller to judge; topic_without_metadata, topic_without_partitions: number of
+subscribers; duplicate_group_instance_id: text is the instance, texts are its members;
+owned_partition_missing: number of partitions of the topic, null: no such topic; owner_not_in_group:
+number of rows; claimed_twice: texts are the claimants, numbers their generations;
+member_order_unknown: texts are the members, number is how many of them keep one partition more."""
+
+_OF_MEMBERS = {
+    "generation": "bigint",
+    "member_seq": "bigint",
+    "group_instance_id": "string",
+    "assignor": "string",
+    "is_known": "boolean",
+    "is_empty": "boolean",
+}
+
+
+def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
+    """Look at whole groups, many of them in each task; runs no job.
+
+    Args:
+        inputs: conforming tables, patterns resolved.
+        tasks: how many.
+
+    Returns:
+        ``FOUND``.
+    """
+    subscribed = (
+        inputs.members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
+        .distinct()
+        .select(*GROUP_KEY, F.explode("topics").alias("topic"))
+    )
+    about_topics = rows(subscribed, SUBSCRIBED, **_OF_MEMBERS)
+    if inputs.owned is not None:
+        about_topics = about_topics.unionByName(rows(inputs.owned, OWNED, **_OF_MEMBERS))
+    sized = about_topics.drop("size", "is_known", "is_empty").join(
+        _sizes(inputs.topics), on=[CLUSTER_ID, "topic"], how="left"
+    )
+    members = rows(inputs.members.withColumn("texts", F.col("topics")), MEMBER, **_OF_MEMBERS)
+    return in_tasks(members.unionByName(sized), one_piece(found_arrow), FOUND, tasks)
+
+
+def _sizes(topics: DataFrame) -> DataFrame:
+    if "num_partitions" in topics.columns:
+        size, is_empty = F.max("num_partitions"), F.bool_or(F.col("num_partitions") == 0)
+    else:
+        size, is_empty = F.try_add(F.max("partition"), F.lit(1)), F.bool_or(F.lit(False))
+    return topics.groupBy(CLUSTER_ID, "topic").agg(
+        size.alias("size"), F.lit(True).alias("is_known"), is_empty.alias("is_empty")
+    )
+
+
+def found_arrow(table: pa.Table) -> pa.Table:
+    """Find what is odd: columns of ``task_rows.rows`` and ``_OF_MEMBERS`` in, ``FOUND`` out."""
+    given = read(table)
+    members, owned = given.rows_of(MEMBER), given.rows_of(OWNED)
+    member_keys, first = np.unique(
+        key(given.group[members], given.member[members]), return_index=True
+    )
+    holder = found(given, member_keys, owned)
+    parts = [
+        _duplicate_members(table, given, members),
+        _assignors(table, given, members),
+        *_topics(table, given, members),
+        _instances(table, given, members),
+        _gone(table, given, owned),
+        _strangers(given, owned[holder < 0]),
+        _claims(table, given, owned[holder >= 0], members[first][holder[holder >= 0]]),
+    ]
+    orders = unknown_orders(table, given, members, members[first], holder)
+    parts.append(
+        _table(
+            given,
+            "member_order_unknown",
+            orders.row,
+            number=pa.array(orders.number),
+            texts=lists_of(take_or_null(given.member_name, orders.member), orders.size),
+        )
+    )
+    return pa.concat_tables(parts)
+
+
+def _table(
+    given: Read,
+    problem: str,
+    at: Longs,
+    *,
+    member: pa.Array | None = None,
+    topic: bool = False,
+    partition: pa.Array | None = None,
+    number: pa.Array | None = None,
+    text: pa.Array | None = None,
+    texts: pa.ListArray | None = None,
+    numbers: pa.ListArray | None = None,
+) -> pa.Table:
+    def or_nulls(values: pa.Array | None, data_type: pa.DataType) -> pa.Array:
+        return pa.nulls(len(at), data_type) if values is None else values.cast(data_type)
+
+    topics = take_or_null(given.topic_name, given.topic[at]) if topic else None
+    return pa.table(
+        {
+            **given.group_columns(at),
+            "problem": pa.array([problem]).take(pa.array(np.zeros(len(at), np.int64))),
+            "member_id": or_nulls(member, pa.string()),
+            "topic": or_nulls(topics, pa.string()),
+            "partition": or_nulls(partition, pa.int64()),
+            "number": or_nulls(number, pa.int64()),
+            "text": or_nulls(text, pa.string()),
+            "texts": or_nulls(texts, pa.list_(pa.string())),
+            "numbers": or_nulls(numbers, pa.list_(pa.int64())),
+        }
+    )
+
+
+def _ids(given: Read, at: Longs) -> pa.Array:
+    return take_or_null(given.member_name, given.member[at])
+
+
+def _column(table: pa.Table, name: str, at: Longs) -> pa.Array:
+    taken = table[name].take(pa.array(at))
+    return taken.combine_chunks() if taken.num_chunks != 1 else taken.chunk(0)
+
+
+def _duplicate_members(table: pa.Table, given: Read, members: Longs) -> pa.Table:
+    """Ids that are there more than once, but for empty and missing ones."""
+    named = np.ones(len(members), bool)
+    for name in ("member_id", "group_id"):
+        length = pc.fill_null(pc.binary_length(table[name].take(pa.array(members))), 0)
+        named &= length.to_numpy() > 0
+    at = members[named]
+    _, first, count = np.unique(
+        key(given.group[at], given.member[at]), return_index=True, return_counts=True
+    )
+    at, count = at[first[count > 1]], count[count > 1]
+    return _table(given, "duplicate_member", at, member=_ids(given, at), number=pa.array(count))
+
+
+def _assignors(table: pa.Table, given: Read, members: Longs) -> pa.Table:
+    named: Names = names(pc.fill_null(table["assignor"].take(pa.array(members)), ""))
+    pairs, first = np.unique(key(given.group[members], named.code), return_index=True)
+    _, begins, count = np.unique(pairs >> 32, return_index=True, return_counts=True)
+    texts = lists_of(take_or_null(named, pairs & 0xFFFF_FFFF), count)
+    return _table(given, "assignor_unusable", members[first[begins]], texts=texts)
+
+
+def _topics(table: pa.Table, given: Read, members: Longs) -> list[pa.Table]:
+    """Topics that somebody subscribes to, and that the cluster lacks, or that are empty."""
+    listing = members[given.listed.row]
+    named = given.member[listing] > 0
+    pairs = key(given.group[listing], given.topic_of_list)[named]
+    topic_keys, pair = np.unique(pairs, return_inverse=True)
+    subscribers = np.bincount(
+        np.unique(key(pair, given.member[listing][named])) >> 32, minlength=len(topic_keys)
+    )
+    at = given.rows_of(SUBSCRIBED)
+    keys, first = np.unique(key(given.group[at], given.topic[at]), return_index=True)
+    at, count = at[first], np.append(subscribers, 0)[find(topic_keys, keys)]
+    is_known, is_empty = (
+        pc.fill_null(table[name], False).to_numpy()[at] for name in ("is_known", "is_empty")
+    )
+    return [
+        _table(given, problem, at[odd], topic=True, number=pa.array(count[odd]))
+        for problem, odd in (
+            ("topic_without_metadata", ~is_known),
+            ("topic_without_partitions", is_empty),
+        )
+    ]
+
+
+def _instances(table: pa.Table, given: Read, members: Longs) -> pa.Table:
+    code = names(table["group_instance_id"].take(pa.array(members))).code
+    named = (code > 0) & (given.member[members] > 0)
+    at, code = members[named], code[named]
+    order = np.lexsort((given.member[at], code, given.group[at]))
+    at = at[order]
+    _, first, count = np.unique(
+        key(given.group[at], code[order]), return_index=True, return_counts=True
+    )
+    several = np.repeat(count > 1, count)
+    first, count = at[first[count > 1]], count[count > 1]
+    return _table(
+        given,
+        "duplicate_group_instance_id",
+        first,
+        member=_ids(given, first),
+        text=_column(table, "group_instance_id", first),
+        texts=lists_of(_ids(given, at[several]), count),
+    )
+
+
+def _gone(table: pa.Table, given: Read, owned: Longs) -> pa.Table:
+    size, partition = _column(table, "size", owned), _column(table, "partition", owned)
+    beyond = pc.fill_null(pc.greater_equal(partition, size), False)
+    is_gone = pc.or_(beyond, size.is_null()).to_numpy(zero_copy_only=False)
+    at = owned[is_gone]
+    return _table(
+        given,
+        "owned_partition_missing",
+        at,
+        member=_ids(given, at),
+        topic=True,
+        partition=_column(table, "partition", at),
+        number=_column(table, "size", at),
+    )
+
+
+def _strangers(given: Read, at: Longs) -> pa.Table:
+    _, first, count = np.unique(
+        key(given.group[at], given.member[at]), return_index=True, return_counts=True
+    )
+    return _table(
+        given,
+        "owner_not_in_group",
+        at[first],
+        member=_ids(given, at[first]),
+        number=pa.array(count),
+    )
+
+
+def _claims(table: pa.Table, given: Read, at: Longs, claimant: Longs) -> pa.Table:
+    """Partitions that members claim more than once; ``claimant``: of each claim a member's row."""
+    partition = pc.fill_null(table["partition"], 0).to_numpy()[at]
+    is_null = table["partition"].is_null().to_numpy()[at]
+    generation = pc.fill_null(table["generation"], -1).to_numpy()[claimant]
+    _, topic = dense(given.group[at], given.topic[at])
+    order = np.lexsort((generation, given.member[at], partition, is_null, topic))
+    at, generation = at[order], generation[order]
+    topic, partition, is_null = topic[order], partition[order], is_null[order]
+    begins = np.ones(len(at), bool)
+    begins[1:] = (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])
+    begins[1:] |= is_null[1:] != is_null[:-1]
+    first = np.flatnonzero(begins)
+    count = np.diff(first, append=len(at))
+    several = np.repeat(count > 1, count)
+    first, count = at[first[count > 1]], count[count > 1]
+    return _table(
+        given,
+        "claimed_twice",
+        first,
+        member=_ids(given, first),
+        topic=True,
+        partition=_column(table, "partition", first),
+        texts=lists_of(_ids(given, at[several]), count),
+        numbers=lists_of(pa.array(generation[several]), count),
+    )

@@ -1,0 +1,219 @@
+"""What a person should know about the inputs before trusting a plan made of them."""
+
+from collections.abc import Collection
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
+from kassign_spark.inputs.checks import (
+    Inputs,
+    as_problems,
+    assignor_problem,
+    conform_inputs,
+    duplicate_says,
+    group_refusals,
+    resolved,
+    row_refusals,
+)
+from kassign_spark.inputs.rules import INT_MAX, quoted
+from kassign_spark.schemas import GROUP_KEY, has_cluster_id, restore_cluster_id
+from kassign_spark.validation.hash_order import lost_orders
+from kassign_spark.validation.member_order import order_says, unknown_orders
+from kassign_spark.validation.problem_texts import (
+    claims_say,
+    gone_says,
+    instance_says,
+    stranger_says,
+    without_metadata_says,
+    without_partitions_says,
+)
+from kassign_spark.validation.tasks import found_in_tasks
+
+
+def validate(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    assignors: Collection[str] | None = None,
+) -> DataFrame:
+    """List what is wrong or odd in the inputs, group by group.
+
+    Args:
+        members: ``schemas.MEMBERS``.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        owned: ``schemas.OWNED``.
+        assignors: names that ``members.assignor`` may hold; None: that column is not looked at.
+
+    Returns:
+        cluster_id string (where the inputs have it), group_id string (null: of the cluster),
+        member_id string, topic string, partition int, problem string, detail string; empty where
+        all is well. An assignment is refused for the problems that ``checks.refusals`` lists;
+        these do not hinder one:
+        `topic_without_metadata`, `topic_without_partitions` (left out, as Kafka does),
+        `topic_listed_twice` (counts once), `pattern_without_match` (no topic matches now),
+        `duplicate_group_instance_id` (a broker fences the
+        older member), `owned_partition_missing` (dropped), `owner_not_in_group` (the member left),
+        `claimed_twice` (the highest generation wins, equal ones dispute),
+        `hash_order_not_reproduced` (which sticky members keep one partition more may differ),
+        `member_order_unknown` (likewise, as ``member_seq`` is not given).
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+    """
+    conforming = conform_inputs(members, topics, owned)
+    # Pattern and topics of one row: a pattern that was resolved is gone from its own column.
+    known = conforming._replace(
+        members=conforming.members.withColumn("pattern", F.col("topics_pattern"))
+    )
+    problems = _problems(resolved(known), assignors, MOST_ROWS_OF_A_GROUP).withColumn(
+        "partition", F.expr("try_cast(partition as int)")
+    )
+    return restore_cluster_id(problems, has_cluster_id(members))
+
+
+def _problems(inputs: Inputs, assignors: Collection[str] | None, most_rows: int) -> DataFrame:
+    """Look at rows and topics one by one, at groups in tasks, and at larger groups by steps."""
+    frames = [inputs.members, *([] if inputs.owned is None else [inputs.owned])]
+    cut = task_sizes(frames, most_rows)
+    small, large = inputs, None
+    if cut.is_large is not None:
+        small, large = _where(inputs, ~cut.is_large), _where(inputs, cut.is_large)
+    found = [
+        row_refusals(inputs),
+        _repeated(inputs.members),
+        _idle_patterns(inputs.members),
+        lost_orders(inputs.members),
+        _told(found_in_tasks(small, cut.tasks), assignors),
+        *([] if large is None else _of_groups_in_steps(large, assignors)),
+    ]
+    # A few rows from each of many parts: no task for every part.
+    cores = inputs.members.sparkSession.sparkContext.defaultParallelism
+    return reduce(DataFrame.unionByName, found).coalesce(cores)
+
+
+def _where(inputs: Inputs, condition: Column) -> Inputs:
+    owned = None if inputs.owned is None else inputs.owned.where(condition)
+    return Inputs(inputs.members.where(condition), inputs.topics, owned)
+
+
+def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
+    """Put what tasks found into words."""
+    problem, number, texts = F.col("problem"), F.col("number"), F.col("texts")
+    detail = (
+        F.when(problem == "duplicate_member", duplicate_says(number))
+        .when(problem == "topic_without_metadata", without_metadata_says(number))
+        .when(problem == "topic_without_partitions", without_partitions_says(number))
+        .when(problem == "duplicate_group_instance_id", instance_says("text", texts))
+        .when(problem == "owned_partition_missing", gone_says(number))
+        .when(problem == "owner_not_in_group", stranger_says(number))
+        .when(problem == "claimed_twice", claims_say(texts, F.col("numbers")))
+        .when(problem == "member_order_unknown", order_says(texts, number))
+    )
+    # One row a group tells its assignors; whether they will do is judged here.
+    known = F.lit(None) if assignors is None else assignor_problem("texts", assignors)
+    detail = F.when(problem == "assignor_unusable", known.cast("string")).otherwise(detail)
+    told = found.withColumn("detail", detail).where(F.col("detail").isNotNull())
+    return as_problems(told, problem, F.col("detail"))
+
+
+def _of_groups_in_steps(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
+    sizes = inputs.topics.select("cluster_id", "topic", *_size(inputs.topics))
+    return [
+        group_refusals(inputs.members, assignors),
+        *_of_subscriptions(inputs.members, sizes),
+        _duplicate_instances(inputs.members),
+        *_of_owned(inputs, sizes),
+    ]
+
+
+def _size(topics: DataFrame) -> list[str]:
+    return [name for name in ("num_partitions", "partition") if name in topics.columns]
+
+
+def _of_subscriptions(members: DataFrame, sizes: DataFrame) -> list[DataFrame]:
+    subscribed = members.select(*GROUP_KEY, "member_id", F.explode("topics").alias("topic"))
+    subscribers = subscribed.groupBy(*GROUP_KEY, "topic").agg(
+        F.count_distinct("member_id").alias("subscribers")
+    )
+    missing = subscribers.join(sizes, on=["cluster_id", "topic"], how="left_anti")
+    count = F.col("subscribers")
+    found = [as_problems(missing, "topic_without_metadata", without_metadata_says(count))]
+    if "num_partitions" in sizes.columns:
+        empty = subscribers.join(
+            sizes.where("num_partitions = 0"), on=["cluster_id", "topic"], how="left_semi"
+        )
+        found.append(as_problems(empty, "topic_without_partitions", without_partitions_says(count)))
+    return found
+
+
+def _repeated(members: DataFrame) -> DataFrame:
+    again = F.filter("topics", lambda topic, i: F.array_position("topics", topic) <= i)
+    repeated = members.select(
+        *GROUP_KEY, "member_id", F.explode(F.array_distinct(again)).alias("topic")
+    )
+    says = F.lit("the member lists the topic more than once; it counts once")
+    return as_problems(repeated, "topic_listed_twice", says)
+
+
+def _idle_patterns(members: DataFrame) -> DataFrame:
+    idle = members.where("topics_pattern IS NULL AND size(topics) = 0").where(
+        "pattern IS NOT NULL AND group_id IS NOT NULL AND member_id IS NOT NULL"
+    )
+    says = F.concat(F.lit("no topic matches "), quoted("pattern"), F.lit(" as a whole"))
+    return as_problems(idle.drop("topics"), "pattern_without_match", says)
+
+
+def _duplicate_instances(members: DataFrame) -> DataFrame:
+    duplicates = (
+        members.where(F.col("group_instance_id").isNotNull())
+        .groupBy(*GROUP_KEY, "group_instance_id")
+        .agg(F.array_sort(F.collect_list("member_id")).alias("members"))
+        .where(F.size("members") > 1)
+        .withColumn("member_id", F.col("members")[0])
+    )
+    says = instance_says("group_instance_id", F.col("members"))
+    return as_problems(duplicates, "duplicate_group_instance_id", says)
+
+
+def _of_owned(inputs: Inputs, sizes: DataFrame) -> list[DataFrame]:
+    if inputs.owned is None:
+        return []
+    next_partition = F.try_add(F.max("partition"), F.lit(1))
+    count = F.max("num_partitions") if "num_partitions" in sizes.columns else next_partition
+    counts = sizes.groupBy("cluster_id", "topic").agg(count.alias("count"))
+    owned = inputs.owned
+    usable = counts.where(F.col("count").between(0, INT_MAX))
+    gone = owned.join(counts, on=["cluster_id", "topic"], how="left").where(
+        F.col("count").isNull() | (F.col("partition") >= F.col("count"))
+    )
+    strangers = owned.join(
+        inputs.members.select(*GROUP_KEY, "member_id"),
+        on=[*GROUP_KEY, "member_id"],
+        how="left_anti",
+    )
+    by_stranger = strangers.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("rows"))
+    claims = (
+        owned.join(
+            inputs.members.select(*GROUP_KEY, "member_id", "generation"),
+            on=[*GROUP_KEY, "member_id"],
+            how="inner",
+        )
+        .groupBy(*GROUP_KEY, "topic", "partition")
+        .agg(
+            F.array_sort(
+                F.collect_list(F.struct("member_id", F.coalesce("generation", F.lit(-1))))
+            ).alias("claims")
+        )
+        .where(F.size("claims") > 1)
+        .withColumn("member_id", F.col("claims")[0]["member_id"])
+    )
+    claimants, generations = F.col("claims.member_id"), F.col("claims.col2")
+    return [
+        as_problems(gone, "owned_partition_missing", gone_says(F.col("count"))),
+        as_problems(by_stranger, "owner_not_in_group", stranger_says(F.col("rows"))),
+        unknown_orders(inputs.members, usable, owned),
+        as_problems(claims, "claimed_twice", claims_say(claimants, generations)),
+    ]

@@ -1,0 +1,94 @@
+"""The rooms of the package: each imports from those below it only, and no two files in a circle."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "kassign_spark"
+LAYERS = [
+    {"display", "expressions"},
+    {"errors"},
+    {"workers"},
+    {"spark_errors"},
+    {"schemas"},
+    {"rounds"},
+    {"inputs"},
+    {"settings"},
+    {"client", "flow"},
+    {"coordinator"},
+    {"groups"},
+    {"graph"},
+    {"assignors"},
+    {"plans"},
+    {"measures"},
+    {"validation"},
+    {"whatif"},
+    {"simulation"},
+    {"brokers", "tables"},
+    {"producer"},
+    {"live"},
+    {"report", "session"},
+    {"commands"},
+    {"cli"},
+    {"__main__"},
+]
+"""From low to high; of one layer, none imports from another."""
+
+_LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+
+
+def _modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        yield ".".join(parts), path
+
+
+def _imported(path: Path, modules: set[str]) -> Iterator[str]:
+    """Modules of the package that a file imports, at its top or later."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kassign_spark."):
+            module = (node.module or "").removeprefix("kassign_spark.")
+            for alias in node.names:
+                inner = f"{module}.{alias.name}"
+                if inner in modules:
+                    yield inner
+                else:
+                    yield module if module in modules else f"{module}.__init__"
+
+
+IMPORTS = {
+    name: set(_imported(path, {module for module, _ in _modules()}))
+    for name, path in _modules()
+    if name != "__init__"
+}
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {name.split(".")[0] for name in IMPORTS}
+    assert rooms == set(_LEVEL)
+
+
+def test_no_room_imports_from_one_that_is_not_below_it() -> None:
+    upward = [
+        (name, other)
+        for name, imported in IMPORTS.items()
+        for other in imported
+        if name.split(".")[0] != other.split(".")[0]
+        and _LEVEL[other.split(".")[0]] >= _LEVEL[name.split(".")[0]]
+    ]
+    assert upward == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    # Raises CycleError, which names the files.
+    assert list(TopologicalSorter(IMPORTS).static_order())
+
+
+def test_each_folder_says_what_it_is_for() -> None:
+    silent = [
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("__init__.py")
+        if not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert silent == []
