@@ -239,7 +239,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
 def test_usage(refused: Any) -> None:
     see = "(see kassign-spark assign --help)"
     assert refused() == ("the following arguments are required: COMMAND (see kassign-spark --help)")
-    assert refused("plan").startswith("argument COMMAND: invalid choice: 'plan' (choose from ")
+    assert refused("plans").startswith("argument COMMAND: invalid choice: 'plans' (choose from ")
     assert refused("assign", "x") == f"the following arguments are required: --output {see}"
     assert refused("assign", "x", "--output", "y", "--show", "-1") == (
         f"argument --show: '-1' is not a whole number >= 0 {see}"
