@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
     with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
+        open_session(verbose=args.verbose) as spark,
         announced(f"comparing {args.snapshot}"),
     ):
         refuse_output_over_input(spark, args.output, args.snapshot)

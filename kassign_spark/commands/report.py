@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> Outcome:
     settings = settings_of(args)
     check_new_file(args.output, mark=MARK, overwrite=args.overwrite)
     with (
-        open_session(args.plan, verbose=args.verbose) as spark,
+        open_session(verbose=args.verbose) as spark,
         announced(f"reporting {args.plan}"),
     ):
         refuse_output_over_input(spark, args.output, args.plan)
