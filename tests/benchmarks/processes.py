@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kassign_spark.session import local_settings
+from kassign_spark.session import LOCAL_DEFAULTS
 
 FLEET = Path(__file__).parents[2] / "examples" / "fleet"
 BARS = {"assign": 1.6, "validate": 1.3, "rebalance": 1.7, "compare": 2.0, "report": 2.5}
@@ -91,7 +91,7 @@ def _measure(commands: Sequence[str], pairs: int, scratch: Path) -> None:
             given = [plan if command == "report" else str(FLEET)]
             if command not in ("validate", "compare"):
                 given += ["--output", output]
-            settings = json.dumps(local_settings(given[0]))
+            settings = json.dumps(LOCAL_DEFAULTS)
             script = [sys.executable, "-c", _SCRIPT, str(FLEET / "members"), f"{output}-s"]
             runs.append((spent([*program, command, *given]), spent([*script, settings])))
         _print(command, runs)
