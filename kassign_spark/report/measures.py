@@ -114,7 +114,8 @@ def _coordinators(plan: Plan) -> DataFrame:
         return plan.balance.select(*GROUP_KEY, partition.alias("coordinator_partition")).withColumn(
             "coordinator", F.lit(None).cast("int")
         )
-    return coordinators(plan.balance.select(*GROUP_KEY), fill_cluster_id(plan.leaders))
+    found = coordinators(plan.balance.select(*GROUP_KEY), fill_cluster_id(plan.leaders))
+    return fill_cluster_id(found)
 
 
 def totals() -> dict[str, Column]:
