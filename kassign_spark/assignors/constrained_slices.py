@@ -17,6 +17,7 @@ from functools import reduce
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -32,7 +33,7 @@ from kassign_spark.expressions import div
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.named import ASSIGNED
-from kassign_spark.groups.numbers import Longs, place_in_run
+from kassign_spark.groups.numbers import Longs, place_in_run, starts
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
 from kassign_spark.groups.rows import all_rows, rows
 from kassign_spark.rounds import hold
@@ -131,34 +132,42 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
 
 
 def _held(table: pa.Table) -> Iterator[pa.Table]:
-    """Step 1: what members own, slice by slice."""
-    row_numbers = pa.array(np.arange(len(table)))
-    slices = (
-        table.append_column("row", row_numbers).group_by([*_SLICE_KEY]).aggregate([("row", "list")])
-    )
-    lists = slices["row_list"].combine_chunks()
-    # Once for all slices: taking from a table of several chunks copies all of them.
-    table = table.take(lists.flatten()).combine_chunks()
-    sizes = lists.value_lengths().to_numpy()
-    for first, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
-        yield pa.Table.from_batches([_held_of_slice(table.slice(first, size))])
-
-
-def _held_of_slice(table: pa.Table) -> pa.RecordBatch:
-    batch, claims = read_batch(table)
+    """Step 1: what members own, each slice as a group of its own."""
+    first_partition = table["first_partition"].cast(pa.string())
+    name = pc.binary_join_element_wise(first_partition, table["group_id"], ":")
+    place = table.column_names.index("group_id")
+    batch, claims = read_batch(table.set_column(place, "group_id", name))
     existing = claims.where((claims.slot >= 0) & (claims.member >= 0))
     held = hold_claims(batch, existing, batch.generation)
-    keys = table.slice(0, 1).select([*_SLICE_KEY]).to_batches()[0]
-    return one_row(
-        keys,
-        topics=batch.topic_names.take(pa.array(batch.topic_name - 1)),
-        sizes=batch.size,
-        members=batch.member_names.take(pa.array(batch.member_name - 1)),
-        visit=batch.hash_rank,
-        owned=np.bincount(held.claimant, minlength=len(batch.member_name)),
-        claimed=held.claimed,
-        claimant=held.claimant,
-        disputed=held.disputed,
+    owned = np.bincount(held.claimant, minlength=len(batch.member_group))
+    first_member, first_topic = batch.first_member, batch.first_topic
+    first_slot = batch.first_slot[first_topic]
+    of_claim, of_disputed = batch.slot_group[held.claimed], batch.slot_group[held.disputed]
+    names = [
+        text.split(":", 1) for text in batch.group_names.take(pa.array(batch.group - 1)).to_pylist()
+    ]
+    claim_ends = starts(np.bincount(of_claim, minlength=batch.group_count))
+    disputed_ends = starts(np.bincount(of_disputed, minlength=batch.group_count))
+    columns = {
+        "topics": (first_topic, batch.topic_names.take(pa.array(batch.topic_name - 1))),
+        "sizes": (first_topic, batch.size),
+        "members": (first_member, batch.member_names.take(pa.array(batch.member_name - 1))),
+        "visit": (first_member, batch.hash_rank - first_member[batch.member_group]),
+        "owned": (first_member, owned),
+        "claimed": (claim_ends, held.claimed - first_slot[of_claim]),
+        "claimant": (claim_ends, held.claimant - first_member[of_claim]),
+        "disputed": (disputed_ends, held.disputed - first_slot[of_disputed]),
+    }
+    yield pa.table(
+        {
+            "cluster_id": batch.cluster_names.take(pa.array(batch.cluster - 1)),
+            "group_id": pa.array([group_id for _, group_id in names], pa.string()),
+            "first_partition": pa.array([int(first) for first, _ in names], pa.int32()),
+            **{
+                column: pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(values))
+                for column, (ends, values) in columns.items()
+            },
+        }
     )
 
 
