@@ -42,7 +42,7 @@ for a person.
 
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.brokers.coordinators import (
+from kassign_spark.brokers.coordinator import (
     coordinator_load,
     coordinator_partition,
     coordinators,

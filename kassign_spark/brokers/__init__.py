@@ -1,6 +1,6 @@
 """Brokers: which of them coordinates a group, and what load that makes."""
 
-from kassign_spark.brokers.coordinators import (
+from kassign_spark.brokers.coordinator import (
     coordinator_load,
     coordinator_partition,
     coordinators,

@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.brokers.coordinators import (
+from kassign_spark.brokers.coordinator import (
     DEFAULT_OFFSETS_PARTITIONS,
     LEADERS,
     coordinator_load,

@@ -10,7 +10,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kassign_spark.brokers.coordinators import modulo
+from kassign_spark.brokers.coordinator import modulo
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.producer.murmur2 import murmur2
 from kassign_spark.schemas import (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.brokers.coordinators import coordinator_load
+from kassign_spark.brokers.coordinator import coordinator_load
 from kassign_spark.display import group_name, printable
 from kassign_spark.report.details import Order, as_json, collect_details
 from kassign_spark.report.followed import follow

@@ -5,7 +5,7 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.brokers.coordinators import coordinator_partition, coordinators
+from kassign_spark.brokers.coordinator import coordinator_partition, coordinators
 from kassign_spark.measures.balance import balance
 from kassign_spark.report.followed import Followed
 from kassign_spark.report.plan import Plan

@@ -12,7 +12,7 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark import schemas
-from kassign_spark.brokers.coordinators import LEADERS
+from kassign_spark.brokers.coordinator import LEADERS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.inputs.rules import quoted

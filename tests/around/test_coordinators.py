@@ -5,8 +5,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.brokers import coordinators as module
-from kassign_spark.brokers.coordinators import (
+from kassign_spark.brokers import coordinator as module
+from kassign_spark.brokers.coordinator import (
     coordinator_load,
     coordinator_partition,
     coordinators,
