@@ -94,7 +94,6 @@ def test_a_call_on_the_steps_of_a_rebalance(
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, raises=AssertionError, reason="reached on branch onepass")
 def test_the_command_report(plain: SparkSession, tmp_path: Path) -> None:
     plain.createDataFrame([(1,)], "id int")  # makes the session the active one, which commands use
     write_plan(tmp_path / "plan")

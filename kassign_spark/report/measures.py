@@ -70,6 +70,8 @@ def measure_groups(plan: Plan, followed: Followed, problems: DataFrame) -> DataF
     columns |= {name: F.coalesce(F.sum(name), F.lit(0)) for name in counts if name in columns}
     measured = (
         reduce(partial(DataFrame.unionByName, allowMissingColumns=True), sides)
+        # A few rows from each of many parts: no task for every part.
+        .coalesce(plan.balance.sparkSession.sparkContext.defaultParallelism)
         .groupBy(*GROUP_KEY)
         .agg(*(of.alias(name) for name, of in columns.items()))
         .where("is_planned")
