@@ -39,6 +39,10 @@ def start_session(scratch: Path, memory: str = "2g", java_options: str = "") -> 
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
         .config("spark.ui.enabled", "false")
+        # What a test counts must be there still, late in a run of thousands of stages.
+        .config("spark.ui.retainedJobs", "100000")
+        .config("spark.ui.retainedStages", "100000")
+        .config("spark.sql.ui.retainedExecutions", "100000")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")

@@ -118,8 +118,10 @@ def _read_type(field: StructField) -> str:
 def _parse(cell: Column, field: StructField) -> Column:
     if isinstance(field.dataType, IntegerType):
         return cell.try_cast("bigint")
-    if not isinstance(field.dataType, ArrayType):
+    if isinstance(field.dataType, StringType):
         return cell
+    if not isinstance(field.dataType, ArrayType):
+        return cell.try_cast(field.dataType)
     as_json = F.from_json(cell, field.dataType)
     if not isinstance(field.dataType.elementType, StringType):
         return as_json
