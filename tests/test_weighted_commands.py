@@ -66,11 +66,11 @@ def test_plan_of_told_weights(
     assert code == 0
     assert facts["verdicts"] == {"within_limit": 1}
     (group,) = facts["groups"]
-    assert (group["moves"], group["max_load"], group["load_bound"]) == (2, 8, 7)
+    assert (group["moves"], group["max_load"], group["load_bound"]) == (1, 8, 7)
     assert spark.read.parquet(str(output / "assignment")).count() == 4
     code = cli.main(["diff", str(folder / "now"), str(output), "--json"])
     assert code == 0
-    assert json.loads(capsys.readouterr().out)["moved_count"] == 2
+    assert json.loads(capsys.readouterr().out)["moved_count"] == 1
 
 
 def test_plan_of_lag_and_rate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
