@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> Outcome:
         "snapshot": args.snapshot,
         "output": args.output,
         "group": args.group,
-        **{name: totals[name] or 0 for name in _totals()},
+        **{name: count or 0 for name, count in totals.items()},
         "edge_count": edge_count,
         "groups_not_shown": totals["uneven_count"] - len(shown),
         "groups": [{key: value for key, value in row.items() if value != ""} for row in shown],
