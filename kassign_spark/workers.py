@@ -80,3 +80,8 @@ def _advice(worker: str) -> str:
         f"{version}): before the session starts, set {VARIABLE} to an interpreter that has the "
         f"packages of this one, on this machine {VARIABLE}={sys.executable}"
     )
+
+
+def cores(session: SparkSession) -> int:
+    """How many tasks the session runs at once."""
+    return int(session.sparkContext.defaultParallelism)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from tests.kafka.oracle import Group
 
-_SCHEMA = pa.schema(
+SCHEMA = pa.schema(
     {
         "cluster_id": pa.string(),
         "group_id": pa.string(),
@@ -22,6 +22,21 @@ _SCHEMA = pa.schema(
         "texts": pa.string(),
     }
 )
+"""What ``rows.fold`` gives."""
+MEASURED = pa.schema(
+    {
+        "cluster_id": pa.string(),
+        "group_id": pa.string(),
+        "kind": pa.int8(),
+        "member_id": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int64(),
+        "rack_id": pa.string(),
+        "texts": pa.string(),
+        "size": pa.int64(),
+    }
+)
+"""What ``task_rows.rows`` gives, for the measures."""
 Row = dict[str, Any]
 
 
@@ -69,7 +84,7 @@ def name_of(number: int) -> str:
 def table_of(groups: Sequence[Group]) -> pa.Table:
     """All groups, named by their places, as the table of one task."""
     rows = [row for number, group in enumerate(groups) for row in rows_of(group, name_of(number))]
-    return pa.Table.from_pylist(rows, _SCHEMA)
+    return pa.Table.from_pylist(rows, SCHEMA)
 
 
 def assigned_of(
@@ -87,7 +102,7 @@ def assigned_of(
     return found
 
 
-def as_table(rows: Iterable[Row], schema: pa.Schema) -> pa.Table:
+def as_table(rows: Iterable[Row], schema: pa.Schema = MEASURED) -> pa.Table:
     """Rows whose ``texts`` are lists, as a task is given them: lists as JSON."""
     said = [
         {**row, "texts": json.dumps(row["texts"])} if row.get("texts") is not None else row

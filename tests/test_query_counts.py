@@ -1,8 +1,4 @@
-"""The costs of a call on the example in a session that nobody tuned: held to their bars.
-
-A bar that was not seen to be reached yet may fail, with the branch that is to reach it; who
-reaches it takes the mark away.
-"""
+"""The costs of a call on the example in a session that nobody tuned: held to their bars."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,22 +17,13 @@ from tests.benchmarks.queries import (
 )
 from tests.query_counter import Counted, counting, run_to_nothing
 
-_WILL_REACH: dict[str, str] = {}
-"""Which branch brings a call to its bar."""
 _TAKES_LONG = {"compare", "explain", "simulate", "rebalance cooperative"}
 _OF_STEPS = ("summarize", "listener_calls")
 """Calls without a bar in numbers; the tasks of their stages are held."""
 
 
 def _marked(name: str) -> object:
-    marks = [pytest.mark.slow] if name in _TAKES_LONG else []
-    if name in _WILL_REACH:
-        marks.append(
-            pytest.mark.xfail(
-                strict=False, raises=AssertionError, reason=f"reached on branch {_WILL_REACH[name]}"
-            )
-        )
-    return pytest.param(name, marks=marks)
+    return pytest.param(name, marks=[pytest.mark.slow] if name in _TAKES_LONG else [])
 
 
 @pytest.fixture(scope="module")

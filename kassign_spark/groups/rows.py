@@ -5,7 +5,7 @@ are by ``kind``. A subscription that many members share is there once, and membe
 hash; so a group costs as much as its members plus its topics, not their product.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 import pyarrow as pa
@@ -16,9 +16,9 @@ from pyspark.sql.types import StructType
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.workers import cores
 
 _COLUMNS = {
-    "kind": "tinyint",
     "member_id": "string",
     "topic": "string",
     "number": "bigint",
@@ -87,16 +87,42 @@ def rows(
     frame: DataFrame, kind: int, keys: tuple[str, ...] = GROUP_KEY, **given: Column
 ) -> DataFrame:
     """Give ``frame`` the columns of the table; those that it lacks are null, numbers 0."""
+    numbers = {
+        name: F.coalesce(given.get(name, _column(frame, name)), F.lit(0))
+        for name, data_type in _COLUMNS.items()
+        if data_type == "bigint"
+    }
+    return rows_of_kind(frame, kind, _COLUMNS, keys, **{**given, **numbers})
 
-    def column(name: str, data_type: str) -> Column:
-        if name == "kind":
-            return F.lit(kind).cast(data_type)
-        known = given.get(name, F.col(name) if name in frame.columns else F.lit(None))
-        known = known.cast(data_type)
-        return F.coalesce(known, F.lit(0).cast(data_type)) if data_type == "bigint" else known
 
-    columns = (column(name, data_type).alias(name) for name, data_type in _COLUMNS.items())
-    return frame.select(*keys, *columns)
+def rows_of_kind(
+    frame: DataFrame,
+    kind: int,
+    types: Mapping[str, str],
+    keys: tuple[str, ...] = GROUP_KEY,
+    **given: Column,
+) -> DataFrame:
+    """Give ``frame`` the columns of a tasks' table; those that it lacks are null.
+
+    Args:
+        frame: it has ``keys``.
+        kind: of all its rows.
+        types: the further columns and their types.
+        keys: what comes first.
+        given: columns that are not as ``frame`` has them.
+
+    Returns:
+        ``keys``, kind tinyint, and ``types``.
+    """
+    columns = (
+        given.get(name, _column(frame, name)).cast(data_type).alias(name)
+        for name, data_type in types.items()
+    )
+    return frame.select(*keys, F.lit(kind).cast("tinyint").alias("kind"), *columns)
+
+
+def _column(frame: DataFrame, name: str) -> Column:
+    return F.col(name) if name in frame.columns else F.lit(None)
 
 
 def in_tasks(table: DataFrame, kernel: Kernel, schema: str | StructType, tasks: int) -> DataFrame:
@@ -131,7 +157,8 @@ def tasks_for(work: int, session: SparkSession) -> int:
         work: members, claims and partitions together.
         session: where the tasks run.
     """
-    cores = session.sparkContext.defaultParallelism
     if work <= _WORK_OF_ONE_TASK:
         return 1
-    return int(max(min(cores, work // _WORK_OF_ONE_TASK + 1), work // _MOST_WORK_OF_A_TASK))
+    return int(
+        max(min(cores(session), work // _WORK_OF_ONE_TASK + 1), work // _MOST_WORK_OF_A_TASK)
+    )

@@ -12,16 +12,25 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.numbers import Flags, Longs, Names, dense, find, key, names
-from kassign_spark.groups.rows import Kernel
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.groups.rows import Kernel, rows_of_kind
 
 MEMBER, ASSIGNED, OWNED, SUBSCRIBED = range(4)
 """Kinds of rows: a member, an assigned partition, one that a member owned before, a topic that
 members of the group subscribe to."""
+
+
+_COLUMNS = {
+    "member_id": "string",
+    "topic": "string",
+    "partition": "bigint",
+    "rack_id": "string",
+    "texts": "string",
+    "size": "bigint",
+}
 
 
 def rows(frame: DataFrame, kind: int, **more: str) -> DataFrame:
@@ -36,24 +45,10 @@ def rows(frame: DataFrame, kind: int, **more: str) -> DataFrame:
         cluster_id string, group_id string, kind tinyint, member_id string, topic string,
         partition bigint, rack_id string, texts string (a list as JSON), size bigint, and ``more``.
     """
-
-    def of(name: str, data_type: str) -> Column:
-        column = F.col(name) if name in frame.columns else F.lit(None)
-        return column.cast(data_type).alias(name)
-
-    of_texts = of("texts", "array<string>")
-    return frame.select(
-        *GROUP_KEY,
-        F.lit(kind).cast("tinyint").alias("kind"),
-        of("member_id", "string"),
-        of("topic", "string"),
-        of("partition", "bigint"),
-        of("rack_id", "string"),
-        # As JSON: a column of lists takes Spark ten times as long to hand over to Python.
-        F.to_json(of_texts).alias("texts"),
-        of("size", "bigint"),
-        *(of(name, data_type) for name, data_type in more.items()),
-    )
+    lists = F.col("texts") if "texts" in frame.columns else F.lit(None)
+    # As JSON: a column of lists takes Spark ten times as long to hand over to Python.
+    texts = F.to_json(lists.cast("array<string>"))
+    return rows_of_kind(frame, kind, {**_COLUMNS, **more}, texts=texts)
 
 
 class Read(NamedTuple):

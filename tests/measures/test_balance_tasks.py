@@ -5,7 +5,6 @@ import random
 from collections import Counter
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
@@ -23,18 +22,6 @@ from tests.oracles.optimal import least_cost
 from tests.task_rows import as_table
 
 SEED = 911
-_SCHEMA = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("group_id", pa.string()),
-        ("kind", pa.int8()),
-        ("member_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int64()),
-        ("rack_id", pa.string()),
-        ("texts", pa.string()),
-    ]
-)
 Placed = dict[tuple[str, int], str]
 Row = dict[str, Any]
 
@@ -67,7 +54,7 @@ def _rows(group: MixedGroup, placed: Placed, cluster: str = "c") -> list[Row]:
 
 
 def _measure(rows: list[Row]) -> dict[str, Row]:
-    measured = measure_arrow(as_table(rows, _SCHEMA)).to_pylist()
+    measured = measure_arrow(as_table(rows)).to_pylist()
     found = {row["group_id"]: row for row in measured}
     assert len(found) == len(measured)
     return found
@@ -119,7 +106,7 @@ def test_the_kernel_and_the_report_have_the_types_that_are_declared() -> None:
     declared = [(field.name, field.dataType) for field in BALANCE.columns]
     assert [(f.name, f.dataType) for f in plan.BALANCE.columns][: len(declared)] == declared
     rows = _rows(MixedGroup("g", {"t": 1}, {"a": ("t",)}), {("t", 0): "a"})
-    measured = measure_arrow(as_table(rows, _SCHEMA))
+    measured = measure_arrow(as_table(rows))
     assert from_arrow_schema(measured.schema).names == [name for name, _ in declared]
     assert [(f.name, f.dataType) for f in from_arrow_schema(measured.schema)] == declared
 
@@ -137,7 +124,7 @@ def test_clusters_do_not_mix() -> None:
     rows = _rows(group, {("t", 0): "a", ("t", 1): "b"})
     east = [{**row, "cluster_id": "east"} for row in rows]
     west = [{**row, "cluster_id": "west"} for row in rows if row["kind"] == MEMBER]
-    measured = measure_arrow(as_table(east + west, _SCHEMA)).to_pylist()
+    measured = measure_arrow(as_table(east + west)).to_pylist()
     assert {row["cluster_id"]: row["partition_count"] for row in measured} == {"east": 2, "west": 0}
 
 

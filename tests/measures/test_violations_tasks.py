@@ -3,7 +3,6 @@
 import random
 from typing import Any
 
-import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
@@ -14,19 +13,6 @@ from tests import builders
 from tests.task_rows import as_table
 
 SEED = 77
-_SCHEMA = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("group_id", pa.string()),
-        ("kind", pa.int8()),
-        ("member_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int64()),
-        ("rack_id", pa.string()),
-        ("texts", pa.string()),
-        ("size", pa.int64()),
-    ]
-)
 _SIZES = {"t0": 0, "t1": 1, "t4": 4, "t9": 9}
 Row = dict[str, Any]
 Broken = tuple[str, str, str | None, str | None, int | None]
@@ -100,7 +86,7 @@ def test_random_groups_by_looking() -> None:
     rows = [row for group in groups for row in group]
     rng.shuffle(rows)
     found: set[Broken] = set()
-    for row in broken_arrow(as_table(rows, _SCHEMA)).to_pylist():
+    for row in broken_arrow(as_table(rows)).to_pylist():
         strange = row["rule"] in ("unknown_member", "not_subscribed")
         last = row["partition"] if row["last"] is None else row["last"]
         numbers = [None] if strange or last is None else range(row["partition"], last + 1)
@@ -131,7 +117,7 @@ def test_a_topic_of_any_size_is_one_row() -> None:
             "size": 2**31 - 1,
         },
     ]
-    found = broken_arrow(as_table(rows, _SCHEMA)).to_pylist()
+    found = broken_arrow(as_table(rows)).to_pylist()
     assert [(row["partition"], row["last"]) for row in found] == [(0, 6), (8, 2**31 - 2)]
 
 

@@ -14,21 +14,9 @@ from kassign_spark.simulation.events import EVENTS, TOPIC_KINDS
 from kassign_spark.simulation.kernel import simulate_arrow
 from kassign_spark.simulation.read import EVENT, PATTERN
 from kassign_spark.simulation.timeouts import Timeouts
+from tests.task_rows import SCHEMA
 
 Row = Mapping[str, Any]
-_SCHEMA = pa.schema(
-    {
-        "cluster_id": pa.string(),
-        "group_id": pa.string(),
-        "kind": pa.int8(),
-        "member_id": pa.string(),
-        "topic": pa.string(),
-        "number": pa.int64(),
-        "place": pa.int64(),
-        "subscription": pa.int64(),
-        "texts": pa.string(),
-    }
-)
 
 
 def simulated(
@@ -43,7 +31,7 @@ def task_table(
     members: Sequence[Row], topics: Sequence[Row], owned: Sequence[Row], events: Sequence[Row]
 ) -> pa.Table:
     """What ``fold_events`` makes of the tables of one cluster, more topics than needed."""
-    return pa.Table.from_pylist(list(_rows(members, topics, owned, events)), _SCHEMA)
+    return pa.Table.from_pylist(list(_rows(members, topics, owned, events)), SCHEMA)
 
 
 def _rows(

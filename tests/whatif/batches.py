@@ -7,20 +7,7 @@ import pyarrow as pa
 
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from tests.oracles.mixed_groups import MixedGroup
-
-_SCHEMA = pa.schema(
-    {
-        "cluster_id": pa.string(),
-        "group_id": pa.string(),
-        "kind": pa.int8(),
-        "member_id": pa.string(),
-        "topic": pa.string(),
-        "number": pa.int64(),
-        "place": pa.int64(),
-        "subscription": pa.int64(),
-        "texts": pa.string(),
-    }
-)
+from tests.task_rows import SCHEMA
 
 
 def table_of(groups: Sequence[MixedGroup], assignors: Mapping[str, str]) -> pa.Table:
@@ -48,4 +35,4 @@ def table_of(groups: Sequence[MixedGroup], assignors: Mapping[str, str]) -> pa.T
             rows.append(
                 {**key, "kind": CLAIM, "topic": topic, "number": partition, "member_id": member}
             )
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
