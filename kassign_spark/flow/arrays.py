@@ -99,7 +99,7 @@ def settle(
     surcharge = np.zeros(len(owned), np.int64) if surcharge is None else surcharge
     assigned = np.zeros(len(owned), np.int64)
     rows = np.arange(len(owned))
-    part = _components(class_of, member_of, len(supply))
+    part = components(class_of, member_of, len(supply), int(member_of.max(initial=-1)) + 1)
     while len(rows):
         flow = _start(
             class_of[rows], member_of[rows], owned[rows], supply, turn, part, surcharge[rows], move
@@ -117,11 +117,11 @@ def settle(
     return assigned
 
 
-def _components(class_of: Longs, member_of: Longs, class_count: int) -> Longs:
-    """Number the connected components: for each member the least member of its component."""
-    label = np.arange(member_of.max(initial=-1) + 1)
+def components(class_of: Longs, member_of: Longs, class_count: int, member_count: int) -> Longs:
+    """Name connected components: for each member the least member of its own."""
+    label = np.arange(member_count)
     by_class = Segments(class_of, class_count)
-    by_member = Segments(member_of, len(label))
+    by_member = Segments(member_of, member_count)
     while True:
         of_class = by_class.least(label[member_of])
         lower = np.minimum(label, by_member.least(of_class[class_of]))

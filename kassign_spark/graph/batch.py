@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kassign_spark.flow.arrays import components
 from kassign_spark.flow.segments import Longs, Segments
 
 Flags = npt.NDArray[np.bool_]
@@ -90,20 +91,6 @@ def class_graph(subscribed: Subscribed) -> ClassGraph:
         part,
         part_of_class,
     )
-
-
-def components(class_of: Longs, member_of: Longs, class_count: int, member_count: int) -> Longs:
-    """Name connected components: for each member the least member of its own."""
-    label = np.arange(member_count)
-    by_class = Segments(class_of, class_count)
-    by_member = Segments(member_of, member_count)
-    while True:
-        of_class = by_class.least(label[member_of])
-        lower = np.minimum(label, by_member.least(of_class[class_of]))
-        lower = lower[lower]
-        if np.array_equal(lower, label):
-            return label
-        label = lower
 
 
 def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:

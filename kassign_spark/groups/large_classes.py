@@ -6,7 +6,7 @@ beside the partitions: a group with equal subscriptions is one class, real group
 
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import Eligible
@@ -69,20 +69,6 @@ def topic_classes(eligible: Eligible) -> Classes:
     )
     topics = classes.select(*CLASS_KEY, F.inline("topics"))
     return Classes(topics, members, edges, found["edges"] or 0, found["partitions"] or 0)
-
-
-def restrict_classes(classes: Classes, condition: Column) -> Classes:
-    """Keep the groups that meet a condition over ``group_edges`` and ``group_partitions``.
-
-    The greatest sizes stay those of all.
-    """
-    edges = classes.edges.where(condition)
-    groups = edges.select(*GROUP_KEY).distinct()
-    return classes._replace(
-        topics=classes.topics.join(groups, on=list(GROUP_KEY), how="left_semi"),
-        members=classes.members.join(groups, on=list(GROUP_KEY), how="left_semi"),
-        edges=edges,
-    )
 
 
 def _subscriptions(eligible: Eligible) -> DataFrame:

@@ -96,8 +96,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
 
 def _lists_of(group: Longs, hashes: npt.NDArray[np.int64], members: Longs, lists: Longs) -> Longs:
     """Find each member's list by the hash that Spark has given both."""
-    different, code = np.unique(hashes, return_inverse=True)
-    del different
+    code = np.unique(hashes, return_inverse=True)[1]
     keys = key(group[lists], code[lists])
     order = np.argsort(keys)
     if (np.diff(keys[order]) == 0).any():

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.workers import cores
 
 MOST_ROWS_OF_A_GROUP = 2_000_000
 """Rows of a group, of the tables together, up to which one task takes the whole group."""
@@ -48,9 +49,7 @@ def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROU
     session = frames[0].sparkSession
     size = sum(map(_estimated_bytes, frames))
     if most_rows == MOST_ROWS_OF_A_GROUP and size <= _SMALL_BYTES:
-        return TaskSizes(
-            1 if size <= _ONE_TASK_BYTES else session.sparkContext.defaultParallelism, None
-        )
+        return TaskSizes(1 if size <= _ONE_TASK_BYTES else cores(session), None)
     keys = [frame.select(*GROUP_KEY) for frame in frames]
     counts = reduce(DataFrame.unionByName, keys).groupBy(*GROUP_KEY).agg(F.count("*").alias("rows"))
     large = F.when(F.col("rows") > most_rows, F.struct(*GROUP_KEY))

@@ -20,6 +20,7 @@ from kassign_spark.schemas import (
     restore_cluster_id,
     topics_table,
 )
+from kassign_spark.workers import cores
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """``org.apache.kafka.common.internals.Topic.isInternal``; other names with ``__`` are ordinary."""
@@ -94,7 +95,7 @@ def match_topics(patterns: DataFrame, topics: DataFrame) -> DataFrame:
     )
     # Names are exploded behind the pattern, so that Spark compiles a pattern once and not for each
     # name; the number of tasks is given, as adaptive execution sees only the few patterns.
-    tasks = patterns.sparkSession.sparkContext.defaultParallelism
+    tasks = cores(patterns.sparkSession)
     return (
         patterns.distinct()
         .withColumn("regex", _whole_name(F.col("topics_pattern")))

@@ -42,6 +42,7 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
+from kassign_spark.workers import cores
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -213,7 +214,7 @@ def fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
     states = of_members.join(of_topics, on=key, how="left").join(of_regexes, on=key, how="left")
     states = _with_rows(states, target, "target", ("member_id", "topic", "partition", "position"))
     states = _with_rows(states, inputs.owned, "held", ("member_id", "topic", "partition"))
-    tasks = states.sparkSession.sparkContext.defaultParallelism
+    tasks = cores(states.sparkSession)
     empty = {"topics": _NO_TOPICS, "regexes": _NO_REGEXES, "target": _NO_TARGET, "held": _NO_HELD}
     return states.select(
         *key,

@@ -137,24 +137,15 @@ class _Flat:
         self._code = {name: code for code, name in names}
         self._first_topic = batch.first_topic
         self._topic_name = batch.topic_name
-        self._rows: list[Steps] = []
-        self._lists: tuple[list[int], list[int], list[int], list[int], list[int]] = (
-            [],
-            [],
-            [],
-            [],
-            [],
-        )
+        self._answers: list[Steps] = []
+        self._rows: list[tuple[int, int, int, int, int]] = []
 
     def add(self, number: int, member: int, action: int, partitions: set[tuple[str, int]]) -> None:
         """Add partitions by name."""
-        rounds, members, topics, numbers, actions = self._lists
-        for topic, partition in partitions:
-            rounds.append(number)
-            members.append(member)
-            topics.append(self._code[topic])
-            numbers.append(partition)
-            actions.append(action)
+        self._rows += [
+            (number, member, self._code[topic], partition, action)
+            for topic, partition in partitions
+        ]
 
     def add_outcome(self, group: int, members: Longs, outcome: Outcome) -> None:
         """Add what is assigned, by the ids of an answer."""
@@ -165,7 +156,7 @@ class _Flat:
         first, end = self._first_topic[group : group + 2]
         code = self._topic_name[first:end]
         same = np.ones(len(ids), np.int64)
-        self._rows.append(
+        self._answers.append(
             Steps(
                 same,
                 np.repeat(members, counts),
@@ -177,7 +168,5 @@ class _Flat:
 
     def steps(self) -> Steps:
         """All of them."""
-        rounds, members, topics, numbers, actions = (
-            np.array(values, np.int64) for values in self._lists
-        )
-        return Steps.join([*self._rows, Steps(rounds, members, topics, numbers, actions)])
+        columns = np.array(self._rows, np.int64).reshape(-1, 5).T
+        return Steps.join([*self._answers, Steps(*columns)])

@@ -15,6 +15,7 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
+from kassign_spark.workers import cores
 
 GROUP_COLUMNS = (
     *GROUP_KEY,
@@ -71,7 +72,7 @@ def measure_groups(plan: Plan, followed: Followed, problems: DataFrame) -> DataF
     measured = (
         reduce(partial(DataFrame.unionByName, allowMissingColumns=True), sides)
         # A few rows from each of many parts: no task for every part.
-        .coalesce(plan.balance.sparkSession.sparkContext.defaultParallelism)
+        .coalesce(cores(plan.balance.sparkSession))
         .groupBy(*GROUP_KEY)
         .agg(*(of.alias(name) for name, of in columns.items()))
         .where("is_planned")

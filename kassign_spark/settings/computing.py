@@ -48,7 +48,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value = getattr(self, name)
-            if value is None and name == "batches":
+            if value is None and getattr(type(self), name) is None:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise SettingsError(f"setting {name}: {value!r} is not a whole number >= {least}")

@@ -30,6 +30,7 @@ from kassign_spark.validation.problem_texts import (
     without_partitions_says,
 )
 from kassign_spark.validation.tasks import found_in_tasks
+from kassign_spark.workers import cores
 
 
 def validate(
@@ -90,8 +91,7 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, most_rows: int)
         *([] if large is None else _of_groups_in_steps(large, assignors)),
     ]
     # A few rows from each of many parts: no task for every part.
-    cores = inputs.members.sparkSession.sparkContext.defaultParallelism
-    return reduce(DataFrame.unionByName, found).coalesce(cores)
+    return reduce(DataFrame.unionByName, found).coalesce(cores(inputs.members.sparkSession))
 
 
 def _where(inputs: Inputs, condition: Column) -> Inputs:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.levels import find_levels, inner_classes
+from kassign_spark.assignors.weighted.levels import find_levels
 from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs
 
 _HEAVIEST_A_MEMBER = 8
@@ -112,12 +112,6 @@ def _is_refuted(sums: Doubles, sizes: Doubles, counts: Longs, load: float) -> bo
         first = np.searchsorted(sums, sums[k] - load * size * (1 + 1e-12))
         room += count * (k - np.minimum(first, k))
     return bool((room < k).any())
-
-
-def closed_set_of(batch: Batch, bounds: LoadBounds, row: int) -> tuple[Bools, Bools]:
-    """The members, and the classes that only they may take, which prove a fractional bound."""
-    closed = bounds.closed[row : row + 1]
-    return closed[0], inner_classes(batch.eligible[row : row + 1], closed)[0]
 
 
 def moves_bound(batch: Batch, limit: Doubles) -> tuple[Longs, Doubles]:

@@ -28,7 +28,6 @@ _ELEMENTS = 250_000
 """Elements of [group, partition, partition] that are worked on at once: they stay in the cache."""
 _GAIN = 1e-14
 _STEPS_A_PARTITION = 8
-_NO_STEP = FAR / 2
 
 
 class State(NamedTuple):
