@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -32,6 +32,17 @@ LOCAL_DEFAULTS = {
 }
 """What conf/spark-local.conf explains, setting by setting."""
 
+SMALL_BYTES = 1 << 20
+SMALL_DEFAULTS = {
+    # To plan each stage anew costs more than a few rows do.
+    "spark.sql.adaptive.enabled": "false",
+    # Not one: a short list of topics may have millions of partitions.
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+}
+"""Of a session of a command whose tables on this machine have ``SMALL_BYTES`` at most."""
+_SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Such a run ends before Java's second compiler has earned what it costs."""
+
 _JAVA_NEEDED = 17
 _INSTALL_JAVA = (
     f"install Java {_JAVA_NEEDED} or later "
@@ -40,8 +51,13 @@ _INSTALL_JAVA = (
 
 
 @contextmanager
-def open_session(*, verbose: bool = False) -> Iterator[SparkSession]:
+def open_session(*inputs: str, verbose: bool = False) -> Iterator[SparkSession]:
     """Open the session that a command works with, and stop it at the end.
+
+    Args:
+        *inputs: the files and folders that the command reads; where all are small and of this
+            machine, the session is one for small inputs, with ``SMALL_DEFAULTS``.
+        verbose: let Spark talk.
 
     A session that is already there is used and left as it is. Under ``spark-submit`` master, memory
     and all else come from its own options; otherwise the session is local, with
@@ -61,7 +77,8 @@ def open_session(*, verbose: bool = False) -> Iterator[SparkSession]:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         # From a zip the file comes out for as long as Java needs to read it.
         with as_file(files("kassign_spark").joinpath("log4j2.properties")) as log4j2:
-            _start_java(_local_conf(None if verbose else log4j2), verbose)
+            conf = _local_conf(None if verbose else log4j2, inputs)
+            _start_java(conf, verbose)
     session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
     _cancel_jobs_on_interrupt(session.sparkContext)
     _delete_checkpoints_at_exit(session.sparkContext)
@@ -100,12 +117,40 @@ def _delete_checkpoints_at_exit(context: SparkContext) -> None:
         path.getFileSystem(context._jsc.hadoopConfiguration()).deleteOnExit(path)
 
 
-def _local_conf(log4j2: Path | None) -> SparkConf:
-    conf = SparkConf(loadDefaults=False).setAppName("kassign-spark")
-    conf.setAll(list(LOCAL_DEFAULTS.items()))
-    conf.set("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
+def _are_small(inputs: Sequence[str]) -> bool:
+    """Whether files and folders of this machine, if any, have ``SMALL_BYTES`` at most together."""
+    if not inputs or not all(Path(given).exists() for given in inputs):
+        return False
+    left = SMALL_BYTES
+    try:
+        for given in map(Path, inputs):
+            for path in [given] if given.is_file() else given.rglob("*"):
+                left -= path.stat().st_size if path.is_file() else 0
+                if left < 0:
+                    return False
+    except OSError:  # what cannot be read is refused later, by its name
+        return False
+    return True
+
+
+def local_settings(*inputs: str) -> dict[str, str]:
+    """The settings of the session of a command that reads these folders, but for its logging."""
+    settings = dict(LOCAL_DEFAULTS)
+    if _are_small(inputs):
+        settings |= SMALL_DEFAULTS
+        settings["spark.driver.extraJavaOptions"] = _SMALL_JAVA
+    return settings
+
+
+def _local_conf(log4j2: Path | None, inputs: Sequence[str]) -> SparkConf:
+    settings = local_settings(*inputs)
     if log4j2 is not None:
-        conf.set("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j2.as_uri()}")
+        option = "spark.driver.extraJavaOptions"
+        logging = f"-Dlog4j2.configurationFile={log4j2.as_uri()}"
+        settings[option] = f"{logging} {settings.get(option, '')}".strip()
+    conf = SparkConf(loadDefaults=False).setAppName("kassign-spark")
+    conf.setAll(list(settings.items()))
+    conf.set("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     return conf
 
 

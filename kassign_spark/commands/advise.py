@@ -52,7 +52,10 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with open_session(verbose=args.verbose) as spark, announced(f"advising {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"advising {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
         advice = hold(advise(*snapshot), {"rows": F.count(F.lit(1))}).frame

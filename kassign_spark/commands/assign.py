@@ -103,7 +103,10 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
-    with open_session(verbose=args.verbose) as spark, announced(f"assigning {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"assigning {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
             snapshot = read_snapshot(args.snapshot, spark)

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> Outcome:
         known = [name for name in SETTINGS if name in found]
         rows.append((path, args.client_version, None, None))
         rows += [(path, args.client_version, name, str(found[name])) for name in known]
-    with open_session(verbose=args.verbose) as spark, announced("checking settings"):
+    with open_session(*args.files, verbose=args.verbose) as spark, announced("checking settings"):
         columns = ", ".join(f"{name} string" for name in CLIENTS.columns.names)
         clients = spark.createDataFrame(rows, columns)
         counts = {

@@ -79,7 +79,10 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
-    with open_session(verbose=args.verbose) as spark, announced(f"comparing {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"comparing {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = read_snapshot(args.snapshot, spark)
         found = compare(*snapshot, exact=args.exact, settings=settings)

@@ -47,7 +47,10 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with open_session(verbose=args.verbose) as spark, announced(f"delivering {args.plan}"):
+    with (
+        open_session(args.plan, verbose=args.verbose) as spark,
+        announced(f"delivering {args.plan}"),
+    ):
         refuse_output_over_input(spark, args.output, args.plan)
         facts = _deliver(spark, args)
     return Outcome(0, facts, _lines(facts))

@@ -58,7 +58,7 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     what = f"comparing {args.before} and {args.after}"
-    with open_session(verbose=args.verbose) as spark, announced(what):
+    with open_session(args.before, args.after, verbose=args.verbose) as spark, announced(what):
         refuse_output_over_input(spark, args.output, args.before, args.after)
         before, after = _read_both(spark, args.before, args.after)
         compared = hold(diff(before, after), {"rows": F.count(F.lit(1))}).frame

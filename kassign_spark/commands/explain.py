@@ -60,7 +60,10 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     inputs = [path for path in (args.snapshot, args.assigned) if path is not None]
-    with open_session(verbose=args.verbose) as spark, announced(f"explaining {inputs[-1]}"):
+    with (
+        open_session(*inputs, verbose=args.verbose) as spark,
+        announced(f"explaining {inputs[-1]}"),
+    ):
         refuse_output_over_input(spark, args.output, *inputs)
         snapshot = read_snapshot(args.snapshot, spark)
         observed = _observed(spark, snapshot, args)

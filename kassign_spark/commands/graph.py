@@ -80,7 +80,10 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     if args.format in _DRAWINGS and args.group is None:
         raise InputError(f"--format {args.format} draws one group: name it with --group")
-    with open_session(verbose=args.verbose) as spark, announced(f"reading {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"reading {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = read_snapshot(args.snapshot, spark)
         snapshot = only_group(snapshot, args.group, one=args.format in _DRAWINGS)

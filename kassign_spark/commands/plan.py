@@ -17,7 +17,7 @@ from kassign_spark.commands.common import (
     refuse_output_over_input,
     whole_number,
 )
-from kassign_spark.commands.weighted import add_weights, number, options, read_weights
+from kassign_spark.commands.weighted import add_weights, inputs_of, number, options, read_weights
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.plans.by_weight import plan_by_weight
 from kassign_spark.schemas import GROUP_KEY
@@ -57,7 +57,10 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     limit = Limit(args.tolerance, args.max_skew, args.max_load)
     bounds = Bounds(args.max_moves, args.max_moved_weight, args.max_count_difference)
-    with open_session(verbose=args.verbose) as spark, announced(f"planning {args.snapshot}"):
+    with (
+        open_session(*inputs_of(args), verbose=args.verbose) as spark,
+        announced(f"planning {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         members, topics, owned = read_snapshot(args.snapshot, spark)
         weights = read_weights(spark, args)

@@ -68,7 +68,10 @@ def run(args: argparse.Namespace) -> Outcome:
         raise missing_extra()
     settings = settings_of(args)
     check_new_file(args.output, mark=MARK, overwrite=args.overwrite)
-    with open_session(verbose=args.verbose) as spark, announced(f"reporting {args.plan}"):
+    with (
+        open_session(args.plan, verbose=args.verbose) as spark,
+        announced(f"reporting {args.plan}"),
+    ):
         refuse_output_over_input(spark, args.output, args.plan)
         snapshot = snapshot_of(spark, args.plan, args.snapshot)
         refuse_output_over_input(spark, args.output, snapshot)

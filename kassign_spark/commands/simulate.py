@@ -95,7 +95,10 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
     asked = read_events(args.events)
-    with open_session(verbose=args.verbose) as spark, announced(f"simulating {args.events}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"simulating {args.events}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         output = (
             nullcontext(None)

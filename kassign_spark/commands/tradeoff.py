@@ -11,7 +11,7 @@ from kassign_spark.commands.common import (
     new_parser,
     refuse_output_over_input,
 )
-from kassign_spark.commands.weighted import add_weights, by_group, options, read_weights
+from kassign_spark.commands.weighted import add_weights, by_group, inputs_of, options, read_weights
 from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.plans.by_weight import tradeoff
 from kassign_spark.schemas import GROUP_KEY
@@ -37,7 +37,10 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with open_session(verbose=args.verbose) as spark, announced(f"tracing {args.snapshot}"):
+    with (
+        open_session(*inputs_of(args), verbose=args.verbose) as spark,
+        announced(f"tracing {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         members, topics, owned = read_snapshot(args.snapshot, spark)
         curve = tradeoff(members, topics, read_weights(spark, args), owned, **options(args))

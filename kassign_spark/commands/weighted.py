@@ -64,6 +64,12 @@ def number(text: str) -> float:
     return value
 
 
+def inputs_of(args: argparse.Namespace) -> list[str]:
+    """The folders that the arguments name."""
+    weights = [] if args.weights in (LAG, RATE) else [args.weights]
+    return [args.snapshot, *weights, *([] if args.before is None else [args.before])]
+
+
 def read_weights(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
     """Read weights from where the arguments say.
 
