@@ -10,7 +10,7 @@ from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.measures.balance_tasks import balance_in_tasks
 from kassign_spark.measures.certificate import certify
-from kassign_spark.plans.diff import diff
+from kassign_spark.plans.diff import changes
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
@@ -20,7 +20,6 @@ from kassign_spark.schemas import (
     TOPICS,
     check_same_clusters,
     conform,
-    fill_cluster_id,
     has_cluster_id,
     restore_cluster_id,
 )
@@ -174,9 +173,9 @@ def _one_owner(owners: DataFrame) -> DataFrame:
 
 
 def _owners(assigned: DataFrame, owned: DataFrame) -> DataFrame:
-    """One owner a partition: of several, the one that has it still; with change, as in ``diff``."""
-    changes = diff(owned, assigned).where(F.col("from_member").isNotNull())
-    return fill_cluster_id(changes).withColumnRenamed("from_member", "member_id")
+    """One owner a partition: of several, the one that has it still; with change of ``changes``."""
+    had = changes(owned, assigned).where(F.col("from_member").isNotNull())
+    return had.withColumnRenamed("from_member", "member_id")
 
 
 def _cross_rack(assigned: DataFrame, members: DataFrame, racks: DataFrame) -> DataFrame:

@@ -53,20 +53,31 @@ def assign(
         InputError: values that have no meaning, or an unknown assignor; lists every one.
     """
     chosen = strategy_of(assignor)
-    given = has_cluster_id(members)
-    if chosen is None:
-        by_type = split_by_type(members, target)
-        if by_type.may_be_consumer:
-            theirs = predict_consumer_groups(members, topics, owned, target=target).assignment
-            classic = assign(by_type.classic.drop("group_type"), topics, owned, settings=settings)
-            return classic.unionByName(theirs)
+    if chosen is not None:
+        return _assign_classic(members, topics, owned, chosen, settings)
+    by_type = split_by_type(members, target)
+    classic = _assign_classic(by_type.classic, topics, owned, None, settings)
+    if not by_type.may_be_consumer:
+        return classic
+    theirs = predict_consumer_groups(members, topics, owned, target=target).assignment
+    return classic.unionByName(theirs)
+
+
+def _assign_classic(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None,
+    chosen: Assignor | None,
+    settings: Settings,
+) -> DataFrame:
+    """Assign the groups whose clients assign, by ``chosen`` or each by its own assignor."""
     inputs = conform_inputs(members, topics, owned)
     eligible, names = look(inputs, None if chosen is not None else ASSIGNORS)
     if chosen is not None:
         assignment = chosen(eligible, settings)
     else:
         assignment = _own(eligible, names, settings)
-    return restore_cluster_id(declare(assignment, ASSIGNMENT), given)
+    return restore_cluster_id(declare(assignment, ASSIGNMENT), has_cluster_id(members))
 
 
 def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:

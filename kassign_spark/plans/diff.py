@@ -35,6 +35,12 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
         SchemaError: columns are missing or of the wrong type.
     """
     check_same_clusters([(ASSIGNMENT, before), (ASSIGNMENT, after)])
+    compared = changes(conform(before, ASSIGNMENT), conform(after, ASSIGNMENT))
+    return restore_cluster_id(compared, has_cluster_id(before))
+
+
+def changes(before: DataFrame, after: DataFrame) -> DataFrame:
+    """What ``diff`` says, of conforming assignments; cluster_id is always there."""
     sides = _side(before, is_before=True).unionByName(_side(after, is_before=False))
     grouped = sides.groupBy(*_PARTITION_KEY, "unmatched").agg(
         F.array_sort(F.collect_set("from_member")).alias("owners"),
@@ -51,7 +57,7 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
     compared = grouped.select(
         *_PARTITION_KEY, "owners", "was_owned", F.explode_outer("assigned").alias("assigned")
     )
-    compared = compared.withColumn("to_member", F.col("assigned.to_member")).select(
+    return compared.withColumn("to_member", F.col("assigned.to_member")).select(
         *GROUP_KEY,
         "topic",
         F.col("partition").try_cast("int").alias("partition"),
@@ -61,7 +67,6 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
         "to_member",
         change.alias("change"),
     )
-    return restore_cluster_id(compared, has_cluster_id(before))
 
 
 def _side(assignment: DataFrame, *, is_before: bool) -> DataFrame:
@@ -69,7 +74,7 @@ def _side(assignment: DataFrame, *, is_before: bool) -> DataFrame:
     member = F.col("member_id")
     nobody = F.lit(None).cast("string")
     lacks_key = reduce(Column.__or__, (F.col(name).isNull() for name in _PARTITION_KEY))
-    return conform(assignment, ASSIGNMENT).select(
+    return assignment.select(
         *_PARTITION_KEY,
         F.when(lacks_key, F.lit(is_before)).alias("unmatched"),
         F.lit(is_before).alias("is_before"),

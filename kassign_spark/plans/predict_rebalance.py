@@ -11,6 +11,7 @@ from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, E
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
 from kassign_spark.plans.exact import follow_exactly_arrow
 from kassign_spark.plans.predict import PREDICTED, held_runs, verdicts_in
 from kassign_spark.schemas import GROUP_KEY, VERDICTS, declare, has_cluster_id, restore_cluster_id
@@ -30,15 +31,20 @@ def predict_rebalance(
     topics: DataFrame,
     owned: DataFrame | None = None,
     *,
+    target: DataFrame | None = None,
     assignor: str | None = None,
     protocol: str | None = None,
 ) -> PredictedRebalance:
     """Follow the rebalance of every group as ``rebalance`` does, with the client's own answers.
 
+    Where neither ``assignor`` nor ``protocol`` is given, groups of group_type `consumer` move by
+    heartbeats to the target that their coordinator computes; see ``predict_consumer_groups``.
+
     Args:
         members: ``schemas.MEMBERS``; all of them take part in every round.
         topics: ``schemas.TOPICS``, or one row a partition.
         owned: ``schemas.OWNED``, what members own before.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
         assignor: as for ``predict``.
         protocol: `eager` or `cooperative`; None for the assignor's own. Under `eager`
             `cooperative-sticky` knows nothing of what members owned.
@@ -56,6 +62,25 @@ def predict_rebalance(
     if assignor is not None and assignor not in PREDICTED:
         raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(PREDICTED))}")
     check_protocol(protocol)
+    if assignor is not None or protocol is not None:
+        return _of_classic(members, topics, owned, assignor, protocol)
+    by_type = split_by_type(members, target)
+    found = _of_classic(by_type.classic, topics, owned, None, None)
+    if not by_type.may_be_consumer:
+        return found
+    theirs = predict_consumer_groups(members, topics, owned, target=target)
+    return PredictedRebalance(
+        found.steps.unionByName(theirs.steps), found.verdicts.unionByName(theirs.verdicts)
+    )
+
+
+def _of_classic(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None,
+    assignor: str | None,
+    protocol: str | None,
+) -> PredictedRebalance:
     inputs = conform_inputs(members, topics, owned)
     eligible, names = look(inputs, PREDICTED if assignor is None else None)
     used = names if assignor is None else [assignor]

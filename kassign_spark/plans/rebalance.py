@@ -113,24 +113,32 @@ def rebalance(
         InputError: values that have no meaning, an unknown assignor or protocol, an assignor that
             does not know the cooperative protocol, or with ``exact`` one that is not Kafka's own.
     """
-    if assignor is None and protocol is None:
-        by_type = split_by_type(members, target)
-        if by_type.may_be_consumer:
-            theirs = predict_consumer_groups(members, topics, owned, target=target)
-            classic = by_type.classic.drop("group_type")
-            if exact:
-                found = predict_rebalance(classic, topics, owned)
-                return PredictedRebalance(
-                    found.steps.unionByName(theirs.steps),
-                    found.verdicts.unionByName(theirs.verdicts),
-                )
-            steps = rebalance(classic, topics, owned, settings=settings)
-            return steps.unionByName(theirs.steps)
     if exact:
         if callable(assignor):
             own = ", ".join(sorted(PREDICTED))
             raise InputError(f"exact=True follows Kafka's own assignors only: name one of {own}")
-        return predict_rebalance(members, topics, owned, assignor=assignor, protocol=protocol)
+        return predict_rebalance(
+            members, topics, owned, target=target, assignor=assignor, protocol=protocol
+        )
+    if assignor is not None or protocol is not None:
+        return _rebalance_classic(members, topics, owned, assignor, protocol, settings)
+    by_type = split_by_type(members, target)
+    steps = _rebalance_classic(by_type.classic, topics, owned, None, None, settings)
+    if not by_type.may_be_consumer:
+        return steps
+    theirs = predict_consumer_groups(members, topics, owned, target=target).steps
+    return steps.unionByName(theirs)
+
+
+def _rebalance_classic(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None,
+    assignor: str | Assignor | None,
+    protocol: str | None,
+    settings: Settings,
+) -> DataFrame:
+    """Follow the groups whose clients assign, by ``assignor`` or each by its own."""
     chosen = strategy_of(assignor)
     check_protocol(protocol)
     inputs = conform_inputs(members, topics, owned)

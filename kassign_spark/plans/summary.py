@@ -3,10 +3,12 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.plans.diff import diff
+from kassign_spark.plans.diff import changes
 from kassign_spark.schemas import (
     CLUSTER_ID,
     GROUP_KEY,
+    OWNED,
+    conform,
     fill_cluster_id,
     has_cluster_id,
     restore_cluster_id,
@@ -44,10 +46,9 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
     if owned is None:
         moved = summed.select(*GROUP_KEY, F.lit(0).cast("bigint").alias("moved_count"))
     else:
-        before = owned if given else owned.drop(CLUSTER_ID)
-        after = final_assignment(steps).select(*before.columns)
-        changed = diff(before, after).where("change = 'moved'")
-        moved = fill_cluster_id(changed).groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
+        before = conform(owned if given else owned.drop(CLUSTER_ID), OWNED)
+        changed = changes(before, _held_at_last(steps)).where("change = 'moved'")
+        moved = changed.groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
     return restore_cluster_id(
         summed.join(moved, on=list(GROUP_KEY), how="left").select(
             *GROUP_KEY,
@@ -67,9 +68,12 @@ def final_assignment(steps: DataFrame) -> DataFrame:
     Args:
         steps: as ``rebalance`` gives them.
     """
+    return restore_cluster_id(_held_at_last(steps), has_cluster_id(steps))
+
+
+def _held_at_last(steps: DataFrame) -> DataFrame:
     held = _with_rounds(steps).where(_in_the_end())
-    columns = held.select(*GROUP_KEY, "member_id", "topic", "partition")
-    return restore_cluster_id(columns, has_cluster_id(steps))
+    return held.select(*GROUP_KEY, "member_id", "topic", "partition")
 
 
 def _with_rounds(steps: DataFrame) -> DataFrame:
