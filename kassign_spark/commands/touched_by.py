@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import (
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> Outcome:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
                 write_table(touched, folder, "touched", args.format)
         totals = _totals(touched)
-        most = [F.col("reassigned_count").desc(), *GROUP_KEY, "topic"]
+        most: list[str | Column] = [F.col("reassigned_count").desc(), *GROUP_KEY, "topic"]
         rows = first_rows(touched, most, args.show)
     facts: Facts = {
         "snapshot": args.snapshot,
