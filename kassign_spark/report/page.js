@@ -191,7 +191,8 @@
     };
     const marks = classes.map(([, , , dense], i) => draw("text", { x: LABEL + CELL * (i + 0.5), y: TOP - 6, "text-anchor": "middle", class: dense ? "dense" : "" }, String(i + 1)));
     rows.forEach(([names, count, dense, digits], i) => {
-      const text = some(names, count), y = TOP + LINE * i, short = text.length > 40 ? `${text.slice(0, 39)}…` : text;
+      const text = some(names, count), y = TOP + LINE * i, more = count > 1 ? ` +${number(count - 1)}` : "";
+      const short = (names[0].length > 34 ? `${names[0].slice(0, 33)}…` : names[0]) + more;
       marks.push(draw("text", { x: LABEL - 6, y: y + LINE - 4, "text-anchor": "end", class: dense ? "dense" : "" }, short, draw("title", {}, text)));
       [...digits].forEach((digit, k) => {
         if (digit === "0") return;
