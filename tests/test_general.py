@@ -196,7 +196,7 @@ def _class_edges(group: MixedGroup) -> set[tuple[tuple[str, ...], str]]:
     """Pairs of a class, which is its subscribers, and one of these."""
     readers: dict[str, list[str]] = {}
     for member, topics in group.subscriptions.items():
-        for topic in set(topics) & set(group.partitions):
+        for topic in {t for t in topics if group.partitions.get(t)}:
             readers.setdefault(topic, []).append(member)
     classes = {tuple(sorted(members)) for members in readers.values()}
     return {(each, member) for each in classes for member in each}

@@ -8,7 +8,8 @@ members joins; ten partitions a member. `task` answers the group whole inside a 
 settles its counts inside one and names partitions by DataFrame steps; `rounds` settles it by rounds
 over DataFrames, with components by rounds or by GraphFrames. From Parquet to Parquet on the
 session's two cores. Memory is the most that one Python worker had. A way that takes longer than
-``--limit`` is cut off. The certificate is ``balance`` of the result.
+``--limit`` is cut off. The certificate is ``balance`` of the result; the graph of the group and its
+bottlenecks are measured as well.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark import assign, balance
+from kassign_spark import assign, balance, bottlenecks, eligibility
 from kassign_spark.settings import Settings
 from tests.spark_session import start_session
 
@@ -99,6 +100,13 @@ def _run(
             assert judged.is_optimal
         if not silent:
             spent.print(edges, "certificate")
+    if not silent:
+        with _measured(spark, limit) as spent:
+            assert eligibility(members, topics).edges.count() > edges * 0.9
+        spent.print(edges, "eligibility")
+        with _measured(spark, limit) as spent:
+            assert bottlenecks(members, topics).count() >= 1
+        spent.print(edges, "bottlenecks")
 
 
 def _digest(frame: DataFrame) -> list[int]:
