@@ -6,8 +6,14 @@ from typing import Any
 import pyarrow.compute as pc
 
 from kassign_spark.graph.bottlenecks import bottlenecks_arrow
-from kassign_spark.report import why
-from kassign_spark.report.why import MAX_CLASSES, MAX_NAMES, MAX_ROWS, why_arrow
+from kassign_spark.report.why import (
+    MAX_CLASSES,
+    MAX_NAMES,
+    MAX_PARTITIONS,
+    MAX_ROWS,
+    explained,
+    why_arrow,
+)
 from kassign_spark.whatif.advice import advise_arrow
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
 from tests.whatif.batches import table_of
@@ -86,7 +92,13 @@ def test_a_large_group_is_drawn_in_part() -> None:
 
 
 def test_which_groups_are_explained() -> None:
-    group = {"max_assigned": 5, "min_assigned": 3, "partition_count": 20}
-    assert why.is_explained(group)
-    assert not why.is_explained({**group, "min_assigned": 4})
-    assert not why.is_explained({**group, "partition_count": why.MAX_PARTITIONS + 1})
+    """Uneven ones, the worst first, as long as there is room for all their partitions."""
+    group = {"cluster_id": "c", "max_assigned": 5, "min_assigned": 3, "partition_count": 20}
+    groups = [
+        {**group, "group_id": "uneven"},
+        {**group, "group_id": "even", "min_assigned": 4},
+        {**group, "group_id": "giant", "partition_count": MAX_PARTITIONS - 19},
+        {**group, "group_id": "large", "partition_count": MAX_PARTITIONS - 20},
+        {**group, "group_id": "late", "partition_count": 1},
+    ]
+    assert explained(groups) == [("c", "uneven"), ("c", "large")]

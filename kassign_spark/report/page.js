@@ -154,6 +154,7 @@
       parts.push(make("div", {}, make("h4", {}, "Problems"), make("table", {}, headed("Kind", "Where", "Detail"), make("tbody", {}, ...rows))));
     }
     if (details.why) parts.push(...why(details.why));
+    else if (spread(group) > 1) parts.push(make("div", { class: "wide why" }, make("h4", {}, "Why it is uneven"), make("p", {}, "Not worked out here, as it takes long for groups so large: kassign-spark advise says why, and what would help.")));
     parts.push(members(details), moves(details, group));
     return make("div", { class: "panel" }, ...parts);
   }

@@ -26,15 +26,24 @@ MAX_ROWS = 100
 MAX_CLASSES = 40
 MAX_NAMES = 3
 """Names of a kind of members, or of a class, that are told; the others are counted."""
-MAX_PARTITIONS = 100_000
-"""Of a group that is advised for the page: some twenty changed copies of it are answered."""
+MAX_PARTITIONS = 300_000
+"""Of all groups that are advised for the page: some twenty changed copies of each are answered."""
 _FOUND = "cluster_id string, group_id string, found string"
 
 
-def is_explained(group: dict[str, Any]) -> bool:
-    """Whether the page says why: a group of ``GROUP_COLUMNS`` that is uneven, and not giant."""
-    spread = (group["max_assigned"] or 0) - (group["min_assigned"] or 0)
-    return spread > 1 and (group["partition_count"] or 0) <= MAX_PARTITIONS
+def explained(groups: Sequence[dict[str, Any]]) -> list[GroupName]:
+    """Choose those of which the page says why: uneven ones, the first ones that are not giant.
+
+    Args:
+        groups: dicts of ``GROUP_COLUMNS``, worst first.
+    """
+    room, names = MAX_PARTITIONS, []
+    for group in groups:
+        is_uneven = group["max_assigned"] - group["min_assigned"] > 1
+        if is_uneven and group["partition_count"] <= room:
+            room -= group["partition_count"]
+            names.append((group["cluster_id"], group["group_id"]))
+    return names
 
 
 def collect_why(eligible: Eligible, names: Sequence[GroupName]) -> dict[GroupName, dict[str, Any]]:
