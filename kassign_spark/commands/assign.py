@@ -213,7 +213,7 @@ def _path_counts(measured: DataFrame, paths: Paths, group_count: int) -> dict[st
     only = paths.only()
     if only is not None:
         return {only: group_count}
-    counted = measured.groupBy("path").count().collect()
+    counted = measured.where("path IS NOT NULL").groupBy("path").count().collect()
     return {row["path"]: row["count"] for row in sorted(counted)}
 
 
