@@ -1,5 +1,6 @@
 """The general pass against the exact optimum: many groups in one call, both ways to compute it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -146,21 +147,17 @@ def test_large_groups_are_cut_into_components(
     asked = eligible._replace(paths=paths, tasks=3)
     assert _rows(assign_general(asked, settings, rounds.append)) == assigned
     assert {r.what for r in rounds} == {"components", "distances", "transfers"}
-    # Every group has one path, by the size of it and of its largest component.
+    # Every group has one path; of these groups all that are too large are so in one component.
     told = paths.frame()
     assert told is not None
     rows = {row.group_id: row.path for row in told.collect()}
     assert told.count() == len(rows) == len(GROUPS)
     found = sum(r.what == "components" for r in rounds)
-    by_components = f"components by rounds ({found})"
-    in_rounds = f"{by_components}, settled in rounds ({len(rounds) - found})"
+    in_rounds = f"components by rounds ({found}), settled in rounds ({len(rounds) - found})"
     assert rows == {
-        group.name: "counts"
-        if len(edges := _class_edges(group)) <= 25
-        else (by_components if _largest_component(edges) <= 25 else in_rounds)
-        for group in GROUPS
+        group.name: "counts" if len(_class_edges(group)) <= 25 else in_rounds for group in GROUPS
     }
-    assert set(rows.values()) == {"counts", by_components, in_rounds}
+    assert set(rows.values()) == {"counts", in_rounds}
 
 
 def test_the_components_of_one_group_are_for_all_tasks(
@@ -176,7 +173,8 @@ def test_the_components_of_one_group_are_for_all_tasks(
     }
     owned = {(f"t{part:02}0", 0): f"m{part:02}2" for part in range(20)}
     group = replace(group, partitions=partitions, subscriptions=subscriptions, owned=owned)
-    eligible = _eligible(*to_tables(spark, [group]))._replace(tasks=3)
+    paths = Paths()
+    eligible = _eligible(*to_tables(spark, [group]))._replace(tasks=3, paths=paths)
     settings = Settings(max_edges_per_task=10, use_graphframes=False)
     used: list[int] = []
 
@@ -190,6 +188,10 @@ def test_the_components_of_one_group_are_for_all_tasks(
     assert _found(group, rows) == least_cost(*group.counts())
     # No group fits whole; all parts do, and they are dealt to the three tasks.
     assert used == [0, 3]
+    told = paths.frame()
+    assert told is not None
+    (row,) = told.collect()
+    assert re.fullmatch(r"components by rounds \(\d+\)", row.path)
 
 
 def _class_edges(group: MixedGroup) -> set[tuple[tuple[str, ...], str]]:
@@ -200,20 +202,6 @@ def _class_edges(group: MixedGroup) -> set[tuple[tuple[str, ...], str]]:
             readers.setdefault(topic, []).append(member)
     classes = {tuple(sorted(members)) for members in readers.values()}
     return {(each, member) for each in classes for member in each}
-
-
-def _largest_component(edges: set[tuple[tuple[str, ...], str]]) -> int:
-    left, largest = set(edges), 0
-    while left:
-        reached = {left.pop()}
-        part = set(reached)
-        while reached:
-            classes, members = {c for c, _ in reached}, {m for _, m in reached}
-            reached = {(c, m) for c, m in left if c in classes or m in members}
-            left -= reached
-            part |= reached
-        largest = max(largest, len(part))
-    return largest
 
 
 def test_a_fresh_group_needs_no_owned_table(spark: SparkSession) -> None:
