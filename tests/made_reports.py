@@ -125,7 +125,25 @@ def _details(made: random.Random, group: dict[str, Any]) -> dict[str, Any]:
         ],
         "more_moves": 0,
         "problems": [["owner_not_in_group", HOSTILE[0], HOSTILE[1]]] * group["problem_count"],
+        "why": _why(made, group) if group["member_count"] > 1 else None,
     }
+
+
+def _why(made: random.Random, group: dict[str, Any]) -> dict[str, Any]:
+    """A hundred kinds of members and twelve classes, the first ones dense."""
+    return {
+        "reason": f"only member {HOSTILE[0]} can read orders (36 partitions)",
+        "before": [group["max_assigned"], group["max_assigned"] - group["min_assigned"]],
+        "advice": [[f"let {HOSTILE[1]} read orders as well", 11, 1, 27, 42, 1]] * 3,
+        "rows": [
+            [[f"{group['group_id']}-{i}-9f3a"], 1 + i % 3, int(i < 10),
+             "".join(made.choice("01") for _ in range(12))]
+            for i in range(100)
+        ],
+        "classes": [[[f"topic-{i}", HOSTILE[2]], 2 + i, 12, int(i < 3)] for i in range(12)],
+        "more_rows": 20,
+        "more_classes": 0,
+    }  # fmt: skip
 
 
 def _totals(groups: list[dict[str, Any]]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kassign_spark import cli
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.commands import COMMANDS
+from kassign_spark.commands.assign import _lines as assign_lines
 from kassign_spark.commands.common import Outcome, announced
 from kassign_spark.errors import InputError
 from tests.small_fleet import MEMBERS, write_small_fleet
@@ -101,6 +102,8 @@ def test_assign_writes_what_it_prints(plan: Path) -> None:
     ]
     balance = {row["group_id"]: row for row in _read(plan / "balance")}
     assert balance["mail"]["assignor"] == "cooperative-sticky"
+    # With racks range is answered in tasks, and what else there is with it.
+    assert {row["path"] for row in balance.values()} == {"task"}
     assert balance["search"]["sum_of_squares"] == 40
 
 
@@ -119,6 +122,7 @@ def test_assign_for_programs(
     }
     assert facts["groups_not_shown"] == 2
     assert [row["group_id"] for row in facts["balance"]] == ["search"]
+    assert facts["paths"] == {"windows": 3}
     assert facts["assignments"] == [
         {
             "group_id": "search",
@@ -136,6 +140,29 @@ def test_assign_for_programs(
             "members_not_shown": 1,
         }
     ]
+
+
+def test_the_paths_of_groups_that_are_too_large_for_a_task(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = tmp_path / "settings.toml"
+    settings.write_text(
+        "max_edges_per_task = 2\npartitions_per_slice = 10\nuse_graphframes = false\n"
+    )
+    output = str(tmp_path / "plan")
+    assert cli.main(["assign", "examples/fleet", "--output", output, "--assignor", "sticky",
+                     "--settings", str(settings), "--json", "--show", "100"]) == 0  # fmt: skip
+    facts = json.loads(capsys.readouterr().out)
+    assert sum(facts["paths"].values()) == facts["group_count"]
+    of_group = {row["group_id"]: row["path"] for row in facts["balance"]}
+    assert of_group["orders-notifications"].startswith("components by rounds (")
+    assert "settled in rounds (" in of_group["orders-notifications"]
+    assert {path for path in of_group.values() if "comp" not in path} == {"task", "slices"}
+    rows = spark.read.parquet(f"{output}/balance").collect()
+    assert {row.group_id: row.path for row in rows} == of_group
+    lines = "\n".join(assign_lines(facts))
+    assert "\ntoo large for one task: " in lines
+    assert f"{facts['paths']['slices']} groups by slices" in lines
 
 
 def test_a_plan_that_violates_rules_and_what_is_not_shown_of_it(

@@ -26,6 +26,7 @@ _ARGUMENTS = {
     "diff": ["FLEET", "FLEET"],
     "graph": ["FLEET", "--output", "OUT"],
     "advise": ["FLEET"],
+    "touched_by": ["FLEET", "orders"],
     "plan": ["FLEET", "--weights", "WEIGHTS", "--output", "OUT"],
     "tradeoff": ["FLEET", "--weights", "WEIGHTS"],
 }
@@ -56,7 +57,9 @@ def test_the_rest_is_python(
 
     monkeypatch.setattr(f"kassign_spark.commands.{command}.open_session", stopped_afterwards)
     names = {"FLEET": folder / "FLEET", "WEIGHTS": folder / "WEIGHTS", "OUT": tmp_path / "out"}
-    code = cli.main([command, *(str(names.get(word, word)) for word in _ARGUMENTS[command])])
+    code = cli.main(
+        [command.replace("_", "-"), *(str(names.get(word, word)) for word in _ARGUMENTS[command])]
+    )
     printed = capsys.readouterr()
     # On the error stream nothing but that it takes long, where it does.
     assert code in (0, 1), printed.err

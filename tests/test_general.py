@@ -1,8 +1,10 @@
 """The general pass against the exact optimum: many groups in one call, both ways to compute it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -13,6 +15,8 @@ from kassign_spark.assignors.general import General, assign_general
 from kassign_spark.errors import NotConvergedError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
+from kassign_spark.groups.paths import Paths
+from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.rounds import Round
 from kassign_spark.settings import Settings
@@ -139,8 +143,65 @@ def test_large_groups_are_cut_into_components(
 ) -> None:
     rounds: list[Round] = []
     settings = Settings(max_edges_per_task=25, use_graphframes=False)
-    assert _rows(assign_general(eligible, settings, rounds.append)) == assigned
+    paths = Paths()
+    asked = eligible._replace(paths=paths, tasks=3)
+    assert _rows(assign_general(asked, settings, rounds.append)) == assigned
     assert {r.what for r in rounds} == {"components", "distances", "transfers"}
+    # Every group has one path; of these groups all that are too large are so in one component.
+    told = paths.frame()
+    assert told is not None
+    rows = {row.group_id: row.path for row in told.collect()}
+    assert told.count() == len(rows) == len(GROUPS)
+    found = sum(r.what == "components" for r in rounds)
+    in_rounds = f"components by rounds ({found}), settled in rounds ({len(rounds) - found})"
+    assert rows == {
+        group.name: "counts" if len(_class_edges(group)) <= 25 else in_rounds for group in GROUPS
+    }
+    assert set(rows.values()) == {"counts", in_rounds}
+
+
+def test_the_components_of_one_group_are_for_all_tasks(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty parts of a group that is too large for a task go to several."""
+    group = MixedGroup("g", {}, {}, {})
+    partitions = {f"t{part:02}{i}": 3 for part in range(20) for i in range(2)}
+    subscriptions = {
+        f"m{part:02}{i}": (f"t{part:02}0",) if i else (f"t{part:02}0", f"t{part:02}1")
+        for part in range(20)
+        for i in range(3)
+    }
+    owned = {(f"t{part:02}0", 0): f"m{part:02}2" for part in range(20)}
+    group = replace(group, partitions=partitions, subscriptions=subscriptions, owned=owned)
+    paths = Paths()
+    eligible = _eligible(*to_tables(spark, [group]))._replace(tasks=3, paths=paths)
+    settings = Settings(max_edges_per_task=10, use_graphframes=False)
+    used: list[int] = []
+
+    def watched(*given: Any, **named: Any) -> DataFrame:
+        made = in_tasks(*given, **named)
+        used.append(made.select(F.spark_partition_id()).distinct().count())
+        return made
+
+    monkeypatch.setattr("kassign_spark.assignors.general.in_tasks", watched)
+    rows = _rows(assign_general(eligible, settings))
+    assert _found(group, rows) == least_cost(*group.counts())
+    # No group fits whole; all parts do, and they are dealt to the three tasks.
+    assert used == [0, 3]
+    told = paths.frame()
+    assert told is not None
+    (row,) = told.collect()
+    assert re.fullmatch(r"components by rounds \(\d+\)", row.path)
+
+
+def _class_edges(group: MixedGroup) -> set[tuple[tuple[str, ...], str]]:
+    """Pairs of a class, which is its subscribers, and one of these."""
+    readers: dict[str, list[str]] = {}
+    for member, topics in group.subscriptions.items():
+        for topic in {t for t in topics if group.partitions.get(t)}:
+            readers.setdefault(topic, []).append(member)
+    classes = {tuple(sorted(members)) for members in readers.values()}
+    return {(each, member) for each in classes for member in each}
 
 
 def test_a_fresh_group_needs_no_owned_table(spark: SparkSession) -> None:

@@ -1,7 +1,9 @@
 """Connected components, by either way."""
 
 import random
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from kassign_spark.settings import Settings
 
 IN_ROUNDS = Settings(use_graphframes=False)
 SEED = 77
+ROOT = Path(__file__).parents[1]
 
 
 def _links() -> list[tuple[int, int]]:
@@ -53,8 +56,9 @@ def test_rounds_find_the_components_in_few_rounds(spark: SparkSession) -> None:
     links = _links()
     budget = Budget(100)
     found = connected_components(_frame(spark, links), IN_ROUNDS, budget)
-    assert {row.id: row.component for row in found.collect()} == _expected(links)
-    assert found.count() == len(_expected(links))
+    assert {row.id: row.component for row in found.frame.collect()} == _expected(links)
+    assert found.frame.count() == len(_expected(links))
+    assert (found.by, found.rounds) == ("rounds", budget.used)
     assert budget.used <= 10  # the chain's diameter is 199
 
 
@@ -66,7 +70,8 @@ def test_graphframes_and_rounds_agree(spark: SparkSession) -> None:
         )
     except SettingsError:
         pytest.skip("io.graphframes:graphframes-spark4_2.13 is not in the local Maven repository")
-    assert {row.id: row.component for row in found.collect()} == _expected(links)
+    assert {row.id: row.component for row in found.frame.collect()} == _expected(links)
+    assert (found.by, found.rounds) == ("graphframes", 0)
 
 
 def test_graphframes_that_are_not_there_are_an_error_only_when_asked_for(
@@ -74,13 +79,13 @@ def test_graphframes_that_are_not_there_are_an_error_only_when_asked_for(
 ) -> None:
     frame = _frame(spark, [(1, 2)])
     by_default = connected_components(frame, Settings(), Budget(100))
-    assert sorted(by_default.collect()) == [(1, 1), (2, 1)]
+    assert sorted(by_default.frame.collect()) == [(1, 1), (2, 1)]
     try:
-        asked = connected_components(frame, Settings(use_graphframes=True), Budget(100)).collect()
+        asked = connected_components(frame, Settings(use_graphframes=True), Budget(100))
     except SettingsError as error:
         assert "graphframes-spark4_2.13" in str(error)  # noqa: PT017  no error is right as well
     else:
-        assert sorted(asked) == [(1, 1), (2, 1)]
+        assert sorted(asked.frame.collect()) == [(1, 1), (2, 1)]
 
 
 def test_halves_of_graphframes_that_do_not_fit_each_other(
@@ -93,7 +98,8 @@ def test_halves_of_graphframes_that_do_not_fit_each_other(
     says = r"^graphframes-py \S+ does not fit the Spark package \S+:0\.7\.1: "
     with pytest.warns(UserWarning, match=says + ".*; connected components come from rounds"):
         found = connected_components(frame, Settings(), Budget(100))
-    assert sorted(found.collect()) == [(1, 1), (2, 1)]
+    assert sorted(found.frame.collect()) == [(1, 1), (2, 1)]
+    assert found.by == "rounds"
     with pytest.raises(SettingsError, match="use_graphframes: graphframes-py"):
         connected_components(frame, Settings(use_graphframes=True), Budget(100))
 
@@ -109,7 +115,33 @@ def test_graphframes_that_throws_is_gone_on_without(
     monkeypatch.setattr(graphframes.GraphFrame, "connectedComponents", fails)
     with pytest.warns(UserWarning, match=r"^GraphFrames \S+ failed: out of luck; connected"):
         found = connected_components(_frame(spark, [(1, 2)]), Settings(), Budget(100))
-    assert sorted(found.collect()) == [(1, 1), (2, 1)]
+    assert sorted(found.frame.collect()) == [(1, 1), (2, 1)]
+
+
+def test_a_jar_without_what_the_python_half_calls_is_gone_on_without(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another failure than that of a package that is not there at all, which needs no word."""
+    graphframes = _needs_graphframes(spark)
+    graph_of = graphframes.GraphFrame
+
+    def calls_what_is_not_there(vertices: DataFrame, edges: DataFrame) -> None:
+        graph_of(vertices, edges)._impl._jvm_graph.noSuchMethod()
+
+    monkeypatch.setattr(graphframes, "GraphFrame", calls_what_is_not_there)
+    with pytest.warns(UserWarning, match=r"^GraphFrames \S+ failed: .*noSuchMethod.*; connected"):
+        found = connected_components(_frame(spark, [(1, 2)]), Settings(), Budget(100))
+    assert sorted(found.frame.collect()) == [(1, 1), (2, 1)]
+
+
+def test_the_configuration_names_the_half_that_goes_with_the_pinned_one() -> None:
+    pinned = re.search(r"^graphframes-py==(\S+)$", (ROOT / "constraints.txt").read_text(), re.M)
+    named = re.search(
+        r"graphframes-spark4_2\.13:(\S+)$", (ROOT / "conf/spark-cluster.conf").read_text(), re.M
+    )
+    assert pinned is not None
+    assert named is not None
+    assert named[1] == pinned[1]
 
 
 def _needs_graphframes(spark: SparkSession) -> Any:

@@ -78,6 +78,15 @@ def test_a_plan_becomes_a_page(
     [problem] = details[_ODD]["problems"]
     assert problem[0] == "topic_without_metadata"
     assert data["problems"][0][:5] == ["snapshot", "topic_without_metadata", _ODD, "", "lost"]
+    why = details["search"]["why"]
+    assert why["reason"] == (
+        "only member search-a can read orders (5 partitions), so 5 is the least maximum, where 4 "
+        "would be even, and roundrobin gives 6"
+    )
+    assert why["rows"] == [[["search-a"], 1, 1, "11"], [["search-b"], 1, 0, "01"]]
+    assert why["classes"] == [[["orders"], 1, 5, 1], [["payments"], 1, 3, 0]]
+    assert ["let member search-b read orders as well", 4, 0] in [row[:3] for row in why["advice"]]
+    assert (details["mail"]["why"], details[_ODD]["why"]["before"]) == (None, [5, 5])
     spreads = {name: row["max_assigned"] - row["min_assigned"] for name, row in groups.items()}
     assert next(iter(groups)) == _ODD == max(spreads, key=lambda name: spreads[name])
     assert {row["coordinator"] for row in groups.values()} <= {0, 1}

@@ -117,7 +117,7 @@ def test_steps_say_the_same_as_tasks(
     capsys.readouterr()
     plan = read_plan(spark, str(tmp_path / "plan"), str(fleet))
     in_tasks = followed.follow(plan, Settings())
-    in_steps = followed.follow_in_steps(plan, Settings())
+    in_steps = followed.follow_in_steps(plan, in_tasks.eligible, Settings())
     assert _rows(in_tasks.groups) == _rows(in_steps.groups)
     assert _rows(in_tasks.final) == _rows(in_steps.final)
     for each in (in_tasks, in_steps):

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ def test_a_group_opens_and_closes(browser: webdriver.Chrome, small: Path) -> Non
     assert browser.find_element(By.CSS_SELECTOR, button).get_attribute("aria-expanded") == "true"
     found = made_found(120, details=50).details[7]
     tables = browser.find_elements(By.CSS_SELECTOR, "tr.details table")
-    assert len(tables) == 3 + bool(found["problems"])
+    assert len(tables) == 5 + bool(found["problems"])
     members, moves = (table.find_elements(By.XPATH, "./tbody/tr") for table in tables[-2:])
     assert len(members) == len(found["members"])
     name, before, after, _ = found["members"][0]
@@ -162,6 +163,41 @@ def test_a_group_opens_and_closes(browser: webdriver.Chrome, small: Path) -> Non
     assert "orders[0-3]" in moves[0].text
     browser.find_element(By.CSS_SELECTOR, button).click()
     assert browser.find_elements(By.CSS_SELECTOR, "tr.details") == []
+    _assert_quiet(browser)
+
+
+def test_why_a_group_is_uneven(browser: webdriver.Chrome, small: Path) -> None:
+    """A sentence, a table, and a drawing of a hundred kinds of members that can be read."""
+    _open(browser, small)
+    browser.find_element(By.CSS_SELECTOR, 'tr.group[data-group="7"] button').click()
+    found = made_found(120, details=50).details[7]["why"]
+    assert _text(browser, ".why p") == f"{found['reason']}."
+    rows = browser.find_elements(By.CSS_SELECTOR, ".advice tbody tr")
+    assert rows[0].text.split()[:5] == ["as", "it", "is", *map(str, found["before"])]
+    assert (
+        rows[1].text == "let </script><img src=x onerror=alert(2)> read orders as well 11 1 27 42 1"
+    )
+    drawing = browser.find_element(By.CSS_SELECTOR, ".drawing svg")
+    boxes = drawing.find_elements(By.CSS_SELECTOR, "rect")
+    digits = [(kind, k) for kind in found["rows"] for k, digit in enumerate(kind[3]) if digit > "0"]
+    assert len(boxes) == len(digits)
+    dense = [kind[2] and found["classes"][k][3] for kind, k in digits]
+    assert [box.get_attribute("class") == "dense" for box in boxes] == list(map(bool, dense))
+    colours = {box.value_of_css_property("fill") for box in boxes}
+    assert len(colours) == 2
+    # Each of a hundred lines is as high as its letters, inside the drawing, and below the last.
+    lines = drawing.find_elements(By.CSS_SELECTOR, "text")[len(found["classes"]) :]
+    assert len(lines) == len(found["rows"]) == 100
+    tops = [line.rect["y"] for line in lines]
+    assert min(b - a for a, b in pairwise(tops)) > 10
+    assert min(line.rect["x"] for line in lines) >= drawing.rect["x"]
+    assert min(line.rect["height"] for line in lines) >= 9
+    assert "20 more kinds of members not drawn." in _text(browser, ".drawing")
+    even = next(i for i, d in enumerate(made_found(120, details=50).details) if d["why"] is None)
+    browser.find_element(By.CSS_SELECTOR, f'tr.group[data-group="{even}"] button').click()
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".drawing")) == 1
+    said = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".why p")]
+    assert sum("kassign-spark advise says why" in text for text in said) == 1
     _assert_quiet(browser)
 
 

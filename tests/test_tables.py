@@ -1,14 +1,17 @@
 """Snapshots in three formats; folders that appear whole or not at all."""
 
+import re
 from pathlib import Path
 
 import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark import assign
+from kassign_spark import assign, commands
 from kassign_spark.errors import InputError, OutputError, SchemaError
+from kassign_spark.graph.eligibility import Eligibility
 from kassign_spark.schemas import MEMBERS, OWNED, TOPICS
+from kassign_spark.tables.output_folder import TABLE_NAMES
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
@@ -267,6 +270,17 @@ def test_a_folder_of_ours_is_replaced(spark: SparkSession, tmp_path: Path) -> No
         "owned",
     ]
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_whatever_a_command_writes_it_may_replace() -> None:
+    """A table that is no name of ours would make its folder somebody else's."""
+    sources = [path.read_text() for path in Path(commands.__path__[0]).glob("*.py")]
+    calls = re.findall(r"write_table\([^,]+, folder, (\w+|\"\w+\"), ", "".join(sources))
+    named = {name.strip('"') for name in calls if name != "name"}
+    assert "explained" in named
+    # Those that go by a variable: of graph, coordinators, simulate and snapshot.
+    named |= {*Eligibility._fields, "coordinators", "load", "events", "sweep", *Snapshot._fields}
+    assert named <= TABLE_NAMES
 
 
 @pytest.mark.parametrize(

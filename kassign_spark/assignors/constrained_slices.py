@@ -34,6 +34,7 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.named import ASSIGNED
 from kassign_spark.groups.numbers import Longs, place_in_run, starts
+from kassign_spark.groups.paths import SLICES
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
 from kassign_spark.groups.rows import all_rows, rows
 from kassign_spark.rounds import hold
@@ -66,6 +67,7 @@ def assign_constrained_in_slices(eligible: Eligible, settings: Settings) -> Data
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: another member owns the
         partition now, or several dispute it, so that a cooperative rebalance withholds it.
     """
+    eligible.note_path(SLICES)
     tasks = eligible.tasks
     table = _cut(eligible, settings).repartition(tasks, *_SLICE_KEY)
     held, _ = hold(table.mapInArrow(all_rows(_held), _HELD), {"slices": F.count(F.lit(1))})

@@ -11,6 +11,7 @@ from kassign_spark.assignors.dealing import deal
 from kassign_spark.assignors.roundrobin import turns, whose_turn
 from kassign_spark.expressions import java_string_order
 from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.paths import WINDOWS
 from kassign_spark.groups.subscribers import homogeneous_groups
 from kassign_spark.settings.computing import Settings
 
@@ -21,6 +22,7 @@ def assign_fresh(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: false.
     """
+    eligible.note_path(WINDOWS)
     by_id = F.transform(
         "members", lambda member: F.struct(java_string_order(member), member.alias("member_id"))
     )

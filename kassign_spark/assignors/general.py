@@ -32,6 +32,7 @@ from kassign_spark.groups.large_classes import (
     Classes,
     topic_classes,
 )
+from kassign_spark.groups.paths import COUNTS, components_path
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.rounds import Budget, OnRound, hold, settle
 from kassign_spark.schemas import GROUP_KEY
@@ -60,7 +61,8 @@ def assign_general(
     """Assign every partition: balance best, then moves fewest, then by names; runs jobs.
 
     For groups that do not fit a task (``sizes``); the others are answered by ``differing``, with
-    the same results. Rounds are needed only for groups beyond ``max_edges_per_task``.
+    the same results. Groups beyond ``max_edges_per_task`` are cut into connected components, which
+    are packed into tasks each for itself; rounds are for components that are themselves beyond it.
 
     Args:
         eligible: groups of any subscriptions. Claims are resolved as the constrained pass does;
@@ -77,8 +79,14 @@ def assign_general(
     edges = _edges(classes, claims)
     fits = F.col("group_edges") <= settings.max_edges_per_task
     solved = _in_tasks(edges.where(fits), eligible.tasks)
-    if classes.most_edges > settings.max_edges_per_task:
-        solved = solved.unionByName(_by_components(edges.where(~fits), eligible, settings, budget))
+    if classes.most_edges <= settings.max_edges_per_task:
+        eligible.note_path(COUNTS)
+    else:
+        cut = _by_components(edges.where(~fits), eligible, settings, budget)
+        solved = solved.unionByName(cut.solved)
+        if eligible.paths is not None:
+            known = eligible.groups.join(cut.paths, on=list(GROUP_KEY), how="left")
+            eligible.paths.note_each(known.fillna(COUNTS, ["path"]))
     named = name_partitions(settle(solved).frame, classes, claims, eligible.tasks)
     return General(_mark_moving(named, eligible), budget.used)
 
@@ -139,23 +147,32 @@ def _edges(classes: Classes, claims: DataFrame | None) -> DataFrame:
     )
 
 
-def _in_tasks(edges: DataFrame, tasks: int) -> DataFrame:
-    """Settle counts of whole groups or components inside single tasks, many of them in each."""
+def _in_tasks(edges: DataFrame, tasks: int, keys: tuple[str, ...] = GROUP_KEY) -> DataFrame:
+    """Settle counts of whole groups, or with another key of components, many of them in a task."""
+    more = [name for name in keys if name not in GROUP_KEY]
     return in_tasks(
-        edges.select(*EDGE_KEY, "supply", "owned"),
+        edges.select(*EDGE_KEY, "supply", "owned", *more),
         _settle_counts,
         "cluster_id string, group_id string, class int, member int, owned bigint, assigned bigint",
         tasks,
+        keys,
     )
 
 
 def _settle_counts(table: pa.Table) -> list[pa.Table]:
-    return [settle_arrow(table)]
+    return [settle_arrow(table).select(_SOLVED)]
+
+
+class _Cut(NamedTuple):
+    """Large groups, settled: the columns _SOLVED; and GROUP_KEY with the path of each group."""
+
+    solved: DataFrame
+    paths: DataFrame
 
 
 def _by_components(
     edges: DataFrame, eligible: Eligible, settings: Settings, budget: Budget
-) -> DataFrame:
+) -> _Cut:
     """Settle large groups: components that fit a task inside tasks, the others in rounds."""
     number = F.col("group_number")
     numbered = settle(
@@ -169,18 +186,21 @@ def _by_components(
         )
     ).frame
     links = numbered.select(F.col("member_id").alias("src"), F.col("class_id").alias("dst"))
-    components = connected_components(links, settings, budget).select(
-        F.col("id").alias("class_id"), F.col("component").alias("part")
-    )
+    found = connected_components(links, settings, budget)
+    components = found.frame.select(F.col("id").alias("class_id"), F.col("component").alias("part"))
     placed = numbered.join(components, on="class_id", how="inner")
     sizes = placed.groupBy("part").agg(F.count("*").alias("part_edges"))
-    placed, found = settle(
+    placed, counted = settle(
         placed.join(sizes, on="part", how="inner"), {"largest": F.max("part_edges")}
     )
     fits = F.col("part_edges") <= settings.max_edges_per_task
-    solved = _in_tasks(placed.where(fits), eligible.tasks)
-    if found["largest"] <= settings.max_edges_per_task:
-        return solved
+    # A component is the unit: the many of one group are for all tasks that there are.
+    solved = _in_tasks(placed.where(fits), eligible.tasks, (*GROUP_KEY, "part"))
+    of_components = F.lit(components_path(found.by, found.rounds, 0))
+    groups = placed.groupBy(*GROUP_KEY)
+    if counted["largest"] <= settings.max_edges_per_task:
+        return _Cut(solved, groups.agg(F.first(of_components).alias("path")))
+    before = budget.used
     large = placed.where(~fits)
     in_rounds = settle_in_rounds(
         large.select(
@@ -194,4 +214,6 @@ def _by_components(
         budget,
     ).select(F.col("class").alias("class_id"), F.col("member").alias("member_id"), "assigned")
     named = large.join(in_rounds, on=["class_id", "member_id"], how="inner")
-    return solved.unionByName(named.select(*_SOLVED))
+    in_both = F.lit(components_path(found.by, found.rounds, budget.used - before))
+    path = F.when(F.bool_and(fits), of_components).otherwise(in_both)
+    return _Cut(solved.unionByName(named.select(*_SOLVED)), groups.agg(path.alias("path")))

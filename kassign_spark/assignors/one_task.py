@@ -17,6 +17,7 @@ from kassign_spark.assignors.in_tasks import (
 from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.named import ASSIGNED, assigned_tables
+from kassign_spark.groups.paths import TASK
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.settings.computing import Settings
@@ -41,6 +42,7 @@ def assign_in_tasks(
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: another member owns the
         partition now, or several dispute it, so that a cooperative rebalance withholds it.
     """
+    eligible.note_path(TASK)
     table = fold(eligible, claims=assignor not in (RANGE, ROUNDROBIN))
     kernel = partial(
         assign_arrow,

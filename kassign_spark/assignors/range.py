@@ -8,6 +8,7 @@ from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import split_by_racks
 from kassign_spark.expressions import div
 from kassign_spark.groups.eligible import Eligible, member_order
+from kassign_spark.groups.paths import WINDOWS
 from kassign_spark.groups.subscribers import spread
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.settings.computing import Settings
@@ -33,6 +34,7 @@ def assign_range(eligible: Eligible, settings: Settings) -> DataFrame:
 
 def _in_blocks(eligible: Eligible, settings: Settings) -> DataFrame:
     """Rank members in their groups, and give each its block of each of its topics."""
+    eligible.note_path(WINDOWS)
     group = Window.partitionBy(*GROUP_KEY)
     ranked = eligible.members.select(
         *GROUP_KEY,

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.dealing import deal
 from kassign_spark.expressions import java_string_order
 from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.paths import WINDOWS
 from kassign_spark.groups.subscribers import (
     explode_topics,
     heterogeneous_topics,
@@ -26,6 +27,7 @@ def assign_roundrobin(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
+    eligible.note_path(WINDOWS)
     topics = turns(homogeneous_groups(eligible), eligible, settings)
     if eligible.heterogeneous:
         topics = topics.unionByName(_heterogeneous_topics(eligible))

@@ -16,6 +16,7 @@ from kassign_spark.commands import (
     report,
     simulate,
     snapshot,
+    touched_by,
     tradeoff,
     validate,
 )
@@ -34,6 +35,7 @@ COMMANDS = (
     explain,
     graph,
     advise,
+    touched_by,
     report,
     deliver,
     coordinators,

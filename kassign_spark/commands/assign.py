@@ -33,10 +33,11 @@ from kassign_spark.display import (
     topic_ranges,
 )
 from kassign_spark.groups.named_groups import is_group_of
+from kassign_spark.groups.paths import TASK, WINDOWS, Paths
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.holdings import holdings
 from kassign_spark.measures.violations import violations
-from kassign_spark.plans.assign import assign
+from kassign_spark.plans.assign import assign_on_paths
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -122,14 +123,16 @@ def _plan(
     settings: Settings,
 ) -> Facts:
     members, topics, owned = snapshot
+    paths = Paths()
     with rounds_counted(shown=args.progress) as counter:
-        assignment = assign(
+        assignment = assign_on_paths(
             members,
             topics,
             owned,
             target=snapshot.target,
             assignor=args.assignor,
             settings=settings,
+            paths=paths,
         )
         write_table(assignment, folder, "assignment", args.format)
     written = read_table(spark, folder, ASSIGNMENT)
@@ -150,7 +153,8 @@ def _plan(
         broken = first_rows(found.frame, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
 
     loads = balance(written, members, owned, topics)
-    measured = hold(_with_assignors(loads, assignors, args.assignor), _totals())
+    named = _with_paths(_with_assignors(loads, assignors, args.assignor), paths)
+    measured = hold(named, _totals())
     write_table(measured.frame, folder, "balance", args.format)
     note_snapshot(spark, folder, args.snapshot)
     worst = first_rows(measured.frame, [*_worst_first(), *GROUP_KEY], args.show)
@@ -164,6 +168,7 @@ def _plan(
         "violation_count": found.measured["count"],
         "violations": broken,
         "round_count": counter.rounds,
+        "paths": _path_counts(measured.frame, paths, totals["groups"]),
         "groups_not_shown": totals["groups"] - len(worst),
         "balance": worst,
         "assignments": _assignments(written, members, worst, args.show),
@@ -195,6 +200,24 @@ def _with_assignors(measured: DataFrame, assignors: DataFrame, chosen: str | Non
         return measured.withColumn("assignor", F.lit(chosen))
     named = fill_cluster_id(measured).join(assignors, on=list(GROUP_KEY), how="left")
     return restore_cluster_id(named, has_cluster_id(measured))
+
+
+def _with_paths(measured: DataFrame, paths: Paths) -> DataFrame:
+    """Add path string: which way each group was computed."""
+    only, of_groups = paths.only(), paths.frame()
+    if only is not None or of_groups is None:
+        return measured.withColumn("path", F.lit(only).cast("string"))
+    joined = fill_cluster_id(measured).join(of_groups, on=list(GROUP_KEY), how="left")
+    return restore_cluster_id(joined, has_cluster_id(measured))
+
+
+def _path_counts(measured: DataFrame, paths: Paths, group_count: int) -> dict[str, int]:
+    """Count the groups of each path."""
+    only = paths.only()
+    if only is not None:
+        return {only: group_count}
+    counted = measured.where("path IS NOT NULL").groupBy("path").count().collect()
+    return {row["path"]: row["count"] for row in sorted(counted)}
 
 
 def _totals() -> dict[str, Column]:
@@ -260,7 +283,7 @@ def _lines(facts: Facts) -> list[str]:
         plural(count, "violation") if count else "no violations",
         *([plural(facts["round_count"], "round")] if facts["round_count"] else []),
     )
-    lines = [", ".join(counts), ""]
+    lines = [", ".join(counts), *_path_lines(facts["paths"]), ""]
     if facts["balance"]:
         columns = _COLUMNS | (_RACKS if _has_racks(facts["balance"]) else {})
         lines += table(
@@ -279,6 +302,13 @@ def _lines(facts: Facts) -> list[str]:
         lines += ["", *_violation_lines(facts)]
     tables = "assignment, balance" + (", violations" if count else "")
     return [*lines, "", f"the plan is in {printable(facts['output'])}: {tables}"]
+
+
+def _path_lines(paths: dict[str, int]) -> list[str]:
+    """Say how groups were computed that are too large for a task."""
+    large = {path: count for path, count in paths.items() if path not in (TASK, WINDOWS)}
+    said = (f"{plural(count, 'group')} by {path}" for path, count in large.items())
+    return [f"too large for one task: {'; '.join(said)}"] if large else []
 
 
 def _has_racks(balance: list[Facts]) -> bool:

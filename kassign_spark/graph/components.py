@@ -6,15 +6,17 @@ fleet. Its connected components are independent of each other: whatever happens 
 leave, a new partition, changes nothing in the others.
 
 Components come from GraphFrames where its package is on the session's class path, else from rounds
-over DataFrames; both say the same.
+over DataFrames; both say the same, and which of them it was is told.
 """
 
+import logging
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -25,7 +27,24 @@ from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark_errors import spark_message
 
+GRAPHFRAMES, ROUNDS = "graphframes", "rounds"
 _BUCKETS = 64
+_log = logging.getLogger(__name__)
+
+
+class Components(NamedTuple):
+    """The connected components of a graph.
+
+    Attributes:
+        frame: id bigint, component bigint (the least id in it); vertices without edges are left
+            out.
+        by: who found them: `graphframes` or `rounds`.
+        rounds: how many rounds over DataFrames that took; 0 for GraphFrames.
+    """
+
+    frame: DataFrame
+    by: str
+    rounds: int
 
 
 def number_groups(groups: DataFrame) -> DataFrame:
@@ -63,31 +82,34 @@ def class_vertex(group_number: Column, class_: Column) -> Column:
     return member_vertex(group_number, class_) + 1
 
 
-def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -> DataFrame:
-    """Find the connected components; runs jobs.
+def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -> Components:
+    """Find the connected components; runs jobs, and logs who found them.
 
     Args:
         edges: src bigint, dst bigint; in any direction.
         settings: ``use_graphframes``: None takes it where it is there.
         budget: counts the rounds of the way without GraphFrames.
 
-    Returns:
-        id bigint, component bigint (the least id in it); vertices without edges are left out.
-
     Raises:
         SettingsError: ``use_graphframes`` is true and GraphFrames is not there, or fails.
         NotConvergedError: the budget ended first.
     """
-    if settings.use_graphframes is False:
-        return _components_in_rounds(edges, budget)
-    try:
-        return _components_by_graphframes(edges)
-    except GraphFramesError as error:
-        if settings.use_graphframes:
-            raise SettingsError(f"setting use_graphframes: {error}") from None
-        if not isinstance(error, NoGraphFramesError):
-            warnings.warn(f"{error}; connected components come from rounds instead", stacklevel=2)
-    return _components_in_rounds(edges, budget)
+    if settings.use_graphframes is not False:
+        try:
+            found = Components(_components_by_graphframes(edges), GRAPHFRAMES, 0)
+        except GraphFramesError as error:
+            if settings.use_graphframes:
+                raise SettingsError(f"setting use_graphframes: {error}") from None
+            if not isinstance(error, NoGraphFramesError):
+                said = f"{error}; connected components come from rounds instead"
+                warnings.warn(said, stacklevel=2)
+        else:
+            _log.info("connected components by GraphFrames")
+            return found
+    before = budget.used
+    frame = _components_in_rounds(edges, budget)
+    _log.info("connected components by %d rounds", budget.used - before)
+    return Components(frame, ROUNDS, budget.used - before)
 
 
 class GraphFramesError(Exception):
@@ -122,8 +144,10 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
         raise NoGraphFramesError from None
     try:
         graph = graphframes.GraphFrame(vertices, edges)
-    except Py4JError:  # its Python package is there, its classes are not
-        raise NoGraphFramesError from None
+    except Py4JError as error:
+        if _is_without_classes(error):
+            raise NoGraphFramesError from None
+        raise _failed(graphframes, error) from error
     ours, theirs = str(graphframes.__version__), _jvm_version(graph)
     if theirs is not None and ours.split(".")[:2] != theirs.split(".")[:2]:
         raise GraphFramesError(
@@ -133,7 +157,21 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
     try:
         yield graph
     except (Py4JError, PySparkException) as error:
-        raise GraphFramesError(f"GraphFrames {ours} failed: {spark_message(error)}") from error
+        raise _failed(graphframes, error) from error
+
+
+def _failed(graphframes: Any, error: Py4JError | PySparkException) -> GraphFramesError:
+    # What one half calls and the other has not, py4j says in the second line of a plain error.
+    lacks = re.search(r"Py4JException: (.+)", str(error))
+    why = lacks[1] if lacks else spark_message(error)
+    return GraphFramesError(f"GraphFrames {graphframes.__version__} failed: {why}")
+
+
+def _is_without_classes(error: Py4JError) -> bool:
+    """Whether the Python half is there, and of the JVM half nothing."""
+    if not isinstance(error, Py4JJavaError):
+        return False
+    return str(error.java_exception.getClass().getName()).endswith("ClassNotFoundException")
 
 
 def _jvm_version(graph: Any) -> str | None:

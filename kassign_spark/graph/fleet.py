@@ -68,6 +68,8 @@ def group_clusters(
 ) -> DataFrame:
     """Find clusters of groups that read the same topics, and these topics; runs jobs.
 
+    Whether GraphFrames or rounds over DataFrames found components is logged (level INFO).
+
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
         topics: ``schemas.TOPICS``, or one row a partition.
@@ -95,7 +97,7 @@ def group_clusters(
         found = spread_labels(graph.vertices.select("id"), graph.edges, settings, budget)
         found = found.withColumnRenamed("label", "component")
     else:
-        found = connected_components(graph.edges.select("src", "dst"), settings, budget)
+        found = connected_components(graph.edges.select("src", "dst"), settings, budget).frame
     whole = graph.vertices.join(found, on="id", how="left").withColumn(
         "component", F.coalesce("component", "id")
     )

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.expressions import java_string_order
+from kassign_spark.groups.paths import Paths
 from kassign_spark.schemas import GROUP_KEY
 
 
@@ -31,6 +32,7 @@ class Eligible(NamedTuple):
         most_edges: no group has more pairs of a member and a topic that it subscribes to.
         tasks: how many tasks to cut work over all groups into.
         has_racks: whether some member has a rack, and racks of replicas may be known.
+        paths: who wants to know which way the groups go, if anybody does.
     """
 
     members: DataFrame
@@ -44,6 +46,12 @@ class Eligible(NamedTuple):
     most_edges: int
     tasks: int
     has_racks: bool = False
+    paths: Paths | None = None
+
+    def note_path(self, path: str) -> None:
+        """Say which way all of these groups go; ``groups.paths`` has the names."""
+        if self.paths is not None:
+            self.paths.note(self.groups, path)
 
 
 def restrict(eligible: Eligible, assignors: Collection[str], of: Collection[str]) -> Eligible:

@@ -125,10 +125,24 @@ def _column(frame: DataFrame, name: str) -> Column:
     return F.col(name) if name in frame.columns else F.lit(None)
 
 
-def in_tasks(table: DataFrame, kernel: Kernel, schema: str | StructType, tasks: int) -> DataFrame:
-    """Call ``kernel`` in ``tasks`` tasks, each with all rows of the groups that fall to it."""
+def in_tasks(
+    table: DataFrame,
+    kernel: Kernel,
+    schema: str | StructType,
+    tasks: int,
+    keys: tuple[str, ...] = GROUP_KEY,
+) -> DataFrame:
+    """Call ``kernel`` in ``tasks`` tasks, each with all rows of the groups that fall to it.
+
+    Args:
+        table: what the tasks are given.
+        kernel: what they do with it.
+        schema: of what they answer.
+        tasks: how many.
+        keys: rows that are equal in these stay together.
+    """
     # One task needs no shuffle.
-    cut = table.coalesce(1) if tasks == 1 else table.repartition(tasks, *GROUP_KEY)
+    cut = table.coalesce(1) if tasks == 1 else table.repartition(tasks, *keys)
     return cut.mapInArrow(all_rows(kernel), schema)
 
 

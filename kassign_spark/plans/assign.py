@@ -10,9 +10,16 @@ from kassign_spark.assignors.sizes import fits_all
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible, restrict
 from kassign_spark.groups.look import look
+from kassign_spark.groups.paths import OWN, TASK, Paths
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
-from kassign_spark.schemas import ASSIGNMENT, declare, has_cluster_id, restore_cluster_id
+from kassign_spark.schemas import (
+    ASSIGNMENT,
+    declare,
+    fill_cluster_id,
+    has_cluster_id,
+    restore_cluster_id,
+)
 from kassign_spark.settings.computing import Settings
 
 
@@ -52,27 +59,50 @@ def assign(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning, or an unknown assignor; lists every one.
     """
-    chosen = strategy_of(assignor)
-    if chosen is not None:
-        return _assign_classic(members, topics, owned, chosen, settings)
+    return assign_on_paths(
+        members, topics, owned, target=target, assignor=assignor, settings=settings
+    )
+
+
+def assign_on_paths(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    target: DataFrame | None = None,
+    assignor: str | Assignor | None = None,
+    settings: Settings = Settings(),
+    paths: Paths | None = None,
+) -> DataFrame:
+    """As ``assign``, telling ``paths`` which way each group goes."""
+    if assignor is not None:
+        return _assign_classic(members, topics, owned, assignor, settings, paths)
     by_type = split_by_type(members, target)
-    classic = _assign_classic(by_type.classic, topics, owned, None, settings)
+    classic = _assign_classic(by_type.classic, topics, owned, None, settings, paths)
     if not by_type.may_be_consumer:
         return classic
-    theirs = predict_consumer_groups(members, topics, owned, target=target).assignment
-    return classic.unionByName(theirs)
+    theirs = predict_consumer_groups(members, topics, owned, target=target)
+    if paths is not None:
+        paths.note(fill_cluster_id(theirs.verdicts), TASK)
+    return classic.unionByName(theirs.assignment)
 
 
 def _assign_classic(
     members: DataFrame,
     topics: DataFrame,
     owned: DataFrame | None,
-    chosen: Assignor | None,
+    assignor: str | Assignor | None,
     settings: Settings,
+    paths: Paths | None,
 ) -> DataFrame:
-    """Assign the groups whose clients assign, by ``chosen`` or each by its own assignor."""
+    """Assign the groups whose clients assign, by ``assignor`` or each by its own."""
+    chosen = strategy_of(assignor)
     inputs = conform_inputs(members, topics, owned)
     eligible, names = look(inputs, None if chosen is not None else ASSIGNORS)
+    if chosen is None or isinstance(assignor, str):
+        eligible = eligible._replace(paths=paths)
+    elif paths is not None:
+        paths.note(eligible.groups, OWN)
     if chosen is not None:
         assignment = chosen(eligible, settings)
     else:

@@ -21,6 +21,7 @@ from kassign_spark.report.measures import (
     worst_first,
 )
 from kassign_spark.report.plan import Plan
+from kassign_spark.report.why import collect_why, explained
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
 from kassign_spark.settings.computing import Settings
@@ -44,7 +45,8 @@ class Found(NamedTuple):
         totals: the fleet's numbers, as ``measures.totals`` names them, and knows_owned,
             knows_leaders boolean.
         groups: dicts of ``GROUP_COLUMNS``, worst first, at most ``MAX_GROUPS``.
-        details: of the first groups, in that order, what ``details.as_json`` gives.
+        details: of the first groups, in that order, what ``details.as_json`` gives, and why: what
+            ``why.collect_why`` does, or None for a group that is even, or too large.
         spreads: dicts of label, before, after: groups by the spread of their loads.
         brokers: rows of ``coordinator_load``, the most loaded first; empty without leaders.
         hot_count: brokers that are hot, also those beyond the rows.
@@ -83,8 +85,10 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
     names = [(row["cluster_id"], row["group_id"]) for row in rows[:details]]
     loads = member_loads(followed.final, members, owned)
     found = collect_details(names, loads, followed.final, owned, problems)
+    why = collect_why(followed.eligible, explained(rows[:details]))
     texts = [
-        as_json(name, found, row["member_count"]) for name, row in zip(names, rows, strict=False)
+        {**as_json(name, found, row["member_count"]), "why": why.get(name)}
+        for name, row in zip(names, rows, strict=False)
     ]
     by_kind = _rows(problems.groupBy("source", "kind").agg(F.count("*").alias("count")))
     order: Order = [F.col("source").desc(), "kind"]

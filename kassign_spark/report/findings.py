@@ -78,8 +78,8 @@ def _uneven(found: Found) -> Iterator[Finding]:
         yield Finding(
             WARNING,
             f"{plural(count, 'group')} could be more even",
-            f"{example}Another assignor would spread the same partitions better: see "
-            "kassign-spark compare.",
+            f"{example}Another assignor would spread the same partitions better: open a "
+            "group for why, and what would help.",
             "uneven",
         )
     elif totals["group_count"]:

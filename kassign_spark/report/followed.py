@@ -46,11 +46,13 @@ class Followed(NamedTuple):
             plan, idle_after bigint: members without partitions in the end.
         withholding: the cluster_id and group_id of groups that withhold some; None: none does.
         final: ``schemas.ASSIGNMENT``: who has what after the last round.
+        eligible: the groups, as they were looked at.
     """
 
     groups: DataFrame
     withholding: DataFrame | None
     final: DataFrame
+    eligible: Eligible
 
 
 def follow(plan: Plan, settings: Settings) -> Followed:
@@ -65,7 +67,7 @@ def follow(plan: Plan, settings: Settings) -> Followed:
     eligible = look(conform_inputs(*plan.snapshot), ASSIGNORS).eligible
     if fits_all(eligible, settings, settings.max_partitions_per_task):
         return _follow_in_tasks(plan, eligible, settings)
-    return follow_in_steps(plan, settings)
+    return follow_in_steps(plan, eligible, settings)
 
 
 def _follow_in_tasks(plan: Plan, eligible: Eligible, settings: Settings) -> Followed:
@@ -82,12 +84,13 @@ def _follow_in_tasks(plan: Plan, eligible: Eligible, settings: Settings) -> Foll
     is_group = F.col("member_id").isNull()
     groups = held.where(is_group).select(*GROUP_KEY, *OF_GROUPS)
     if not counted["withholding"]:
-        return Followed(groups, None, plan.assignment)
+        return Followed(groups, None, plan.assignment, eligible)
     withholding = groups.where(F.col("withheld_count") > 0).select(*GROUP_KEY)
-    return Followed(groups, withholding, _final(plan, held.where(~is_group), withholding))
+    final = _final(plan, held.where(~is_group), withholding)
+    return Followed(groups, withholding, final, eligible)
 
 
-def follow_in_steps(plan: Plan, settings: Settings) -> Followed:
+def follow_in_steps(plan: Plan, eligible: Eligible, settings: Settings) -> Followed:
     """As ``follow``, over DataFrames, for groups of any size."""
     members, topics, owned = plan.snapshot
     eager_steps = settle(rebalance(members, topics, owned, protocol=EAGER, settings=settings)).frame
@@ -118,7 +121,8 @@ def follow_in_steps(plan: Plan, settings: Settings) -> Followed:
     groups = rounds.join(withheld, on=list(GROUP_KEY), how="left").join(
         loads, on=list(GROUP_KEY), how="left"
     )
-    return Followed(settle(groups.select(*GROUP_KEY, *OF_GROUPS)).frame, keys, final)
+    found = settle(groups.select(*GROUP_KEY, *OF_GROUPS)).frame
+    return Followed(found, keys, final, eligible)
 
 
 def _rounds(plan: Plan, eager_steps: DataFrame, cooperative_steps: DataFrame) -> DataFrame:

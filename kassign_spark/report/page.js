@@ -153,6 +153,8 @@
       const rows = details.problems.map(([kind, place, detail]) => make("tr", {}, make("td", {}, kind), make("td", { class: "id" }, place), make("td", {}, detail)));
       parts.push(make("div", {}, make("h4", {}, "Problems"), make("table", {}, headed("Kind", "Where", "Detail"), make("tbody", {}, ...rows))));
     }
+    if (details.why) parts.push(...why(details.why));
+    else if (spread(group) > 1) parts.push(make("div", { class: "wide why" }, make("h4", {}, "Why it is uneven"), make("p", {}, "Not worked out here, as it takes long for groups so large: kassign-spark advise says why, and what would help.")));
     parts.push(members(details), moves(details, group));
     return make("div", { class: "panel" }, ...parts);
   }
@@ -166,6 +168,48 @@
         row("eager, the same assignor", g[at.eager_moved], g[at.eager_paused], g[at.eager_rounds]),
         row("cooperative-sticky, cooperative", g[at.cooperative_moved], g[at.cooperative_paused], g[at.cooperative_rounds], g[at.cooperative_settles]))),
       make("p", { class: "key" }, `Coordinator: ${where === null ? "broker not known" : `broker ${where}`}${place ? `, ${place}` : ""}. Mean load ${number(g[at.mean_assigned])} partitions.`));
+  }
+  /* Why a group is uneven, what would help, and who can take what. */
+  function why(found) {
+    const row = ([what, ...numbers]) => make("tr", {}, make("th", { scope: "row" }, what), ...numbers.map(cell));
+    const rows = [["as it is", ...found.before, null, null, null], ...found.advice].map(row);
+    const none = found.advice.length ? null : make("p", { class: "key" }, "Nothing that was tried would make it more even.");
+    return [
+      make("div", { class: "wide why" }, make("h4", {}, "Why it is uneven"), make("p", {}, `${found.reason}.`)),
+      make("div", { class: "advice" }, make("h4", {}, "What would help"),
+        make("table", {}, headed("Change", "#Largest load", "#Spread", "#Moved", "#Paused", "#Rounds"), make("tbody", {}, ...rows)), none),
+      eligible(found),
+    ];
+  }
+  const some = (names, count) => names.join(", ") + (count > names.length ? ` and ${number(count - names.length)} more` : "");
+  function eligible({ rows, classes, more_rows: moreRows, more_classes: moreClasses }) {
+    const LABEL = 250, CELL = 17, LINE = 13, TOP = 18;
+    const draw = (tag, attributes, ...children) => {
+      const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+      element.append(...children);
+      return element;
+    };
+    const marks = classes.map(([, , , dense], i) => draw("text", { x: LABEL + CELL * (i + 0.5), y: TOP - 6, "text-anchor": "middle", class: dense ? "dense" : "" }, String(i + 1)));
+    rows.forEach(([names, count, dense, digits], i) => {
+      const text = some(names, count), y = TOP + LINE * i, more = count > 1 ? ` +${number(count - 1)}` : "";
+      const short = (names[0].length > 34 ? `${names[0].slice(0, 33)}…` : names[0]) + more;
+      marks.push(draw("text", { x: LABEL - 6, y: y + LINE - 4, "text-anchor": "end", class: dense ? "dense" : "" }, short, draw("title", {}, text)));
+      [...digits].forEach((digit, k) => {
+        if (digit === "0") return;
+        const box = { x: LABEL + CELL * k + 1, y: y + 1, width: CELL - 2, height: LINE - 2, class: dense && classes[k][3] ? "dense" : "can" };
+        marks.push(draw("rect", box, draw("title", {}, `${text}: ${some(classes[k][0], classes[k][1])}`)));
+      });
+    });
+    const width = LABEL + CELL * classes.length + 4, height = TOP + LINE * rows.length + 2;
+    const said = `Who can take what: ${plural(rows.length, "kind")} of members, ${number(classes.length)} topic classes`;
+    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": said }, ...marks);
+    const legend = classes.map(([names, count, partitions, dense], i) => make("tr", {}, make("th", { scope: "row", class: dense ? "n dense" : "n" }, number(i + 1)), make("td", { class: "id" }, some(names, count)), cell(partitions)));
+    const left = [moreRows ? `${plural(moreRows, "more kind")} of members` : null, moreClasses ? `${number(moreClasses)} more classes` : null].filter(Boolean);
+    return make("div", { class: "drawing" }, make("h4", {}, "Who can take what"),
+      make("p", { class: "key" }, make("span", { class: "box dense" }), "dense part: nobody else can take these", make("span", { class: "box" }), "can take"),
+      make("div", { class: "scroll" }, svg), left.length ? make("p", { class: "key" }, `${left.join(" and ")} not drawn.`) : null,
+      make("table", {}, headed("#Class", "Topics", "#Partitions"), make("tbody", {}, ...legend)));
   }
   function members(details) {
     const most = Math.max(1, ...details.members.map(([, before, after]) => Math.max(before || 0, after)));

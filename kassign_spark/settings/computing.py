@@ -23,7 +23,8 @@ class Settings:
         max_edges_per_task: a group whose members subscribe differently, with more pairs of a topic
             and a subscriber, is not answered inside one task: its connected components are
             settled there, and those that have themselves more pairs of a topic class and a
-            subscriber in rounds over DataFrames. 0 forces rounds for all.
+            subscriber in rounds over DataFrames, which are slower at any size. Memory sets it:
+            some 450 bytes a pair, in a Python worker. 0 forces rounds for all.
         partitions_per_slice: a group of more partitions whose members subscribe alike is cut into
             slices of about so many for the sticky assignors, each settled by a task of its own.
         max_partitions_per_task: a group of more partitions whose members subscribe differently is

@@ -65,15 +65,19 @@ class Ranked(NamedTuple):
 
 def advise_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Advise the groups of a task (rows of ``rows.fold``): the columns of ``ADVICE``."""
+    for ranked in ranked_pieces(table):
+        reasons = _reasons(ranked)
+        yield _rows(ranked, reasons)
+        yield _restart_rows(ranked, reasons)
+
+
+def ranked_pieces(table: pa.Table) -> Iterator[Ranked]:
+    """Rank the changes of the groups of a task (rows of ``rows.fold``), some groups at a time."""
     batch, claims = read_batch(table)
     size = np.bincount(batch.topic_group, batch.size, batch.group_count)
     piece = np.cumsum(size) // _SLOTS_AT_ONCE
     for number in np.unique(piece):
-        groups = piece == number
-        ranked = rank_changes(*_part(batch, claims, groups))
-        reasons = _reasons(ranked)
-        yield _rows(ranked, reasons)
-        yield _restart_rows(ranked, reasons)
+        yield rank_changes(*_part(batch, claims, piece == number))
 
 
 def rank_changes(batch: Batch, claims: Claims) -> Ranked:

@@ -34,7 +34,7 @@ def change_of(known: Known, changes: Changes, copy: int, kind: int) -> Described
     if kind == SUBSCRIPTION:
         of_copy = _of(changes.reads, copy)
         members = ids_of(known, np.unique(changes.reading_member[of_copy]))
-        topics = _topics(known, np.unique(changes.read_topic[of_copy]))
+        topics = topics_of(known, np.unique(changes.read_topic[of_copy]))
         return Described(
             f"let {_some(members, 'member')} read {_some(topics, 'topic')} as well", members, topics
         )
@@ -42,7 +42,7 @@ def change_of(known: Known, changes: Changes, copy: int, kind: int) -> Described
         return _other_number(known, changes, copy)
     (row,) = range(*_of(changes.grown, copy).indices(len(changes.grown)))
     topic, size = int(changes.grown_topic[row]), int(changes.grown_size[row])
-    names = _topics(known, np.array([topic]))
+    names = topics_of(known, np.array([topic]))
     old_size = int(known.batch.size[topic])
     return Described(
         f"give {names[0]} {size:,} partitions instead of {old_size:,}",
@@ -65,7 +65,7 @@ def reason_of(known: Known, group: int) -> str:
         dense = np.flatnonzero(height == best) + topics.start
         readers = np.flatnonzero(known.levels.height_of_member[members] == best) + members.start
         who = _some(ids_of(known, readers), "member")
-        what = _some(_topics(known, dense), "topic")
+        what = _some(topics_of(known, dense), "topic")
         held = plural(int(batch.size[dense].sum()), "partition")
         why = f"only {who} can read {what} ({held})"
         more = f", and {assignor} gives {most:,}" if most > best else ""
@@ -120,7 +120,8 @@ def ids_of(known: Known, members: Longs) -> list[str]:
     return names
 
 
-def _topics(known: Known, topics: Longs) -> list[str]:
+def topics_of(known: Known, topics: Longs) -> list[str]:
+    """Give the names of topics of the batch."""
     names: list[str] = known.batch.topic_names.take(
         pa.array(known.batch.topic_name[topics] - 1)
     ).to_pylist()

@@ -1,4 +1,4 @@
-"""``kassign-spark graph`` through ``cli.main``."""
+"""``kassign-spark graph`` and ``touched-by`` through ``cli.main``."""
 
 import json
 from pathlib import Path
@@ -72,3 +72,40 @@ def test_unknown_and_ambiguous_groups(
     assert "group 'mail' is in several clusters: name a/mail or b/mail" in capsys.readouterr().err
     assert cli.main(["graph", str(fleet), *arguments, "b/mail"]) == 0
     assert not (tmp_path / "out" / "vertices").exists()
+
+
+def test_what_a_topic_touches(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "touched"
+    topics = ["payments.refunds", "payments.captured"]
+    arguments = ["touched-by", "examples/fleet", *topics, "--output", str(output)]
+    for more in ([], ["--overwrite"]):
+        assert cli.main([*arguments, "--json", *more]) == 0
+        facts = json.loads(capsys.readouterr().out)
+    assert facts["topics"] == sorted(topics)
+    assert spark.read.parquet(str(output / "touched")).count() == facts["row_count"]
+    by_group: dict[str, list[dict]] = {}
+    for row in facts["rows"]:
+        by_group.setdefault(row["group_id"], []).append(row)
+    # Two topics of an eager group are one rebalance of all that it reads.
+    assert [row["reassigned_count"] for row in by_group["data-lake-payments"]] == [41, 41]
+    per_group = {
+        name: rows[0]["reassigned_count"]
+        if rows[0]["reassigned_count"] > rows[0]["partition_count"]
+        else sum(row["reassigned_count"] for row in rows)
+        for name, rows in by_group.items()
+    }
+    assert facts["reassigned_count"] == sum(per_group.values())
+    assert facts["group_count"] == len(by_group)
+    assert cli.main(["touched-by", "examples/fleet", topics[0], "--show", "1"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "payments.refunds: 2 groups, 8 members, 50 partitions reassigned"
+    assert said[3].split()[:6] == ["payments.refunds", "data-lake-payments", "4", "4", "9", "41"]
+    assert said[-1] == "1 more row not shown (--show 2 shows all)"
+    assert cli.main(["touched-by", "examples/fleet", "payment.refunds"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "kassign-spark: error: unknown topic 'payment.refunds'; the nearest are "
+        "payments.refunds, payments.captured, payments.authorised"
+    ]
