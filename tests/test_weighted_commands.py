@@ -89,12 +89,25 @@ def test_tradeoff_in_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert any("1.71x -> " in line and "no plan below 1x" in line for line in lines)
 
 
+def test_a_snapshot_without_offsets_says_how_to_take_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bare").mkdir()
+    for table in ("members", "topics", "owned"):
+        (folder / "bare" / table).symlink_to(folder / "now" / table)
+    assert cli.main(["plan", str(folder / "bare"), "--weights", "lag"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "has no table offsets" in said
+    assert "kassign-spark snapshot --offsets" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("--weights", "rate"), "needs --before SNAPSHOT"),
         (("--weights", "lag", "--before", "x"), "lag is of one moment"),
         (("--weights", "lag", "--max-load", "-1"), "is not a number >= 0"),
+        (("--weights", "nowhere"), "folder nowhere: not found"),
     ],
 )
 def test_bad_usage_is_one_line(

@@ -88,7 +88,10 @@ def read_weights(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
 
 def _offsets(spark: SparkSession, folder: str) -> DataFrame:
     if not has_table(spark, folder, OFFSETS.name):
-        raise InputError(f"snapshot {folder}: has no table offsets, which lag and rate are from")
+        raise InputError(
+            f"snapshot {folder}: has no table offsets, which lag and rate are from; take it with "
+            "kassign-spark snapshot --offsets, or give weights of your own: --weights DIR"
+        )
     return read_table(spark, folder, OFFSETS)
 
 

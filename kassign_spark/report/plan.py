@@ -12,7 +12,6 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark import schemas
-from kassign_spark.brokers.coordinator import LEADERS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.inputs.rules import quoted
@@ -21,6 +20,7 @@ from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
     GROUP_KEY,
+    LEADERS,
     MEMBERS,
     Table,
     conform,
@@ -67,7 +67,7 @@ class Plan(NamedTuple):
         balance: ``BALANCE``, with cluster_id as a key: an empty string where it is not given.
         violations: ``VIOLATIONS``, likewise; None where the plan has none.
         snapshot: its members with the assignor that the plan was made with.
-        leaders: ``coordinators.LEADERS``; None where the snapshot has none.
+        leaders: ``schemas.LEADERS``; None where the snapshot has none.
     """
 
     assignment: DataFrame
