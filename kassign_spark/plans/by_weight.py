@@ -18,12 +18,12 @@ from pyspark.sql.types import (
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit, check_choice
 from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.errors import InputError, SettingsError
+from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import Kernel, in_tasks
 from kassign_spark.inputs.checks import MAX_LISTED, conform_inputs
-from kassign_spark.plans.weight_rows import fold_weights, refuse_weights
+from kassign_spark.plans.weight_rows import check_weight_options, fold_weights, refuse_weights
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
 from kassign_spark.rounds import hold
@@ -210,9 +210,7 @@ def _given(
     base_weight: float,
 ) -> Given:
     check_choice("cost", cost, COSTS)
-    for name, value in (("missing_weight", missing_weight), ("base_weight", base_weight)):
-        if value is not None and not 0 <= value < float("inf"):
-            raise SettingsError(f"{name}: {value!r} is not a finite number >= 0")
+    check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
     return Given(cost == "weight", missing_weight, base_weight, dict(together or {}))
 
 

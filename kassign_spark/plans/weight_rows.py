@@ -5,7 +5,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.errors import InputError
+from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import fold, rows
 from kassign_spark.inputs.checks import MAX_LISTED, describe
@@ -14,6 +14,17 @@ from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 CAPACITY, WEIGHT = 10, 11
 """Kinds of rows beside those of ``groups.read``."""
+
+
+def check_weight_options(**options: float | None) -> None:
+    """Refuse missing_weight and base_weight that are no weights.
+
+    Raises:
+        SettingsError: one is negative, infinite or NaN.
+    """
+    for name, value in options.items():
+        if value is not None and not 0 <= value < float("inf"):
+            raise SettingsError(f"{name}: {value!r} is not a finite number >= 0")
 
 
 def refuse_weights(weights: DataFrame, members: DataFrame) -> None:

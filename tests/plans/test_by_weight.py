@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark import Bounds, Limit, plan_by_weight, tradeoff
+from kassign_spark import Bounds, Limit, balance, plan_by_weight, tradeoff
 from kassign_spark.errors import InputError, SchemaError, SettingsError
 from kassign_spark.schemas import WEIGHTS
 from tests import builders
@@ -143,6 +143,27 @@ def test_the_answer_does_not_depend_on_rows_or_tasks(
     ]
     (alone,) = plan_by_weight(*some).verdicts.collect()
     assert alone.asDict() == planned[0]["hot"]
+
+
+def test_balance_measures_a_plan_by_weight(planned: Any, fleet: tuple[DataFrame, ...]) -> None:
+    members, _, told, owned = fleet
+    assignment = plan_by_weight(*fleet).assignment
+    rows = balance(assignment, members, owned, weights=told).collect()
+    found = {row.group_id: (row.max_load, row.moved_weight, row.moved_count) for row in rows}
+    for group, verdict in planned[0].items():
+        wanted = tuple(verdict[name] for name in ("max_load", "moved_weight", "moves"))
+        # The claim of somebody who does not subscribe is none to a plan.
+        split = group == "split" and (wanted[0], 2.0, 2)
+        assert found[group] == (split or ((None, None, 0) if group == "unweighed" else wanted))
+    assert [row.load_skew for row in rows if row.group_id == "sized"] == [1.0]
+    with pytest.raises(InputError, match=r'group "even": table weights has no row for 2 of its'):
+        balance(assignment, members, weights=told.where("topic <> 'even' OR partition < 2"))
+    with pytest.raises(InputError, match=r"weight: -1.0"):
+        balance(assignment, members, weights=weights(told.sparkSession, shared("even", -1)))
+    with pytest.raises(SettingsError, match="missing_weight"):
+        balance(assignment, members, weights=told, missing_weight=-1.0)
+    nobody_said = balance(assignment, members, weights=told, missing_weight=1.0)
+    assert {row.moved_weight for row in nobody_said.collect()} == {None}
 
 
 def test_the_curve_falls_to_its_bound_and_has_a_knee(fleet: tuple[DataFrame, ...]) -> None:
