@@ -89,6 +89,21 @@ def test_tradeoff_in_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert any("1.71x -> " in line and "no plan below 1x" in line for line in lines)
 
 
+def test_compare_says_what_assignors_cost_in_load(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, facts = run(capsys, "compare", folder / "now", "--weights", folder / "told")
+    assert code == 0
+    (group,) = facts["groups"]
+    by_range = next(row for row in group["by_assignor"] if row["assignor"] == "range")
+    assert (by_range["max_load"], by_range["load_skew"], by_range["load_bound"]) == (9, 9 / 7, 7)
+    assert by_range["moved_weight"] == 3
+    (of_all,) = (row for row in facts["assignors"] if row["assignor"] == "range")
+    assert (of_all["max_load_skew"], of_all["max_least_skew"]) == (9 / 7, 1)
+    assert cli.main(["compare", str(folder / "now"), "--weights", str(folder / "told")]) == 0
+    assert "no load below" in capsys.readouterr().out
+
+
 def test_a_snapshot_without_offsets_says_how_to_take_them(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,10 +20,22 @@ LAG, RATE = "lag", "rate"
 def add_weights(parser: argparse.ArgumentParser) -> None:
     """Add what both commands read, and what they make of it."""
     add_snapshot(parser)
+    add_source(parser, required=True)
+    parser.add_argument(
+        "--cost", choices=COSTS, default="moves", help="what is few (default: moves)"
+    )
+    parser.add_argument(
+        "--effort", choices=list(KICKS), default="default", help="how long to search"
+    )
+    add_show(parser, "print at most N groups")
+
+
+def add_source(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add where weights are from."""
     parser.add_argument(
         "--weights",
         metavar="lag|rate|DIR",
-        required=True,
+        required=required,
         help="lag or rate, from the table offsets of SNAPSHOT; or a folder with the table weights",
     )
     parser.add_argument(
@@ -44,13 +56,6 @@ def add_weights(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base-weight", metavar="X", type=number, default=0.0, help="added to every partition"
     )
-    parser.add_argument(
-        "--cost", choices=COSTS, default="moves", help="what is few (default: moves)"
-    )
-    parser.add_argument(
-        "--effort", choices=list(KICKS), default="default", help="how long to search"
-    )
-    add_show(parser, "print at most N groups")
 
 
 def number(text: str) -> float:
