@@ -1,6 +1,7 @@
 """``kassign-spark plan`` and ``tradeoff`` through ``cli.main``."""
 
 import json
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,31 @@ def test_plan_of_lag_and_rate(folder: Path, capsys: pytest.CaptureFixture[str]) 
     _, facts = run(capsys, "plan", folder / "now", *before, "--max-moves", "0")
     # 10 + 1 + 1 records/s more, and 1500 records in ten minutes.
     assert facts["groups"][0]["max_load"] == 12 + 2.5
+
+
+def test_a_plan_by_weight_is_reported(
+    spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Loads before and after, the curve, and moves as members are told them: with no round."""
+    told = ("--weights", folder / "told")
+    code, _ = run(capsys, "plan", folder / "now", *told, "--output", tmp_path / "plan")
+    assert code == 0
+    code, facts = run(
+        capsys, "report", tmp_path / "plan", "--output", tmp_path / "page.html", *told
+    )
+    assert code == 0
+    assert facts["weighed_group_count"] == 1
+    assert (facts["moved"], facts["planned_paused"], facts["planned_rounds"]) == (1, 1, 1)
+    assert facts["withheld_count"] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    row = re.search(r'<tr><th scope="row">g</th>(.*?)</tr>', page)
+    assert row is not None
+    cells = re.findall(r">([^<]*)</td>", row[1])
+    # 12 of 14 before, 8 after: 7 is fair.
+    assert cells == ["7.00", "12.00", "8.00", "1.71", "1.14", "3.00"]
+    assert "g: no plan is below 1.00 times the fair load" in page
+    assert cli.main(["report", str(tmp_path / "plan"), "--output", str(tmp_path / "p.html")]) == 0
+    assert 'id="weights"' not in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
 def test_tradeoff_in_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,8 +69,10 @@ def number(text: str) -> float:
     return value
 
 
-def read_weights(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
-    """Read weights from where the arguments say.
+def read_weights(
+    spark: SparkSession, args: argparse.Namespace, snapshot: str | None = None
+) -> DataFrame:
+    """Read weights from where the arguments say; ``snapshot`` is that of the arguments.
 
     Raises:
         InputError: a table is not there, or rates are wanted of one snapshot alone.
@@ -79,7 +81,7 @@ def read_weights(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
         if args.before is not None:
             raise InputError("--before is for --weights rate: a table of weights needs no other")
         return read_table(spark, args.weights, WEIGHTS)
-    now = _offsets(spark, args.snapshot)
+    now = _offsets(spark, snapshot or args.snapshot)
     if args.weights == LAG:
         if args.before is not None:
             raise InputError("--before is for --weights rate: lag is of one moment")

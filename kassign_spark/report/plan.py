@@ -22,6 +22,7 @@ from kassign_spark.schemas import (
     GROUP_KEY,
     LEADERS,
     MEMBERS,
+    VERDICTS,
     Table,
     conform,
     fill_cluster_id,
@@ -68,6 +69,7 @@ class Plan(NamedTuple):
         violations: ``VIOLATIONS``, likewise; None where the plan has none.
         snapshot: its members with the assignor that the plan was made with.
         leaders: ``schemas.LEADERS``; None where the snapshot has none.
+        is_by_weight: it is no assignor's: members are told by ``assign()``, with no rebalance.
     """
 
     assignment: DataFrame
@@ -75,6 +77,7 @@ class Plan(NamedTuple):
     violations: DataFrame | None
     snapshot: Snapshot
     leaders: DataFrame | None
+    is_by_weight: bool = False
 
 
 def snapshot_of(spark: SparkSession, plan: str, given: str | None) -> str:
@@ -120,7 +123,8 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
     keyed = fill_cluster_id(balance)
     compared = _compare_groups(plan, snapshot, keyed, read.members)
     planned = read._replace(members=_planned(read.members, keyed, compared))
-    return Plan(assignment, keyed, violations, planned, leaders)
+    is_by_weight = has_table(spark, plan, VERDICTS.name)
+    return Plan(assignment, keyed, violations, planned, leaders, is_by_weight)
 
 
 def _read(spark: SparkSession, folder: str, table: Table, named: bool) -> DataFrame:
