@@ -28,8 +28,8 @@ def main() -> None:
     parser.add_argument("partitions", nargs="?", type=int, default=10_000_000)
     parser.add_argument("members", nargs="?", type=int, default=3_000)
     args = parser.parse_args()
-    table = _rows(args.partitions, args.members)
-    before = _peak()
+    table = one_group(args.partitions, args.members)
+    before = peak_gb()
     start = time.process_time()
     wanted, given = Wanted(Limit(), Bounds(), "default"), Given(False, None, 0.0, {})
     count, verdict = 0, {}
@@ -38,13 +38,13 @@ def main() -> None:
         verdict = piece.slice(len(piece) - 1).to_pylist()[0]
     print(
         f"{count:,} partitions, {args.members:,} members: {time.process_time() - start:.1f} s of "
-        f"processor, {_peak() - before:.1f} GB beside {table.nbytes / 1e9:.1f} GB of rows; "
+        f"processor, {peak_gb() - before:.1f} GB beside {table.nbytes / 1e9:.1f} GB of rows; "
         f"{verdict['verdict']}, {verdict['moves']:,} moves (bound {verdict['moves_bound']:,}), "
         f"load {verdict['max_load'] / verdict['load_bound']:.4f} x bound"
     )
 
 
-def _rows(partitions: int, members: int) -> pa.Table:
+def one_group(partitions: int, members: int) -> pa.Table:
     names = [f"member-{m:05d}" for m in range(members)]
     sizes = [_PARTITIONS_A_TOPIC] * (partitions // _PARTITIONS_A_TOPIC)
     sizes += [partitions % _PARTITIONS_A_TOPIC] if partitions % _PARTITIONS_A_TOPIC else []
@@ -98,7 +98,7 @@ def _kind(kind: int, size: int, **given: pa.Array) -> pa.Table:
     return pa.table({**columns, **given})
 
 
-def _peak() -> float:
+def peak_gb() -> float:
     """The greatest memory of this process so far, in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 

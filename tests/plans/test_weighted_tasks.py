@@ -13,6 +13,7 @@ from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.plans.weight_rows import CAPACITY, WEIGHT
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.plans.weighted_tasks import curve_arrow, plan_arrow
+from tests.benchmarks.weighted_task import one_group, peak_gb
 
 SCHEMA = pa.schema(
     [
@@ -188,6 +189,23 @@ def test_the_curve_ends_at_its_bound_and_has_one_knee() -> None:
         (1, 100, 100),
     ]
     assert sum(p["is_knee"] for p in points) == 1
+
+
+@pytest.mark.slow
+def test_a_task_takes_a_group_past_two_million_partitions() -> None:
+    """Within memory that grows with the rows alone, and with the fewest moves there are."""
+    partitions = 2_500_000
+    rows = one_group(partitions, 1_000)
+    before = peak_gb()
+    count, verdict = 0, {}
+    for piece in plan_arrow(rows, wanted=DEFAULT, given=GIVEN):
+        count += len(piece) - piece["member_id"].null_count
+        verdict = piece.slice(len(piece) - 1).to_pylist()[0]
+    assert count == partitions
+    assert verdict["verdict"] == "within_limit"
+    assert verdict["moves"] == verdict["moves_bound"] > 1_000
+    assert verdict["max_load"] <= 1.055 * verdict["load_bound"]
+    assert peak_gb() - before < 0.8e-6 * partitions
 
 
 @pytest.mark.parametrize("given", [GIVEN, GIVEN._replace(by_weight=True)])
