@@ -204,6 +204,8 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         spark,
         [
             *shared("even", 1, -1, float("nan")),
+            *shared("hot", float("inf")),
+            {**shared("hot", 1, 2)[1], "move_cost": -3.0},
             {"topic": "even", "partition": 3, "weight": None},
             *of("own", "own", 9, 4),
             *of("own", "own", 9),
@@ -216,6 +218,8 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         "weight: -1.0 (at topic=even partition=1)",
         "NaN",
         "null",
+        "weight: Infinity (at topic=hot partition=0)",
+        "move_cost: -3.0 (at topic=hot partition=1)",
         'group "own"',
         "2 times",
     ):
@@ -229,9 +233,11 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         plan_by_weight(members, topics, told, together={"split": "x", "other": "x"})
     with pytest.raises(SchemaError, match="column weight"):
         plan_by_weight(members, topics, told.drop("weight"))
-    small = members.withColumn("capacity", members.capacity * 0)
-    with pytest.raises(InputError, match=r"column capacity: 0.0"):
-        plan_by_weight(small, topics, told)
+    for factor, shown in ((0.0, "0.0"), (-1.0, "-3.0"), (float("nan"), "NaN"),
+                          (float("inf"), "Infinity")):  # fmt: skip
+        small = members.withColumn("capacity", members.capacity * factor)
+        with pytest.raises(InputError, match=f"column capacity: {shown} .*member_id=big"):
+            plan_by_weight(small, topics, told)
 
 
 @pytest.mark.parametrize(
