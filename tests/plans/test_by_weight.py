@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark import Bounds, Limit, balance, plan_by_weight, tradeoff
+from kassign_spark import Bounds, Limit, balance, plan_by_weight, tradeoff, validate
 from kassign_spark.errors import InputError, SchemaError, SettingsError
 from kassign_spark.schemas import WEIGHTS
 from tests import builders
@@ -164,6 +164,25 @@ def test_balance_measures_a_plan_by_weight(planned: Any, fleet: tuple[DataFrame,
         balance(assignment, members, weights=told, missing_weight=-1.0)
     nobody_said = balance(assignment, members, weights=told, missing_weight=1.0)
     assert {row.moved_weight for row in nobody_said.collect()} == {None}
+
+
+def test_validate_tells_weights_of_what_does_not_exist(fleet: tuple[DataFrame, ...]) -> None:
+    members, topics, told, _ = fleet
+    more = weights(told.sparkSession, [*shared("gone", 1), *of("hot", "hot", 1, 1, 1, 1, 1, 1, 5)])
+    found = validate(members, topics, weights=told.unionByName(more)).where(
+        "problem = 'weight_of_unknown_partition'"
+    )
+    rows = {(r.group_id, r.topic, r.partition): r.detail for r in found.collect()}
+    assert rows == {
+        (None, "nobody", 0): "the cluster has no such topic; the weight is passed over",
+        (None, "gone", 0): "the cluster has no such topic; the weight is passed over",
+        ("hot", "hot", 6): "the topic has only 6 partitions; the weight is passed over",
+    }
+    by_partition = builders.topics(
+        told.sparkSession, [{"topic": "hot", "partition": p} for p in range(6)]
+    )
+    again = validate(members, by_partition, weights=more).where("topic = 'hot'").collect()
+    assert [r.partition for r in again if r.problem == "weight_of_unknown_partition"] == [6]
 
 
 def test_the_curve_falls_to_its_bound_and_has_a_knee(fleet: tuple[DataFrame, ...]) -> None:
