@@ -179,6 +179,18 @@ OFFSETS = Table(
         ]
     ),
 )
+LEADERS = Table(
+    "leaders",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            _required("topic", _STRING),
+            _required("partition", _INT),
+            StructField("leader", _INT),
+        ]
+    ),
+)
+"""The brokers that lead partitions; null or negative: the partition has no leader now."""
 
 
 def has_cluster_id(frame: DataFrame) -> bool:

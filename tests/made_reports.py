@@ -3,6 +3,8 @@
 import random
 from typing import Any
 
+from kassign_spark.display import printable
+from kassign_spark.report.by_weight import MAX_CURVES, FoundByWeight
 from kassign_spark.report.collect import MAX_PROBLEMS, Found, fitting
 from kassign_spark.report.details import MAX_MEMBERS, MAX_MOVES
 
@@ -65,6 +67,35 @@ def made_found(group_count: int, *, details: int = 200, seed: int = 8) -> Found:
         ],
         problems=problems[:MAX_PROBLEMS],
     )
+
+
+def made_by_weight(group_count: int = 12, *, seed: int = 9) -> FoundByWeight:
+    """Loads by weight of some groups, the first of which have the hostile names."""
+    made = random.Random(seed)
+    names = [printable(HOSTILE[i]) if i < len(HOSTILE) else f"g{i}" for i in range(group_count)]
+    groups: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "fair": made.uniform(10, 2e6),
+            "max_before": made.uniform(10, 2e6),
+            "max_after": made.uniform(10, 2e6),
+            "skew_before": 3 - i / group_count if i else None,
+            "skew_after": 2 - i / group_count,
+            "moved_weight": made.uniform(0, 1e6) if i else None,
+        }
+        for i, name in enumerate(names)
+    ]
+    curves = [
+        {
+            "name": name,
+            "points": [
+                {"moves": m * m * i, "skew": 3 - m / 2, "floor": 1.2, "is_knee": m == 2}
+                for m in range(4 if i else 1)
+            ],
+        }
+        for i, name in enumerate(names[:MAX_CURVES])
+    ]
+    return FoundByWeight(group_count + 3, groups, curves)
 
 
 def _group(made: random.Random, place: int, count: int) -> dict[str, Any]:

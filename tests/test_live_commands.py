@@ -45,7 +45,7 @@ def test_assign_predicts_what_consumers_were_given(
         assert cli.main(["snapshot", *arguments, "--cluster-id", "east", "--format", "csv"]) == 0
         states = consumers.states()
     said = capsys.readouterr()
-    assert f"the snapshot is in {snapshot}: members, topics, owned" in said.out
+    assert f"the snapshot is in {snapshot}: members, topics, owned, leaders" in said.out
     assert f"connected to {address}: 1 brokers\n" in said.err
 
     assert cli.main(["assign", str(snapshot), "--output", str(plan), "--format", "json"]) == 0

@@ -17,7 +17,7 @@ from kassign_spark.display import printable
 from kassign_spark.report.collect import Found
 from kassign_spark.report.findings import findings
 from kassign_spark.report.render import MARK, render
-from tests.made_reports import HOSTILE, made_found
+from tests.made_reports import HOSTILE, made_by_weight, made_found
 
 _MAX_BYTES = 8_000_000
 _BROWSER, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -225,6 +225,34 @@ def test_it_prints(browser: webdriver.Chrome, small: Path) -> None:
     assert browser.find_elements(By.CSS_SELECTOR, "tr.details") == []
     assert len(browser.print_page()) > 20_000
     _assert_quiet(browser)
+
+
+def test_loads_by_weight(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    """Steps down to a floor for some groups, and all loads in a table; names are text there too."""
+    found = made_found(8)
+    weights = made_by_weight()
+    page = render(
+        found, [], plan="build/plan", snapshot="build/fleet", details=8, by_weight=weights
+    )
+    file = tmp_path / "report.html"
+    file.write_text(page, encoding="utf-8")
+    _open(browser, file)
+    part = browser.find_element(By.ID, "weights")
+    assert "15 groups have weights" in part.text
+    assert "3 more groups" in part.text
+    rows = part.find_elements(By.CSS_SELECTOR, "#weight-table tbody th")
+    # A table on the page shows a no-break of spaces as one, as everywhere.
+    assert [row.text for row in rows] == [group["name"] for group in weights.groups]
+    loads, curves = part.find_elements(By.CSS_SELECTOR, "figure svg")
+    assert loads.text.count("times") == 0
+    drawn = curves.get_attribute("outerHTML") or ""
+    assert drawn.count("no plan is below 1.20 times the fair load") == len(weights.curves)
+    assert drawn.count("the knee") == len(weights.curves) - 1
+    titles = browser.find_elements(By.CSS_SELECTOR, "nav a")
+    assert "Weights" in [title.text for title in titles]
+    assert browser.find_elements(By.CSS_SELECTOR, "main img, main b[onmouseover]") == []
+    _assert_quiet(browser)
+    assert 'id="weights"' not in _page(found)
 
 
 def test_ten_thousand_groups(browser: webdriver.Chrome, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Snapshots in three formats; folders that appear whole or not at all."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark import assign, commands
+from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.errors import InputError, OutputError, SchemaError
 from kassign_spark.graph.eligibility import Eligibility
-from kassign_spark.schemas import MEMBERS, OWNED, TOPICS
+from kassign_spark.schemas import LEADERS, MEMBERS, OFFSETS, OWNED, TARGET, TOPICS
 from kassign_spark.tables.output_folder import TABLE_NAMES
 from kassign_spark.tables.snapshots import (
     Snapshot,
@@ -54,13 +56,35 @@ def snapshot(spark: SparkSession) -> Snapshot:
             ],
         ),
         builders.owned(spark, held("C0: t1p0 t1p1", "g", cluster_id="west")),
+        builders.table(spark, TARGET, held("C0: t1p1", "g", cluster_id="west", position=0)),
+        builders.table(
+            spark,
+            OFFSETS,
+            [
+                {
+                    **{"cluster_id": "west", "group_id": "g", "topic": "t1", "partition": 1},
+                    "begin_offset": 3,
+                    "end_offset": 2**40,
+                    "committed_offset": 5,
+                    "as_of": datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC),
+                }
+            ],
+        ),
+        builders.table(
+            spark,
+            LEADERS,
+            [
+                {"cluster_id": "west", "topic": OFFSETS_TOPIC, "partition": p, "leader": leader}
+                for p, leader in ((0, 1), (1, -1))
+            ],
+        ),
     )
 
 
 def _assert_same(found: Snapshot, expected: Snapshot) -> None:
-    for table, one, other in zip((MEMBERS, TOPICS, OWNED), found, expected, strict=True):
-        assert one is not None
-        assert other is not None
+    assert found.tables().keys() == expected.tables().keys()
+    for table in (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS):
+        one, other = (snapshot.tables()[table.name] for snapshot in (found, expected))
         wide = {f"`{f}`": "bigint" for f in table.integers() if f in other.columns}
         columns = [f"cast({c} as {wide[c]})" if c in wide else c for c in _quoted(other)]
         assert_df_equality(
@@ -85,6 +109,14 @@ def test_round_trip(
     _assert_same(found, snapshot)
     assert_df_equality(assign(*found), assign(*snapshot), ignore_row_order=True)
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_table_is_replaced_and_the_others_stay(snapshot: Snapshot) -> None:
+    before = snapshot.tables()
+    after = snapshot._replace(owned=None, leaders=snapshot.topics).tables()
+    assert after.keys() == before.keys() - {"owned"}
+    assert after["leaders"] is snapshot.topics
+    assert all(after[name] is before[name] for name in after if name != "leaders")
 
 
 @pytest.mark.parametrize("table_format", _FORMATS)

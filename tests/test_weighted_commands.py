@@ -1,6 +1,7 @@
 """``kassign-spark plan`` and ``tradeoff`` through ``cli.main``."""
 
 import json
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -82,11 +83,63 @@ def test_plan_of_lag_and_rate(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert facts["groups"][0]["max_load"] == 12 + 2.5
 
 
+def test_a_plan_by_weight_is_reported(
+    spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Loads before and after, the curve, and moves as members are told them: with no round."""
+    told = ("--weights", folder / "told")
+    code, _ = run(capsys, "plan", folder / "now", *told, "--output", tmp_path / "plan")
+    assert code == 0
+    code, facts = run(
+        capsys, "report", tmp_path / "plan", "--output", tmp_path / "page.html", *told
+    )
+    assert code == 0
+    assert facts["weighed_group_count"] == 1
+    assert (facts["moved"], facts["planned_paused"], facts["planned_rounds"]) == (1, 1, 1)
+    assert facts["withheld_count"] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    row = re.search(r'<tr><th scope="row">g</th>(.*?)</tr>', page)
+    assert row is not None
+    cells = re.findall(r">([^<]*)</td>", row[1])
+    # 12 of 14 before, 8 after: 7 is fair.
+    assert cells == ["7.00", "12.00", "8.00", "1.71", "1.14", "3.00"]
+    assert "g: no plan is below 1.00 times the fair load" in page
+    assert cli.main(["report", str(tmp_path / "plan"), "--output", str(tmp_path / "p.html")]) == 0
+    assert 'id="weights"' not in (tmp_path / "p.html").read_text(encoding="utf-8")
+
+
 def test_tradeoff_in_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["tradeoff", str(folder / "now"), "--weights", str(folder / "told")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "1 group with weights"
     assert any("1.71x -> " in line and "no plan below 1x" in line for line in lines)
+
+
+def test_compare_says_what_assignors_cost_in_load(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, facts = run(capsys, "compare", folder / "now", "--weights", folder / "told")
+    assert code == 0
+    (group,) = facts["groups"]
+    by_range = next(row for row in group["by_assignor"] if row["assignor"] == "range")
+    assert (by_range["max_load"], by_range["load_skew"], by_range["load_bound"]) == (9, 9 / 7, 7)
+    assert by_range["moved_weight"] == 3
+    (of_all,) = (row for row in facts["assignors"] if row["assignor"] == "range")
+    assert (of_all["max_load_skew"], of_all["max_least_skew"]) == (9 / 7, 1)
+    assert cli.main(["compare", str(folder / "now"), "--weights", str(folder / "told")]) == 0
+    assert "no load below" in capsys.readouterr().out
+
+
+def test_a_snapshot_without_offsets_says_how_to_take_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bare").mkdir()
+    for table in ("members", "topics", "owned"):
+        (folder / "bare" / table).symlink_to(folder / "now" / table)
+    assert cli.main(["plan", str(folder / "bare"), "--weights", "lag"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "has no table offsets" in said
+    assert "kassign-spark snapshot --offsets" in said
 
 
 @pytest.mark.parametrize(
@@ -95,6 +148,7 @@ def test_tradeoff_in_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         (("--weights", "rate"), "needs --before SNAPSHOT"),
         (("--weights", "lag", "--before", "x"), "lag is of one moment"),
         (("--weights", "lag", "--max-load", "-1"), "is not a number >= 0"),
+        (("--weights", "nowhere"), "folder nowhere: not found"),
     ],
 )
 def test_bad_usage_is_one_line(

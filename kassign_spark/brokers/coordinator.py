@@ -2,13 +2,14 @@
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.errors import InputError
 from kassign_spark.expressions import java_hash_code
 from kassign_spark.schemas import (
     CLUSTER_ID,
     GROUP_KEY,
+    LEADERS,
     MEMBERS,
     OWNED,
     Table,
@@ -21,19 +22,6 @@ from kassign_spark.schemas import (
 OFFSETS_TOPIC = "__consumer_offsets"
 DEFAULT_OFFSETS_PARTITIONS = 50
 """Kafka's default of ``offsets.topic.num.partitions``."""
-
-LEADERS = Table(
-    "leaders",
-    StructType(
-        [
-            StructField(CLUSTER_ID, StringType()),
-            StructField("topic", StringType(), nullable=False),
-            StructField("partition", IntegerType(), nullable=False),
-            StructField("leader", IntegerType()),
-        ]
-    ),
-)
-"""The brokers that lead partitions; null or negative: the partition has no leader now."""
 
 _GROUPS = Table(
     "groups",

@@ -1,6 +1,7 @@
 """``kassign-spark compare``: what every assignor would do to every group, beside the optimum."""
 
 import argparse
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -22,6 +23,7 @@ from kassign_spark.commands.common import (
     refuse_output_over_input,
     settings_of,
 )
+from kassign_spark.commands.weighted import add_source, read_weights
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.rounds import hold
@@ -54,6 +56,20 @@ _OF_GROUP = {
 }
 
 
+_LOADS_OF_ALL = {
+    "load": "max_load_skew",
+    "least load": "max_least_skew",
+    "moved weight": "moved_weight",
+}
+_LOADS_OF_GROUP = {
+    "max load": "max_load",
+    "load": "load_skew",
+    "no load below": "load_bound",
+    "moved weight": "moved_weight",
+}
+"""What weights add; a load is told by the fair load of its group: 1 is even."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -72,6 +88,7 @@ def add_parser(commands: Any) -> None:
         "--exact", action="store_true", help="answer as Kafka's own client does, also if badly"
     )
     add_settings(parser)
+    add_source(parser, required=False)
     add_show(parser, "print at most N groups, those first in which most moves")
     parser.set_defaults(run=run)
 
@@ -85,7 +102,15 @@ def run(args: argparse.Namespace) -> Outcome:
     ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = read_snapshot(args.snapshot, spark)
-        found = compare(*snapshot, exact=args.exact, settings=settings)
+        weights = None if args.weights is None else read_weights(spark, args)
+        found = compare(
+            *snapshot,
+            exact=args.exact,
+            settings=settings,
+            weights=weights,
+            missing_weight=args.missing_weight,
+            base_weight=args.base_weight,
+        )
         compared = hold(found, {"rows": F.count(F.lit(1))}).frame
         if args.output is not None:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
@@ -95,8 +120,10 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
+    is_weighed = args.weights is not None
+    sums = _totals() | (_weighed_totals() if is_weighed else {})
     totals = compared.groupBy(*_KEY).agg(
-        F.count("*").alias("group_count"), *(of.alias(name) for name, of in _totals().items())
+        F.count("*").alias("group_count"), *(of.alias(name) for name, of in sums.items())
     )
     rows = [row.asDict() for row in sorted(totals.collect(), key=itemgetter(*_KEY))]
     count = rows[0]["group_count"] if rows else 0
@@ -110,10 +137,13 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
         "snapshot": args.snapshot,
         "output": args.output,
         "is_exact": args.exact,
+        "weights": args.weights,
         "group_count": count,
         "assignors": [{k: v for k, v in row.items() if k != "group_count"} for row in rows],
         "groups_not_shown": count - len(shown),
-        "groups": _groups(compared, shown),
+        "groups": _groups(
+            compared, shown, {**_OF_GROUP, **(_LOADS_OF_GROUP if is_weighed else {})}
+        ),
     }
 
 
@@ -132,7 +162,17 @@ def _totals() -> dict[str, Column]:
     }
 
 
-def _groups(compared: DataFrame, shown: Rows) -> list[Facts]:
+def _weighed_totals() -> dict[str, Column]:
+    return {
+        "max_load_skew": F.max("load_skew"),
+        "max_least_skew": F.max(
+            F.col("load_bound") * F.col("load_skew") / F.nullif(F.col("max_load"), F.lit(0.0))
+        ),
+        "moved_weight": F.sum("moved_weight"),
+    }
+
+
+def _groups(compared: DataFrame, shown: Rows, columns: Mapping[str, str]) -> list[Facts]:
     """Collect the rows of the groups to show."""
     if not shown:
         return []
@@ -141,7 +181,7 @@ def _groups(compared: DataFrame, shown: Rows) -> list[Facts]:
     by_name: dict[tuple[str, str], Rows] = {name: [] for name in names}
     for row in sorted(found, key=itemgetter(*_KEY)):
         by_name[row["cluster_id"], row["group_id"]].append(
-            {name: row[name] for name in (*_KEY, *_OF_GROUP.values(), "detail")}
+            {name: row[name] for name in (*_KEY, *columns.values(), "detail")}
         )
     return [
         {**{key: row[key] for key in GROUP_KEY if row[key]}, "by_assignor": by_name[name]}
@@ -151,12 +191,15 @@ def _groups(compared: DataFrame, shown: Rows) -> list[Facts]:
 
 def _lines(facts: Facts) -> list[str]:
     lines = [plural(facts["group_count"], "group")]
+    is_weighed = facts["weights"] is not None
+    of_all = {**_OF_ALL, **(_LOADS_OF_ALL if is_weighed else {})}
+    of_group = {**_OF_GROUP, **(_LOADS_OF_GROUP if is_weighed else {})}
     if facts["assignors"]:
-        rows = ([row[c] for c in (*_KEY, *_OF_ALL.values())] for row in facts["assignors"])
-        lines += ["", *table([*_KEY, *_OF_ALL], rows)]
+        rows = ([row[c] for c in (*_KEY, *of_all.values())] for row in facts["assignors"])
+        lines += ["", *table([*_KEY, *of_all], rows)]
     for group in facts["groups"]:
-        rows = ([row[c] for c in (*_KEY, *_OF_GROUP.values())] for row in group["by_assignor"])
-        lines += ["", group_name(group), *table([*_KEY, *_OF_GROUP], rows)]
+        rows = ([row[c] for c in (*_KEY, *of_group.values())] for row in group["by_assignor"])
+        lines += ["", group_name(group), *table([*_KEY, *of_group], rows)]
     if facts["groups_not_shown"]:
         lines += ["", *not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])]
     if facts["output"] is not None:

@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import (
     DEFAULT_OFFSETS_PARTITIONS,
-    LEADERS,
     coordinator_load,
     coordinators,
 )
@@ -26,7 +25,7 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY, has_cluster_id
+from kassign_spark.schemas import GROUP_KEY, LEADERS, has_cluster_id
 from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import (
     Snapshot,

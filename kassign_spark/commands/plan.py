@@ -19,9 +19,11 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.commands.weighted import add_weights, inputs_of, number, options, read_weights
 from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import plan_by_weight
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.session import open_session
+from kassign_spark.tables.origin import note_snapshot
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 _DONE = ("within_limit", "nothing_to_do")
@@ -49,7 +51,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--max-moves", metavar="N", type=whole_number(least=0))
     parser.add_argument("--max-moved-weight", metavar="X", type=number)
     parser.add_argument("--max-count-difference", metavar="N", type=whole_number(least=0))
-    add_output(parser, "the tables assignment and verdicts")
+    add_output(parser, "the tables assignment, verdicts and balance")
     parser.set_defaults(run=run)
 
 
@@ -71,6 +73,19 @@ def run(args: argparse.Namespace) -> Outcome:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
                 write_table(plan.assignment, folder, "assignment", args.format)
                 write_table(plan.verdicts, folder, "verdicts", args.format)
+                measured = balance(
+                    plan.assignment,
+                    members,
+                    owned,
+                    topics,
+                    weights=weights,
+                    missing_weight=args.missing_weight,
+                    base_weight=args.base_weight,
+                )
+                # No assignor made it; report goes by the groups' own where one is needed.
+                nobody = measured.withColumn("assignor", F.lit(None).cast("string"))
+                write_table(nobody, folder, "balance", args.format)
+                note_snapshot(spark, folder, args.snapshot)
         skew = F.col("max_load") / F.nullif(F.col("fair_load"), F.lit(0.0))
         order: list[str | Column] = [
             F.col("verdict").isin(*_DONE),
@@ -100,5 +115,5 @@ def _lines(facts: Facts) -> list[str]:
         lines += ["", *table(["group", "verdict", "detail"], rows)]
     lines += not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])
     if facts["output"] is not None:
-        lines += ["", f"the plan is in {printable(facts['output'])}: assignment, verdicts"]
+        lines += ["", f"the plan is in {printable(facts['output'])}: assignment, verdicts, balance"]
     return lines

@@ -14,7 +14,9 @@ from kassign_spark.commands.common import (
     settings_of,
     whole_number,
 )
+from kassign_spark.commands.weighted import add_source, read_weights
 from kassign_spark.display import plural, printable
+from kassign_spark.report.by_weight import Weighing, collect_by_weight
 from kassign_spark.report.charts import missing_extra
 from kassign_spark.report.collect import collect
 from kassign_spark.report.findings import findings
@@ -38,7 +40,7 @@ def add_parser(commands: Any) -> None:
         "Exits 0 when done, 2 on an error.",
         example="kassign-spark report build/plan --output build/report.html",
     )
-    parser.add_argument("plan", metavar="PLAN", help="folder that kassign-spark assign wrote")
+    parser.add_argument("plan", metavar="PLAN", help="folder that assign or plan wrote")
     parser.add_argument(
         "--output", metavar="FILE.html", required=True, help="new file to write, on this machine"
     )
@@ -55,6 +57,7 @@ def add_parser(commands: Any) -> None:
         default=200,
         help="members and moves of the N worst groups (default: 200)",
     )
+    add_source(parser, required=False)
     add_settings(parser)
     parser.add_argument(
         "--overwrite", action="store_true", help="replace FILE.html if kassign-spark wrote it"
@@ -75,10 +78,21 @@ def run(args: argparse.Namespace) -> Outcome:
         refuse_output_over_input(spark, args.output, args.plan)
         snapshot = snapshot_of(spark, args.plan, args.snapshot)
         refuse_output_over_input(spark, args.output, snapshot)
-        found = collect(read_plan(spark, args.plan, snapshot), settings, details=args.details)
+        plan = read_plan(spark, args.plan, snapshot)
+        found = collect(plan, settings, details=args.details)
+        by_weight = None
+        if args.weights is not None:
+            weights = read_weights(spark, args, snapshot)
+            weighing = Weighing(weights, args.missing_weight, args.base_weight)
+            by_weight = collect_by_weight(plan, weighing)
     listed = findings(found)
     page = render(
-        found, listed, plan=args.plan, snapshot=args.snapshot or snapshot, details=args.details
+        found,
+        listed,
+        plan=args.plan,
+        snapshot=args.snapshot or snapshot,
+        details=args.details,
+        by_weight=by_weight,
     )
     write_file(args.output, page, mark=MARK, overwrite=args.overwrite)
     facts = {
@@ -91,6 +105,7 @@ def run(args: argparse.Namespace) -> Outcome:
         "hot_coordinator_count": found.hot_count,
         "groups_listed": len(found.groups),
         "groups_with_details": len(found.details),
+        "weighed_group_count": None if by_weight is None else by_weight.group_count,
         "findings": [finding._asdict() for finding in listed],
     }
     return Outcome(0, facts, _lines(facts))

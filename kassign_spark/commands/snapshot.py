@@ -53,7 +53,13 @@ def add_parser(commands: Any) -> None:
         help="read groups of the new protocol (KIP-848) too, with their target: for assign, "
         "predict and rebalance",
     )
-    add_output(parser, "the tables members, topics and owned", required=True)
+    parser.add_argument(
+        "--offsets",
+        action="store_true",
+        help="read begin, end and committed offsets too, with their time: plan and tradeoff make "
+        "weights of them, lag from one snapshot and rates from two",
+    )
+    add_output(parser, "the tables members, topics, owned and leaders", required=True)
     add_show(parser, "print at most N groups and topics that were left out")
     parser.set_defaults(run=run)
 
@@ -76,6 +82,7 @@ def run(args: argparse.Namespace) -> Outcome:
             properties,
             cluster_id=args.cluster_id,
             consumer_groups=args.consumer_groups,
+            offsets=args.offsets,
             progress=_no_progress if args.json and one_stream() else _progress,
         )
         for name, frame in to_snapshot(tables, spark).tables().items():
@@ -103,6 +110,8 @@ def _facts(tables: ClusterTables, args: argparse.Namespace) -> Facts:
         "topic_count": len(tables.topics),
         "owned_count": len(tables.owned),
         "target_count": len(tables.target),
+        "leader_count": len(tables.leaders),
+        "offset_count": None if tables.offsets is None else len(tables.offsets),
         "omitted_count": len(tables.omitted),
         "omitted": [omission._asdict() for omission in shown],
     }
@@ -119,5 +128,7 @@ def _lines(facts: Facts) -> list[str]:
         lines += ["", *table(["left out", "name", "reason"], rows)]
         hidden = facts["omitted_count"] - len(facts["omitted"])
         lines += [f"... {hidden} more"] if hidden else []
-    names = "members, topics, owned" + (", target" if facts["target_count"] else "")
-    return [*lines, "", f"the snapshot is in {printable(facts['output'])}: {names}"]
+    further = {"target": "target_count", "leaders": "leader_count"}
+    names = ["members", "topics", "owned", *(name for name in further if facts[further[name]])]
+    names += ["offsets"] if facts["offset_count"] is not None else []
+    return [*lines, "", f"the snapshot is in {printable(facts['output'])}: {', '.join(names)}"]

@@ -19,9 +19,9 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.schemas import GROUP_KEY, WEIGHTS
 from kassign_spark.session import open_session
-from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import new_folder, read_snapshot, read_table, write_table
 from kassign_spark.validation.validate import validate
 
 _ORDER = ["problem", *GROUP_KEY, "member_id", "topic", "partition", "detail"]
@@ -39,6 +39,9 @@ def add_parser(commands: Any) -> None:
         example="kassign-spark validate examples/fleet",
     )
     add_snapshot(parser)
+    parser.add_argument(
+        "--weights", metavar="DIR", help="a folder with the table weights, to look at as well"
+    )
     add_output(parser, "the table problems")
     add_show(parser, "print at most N problems")
     parser.set_defaults(run=run)
@@ -52,7 +55,9 @@ def run(args: argparse.Namespace) -> Outcome:
     ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = read_snapshot(args.snapshot, spark)
-        problems = hold(validate(*snapshot, assignors=ASSIGNORS), {"count": F.count(F.lit(1))})
+        weights = None if args.weights is None else read_table(spark, args.weights, WEIGHTS)
+        found = validate(*snapshot, assignors=ASSIGNORS, weights=weights)
+        problems = hold(found, {"count": F.count(F.lit(1))})
         if args.output is not None:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
                 write_table(problems.frame, folder, "problems", args.format)

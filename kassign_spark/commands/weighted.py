@@ -20,10 +20,22 @@ LAG, RATE = "lag", "rate"
 def add_weights(parser: argparse.ArgumentParser) -> None:
     """Add what both commands read, and what they make of it."""
     add_snapshot(parser)
+    add_source(parser, required=True)
+    parser.add_argument(
+        "--cost", choices=COSTS, default="moves", help="what is few (default: moves)"
+    )
+    parser.add_argument(
+        "--effort", choices=list(KICKS), default="default", help="how long to search"
+    )
+    add_show(parser, "print at most N groups")
+
+
+def add_source(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add where weights are from."""
     parser.add_argument(
         "--weights",
         metavar="lag|rate|DIR",
-        required=True,
+        required=required,
         help="lag or rate, from the table offsets of SNAPSHOT; or a folder with the table weights",
     )
     parser.add_argument(
@@ -44,13 +56,6 @@ def add_weights(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base-weight", metavar="X", type=number, default=0.0, help="added to every partition"
     )
-    parser.add_argument(
-        "--cost", choices=COSTS, default="moves", help="what is few (default: moves)"
-    )
-    parser.add_argument(
-        "--effort", choices=list(KICKS), default="default", help="how long to search"
-    )
-    add_show(parser, "print at most N groups")
 
 
 def number(text: str) -> float:
@@ -70,8 +75,10 @@ def inputs_of(args: argparse.Namespace) -> list[str]:
     return [args.snapshot, *weights, *([] if args.before is None else [args.before])]
 
 
-def read_weights(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
-    """Read weights from where the arguments say.
+def read_weights(
+    spark: SparkSession, args: argparse.Namespace, snapshot: str | None = None
+) -> DataFrame:
+    """Read weights from where the arguments say; ``snapshot`` is that of the arguments.
 
     Raises:
         InputError: a table is not there, or rates are wanted of one snapshot alone.
@@ -80,7 +87,7 @@ def read_weights(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
         if args.before is not None:
             raise InputError("--before is for --weights rate: a table of weights needs no other")
         return read_table(spark, args.weights, WEIGHTS)
-    now = _offsets(spark, args.snapshot)
+    now = _offsets(spark, snapshot or args.snapshot)
     if args.weights == LAG:
         if args.before is not None:
             raise InputError("--before is for --weights rate: lag is of one moment")
@@ -94,7 +101,10 @@ def read_weights(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
 
 def _offsets(spark: SparkSession, folder: str) -> DataFrame:
     if not has_table(spark, folder, OFFSETS.name):
-        raise InputError(f"snapshot {folder}: has no table offsets, which lag and rate are from")
+        raise InputError(
+            f"snapshot {folder}: has no table offsets, which lag and rate are from; take it with "
+            "kassign-spark snapshot --offsets, or give weights of your own: --weights DIR"
+        )
     return read_table(spark, folder, OFFSETS)
 
 

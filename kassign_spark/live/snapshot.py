@@ -6,7 +6,7 @@ said when they joined: subscription, rack, owned partitions, generation.
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,30 +15,27 @@ from pyspark.sql.types import StructType
 from kassign_spark.errors import ClusterError
 from kassign_spark.live.admin import admin_client
 from kassign_spark.live.client_properties import admin_settings
+from kassign_spark.live.cluster_rows import (
+    Omission,
+    Row,
+    group_rows,
+    leader_rows,
+    topic_rows,
+    topics_of,
+)
 from kassign_spark.live.consumer_groups import (
     NOT_ASKED_FOR,
     consumer_group_names,
     describe_consumer_groups,
-    kafka_topic_id,
 )
-from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS
+from kassign_spark.live.offsets import read_offsets
+from kassign_spark.schemas import CLUSTER_ID, LEADERS, MEMBERS, OFFSETS, OWNED, TARGET, TOPICS
 from kassign_spark.tables.snapshots import Snapshot
 
 _GROUPS_A_REQUEST = 100
 _ATTEMPTS = 4
 _PAUSE_SECONDS = 1.0
 _ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]]+):[0-9]{1,5}")
-
-Row = tuple[Any, ...]
-
-
-class Omission(NamedTuple):
-    """Something of the cluster that is not in the tables, and why."""
-
-    kind: str
-    """``group`` or ``topic``."""
-    name: str
-    reason: str
 
 
 class ClusterTables(NamedTuple):
@@ -52,6 +49,9 @@ class ClusterTables(NamedTuple):
     owned: list[Row]
     omitted: list[Omission]
     target: Sequence[Row] = ()
+    leaders: Sequence[Row] = ()
+    offsets: Sequence[Row] | None = None
+    """None: nobody asked for them."""
 
 
 def read_cluster(
@@ -60,6 +60,7 @@ def read_cluster(
     *,
     cluster_id: str | None = None,
     consumer_groups: bool = False,
+    offsets: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ClusterTables:
     """Read every consumer group of a cluster, and all its topics.
@@ -86,6 +87,10 @@ def read_cluster(
     streams groups), with a member whose bytes cannot be decoded, and those that may not be
     described.
 
+    ``leaders`` are those of ``__consumer_offsets``, whose leaders coordinate the groups. Offsets
+    are of every partition of the topics that a group's members subscribe to or own, a row a group
+    and partition, ``as_of`` the moment at which the leader had answered, by this machine's clock.
+
     Groups of the new protocol (KIP-848), where the broker assigns, can be described in any state.
     Their ``group_type`` is `consumer`, their members' ``generation`` the member's epoch (-2: static
     and away), ``assignor`` the group's choice, ``owned`` what a member has been given and has not
@@ -96,6 +101,7 @@ def read_cluster(
         properties: Of a Java client; see ``client_properties``.
         cluster_id: Name for column ``cluster_id``, for those who have several clusters.
         consumer_groups: Whether to read groups of the new protocol too; else they are left out.
+        offsets: Whether to read begin, end and committed offsets too.
         progress: Called with a line of text now and then.
 
     Raises:
@@ -116,10 +122,11 @@ def read_cluster(
             )  # down: it coordinates nothing, and clients do not see it
         }
         progress(f"connected to {bootstrap_server}: {len(racks)} brokers")
-        topics, omitted = _topic_rows(admin.describe_topics(), racks, cluster_id)
+        described_topics = admin.describe_topics()
+        topics, omitted = topic_rows(described_topics, racks, cluster_id)
         progress(f"{len(topics)} topics")
         groups, omitted_groups = _stable_groups(admin, sorted(racks), progress)
-        members, owned = _group_rows(groups, cluster_id)
+        members, owned = group_rows(groups, cluster_id)
         target: list[Row] = []
         if consumer_groups:
             described = describe_consumer_groups(admin, consumer_group_names(admin, sorted(racks)))
@@ -129,7 +136,22 @@ def read_cluster(
             target = [(cluster_id, *row) for row in described.target]
             reasons = {o.name: o.reason for o in omitted_groups if o.reason != NOT_ASKED_FOR}
             omitted_groups = _omissions(reasons | described.reasons)
-    return ClusterTables(members, topics, owned, omitted + omitted_groups, target)
+        omitted += omitted_groups
+        found = None
+        if offsets:
+            read = topics_of(members, owned)
+            found = read_offsets(admin, sorted(racks), read, described_topics, progress)
+            omitted += _omissions(found.groups, "commits")
+            omitted += _omissions(found.partitions, "offsets")
+    return ClusterTables(
+        members,
+        topics,
+        owned,
+        omitted,
+        target,
+        leader_rows(described_topics, cluster_id),
+        None if found is None else [(cluster_id, *row) for row in found.rows],
+    )
 
 
 def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
@@ -151,40 +173,14 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),
         frame(tables.target, TARGET.columns) if has_new else None,
+        None if tables.offsets is None else frame(tables.offsets, OFFSETS.columns),
+        frame(tables.leaders, LEADERS.columns) if tables.leaders else None,
     )
 
 
 def _without_capacity(columns: StructType) -> StructType:
     """What members can take is nothing that a cluster knows."""
     return StructType([field for field in columns if field.name != "capacity"])
-
-
-def _topic_rows(
-    described: Iterable[dict[str, Any]], racks: Mapping[int, str | None], cluster_id: str | None
-) -> tuple[list[Row], list[Omission]]:
-    has_racks = any(racks.values())
-    rows: list[Row] = []
-    omitted = []
-    for topic in sorted(described, key=lambda t: t["name"]):
-        partitions = sorted(topic["partitions"], key=lambda p: p["partition_index"])
-        if not partitions:
-            omitted.append(Omission("topic", topic["name"], f"error {topic['error_code']}"))
-            continue
-        replica_racks = [
-            [racks[node] for node in partition["replica_nodes"] if racks.get(node)]
-            for partition in partitions
-        ]
-        topic_id = topic.get("topic_id")
-        rows.append(
-            (
-                cluster_id,
-                topic["name"],
-                len(partitions),
-                replica_racks if has_racks else None,
-                kafka_topic_id(topic_id) if topic_id else None,
-            )
-        )
-    return rows, omitted
 
 
 def _stable_groups(
@@ -227,8 +223,8 @@ def _stable_groups(
     )
 
 
-def _omissions(reasons: Mapping[str, str]) -> list[Omission]:
-    return [Omission("group", group_id, reasons[group_id]) for group_id in sorted(reasons)]
+def _omissions(reasons: Mapping[str, str], kind: str = "group") -> list[Omission]:
+    return [Omission(kind, name, reasons[name]) for name in sorted(reasons)]
 
 
 def _wanted(
@@ -290,39 +286,3 @@ def _may_settle(group: Mapping[str, Any]) -> bool:
     if group["error"]:
         return bool(re.match(r"\[Error 1[456]\]", str(group["error"])))
     return bool(group["members"]) and group["group_state"] != "Stable"
-
-
-def _group_rows(
-    groups: Iterable[Mapping[str, Any]], cluster_id: str | None
-) -> tuple[list[Row], list[Row]]:
-    members: list[Row] = []
-    owned: list[Row] = []
-    for group in groups:
-        group_id = group["group_id"]
-        before = [m["member_metadata"].get("generation_id", -1) for m in group["members"]]
-        generation = max(0, *before) + 1
-        for seq, member in enumerate(group["members"]):
-            member_id, subscription = member["member_id"], member["member_metadata"]
-            members.append(
-                (
-                    cluster_id,
-                    group_id,
-                    member_id,
-                    member.get("group_instance_id") or None,
-                    subscription.get("rack_id") or None,
-                    list(subscription["topics"]),
-                    None,
-                    generation,
-                    seq,
-                    group["protocol_data"],
-                    None,
-                    None,
-                )
-            )
-            assigned = (member["member_assignment"] or {}).get("assigned_partitions", [])
-            owned += [
-                (cluster_id, group_id, member_id, topic["topic"], partition)
-                for topic in assigned
-                for partition in topic["partitions"]
-            ]
-    return members, owned

@@ -5,12 +5,17 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.errors import InputError
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
+from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.measures.balance_tasks import balance_in_tasks
 from kassign_spark.measures.certificate import certify
+from kassign_spark.measures.weighted_loads import MISSING, Weighing
 from kassign_spark.plans.diff import changes
+from kassign_spark.plans.weight_rows import check_weight_options, refuse_weights
+from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
@@ -18,6 +23,7 @@ from kassign_spark.schemas import (
     MEMBERS,
     OWNED,
     TOPICS,
+    WEIGHTS,
     check_same_clusters,
     conform,
     has_cluster_id,
@@ -48,14 +54,23 @@ def balance(
     members: DataFrame,
     owned: DataFrame | None = None,
     topics: DataFrame | None = None,
+    *,
+    weights: DataFrame | None = None,
+    missing_weight: float | None = None,
+    base_weight: float = 0.0,
 ) -> DataFrame:
-    """Measure an assignment, also one that Kafka made.
+    """Measure an assignment, also one that Kafka made, by counts and by weight.
 
     Args:
         assignment: ``schemas.ASSIGNMENT``.
         members: ``schemas.MEMBERS``; members without partitions count with a load of zero.
         owned: ``schemas.OWNED``: who had what before.
         topics: ``schemas.TOPICS``, for ``cross_rack_count`` alone.
+        weights: ``schemas.WEIGHTS``: what partitions weigh, as for ``plan_by_weight``; capacities
+            are those of ``members``. With them, all is computed, and held, before this returns.
+        missing_weight: the weight of partitions that have no row, in groups that have one; None:
+            they are an error.
+        base_weight: what is added to the weight of every partition.
 
     Returns:
         One row a group of ``members``: cluster_id string (where the inputs have it),
@@ -71,13 +86,55 @@ def balance(
         no assignment of these partitions has a smaller sum_of_squares, is_optimal boolean: nor, at
         that balance, keeps more, least_moves bigint: the fewest partitions that can change owner at
         the best balance, least_sum_of_squares bigint. These are proven (``certificate``), and null
-        where nothing is assigned.
+        where nothing is assigned. With ``weights`` also, null in groups without a weight:
+        total_weight double, max_load double (the greatest of a member's weight by its capacity),
+        mean_load double (the fair load: weight by capacity of all who subscribe to what is
+        assigned), load_skew double (max_load by mean_load; null where nothing weighs anything),
+        moved_weight double (of what counts as moved; null without ``owned``).
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
+        InputError: weights or capacities that have no meaning, or weights that are missing.
+        SettingsError: an option is out of range.
     """
-    whole = _balance(_known(assignment, members, owned, topics), MOST_ROWS_OF_A_GROUP)
+    known = _known(assignment, members, owned, topics)
+    if weights is None:
+        whole = _balance(known, MOST_ROWS_OF_A_GROUP)
+    else:
+        check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
+        check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
+        told = conform(weights, WEIGHTS)
+        refuse_weights(told, known.members)
+        whole = _weighed(known, Weighing(told, missing_weight, base_weight))
     return restore_cluster_id(whole, has_cluster_id(members))
+
+
+def _weighed(known: _Known, weighing: Weighing) -> DataFrame:
+    """Measure all groups in tasks, whatever their size, and refuse those that lack weights."""
+    frames = [known.assigned, known.members, *([] if known.owned is None else [known.owned])]
+    counted = balance_in_tasks(*known, tasks=task_sizes(frames).tasks, weighing=weighing)
+    whole, found = hold(_without_unknown(counted, known), {"missing": F.sum(MISSING)})
+    if found["missing"]:
+        rows = whole.where(F.col(MISSING) > 0).orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
+        raise InputError(
+            "; ".join(
+                f'group "{row.group_id}": table weights has no row for {row[MISSING]} of its '
+                "partitions"
+                for row in rows[:MAX_LISTED]
+            )
+            + ("; and more groups" if len(rows) > MAX_LISTED else "")
+            + "; give them weights, or missing_weight"
+        )
+    return whole.drop(MISSING)
+
+
+def _without_unknown(counted: DataFrame, known: _Known) -> DataFrame:
+    """Null for what cannot be known of these inputs."""
+    of_owned = [name for name in (*_STAYED, "moved_weight") if name in counted.columns]
+    unknown = of_owned if known.owned is None else []
+    unknown += ["cross_rack_count"] if known.racks is None else []
+    types = dict(counted.dtypes)
+    return counted.withColumns({name: F.lit(None).cast(types[name]) for name in unknown})
 
 
 def _balance(known: _Known, most_rows: int) -> DataFrame:
@@ -86,9 +143,7 @@ def _balance(known: _Known, most_rows: int) -> DataFrame:
     sizes = task_sizes(frames, most_rows)
     small = known if sizes.is_large is None else known.where(~sizes.is_large)
     counted = balance_in_tasks(*small, tasks=sizes.tasks)
-    unknown = [*(_STAYED if known.owned is None else ())]
-    unknown += ["cross_rack_count"] if known.racks is None else []
-    whole = counted.withColumns({name: F.lit(None).cast("bigint") for name in unknown})
+    whole = _without_unknown(counted, known)
     if sizes.is_large is None:
         return whole
     return whole.unionByName(_balance_in_steps(known.where(sizes.is_large)))

@@ -4,6 +4,7 @@ The groups of a task come as rows of one table, of three kinds, and every count 
 of them; ``balance`` has the same measures as DataFrame steps, for groups too large for a task.
 """
 
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,15 @@ from kassign_spark.groups.task_rows import (
 )
 from kassign_spark.groups.task_rows import read as read_rows
 from kassign_spark.measures.optimality import judge
+from kassign_spark.measures.weighted_loads import (
+    MISSING,
+    WEIGHED,
+    Held,
+    Weighing,
+    weigh,
+    weighed_rows,
+    with_value,
+)
 from kassign_spark.schemas import BALANCE, CLUSTER_ID
 
 MEASURED = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in BALANCE.columns)
@@ -41,6 +51,7 @@ def balance_in_tasks(
     owned: DataFrame | None,
     racks: DataFrame | None,
     tasks: int,
+    weighing: Weighing | None = None,
 ) -> DataFrame:
     """Measure whole groups, many of them in each task; runs no job.
 
@@ -50,10 +61,11 @@ def balance_in_tasks(
         owned: ``schemas.OWNED``, conforming.
         racks: as ``racks.fold_racks`` gives them.
         tasks: how many.
+        weighing: what partitions weigh; None: nobody asks.
 
     Returns:
-        ``MEASURED``; kept_count, moved_count and cross_rack_count are 0 where ``owned`` and
-        ``racks`` are None.
+        ``MEASURED``, and with weights the columns of ``WEIGHED`` and ``MISSING``; kept_count,
+        moved_count, moved_weight and cross_rack_count are 0 where ``owned`` and ``racks`` are None.
     """
     given = assigned
     if racks is not None:
@@ -61,24 +73,33 @@ def balance_in_tasks(
         given = assigned.join(racks, on=[CLUSTER_ID, "topic"], how="left").withColumn(
             "texts", F.array_compact(of_partition)
         )
-    table = rows(members.withColumn("texts", F.col("topics")), MEMBER).unionByName(
-        rows(given, ASSIGNED)
-    )
-    if owned is not None:
-        table = table.unionByName(rows(owned, OWNED))
-    return in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
+    members = members.withColumn("texts", F.col("topics"))
+    kinds = [(members, MEMBER), (given, ASSIGNED)] + ([] if owned is None else [(owned, OWNED)])
+    if weighing is None:
+        table = reduce(DataFrame.unionByName, (rows(*of_kind) for of_kind in kinds))
+        return in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
+    kinds[0] = (members.withColumn("value", F.col("capacity")), MEMBER)
+    table = reduce(DataFrame.unionByName, (with_value(*of_kind) for of_kind in kinds))
+    table = weighed_rows(table, assigned, weighing.weights)
+    kernel = partial(measure_arrow, missing=weighing.missing, base=weighing.base)
+    further = ", ".join(f"{name} {kind}" for name, kind in WEIGHED.items())
+    schema = f"{MEASURED}, {further}, {MISSING} bigint"
+    return in_tasks(table, one_piece(kernel), schema, tasks)
 
 
-def measure_arrow(table: pa.Table) -> pa.Table:
+def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float = 0.0) -> pa.Table:
     """Measure all groups that have a row of kind MEMBER.
 
     Args:
         table: cluster_id string, group_id string, kind tinyint, member_id string, topic string,
             partition bigint, rack_id string, texts array<string>: the topics of a member, and the
-            known racks of an assigned partition; whole groups, rows in any order.
+            known racks of an assigned partition; whole groups, rows in any order. With weights
+            also value double, as ``weighted_loads.weighed_rows`` gives it.
+        missing: see ``Weighing``.
+        base: see ``Weighing``.
 
     Returns:
-        ``MEASURED``.
+        ``MEASURED``; with weights also ``WEIGHED`` and ``MISSING``.
     """
     read = read_rows(table)
     member_rows, assigned_rows, owned_rows = map(read.rows_of, (MEMBER, ASSIGNED, OWNED))
@@ -118,6 +139,12 @@ def measure_arrow(table: pa.Table) -> pa.Table:
     def proven(name: str) -> pa.Array:
         return pa.array(of_shown[name], mask=nothing)
 
+    weighed = {}
+    if "value" in table.column_names:
+        held = Held(
+            member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, len(shown)
+        )
+        weighed = weigh(table, read, held, missing=missing, base=base)
     return pa.table(
         {
             **read.group_columns(first),
@@ -138,6 +165,7 @@ def measure_arrow(table: pa.Table) -> pa.Table:
             "is_optimal": proven("is_best"),
             "least_moves": proven("least_moves"),
             "least_sum_of_squares": proven("least_squares"),
+            **weighed,
         }
     )
 

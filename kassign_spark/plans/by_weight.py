@@ -5,7 +5,6 @@ from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
     DoubleType,
@@ -18,15 +17,18 @@ from pyspark.sql.types import (
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit, check_choice
 from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
-from kassign_spark.groups.rows import Kernel, in_tasks
-from kassign_spark.inputs.checks import MAX_LISTED, conform_inputs
-from kassign_spark.plans.weight_rows import fold_weights, refuse_weights
+from kassign_spark.groups.rows import Kernel
+from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.plans.weight_rows import (
+    check_weight_options,
+    fold_weights,
+    in_tasks_or_refused,
+    refuse_weights,
+)
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
@@ -210,9 +212,7 @@ def _given(
     base_weight: float,
 ) -> Given:
     check_choice("cost", cost, COSTS)
-    for name, value in (("missing_weight", missing_weight), ("base_weight", base_weight)):
-        if value is not None and not 0 <= value < float("inf"):
-            raise SettingsError(f"{name}: {value!r} is not a finite number >= 0")
+    check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
     return Given(cost == "weight", missing_weight, base_weight, dict(together or {}))
 
 
@@ -231,18 +231,7 @@ def _held(
     eligible: Eligible = look(inputs, None).eligible
     refuse_weights(told, inputs.members)
     table = fold_weights(eligible, told)
-    problems = F.count_if(F.col("problem").isNotNull())
-    found, counted = hold(in_tasks(table, kernel, schema, eligible.tasks), {"problems": problems})
-    if counted["problems"]:
-        _refuse(found, counted["problems"])
-    return found
-
-
-def _refuse(found: DataFrame, count: int) -> None:
-    rows = found.where("problem IS NOT NULL").orderBy(*GROUP_KEY).limit(MAX_LISTED)
-    listed = [f'group "{row.group_id}": {row.problem}' for row in rows.collect()]
-    more = f"; and {count - len(listed)} more groups" if count > len(listed) else ""
-    raise InputError("; ".join(listed) + more)
+    return in_tasks_or_refused(table, kernel, schema, eligible.tasks)
 
 
 def _whole(frame: DataFrame, table: Table, members: DataFrame) -> DataFrame:

@@ -5,15 +5,27 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.errors import InputError
+from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.rows import fold, rows
+from kassign_spark.groups.rows import Kernel, fold, in_tasks, rows
 from kassign_spark.inputs.checks import MAX_LISTED, describe
 from kassign_spark.inputs.rules import INT_MAX, quoted
+from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 CAPACITY, WEIGHT = 10, 11
 """Kinds of rows beside those of ``groups.read``."""
+
+
+def check_weight_options(**options: float | None) -> None:
+    """Refuse missing_weight and base_weight that are no weights.
+
+    Raises:
+        SettingsError: one is negative, infinite or NaN.
+    """
+    for name, value in options.items():
+        if value is not None and not 0 <= value < float("inf"):
+            raise SettingsError(f"{name}: {value!r} is not a finite number >= 0")
 
 
 def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
@@ -71,6 +83,29 @@ def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
         .unionByName(_weights(own, 1))
         .unionByName(_weights(shared, 0))
     )
+
+
+def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
+    """Let tasks answer all groups once, hold the answers, and refuse groups with a problem.
+
+    Args:
+        table: of ``fold_weights``.
+        kernel: what answers it.
+        schema: of the answers, with a column problem string.
+        tasks: how many.
+
+    Raises:
+        InputError: some row has a problem; lists groups.
+    """
+    problems = F.count_if(F.col("problem").isNotNull())
+    found, counted = hold(in_tasks(table, kernel, schema, tasks), {"problems": problems})
+    if counted["problems"]:
+        wrong = found.where("problem IS NOT NULL").select(*GROUP_KEY, "problem").distinct()
+        rows = wrong.orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
+        listed = [f'group "{row.group_id}": {row.problem}' for row in rows[:MAX_LISTED]]
+        more = "; and more groups" if len(rows) > MAX_LISTED else ""
+        raise InputError("; ".join(listed) + more)
+    return found
 
 
 def _weights(frame: DataFrame, place: int) -> DataFrame:

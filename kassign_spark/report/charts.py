@@ -1,6 +1,6 @@
 """The page's plots: static SVG, which prints well, needs no script and tells its values aloud."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kassign_spark.errors import KassignError
@@ -24,20 +24,32 @@ def charts(found: Found) -> dict[str, str]:
     Raises:
         KassignError: the extra `report` is not installed.
     """
+
+    def drawn(altair: Any) -> dict[str, Any]:
+        return {
+            "worst": _worst(altair, found),
+            "spreads": _spreads(altair, found),
+            "protocols": _protocols(altair, found),
+            "coordinators": _coordinators(altair, found),
+        }
+
+    return as_svg(drawn)
+
+
+def as_svg(draw: Callable[[Any], Mapping[str, Any]]) -> dict[str, str]:
+    """Give the charts that ``draw`` makes with altair as SVG, by name; None is left out.
+
+    Raises:
+        KassignError: the extra `report` is not installed.
+    """
     try:
         import altair
         import vl_convert
     except ImportError:
         raise missing_extra() from None
-    drawn = {
-        "worst": _worst(altair, found),
-        "spreads": _spreads(altair, found),
-        "protocols": _protocols(altair, found),
-        "coordinators": _coordinators(altair, found),
-    }
     return {
         name: vl_convert.vegalite_to_svg(_styled(chart))
-        for name, chart in drawn.items()
+        for name, chart in draw(altair).items()
         if chart is not None
     }
 
@@ -81,7 +93,7 @@ def _worst(altair: Any, found: Found) -> Any:
     """Draw least and most loaded member of the worst groups, before and after."""
     rows = []
     for place, group in enumerate(found.groups[:_WORST]):
-        name = f"{place + 1}. {_short(display_name(group))}"
+        name = f"{place + 1}. {short_name(display_name(group))}"
         for when, least, most in (
             ("before", group["min_before"], group["max_before"]),
             ("after", group["min_assigned"], group["max_assigned"]),
@@ -94,7 +106,7 @@ def _worst(altair: Any, found: Found) -> Any:
     base = altair.Chart(_values(altair, rows)).encode(
         y=altair.Y("group:N", sort=None, title=None),
         yOffset=altair.YOffset("when:N", sort=["before", "after"]),
-        color=_when(altair),
+        color=when_colours(altair),
         description="d:N",
     )
     axis = altair.Axis(tickMinStep=1, format=",d")
@@ -137,7 +149,7 @@ def _spreads(altair: Any, found: Found) -> Any:
             ),
             xOffset=altair.XOffset("when:N", sort=["before", "after"]),
             y=altair.Y("groups:Q", title="groups", axis=altair.Axis(tickMinStep=1, format=",d")),
-            color=_when(altair),
+            color=when_colours(altair),
             description="d:N",
         )
         .properties(width=_WIDTH + 80, height=200)
@@ -213,13 +225,14 @@ def _coordinators(altair: Any, found: Found) -> Any:
     )
 
 
-def _when(altair: Any) -> Any:
+def when_colours(altair: Any) -> Any:
+    """The colours of before and after."""
     return altair.Color(
         "when:N", scale=altair.Scale(domain=["before", "after"], range=[BEFORE, AFTER])
     )
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """Cut the middle out of a long name: both ends tell groups apart."""
     if len(name) <= _LONGEST_NAME:
         return name

@@ -58,7 +58,8 @@ class Followed(NamedTuple):
 def follow(plan: Plan, settings: Settings) -> Followed:
     """Follow the rebalance of every group of a plan, twice; runs queries.
 
-    Both are followed in one go inside tasks, but where a group is too large for one.
+    Both are followed in one go inside tasks, but where a group is too large for one. A plan by
+    weight is reached at once: what moves pauses, and nothing is withheld.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -76,6 +77,7 @@ def _follow_in_tasks(plan: Plan, eligible: Eligible, settings: Settings) -> Foll
         is_owned=eligible.owned is not None,
         racks_before_moves=settings.racks_before_moves,
         max_rounds=settings.max_rounds,
+        at_once=plan.is_by_weight,
     )
     planned = observed_rows(conform(plan.assignment, ASSIGNMENT))
     tasks = settings.batches or eligible.tasks
@@ -111,7 +113,7 @@ def follow_in_steps(plan: Plan, eligible: Eligible, settings: Settings) -> Follo
     )
     withheld, counted = settle(withholding, {"groups": F.count(F.lit(1))})
     final, keys = plan.assignment, None
-    if counted["groups"]:
+    if counted["groups"] and not plan.is_by_weight:
         keys = withheld.select(*GROUP_KEY)
         later = conform(final_assignment(cooperative_steps), ASSIGNMENT).join(
             keys, on=list(GROUP_KEY), how="left_semi"

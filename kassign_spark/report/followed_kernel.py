@@ -9,7 +9,7 @@ from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, member_ids
-from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.groups.numbers import Flags, Longs, find, key
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.plans.rounds import ASSIGNED, RETAINED, WITHHELD, Steps, different, follow
 from kassign_spark.whatif.outcome import measure
@@ -42,6 +42,7 @@ def follow_both_arrow(
     is_owned: bool = True,
     racks_before_moves: bool = False,
     max_rounds: int = 1_000,
+    at_once: bool = False,
 ) -> Iterator[pa.Table]:
     """Follow the groups of a task under both protocols: ``FOLLOWED``, in pieces.
 
@@ -50,6 +51,7 @@ def follow_both_arrow(
         is_owned: whether anything is known of what was owned.
         racks_before_moves: as of ``Settings``.
         max_rounds: as of ``Settings``.
+        at_once: the plan is no assignor's: members get it without rounds.
     """
     batch, (claims, planned) = read_kinds(table, (CLAIM, OBSERVED))
     own = assignors_of(batch)
@@ -70,7 +72,7 @@ def follow_both_arrow(
     steps = of_protocol[COOPERATIVE]
     group = batch.member_group[steps.member]
     is_withheld = (steps.round == 1) & (steps.action == WITHHELD) & cooperates[group]
-    withheld = np.bincount(group[is_withheld], minlength=batch.group_count)
+    withheld = np.bincount(group[is_withheld & (not at_once)], minlength=batch.group_count)
     ends = _ends(batch, steps) & (withheld > 0)[group]
     of_plan = (planned.member >= 0) & (withheld == 0)[planned.group]
     after = np.concatenate((planned.member[of_plan], steps.member[ends]))
@@ -80,6 +82,8 @@ def follow_both_arrow(
         "withheld_count": pa.array(withheld),
         **_loads(batch, claims, after, is_owned=is_owned),
     }
+    if at_once:
+        known |= _at_once(batch, claims, planned, is_owned=is_owned)
     yield _whole(group_columns(batch, np.arange(batch.group_count)), known)
     rows = np.flatnonzero(ends)
     for first in range(0, len(rows), PIECE):
@@ -135,6 +139,26 @@ def _rounds(
             unknown = ~known | (name == "moved" and not is_owned)
             found[f"{protocol}_{name}"] = pa.array(typed, mask=unknown)
     return found
+
+
+def _at_once(batch: Batch, claims: Claims, planned: Claims, *, is_owned: bool) -> Columns:
+    """What a plan comes to that members are told: what moves pauses, once."""
+    had = np.unique(key(claims.slot, claims.name)[claims.slot >= 0])
+    there = planned.slot >= 0
+    owned = np.isin(planned.slot, claims.slot) & there
+    moves = owned & (find(had, key(planned.slot, planned.name)) < 0)
+    still_there = np.isin(planned.slot, claims.slot[claims.member >= 0])
+
+    def per_group(rows: Flags) -> Longs:
+        return np.bincount(planned.group[rows], minlength=batch.group_count)
+
+    unknown = np.full(batch.group_count, not is_owned)
+    return {
+        "planned_rounds": pa.array(np.ones(batch.group_count, np.int32)),
+        "planned_moved": pa.array(per_group(moves), mask=unknown),
+        "planned_paused": pa.array(per_group(moves & still_there), mask=unknown),
+        "planned_settles": pa.array(np.ones(batch.group_count, bool)),
+    }
 
 
 def _loads(batch: Batch, claims: Claims, after: Longs, *, is_owned: bool) -> Columns:

@@ -12,7 +12,6 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark import schemas
-from kassign_spark.brokers.coordinator import LEADERS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.inputs.rules import quoted
@@ -21,7 +20,9 @@ from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
     GROUP_KEY,
+    LEADERS,
     MEMBERS,
+    VERDICTS,
     Table,
     conform,
     fill_cluster_id,
@@ -67,7 +68,8 @@ class Plan(NamedTuple):
         balance: ``BALANCE``, with cluster_id as a key: an empty string where it is not given.
         violations: ``VIOLATIONS``, likewise; None where the plan has none.
         snapshot: its members with the assignor that the plan was made with.
-        leaders: ``coordinators.LEADERS``; None where the snapshot has none.
+        leaders: ``schemas.LEADERS``; None where the snapshot has none.
+        is_by_weight: it is no assignor's: members are told by ``assign()``, with no rebalance.
     """
 
     assignment: DataFrame
@@ -75,6 +77,7 @@ class Plan(NamedTuple):
     violations: DataFrame | None
     snapshot: Snapshot
     leaders: DataFrame | None
+    is_by_weight: bool = False
 
 
 def snapshot_of(spark: SparkSession, plan: str, given: str | None) -> str:
@@ -120,7 +123,8 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
     keyed = fill_cluster_id(balance)
     compared = _compare_groups(plan, snapshot, keyed, read.members)
     planned = read._replace(members=_planned(read.members, keyed, compared))
-    return Plan(assignment, keyed, violations, planned, leaders)
+    is_by_weight = has_table(spark, plan, VERDICTS.name)
+    return Plan(assignment, keyed, violations, planned, leaders, is_by_weight)
 
 
 def _read(spark: SparkSession, folder: str, table: Table, named: bool) -> DataFrame:

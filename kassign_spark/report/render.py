@@ -7,6 +7,8 @@ from typing import Any
 
 from kassign_spark import __version__
 from kassign_spark.display import printable
+from kassign_spark.report.by_weight import FoundByWeight
+from kassign_spark.report.by_weight_charts import charts_by_weight
 from kassign_spark.report.charts import charts, missing_extra
 from kassign_spark.report.collect import MAX_GROUPS, MAX_PROBLEMS, Found, display_name
 from kassign_spark.report.findings import Finding
@@ -26,7 +28,13 @@ _NUMBERS = (
 
 
 def render(
-    found: Found, listed: Sequence[Finding], *, plan: str, snapshot: str, details: int
+    found: Found,
+    listed: Sequence[Finding],
+    *,
+    plan: str,
+    snapshot: str,
+    details: int,
+    by_weight: FoundByWeight | None = None,
 ) -> str:
     """Make the page.
 
@@ -36,6 +44,7 @@ def render(
         plan: the plan's folder, as it was named.
         snapshot: its snapshot's.
         details: how many groups were to get details.
+        by_weight: loads by weight; None: nobody asked for them.
 
     Raises:
         KassignError: the extra `report` is not installed.
@@ -49,12 +58,18 @@ def render(
     environment.filters["number"] = _number
     environment.filters["printable"] = printable
     drawn = {name: Markup(svg) for name, svg in charts(found).items()}
+    weights = None
+    if by_weight is not None:
+        plots = {name: Markup(svg) for name, svg in charts_by_weight(by_weight).items()}
+        part = environment.from_string(_packaged("by_weight.html.j2"))
+        weights = Markup(part.render(found=by_weight, charts=plots))
     return environment.from_string(_packaged("page.html.j2")).render(
         mark=Markup(MARK),
         style=Markup(_packaged("page.css")),
         script=Markup(_packaged("page.js")),
         data=Markup(_embedded(_data(found))),
         charts=drawn,
+        weights=weights,
         findings=listed,
         totals=found.totals,
         brokers=found.brokers,

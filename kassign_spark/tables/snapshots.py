@@ -2,14 +2,24 @@
 
 import os
 import re
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kassign_spark.errors import InputError
-from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table, has_cluster_id
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    LEADERS,
+    MEMBERS,
+    OFFSETS,
+    OWNED,
+    TARGET,
+    TOPICS,
+    Table,
+    has_cluster_id,
+)
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables.output_folder import new_folder
 from kassign_spark.tables.text import read_csv, read_json, write_csv
@@ -41,17 +51,21 @@ class _Tables(NamedTuple):
 class Snapshot(_Tables):
     """What a cluster said, or what somebody wrote by hand: the unit that commands pass around.
 
-    It unpacks into its first three tables, which every function takes.
+    It unpacks into its first three tables, which every function takes; the others are None where
+    there is no such table.
 
     Attributes:
         members: ``schemas.MEMBERS``.
         topics: ``schemas.TOPICS``, or one row a partition.
         owned: ``schemas.OWNED``; None where it is not known who owns what.
-        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`; None where
-            there is no such table.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
+        offsets: ``schemas.OFFSETS``, which ``partition_weights`` takes.
+        leaders: ``schemas.LEADERS`` of ``__consumer_offsets``, which ``coordinators`` takes.
     """
 
     target: DataFrame | None = None
+    offsets: DataFrame | None = None
+    leaders: DataFrame | None = None
 
     def __new__(
         cls,
@@ -59,30 +73,39 @@ class Snapshot(_Tables):
         topics: DataFrame,
         owned: DataFrame | None,
         target: DataFrame | None = None,
-    ) -> "Snapshot":
+        offsets: DataFrame | None = None,
+        leaders: DataFrame | None = None,
+    ) -> Self:
         """Put the tables together."""
         made = super().__new__(cls, members, topics, owned)
-        made.target = target
+        made.target, made.offsets, made.leaders = target, offsets, leaders
         return made
+
+    def _replace(self, **tables: Any) -> Self:
+        """Give the same with some tables changed; a named tuple's own knows the first three."""
+        return type(self)(**{**self._asdict(), **self._further(), **tables})
 
     def tables(self) -> dict[str, DataFrame]:
         """Those that are there, by name."""
-        named = {**self._asdict(), TARGET.name: self.target}
+        named = {**self._asdict(), **self._further()}
         return {name: frame for name, frame in named.items() if frame is not None}
+
+    def _further(self) -> dict[str, DataFrame | None]:
+        return {"target": self.target, "offsets": self.offsets, "leaders": self.leaders}
 
 
 def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot:
     """Read a snapshot folder; the values are checked where they are used.
 
     Args:
-        path: a folder with the tables ``members``, ``topics`` and, if known, ``owned`` and
-            ``target``: each a folder or file such as ``members``, ``members.parquet``,
-            ``members.csv`` or ``members.jsonl``. CSV has a header line; a cell that holds a list
-            is a JSON array or, for plain names, ``t0;t1``.
+        path: a folder with the tables ``members``, ``topics`` and, if known, ``owned``,
+            ``target``, ``offsets`` and ``leaders``: each a folder or file such as ``members``,
+            ``members.parquet``, ``members.csv`` or ``members.jsonl``. CSV has a header line; a
+            cell that holds a list is a JSON array or, for plain names, ``t0;t1``.
         spark: the session.
 
     Returns:
-        The tables with the columns that their files have; ``owned`` and ``target`` are None where
+        The tables with the columns that their files have; all but the first two are None where
         there is no such table.
 
     Raises:
@@ -90,19 +113,19 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
     """
     folder = os.fspath(path)
     found = {table.name: read_table(spark, folder, table) for table in (MEMBERS, TOPICS)}
-    for table in (OWNED, TARGET):
+    further = (OWNED, TARGET, OFFSETS, LEADERS)
+    for table in further:
         if has_table(spark, folder, table.name):
             found[table.name] = read_table(spark, folder, table)
     # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
     named = any(has_cluster_id(frame) for frame in found.values())
-    for table in (MEMBERS, TOPICS, OWNED, TARGET):
+    for table in (MEMBERS, TOPICS, *further):
         if table.name in found and not found[table.name].columns:
             found[table.name] = empty_table(spark, table, cluster_id=named)
     return Snapshot(
         found[MEMBERS.name],
         found[TOPICS.name],
-        found.get(OWNED.name),
-        found.get(TARGET.name),
+        *(found.get(table.name) for table in further),
     )
 
 

@@ -49,6 +49,18 @@ def gone_says(count: Column) -> Column:
     )
 
 
+def no_such_weight_says(count: Column) -> Column:
+    """Of a weight of a partition beyond the ``count`` that there are; null: there is no topic."""
+    return F.coalesce(
+        F.concat(
+            F.lit("the topic has only "),
+            count.cast("string"),
+            F.lit(" partitions; the weight is passed over"),
+        ),
+        F.lit("the cluster has no such topic; the weight is passed over"),
+    )
+
+
 def stranger_says(rows: Column) -> Column:
     """Of an owner that is not in the group."""
     return F.concat(

@@ -18,7 +18,15 @@ from kassign_spark.inputs.checks import (
     row_refusals,
 )
 from kassign_spark.inputs.rules import INT_MAX, quoted
-from kassign_spark.schemas import GROUP_KEY, has_cluster_id, restore_cluster_id
+from kassign_spark.schemas import (
+    GROUP_KEY,
+    MEMBERS,
+    WEIGHTS,
+    check_same_clusters,
+    conform,
+    has_cluster_id,
+    restore_cluster_id,
+)
 from kassign_spark.validation.hash_order import lost_orders
 from kassign_spark.validation.member_order import order_says, unknown_orders
 from kassign_spark.validation.problem_texts import (
@@ -30,6 +38,7 @@ from kassign_spark.validation.problem_texts import (
     without_partitions_says,
 )
 from kassign_spark.validation.tasks import found_in_tasks
+from kassign_spark.validation.unknown_weights import unknown_weights
 from kassign_spark.workers import cores
 
 
@@ -39,6 +48,7 @@ def validate(
     owned: DataFrame | None = None,
     *,
     assignors: Collection[str] | None = None,
+    weights: DataFrame | None = None,
 ) -> DataFrame:
     """List what is wrong or odd in the inputs, group by group.
 
@@ -47,6 +57,7 @@ def validate(
         topics: ``schemas.TOPICS``, or one row a partition.
         owned: ``schemas.OWNED``.
         assignors: names that ``members.assignor`` may hold; None: that column is not looked at.
+        weights: ``schemas.WEIGHTS``; whether their values have a meaning is said by whoever plans.
 
     Returns:
         cluster_id string (where the inputs have it), group_id string (null: of the cluster),
@@ -59,7 +70,8 @@ def validate(
         older member), `owned_partition_missing` (dropped), `owner_not_in_group` (the member left),
         `claimed_twice` (the highest generation wins, equal ones dispute),
         `hash_order_not_reproduced` (which sticky members keep one partition more may differ),
-        `member_order_unknown` (likewise, as ``member_seq`` is not given).
+        `member_order_unknown` (likewise, as ``member_seq`` is not given),
+        `weight_of_unknown_partition` (passed over).
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -69,9 +81,12 @@ def validate(
     known = conforming._replace(
         members=conforming.members.withColumn("pattern", F.col("topics_pattern"))
     )
-    problems = _problems(resolved(known), assignors, MOST_ROWS_OF_A_GROUP).withColumn(
-        "partition", F.expr("try_cast(partition as int)")
-    )
+    problems = _problems(resolved(known), assignors, MOST_ROWS_OF_A_GROUP)
+    if weights is not None:
+        check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
+        told = conform(weights, WEIGHTS)
+        problems = problems.unionByName(unknown_weights(told, conforming.topics))
+    problems = problems.withColumn("partition", F.expr("try_cast(partition as int)"))
     return restore_cluster_id(problems, has_cluster_id(members))
 
 

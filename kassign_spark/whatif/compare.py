@@ -7,9 +7,23 @@ from pyspark.sql import DataFrame
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.schemas import has_cluster_id, restore_cluster_id
+from kassign_spark.plans.weight_rows import (
+    check_weight_options,
+    fold_weights,
+    in_tasks_or_refused,
+    refuse_weights,
+)
+from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.schemas import (
+    MEMBERS,
+    WEIGHTS,
+    check_same_clusters,
+    conform,
+    has_cluster_id,
+    restore_cluster_id,
+)
 from kassign_spark.settings.computing import Settings
-from kassign_spark.whatif.compare_kernel import COMPARED, compare_arrow
+from kassign_spark.whatif.compare_kernel import COMPARED, COMPARED_BY_WEIGHT, compare_arrow
 
 
 def compare(
@@ -19,6 +33,9 @@ def compare(
     *,
     exact: bool = False,
     settings: Settings = Settings(),
+    weights: DataFrame | None = None,
+    missing_weight: float | None = None,
+    base_weight: float = 0.0,
 ) -> DataFrame:
     """Follow a rebalance of every group under every assignor of Kafka's.
 
@@ -32,6 +49,10 @@ def compare(
             other than ok. Otherwise with those of ``assign``, which are the best there are where
             subscriptions differ.
         settings: how to compute it; not used with ``exact``.
+        weights: ``schemas.WEIGHTS``: what partitions weigh, as for ``plan_by_weight``; capacities
+            are those of ``members``. With them, all is computed, and held, before this returns.
+        missing_weight: as for ``plan_by_weight``.
+        base_weight: as for ``plan_by_weight``.
 
     Returns:
         One row a group, assignor and protocol: cluster_id string (where the inputs have it),
@@ -49,11 +70,17 @@ def compare(
         kept, moved and least_moves are null without ``owned``; the optimum is null where nothing is
         assigned, and all that an answer would tell where there is none (throws, never_ends). Of a
         partition that several members claim, any of them keeps it; the optimum knows one of them.
+        With ``weights`` also, null in groups without weight: max_load double (the greatest of a
+        member's weight by its capacity), load_skew double (that by the fair load of the group, as
+        in ``tradeoff``), load_bound double (no assignment has a lower max_load), moved_weight
+        double (of what counts as moved).
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
-        InputError: values that have no meaning; lists every one.
+        InputError: values that have no meaning, or weights that are missing; lists every one.
+        SettingsError: an option is out of range.
     """
+    check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
     inputs = conform_inputs(members, topics, owned)
     eligible = look(inputs, None).eligible
     kernel = partial(
@@ -65,5 +92,13 @@ def compare(
         max_rounds=settings.max_rounds,
     )
     tasks = settings.batches or eligible.tasks
-    found = in_tasks(fold(eligible), kernel, COMPARED, tasks)
+    if weights is None:
+        found = in_tasks(fold(eligible), kernel, COMPARED, tasks)
+    else:
+        check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
+        told = conform(weights, WEIGHTS)
+        refuse_weights(told, inputs.members)
+        kernel = partial(kernel, given=Given(False, missing_weight, base_weight, {}))
+        table = fold_weights(eligible, told)
+        found = in_tasks_or_refused(table, kernel, COMPARED_BY_WEIGHT, tasks).drop("problem")
     return restore_cluster_id(found, has_cluster_id(members))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
@@ -14,13 +15,19 @@ from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.exact import follow_exactly
 from kassign_spark.plans.rounds import follow
 from kassign_spark.plans.runs import Judged
+from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.whatif.outcome import measure, optimum
+from kassign_spark.whatif.weighed import PROBLEM, WEIGHED, Weighed, read_weighed
 
 COMPARED = (
     "cluster_id string, group_id string, assignor string, protocol string, verdict string, "
     "detail string, member_count int, partition_count bigint, kept bigint, moved bigint, "
     "least_moves bigint, spread bigint, topic_spread bigint, sum_of_squares bigint, "
     "least_sum_of_squares bigint, rounds int, paused bigint, cross_rack bigint"
+)
+
+COMPARED_BY_WEIGHT = ", ".join(
+    [COMPARED, *(f"{name} {kind}" for name, kind in WEIGHED.items()), f"{PROBLEM} string"]
 )
 
 _VARIANTS = [(number, number == COOPERATIVE_STICKY) for number in range(len(KAFKAS))] + [
@@ -37,6 +44,7 @@ def compare_arrow(
     has_racks: bool = True,
     racks_before_moves: bool = False,
     max_rounds: int = 1_000,
+    given: Given | None = None,
 ) -> Iterator[pa.Table]:
     """Compare the assignors on the groups of a task (rows of ``rows.fold``): ``COMPARED``.
 
@@ -47,8 +55,11 @@ def compare_arrow(
         has_racks: whether the racks of replicas are known.
         racks_before_moves: as of ``Settings``.
         max_rounds: as of ``Settings``.
+        given: what the caller said about weights, which are among the rows then
+            (``weight_rows.fold_weights``): the columns of ``WEIGHED`` and ``PROBLEM`` follow.
     """
     batch, claims = read_batch(table)
+    weighed = None if given is None else read_weighed(table, given)
     best = optimum(batch, claims)
     nothing = ~best.exists
     for number, cooperates in _VARIANTS:
@@ -67,12 +78,13 @@ def compare_arrow(
             )
             verdicts = [(OK if ends else NEVER_SETTLES, None) for ends in followed.settles.tolist()]
             judged = Judged(verdicts, followed.steps)
-        found = _measured(batch, claims, judged, is_owned=is_owned, has_racks=has_racks)
+        found = _measured(batch, claims, judged, weighed, is_owned=is_owned, has_racks=has_racks)
         least = {
             "least_moves": pa.array(best.moves, mask=nothing | (not is_owned)),
             "least_sum_of_squares": pa.array(best.sum_of_squares, mask=nothing),
         }
-        names = [column.split()[0] for column in COMPARED.split(", ")]
+        schema = COMPARED if weighed is None else COMPARED_BY_WEIGHT
+        names = [column.split()[0] for column in schema.split(", ")]
         known = {
             **group_columns(batch, np.arange(batch.group_count)),
             "assignor": pa.array([KAFKAS[number]] * batch.group_count),
@@ -84,14 +96,28 @@ def compare_arrow(
 
 
 def _measured(
-    batch: Batch, claims: Claims, judged: Judged, *, is_owned: bool, has_racks: bool
+    batch: Batch,
+    claims: Claims,
+    judged: Judged,
+    weighed: Weighed | None,
+    *,
+    is_owned: bool,
+    has_racks: bool,
 ) -> dict[str, pa.Array]:
     """All columns that one assignor decides; null where it has no answer."""
     measured = measure(batch, claims, judged.steps)
     none = np.array([verdict in FAILING for verdict, _ in judged.verdicts], bool)
     unknown = none | (not is_owned)
     member_count = np.diff(batch.first_member).astype(np.int32)
+    loads: dict[str, pa.Array] = {}
+    if weighed is not None:
+        loads = weighed.measure(measured.member, measured.slot, measured.is_moved)
+        hidden = {"moved_weight": unknown, "max_load": none, "load_skew": none}
+        for name, without in hidden.items():
+            loads[name] = pc.if_else(pa.array(without), pa.scalar(None, pa.float64()), loads[name])
+        loads[PROBLEM] = pa.array(weighed.problem, pa.string())
     return {
+        **loads,
         "verdict": pa.array([verdict for verdict, _ in judged.verdicts], pa.string()),
         "detail": pa.array([detail for _, detail in judged.verdicts], pa.string()),
         "member_count": pa.array(member_count),

@@ -14,7 +14,10 @@ from kassign_spark.plans.rounds import ASSIGNED, RETAINED, REVOKED, WITHHELD, St
 
 
 class Outcomes(NamedTuple):
-    """Of each group what its rounds lead to; names as in ``compare``."""
+    """Of each group what its rounds lead to; names as in ``compare``.
+
+    The last three say who has what in the end: members, slots, and whether somebody else had it.
+    """
 
     rounds: Longs
     settles: Flags
@@ -27,6 +30,9 @@ class Outcomes(NamedTuple):
     topic_spread: Longs
     paused: Longs
     cross_rack: Longs
+    member: Longs
+    slot: Longs
+    is_moved: Flags
 
 
 def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
@@ -72,6 +78,9 @@ def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
         _topic_spread(batch, member, slot),
         np.bincount(partitions.group[paused], minlength=count),
         per_group(_crosses(batch, member, slot)),
+        member,
+        slot,
+        was_owned & ~is_kept,
     )
 
 

@@ -1,6 +1,6 @@
 """Plans by weight: what the kernels take of a processor, and how near to the bounds they come.
 
-    python -m tests.benchmarks.weighted [SHAPE ...] [--fleet GROUPS]
+    python -m tests.benchmarks.weighted [SHAPE ...] [--fleet GROUPS] [--size PARTITIONS]
 
 Without Spark: a task does nothing else. The bars are those of large groups and of fleets.
 """
@@ -22,11 +22,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("shapes", nargs="*", help=" ".join(LARGE))
     parser.add_argument("--fleet", type=int, default=10_000, metavar="GROUPS")
+    parser.add_argument(
+        "--size", type=int, metavar="PARTITIONS", help="of each group (default: 5 to 60)"
+    )
     args = parser.parse_args()
     for name in args.shapes or LARGE:
         _large(name)
     if args.fleet and not args.shapes:
-        groups = [as_group(draw(seed)) for seed in range(args.fleet)]
+        groups = [as_group(draw(seed, args.size)) for seed in range(args.fleet)]
         for effort in ("fast", "default"):
             start = time.process_time()
             answers = plan_groups(groups, Wanted(Limit(), Bounds(), effort))

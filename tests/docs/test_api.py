@@ -12,9 +12,16 @@ import pytest
 
 import kassign_spark
 from kassign_spark import ASSIGNORS
-from kassign_spark.brokers.coordinator import LEADERS
 from kassign_spark.plans.choice import CANDIDATES
-from kassign_spark.schemas import ASSIGNMENT, MEMBERS, OWNED, TOPIC_PARTITIONS, TOPICS, Table
+from kassign_spark.schemas import (
+    ASSIGNMENT,
+    LEADERS,
+    MEMBERS,
+    OWNED,
+    TOPIC_PARTITIONS,
+    TOPICS,
+    Table,
+)
 from kassign_spark.simulation.events import EVENTS
 from tests.docs.reader import ROOT
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark import Bounds, Limit, plan_by_weight, tradeoff
+from kassign_spark import Bounds, Limit, balance, plan_by_weight, tradeoff, validate
 from kassign_spark.errors import InputError, SchemaError, SettingsError
 from kassign_spark.schemas import WEIGHTS
 from tests import builders
@@ -145,6 +145,46 @@ def test_the_answer_does_not_depend_on_rows_or_tasks(
     assert alone.asDict() == planned[0]["hot"]
 
 
+def test_balance_measures_a_plan_by_weight(planned: Any, fleet: tuple[DataFrame, ...]) -> None:
+    members, _, told, owned = fleet
+    assignment = plan_by_weight(*fleet).assignment
+    rows = balance(assignment, members, owned, weights=told).collect()
+    found = {row.group_id: (row.max_load, row.moved_weight, row.moved_count) for row in rows}
+    for group, verdict in planned[0].items():
+        wanted = tuple(verdict[name] for name in ("max_load", "moved_weight", "moves"))
+        # The claim of somebody who does not subscribe is none to a plan.
+        split = group == "split" and (wanted[0], 2.0, 2)
+        assert found[group] == (split or ((None, None, 0) if group == "unweighed" else wanted))
+    assert [row.load_skew for row in rows if row.group_id == "sized"] == [1.0]
+    with pytest.raises(InputError, match=r'group "even": table weights has no row for 2 of its'):
+        balance(assignment, members, weights=told.where("topic <> 'even' OR partition < 2"))
+    with pytest.raises(InputError, match=r"weight: -1.0"):
+        balance(assignment, members, weights=weights(told.sparkSession, shared("even", -1)))
+    with pytest.raises(SettingsError, match="missing_weight"):
+        balance(assignment, members, weights=told, missing_weight=-1.0)
+    nobody_said = balance(assignment, members, weights=told, missing_weight=1.0)
+    assert {row.moved_weight for row in nobody_said.collect()} == {None}
+
+
+def test_validate_tells_weights_of_what_does_not_exist(fleet: tuple[DataFrame, ...]) -> None:
+    members, topics, told, _ = fleet
+    more = weights(told.sparkSession, [*shared("gone", 1), *of("hot", "hot", 1, 1, 1, 1, 1, 1, 5)])
+    found = validate(members, topics, weights=told.unionByName(more)).where(
+        "problem = 'weight_of_unknown_partition'"
+    )
+    rows = {(r.group_id, r.topic, r.partition): r.detail for r in found.collect()}
+    assert rows == {
+        (None, "nobody", 0): "the cluster has no such topic; the weight is passed over",
+        (None, "gone", 0): "the cluster has no such topic; the weight is passed over",
+        ("hot", "hot", 6): "the topic has only 6 partitions; the weight is passed over",
+    }
+    by_partition = builders.topics(
+        told.sparkSession, [{"topic": "hot", "partition": p} for p in range(6)]
+    )
+    again = validate(members, by_partition, weights=more).where("topic = 'hot'").collect()
+    assert [r.partition for r in again if r.problem == "weight_of_unknown_partition"] == [6]
+
+
 def test_the_curve_falls_to_its_bound_and_has_a_knee(fleet: tuple[DataFrame, ...]) -> None:
     rows = tradeoff(*fleet).where("group_id = 'hot'").orderBy("moves").collect()
     assert [row.moves for row in rows] == [0, 1]
@@ -183,6 +223,8 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         spark,
         [
             *shared("even", 1, -1, float("nan")),
+            *shared("hot", float("inf")),
+            {**shared("hot", 1, 2)[1], "move_cost": -3.0},
             {"topic": "even", "partition": 3, "weight": None},
             *of("own", "own", 9, 4),
             *of("own", "own", 9),
@@ -195,6 +237,8 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         "weight: -1.0 (at topic=even partition=1)",
         "NaN",
         "null",
+        "weight: Infinity (at topic=hot partition=0)",
+        "move_cost: -3.0 (at topic=hot partition=1)",
         'group "own"',
         "2 times",
     ):
@@ -208,9 +252,11 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         plan_by_weight(members, topics, told, together={"split": "x", "other": "x"})
     with pytest.raises(SchemaError, match="column weight"):
         plan_by_weight(members, topics, told.drop("weight"))
-    small = members.withColumn("capacity", members.capacity * 0)
-    with pytest.raises(InputError, match=r"column capacity: 0.0"):
-        plan_by_weight(small, topics, told)
+    for factor, shown in ((0.0, "0.0"), (-1.0, "-3.0"), (float("nan"), "NaN"),
+                          (float("inf"), "Infinity")):  # fmt: skip
+        small = members.withColumn("capacity", members.capacity * factor)
+        with pytest.raises(InputError, match=f"column capacity: {shown} .*member_id=big"):
+            plan_by_weight(small, topics, told)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.plans.weight_rows import CAPACITY, WEIGHT
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.plans.weighted_tasks import curve_arrow, plan_arrow
+from tests.benchmarks.weighted_task import one_group, peak_gb
 
 SCHEMA = pa.schema(
     [
@@ -190,9 +191,59 @@ def test_the_curve_ends_at_its_bound_and_has_one_knee() -> None:
     assert sum(p["is_knee"] for p in points) == 1
 
 
+@pytest.mark.slow
+def test_a_task_takes_a_group_past_two_million_partitions() -> None:
+    """Within memory that grows with the rows alone, and with the fewest moves there are."""
+    partitions = 2_500_000
+    rows = one_group(partitions, 1_000)
+    before = peak_gb()
+    count, verdict = 0, {}
+    for piece in plan_arrow(rows, wanted=DEFAULT, given=GIVEN):
+        count += len(piece) - piece["member_id"].null_count
+        verdict = piece.slice(len(piece) - 1).to_pylist()[0]
+    assert count == partitions
+    assert verdict["verdict"] == "within_limit"
+    assert verdict["moves"] == verdict["moves_bound"] > 1_000
+    assert verdict["max_load"] <= 1.055 * verdict["load_bound"]
+    assert peak_gb() - before < 0.8e-6 * partitions
+
+
 @pytest.mark.parametrize("given", [GIVEN, GIVEN._replace(by_weight=True)])
 def test_a_large_group_goes_by_bulk_steps(given: Given) -> None:
     rows = group("big", {"t": [float(1 + p * 7919 % 1000) for p in range(3_000)]}, TWO)
     owners, verdicts, _ = plan(table(rows), given=given)
     assert len(owners["big"]) == 3_000
     assert verdicts["big"]["max_load"] <= 1.001 * verdicts["big"]["load_bound"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_edges_have_one_defined_result() -> None:
+    """The edges that weighted.md, 5 lists and that no test above has."""
+    three = {m: ["t"] for m in "abc"}
+    rows = table(
+        group("small", {"t": [1, 1, 1, 900]}, {m: ["t"] for m in ("a", "z")},
+              capacity={"a": 1000.0, "z": 0.5}),
+        group("few", {"t": [6, 3]}, {m: ["t"] for m in "abcde"}, {"t-0": "a", "t-1": "b"}),
+        group("heavy", {"t": [50, 40, 30, 20, 1]}, three),
+        group("away", {"t": [4, 4]}, {"a": ["t"], "b": ["t"], "c": [], "d": ["gone"]}),
+        group("zeros", {"t": [5, 0, 0, 5]}, {m: ["t"] for m in "ab"},
+              {"t-0": "a", "t-1": "a", "t-2": "a", "t-3": "b"}),
+    )  # fmt: skip
+    owners, verdicts, problems = plan(rows)
+    assert not problems
+    # Room is relative: who is too small for the lightest partition gets none.
+    assert set(owners["small"].values()) == {"a"}
+    assert verdicts["small"]["max_load"] == 0.903
+    # Idle members of a group of fewer partitions than members are no skew.
+    assert verdicts["few"]["verdict"] in ("nothing_to_do", "bounded_by_partition")
+    assert (verdicts["few"]["moves"], verdicts["few"]["max_load"]) == (0, 6)
+    # More dominant ones than members: the peel stops at one open member.
+    assert verdicts["heavy"]["max_load"] <= verdicts["heavy"]["load_bound"] * 1.05
+    assert verdicts["heavy"]["dominant_count"] < 3
+    assert len(set(owners["heavy"].values())) == 3
+    # Who subscribes to nothing that exists has no load, and is not in the mean.
+    assert (verdicts["away"]["fair_load"], verdicts["away"]["max_load"]) == (4, 4)
+    assert set(owners["away"].values()) == {"a", "b"}
+    # What weighs nothing stays.
+    assert owners["zeros"] == {"t-0": "a", "t-1": "a", "t-2": "a", "t-3": "b"}
+    assert verdicts["zeros"]["verdict"] == "nothing_to_do"

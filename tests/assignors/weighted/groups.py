@@ -13,11 +13,12 @@ from kassign_spark.assignors.weighted.problem import Group
 WEIGHTS = ("uniform", "even", "lognormal", "pareto", "zipf", "hot", "topics", "few", "equal")
 
 
-def draw(seed: int) -> dict[str, Any]:
-    """One group as plain data: weights descending, capacities whole."""
+def draw(seed: int, size: int | None = None) -> dict[str, Any]:
+    """One group as plain data: weights descending, capacities whole; 5 to 60 partitions."""
     rng = random.Random(f"weighted-{seed}")
     members = rng.randint(2, 12)
     partitions = rng.randint(5, 60)
+    partitions = partitions if size is None else size
     kind = WEIGHTS[seed % len(WEIGHTS)]
     weights = sorted((_weight(rng, kind, i) for i in range(partitions)), reverse=True)
     capacity = [rng.choice([1, 1, 2, 3, 4]) if seed % 3 == 0 else 1 for _ in range(members)]

@@ -33,6 +33,23 @@ def test_members_get_within_their_limit_with_about_the_fewest_moves(name: str) -
     assert again.moves == 0
 
 
+@pytest.mark.parametrize("name", ["heavy", "zipf"])
+def test_a_dominant_partition_stays_at_loose_limits(name: str) -> None:
+    group = with_owners(make(LARGE[name]))
+    seen = large.look(group)
+    heavy = np.array(seen.dominant)
+    assert len(heavy) > 5
+    owned = np.bincount(group.home[group.home >= 0], group.weight[group.home >= 0],
+                        len(group.capacity))  # fmt: skip
+    for factor in (1.0, 1.3, 2.0):
+        limit = Limit(max_load=seen.bound * factor / group.power)
+        (answer,) = plan_groups([group], Wanted(limit, Bounds(), "default"))
+        assert answer.verdict in ("within_limit", "nothing_to_do")
+        moved = heavy[(group.home[heavy] >= 0) & (answer.owner != group.home)[heavy]]
+        at = group.home[moved]
+        assert (owned[at] / group.capacity[at] > seen.bound * factor).all()
+
+
 def test_the_curve_never_rises_and_bounds_are_kept() -> None:
     group = with_owners(make(LARGE["halves"]))
     points = large.curve_large(group, large.look(group), by_cost=False)

@@ -1,0 +1,104 @@
+"""What a cluster's answers are as rows of the tables, in the column order of the schemas."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
+from kassign_spark.live.consumer_groups import kafka_topic_id
+
+Row = tuple[Any, ...]
+
+
+class Omission(NamedTuple):
+    """Something of the cluster that is not in the tables, and why."""
+
+    kind: str
+    """``group`` or ``topic``; of offsets ``commits`` of a group, ``offsets`` of a partition."""
+    name: str
+    reason: str
+
+
+def topic_rows(
+    described: Iterable[dict[str, Any]], racks: Mapping[int, str | None], cluster_id: str | None
+) -> tuple[list[Row], list[Omission]]:
+    """Rows of ``topics`` by name, and topics without partitions that can be seen."""
+    has_racks = any(racks.values())
+    rows: list[Row] = []
+    omitted = []
+    for topic in sorted(described, key=lambda t: t["name"]):
+        partitions = sorted(topic["partitions"], key=lambda p: p["partition_index"])
+        if not partitions:
+            omitted.append(Omission("topic", topic["name"], f"error {topic['error_code']}"))
+            continue
+        replica_racks = [
+            [racks[node] for node in partition["replica_nodes"] if racks.get(node)]
+            for partition in partitions
+        ]
+        topic_id = topic.get("topic_id")
+        rows.append(
+            (
+                cluster_id,
+                topic["name"],
+                len(partitions),
+                replica_racks if has_racks else None,
+                kafka_topic_id(topic_id) if topic_id else None,
+            )
+        )
+    return rows, omitted
+
+
+def leader_rows(described: Iterable[dict[str, Any]], cluster_id: str | None) -> list[Row]:
+    """Rows of ``leaders``: of the topic whose leaders coordinate the groups."""
+    return [
+        (cluster_id, OFFSETS_TOPIC, partition["partition_index"], partition["leader_id"])
+        for topic in described
+        if topic["name"] == OFFSETS_TOPIC
+        for partition in sorted(topic["partitions"], key=lambda p: p["partition_index"])
+    ]
+
+
+def topics_of(members: Sequence[Row], owned: Sequence[Row]) -> dict[str, set[str]]:
+    """Of each group the topics that its members read, by their subscriptions or what they own."""
+    topics: dict[str, set[str]] = {}
+    for _, group_id, _, _, _, subscribed, *_ in members:
+        topics.setdefault(group_id, set()).update(subscribed)
+    for _, group_id, _, topic, _ in owned:
+        topics[group_id].add(topic)
+    return topics
+
+
+def group_rows(
+    groups: Iterable[Mapping[str, Any]], cluster_id: str | None
+) -> tuple[list[Row], list[Row]]:
+    """Rows of ``members`` and of ``owned``, from descriptions of stable groups."""
+    members: list[Row] = []
+    owned: list[Row] = []
+    for group in groups:
+        group_id = group["group_id"]
+        before = [m["member_metadata"].get("generation_id", -1) for m in group["members"]]
+        generation = max(0, *before) + 1
+        for seq, member in enumerate(group["members"]):
+            member_id, subscription = member["member_id"], member["member_metadata"]
+            members.append(
+                (
+                    cluster_id,
+                    group_id,
+                    member_id,
+                    member.get("group_instance_id") or None,
+                    subscription.get("rack_id") or None,
+                    list(subscription["topics"]),
+                    None,
+                    generation,
+                    seq,
+                    group["protocol_data"],
+                    None,
+                    None,
+                )
+            )
+            assigned = (member["member_assignment"] or {}).get("assigned_partitions", [])
+            owned += [
+                (cluster_id, group_id, member_id, topic["topic"], partition)
+                for topic in assigned
+                for partition in topic["partitions"]
+            ]
+    return members, owned

@@ -1,0 +1,223 @@
+"""Offsets of a live cluster: where its partitions begin and end, and what groups have committed.
+
+Requests go to the brokers that can answer them, many groups or partitions in each: commits to the
+coordinators, begin and end to the leaders. kafka-python's own calls end at the first group or
+partition that may not be read; here that one is told, and the others are read.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+Row = tuple[Any, ...]
+Partition = tuple[str, int]
+
+_GROUPS_A_REQUEST = 100
+_PARTITIONS_A_REQUEST = 2_000
+_ATTEMPTS = 4
+_PAUSE_SECONDS = 1.0
+_EARLIEST, _LATEST = -2, -1
+_READ_UNCOMMITTED = 0
+_MOVED = "its coordinator moved while it was asked"
+
+
+class ReadOffsets(NamedTuple):
+    """What brokers said of offsets.
+
+    Attributes:
+        rows: of ``schemas.OFFSETS`` without cluster_id. Partitions of groups whose commits could
+            not be read have a row without group_id.
+        groups: those whose commits could not be read, with the reason.
+        partitions: those whose begin and end could not be read, as `topic-partition`.
+    """
+
+    rows: list[Row]
+    groups: dict[str, str]
+    partitions: dict[str, str]
+
+
+class _Ends(NamedTuple):
+    begin: int
+    end: int
+    as_of: datetime
+
+
+def read_offsets(
+    admin: Any,
+    brokers: Sequence[int],
+    topics_of: Mapping[str, Collection[str]],
+    described: Sequence[Mapping[str, Any]],
+    progress: Callable[[str], None],
+) -> ReadOffsets:
+    """Read the offsets of all partitions that some groups read.
+
+    Commits are read first and ends after them, so that no lag is negative for the time between.
+
+    Args:
+        admin: kafka-python's admin client.
+        brokers: ids of the cluster's brokers.
+        topics_of: the topics that each group reads; those that do not exist are passed over.
+        described: the cluster's topics with their partitions and leaders.
+        progress: called with a line of text now and then.
+    """
+    committed, group_reasons = _committed(admin, brokers, sorted(topics_of), progress)
+    wanted = {topic for topics in topics_of.values() for topic in topics}
+    partitions = {
+        topic["name"]: sorted(p["partition_index"] for p in topic["partitions"])
+        for topic in described
+        if topic["name"] in wanted
+    }
+    ends, partition_reasons = _ends(admin, wanted, described, progress)
+    rows: list[Row] = []
+    of_nobody = set()
+    for group in sorted(topics_of):
+        for topic in sorted(set(topics_of[group]) & partitions.keys()):
+            found = [(topic, p) for p in partitions[topic] if (topic, p) in ends]
+            if group in committed:
+                offsets = committed[group]
+                rows += [_row(group, at, ends[at], offsets.get(at)) for at in found]
+            else:
+                of_nobody.update(found)
+    rows += [_row(None, at, ends[at], None) for at in sorted(of_nobody)]
+    names = {f"{topic}-{p}": reason for (topic, p), reason in partition_reasons.items()}
+    return ReadOffsets(rows, group_reasons, names)
+
+
+def _row(group: str | None, at: Partition, ends: _Ends, committed: int | None) -> Row:
+    return (group, *at, ends.begin, ends.end, committed, ends.as_of)
+
+
+def _committed(
+    admin: Any, brokers: Sequence[int], groups: Sequence[str], progress: Callable[[str], None]
+) -> tuple[dict[str, dict[Partition, int]], dict[str, str]]:
+    """What each group has committed, and the groups that could not be read.
+
+    Each broker lists the groups that it coordinates; those that moved meanwhile are listed again.
+    """
+    from kafka import errors
+
+    committed: dict[str, dict[Partition, int]] = {}
+    reasons = dict.fromkeys(groups, _MOVED)
+    for attempt in range(_ATTEMPTS):
+        pending = {group for group, reason in reasons.items() if reason == _MOVED}
+        if not pending:
+            break
+        if attempt:
+            time.sleep(_PAUSE_SECONDS)
+        for broker in brokers:
+            here = sorted(pending & {g["group_id"] for g in admin.list_groups(broker_ids=[broker])})
+            for batch in _batches(here, _GROUPS_A_REQUEST):
+                for name, answer in _ask_for_commits(admin, broker, batch):
+                    error = errors.for_code(answer.error_code)
+                    if error is errors.NoError:
+                        committed[name] = _offsets_of(answer)
+                        reasons.pop(name, None)
+                    elif not error.retriable:
+                        reasons[name] = str(error())
+                progress(f"read commits of {len(committed)} of {len(groups)} groups")
+    return committed, reasons
+
+
+def _ask_for_commits(admin: Any, broker: int, groups: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Ask for all commits of groups: in one request, or of an old broker group by group."""
+    for name, request in admin._list_group_offsets_requests(dict.fromkeys(groups)):
+        answer = _send(admin, broker, request)
+        if name is None:
+            yield from ((group.group_id, group) for group in answer.groups)
+        else:
+            yield name, answer
+
+
+def _offsets_of(answer: Any) -> dict[Partition, int]:
+    return {
+        (topic.name, partition.partition_index): partition.committed_offset
+        for topic in answer.topics
+        for partition in topic.partitions
+        if not partition.error_code and partition.committed_offset >= 0
+    }
+
+
+def _ends(
+    admin: Any,
+    topics: Collection[str],
+    described: Sequence[Mapping[str, Any]],
+    progress: Callable[[str], None],
+) -> tuple[dict[Partition, _Ends], dict[Partition, str]]:
+    """Begin and end of all partitions of some topics, and the partitions that could not be read."""
+    found: dict[Partition, _Ends] = {}
+    pending = {
+        (topic["name"], p["partition_index"])
+        for topic in described
+        if topic["name"] in topics
+        for p in topic["partitions"]
+    }
+    count, reasons = len(pending), dict.fromkeys(pending, "its topic is not there any more")
+    for attempt in range(_ATTEMPTS):
+        if not pending:
+            break
+        if attempt:
+            time.sleep(_PAUSE_SECONDS)
+            described = admin.describe_topics(sorted({topic for topic, _ in pending}))
+        for leader, partitions in sorted(_by_leader(described, pending).items()):
+            if leader < 0:
+                reasons |= dict.fromkeys(partitions, "it has no leader")
+                continue
+            for batch in _batches(sorted(partitions), _PARTITIONS_A_REQUEST):
+                begins, failed = _ask_for_offsets(admin, leader, batch, _EARLIEST)
+                ends, failed_later = _ask_for_offsets(admin, leader, sorted(begins), _LATEST)
+                now = datetime.now(UTC)
+                found |= {at: _Ends(begins[at], ends[at], now) for at in ends}
+                for at, error in (failed | failed_later).items():
+                    reasons[at] = str(error())
+                    if not error.retriable:
+                        pending.discard(at)
+                pending -= ends.keys()
+            progress(f"read offsets of {len(found)} of {count} partitions")
+    return found, {at: reasons[at] for at in sorted(reasons) if at not in found}
+
+
+def _by_leader(
+    described: Iterable[Mapping[str, Any]], wanted: Collection[Partition]
+) -> dict[int, list[Partition]]:
+    leaders: dict[int, list[Partition]] = defaultdict(list)
+    for topic in described:
+        for partition in topic["partitions"]:
+            at = topic["name"], partition["partition_index"]
+            if at in wanted:
+                leaders[partition["leader_id"]].append(at)
+    return leaders
+
+
+def _ask_for_offsets(
+    admin: Any, leader: int, partitions: Sequence[Partition], which: int
+) -> tuple[dict[Partition, int], dict[Partition, Any]]:
+    """Ask a leader for one offset of each partition; also gives the errors of those without."""
+    from kafka import TopicPartition, errors
+
+    if not partitions:
+        return {}, {}
+    wanted = {TopicPartition(*at): which for at in partitions}
+    request = admin._list_partition_offsets_request(wanted, _READ_UNCOMMITTED)
+    found, failed = {}, {}
+    for topic in _send(admin, leader, request).topics:
+        for partition in topic.partitions:
+            at = topic.name, partition.partition_index
+            if partition.error_code:
+                failed[at] = errors.for_code(partition.error_code)
+            else:
+                found[at] = partition.offset
+    return found, failed
+
+
+def _send(admin: Any, broker: int, request: Any) -> Any:
+    async def ask() -> Any:
+        return await admin._manager.send(request, node_id=broker)
+
+    return admin._manager.run(ask)
+
+
+def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,176 @@
+"""What an assignment weighs: loads of members by weight and capacity, group by group.
+
+Weights are scaled by one power of two a group and rounded to whole numbers, as plans by weight do:
+sums are exact, and so the same in whatever order.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.assignors.weighted.problem import Doubles
+from kassign_spark.groups.numbers import Flags, Longs, find, key
+from kassign_spark.groups.task_rows import Read, rows
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+
+WEIGHT = 4
+"""A kind of rows beside those of ``task_rows``: a partition's weight."""
+
+WEIGHED = {
+    "total_weight": "double",
+    "max_load": "double",
+    "mean_load": "double",
+    "load_skew": "double",
+    "moved_weight": "double",
+}
+MISSING = "missing_weights"
+"""Beside the columns of ``WEIGHED``: how many assigned partitions have no weight."""
+
+_MORE = {"value": "double"}
+_SUM_BITS = 50
+
+
+class Weighing(NamedTuple):
+    """What to weigh with.
+
+    Attributes:
+        weights: ``schemas.WEIGHTS``, conforming.
+        missing: the weight of partitions without, in groups that have some; None: count them.
+        base: added to every weight.
+    """
+
+    weights: DataFrame
+    missing: float | None
+    base: float
+
+
+class Held(NamedTuple):
+    """Who holds what, in numbers of a task's table.
+
+    Attributes:
+        member_rows: rows of members.
+        row_member: of each of them, its number among all members.
+        group_of: of each of them, the place of its group among those shown.
+        assigned_rows: rows of assigned partitions.
+        holder: of each of them, the number of its member; -1: none.
+        is_moved: of each of them, whether somebody else had the partition.
+        group_count: how many groups are shown.
+    """
+
+    member_rows: Longs
+    row_member: Longs
+    group_of: Longs
+    assigned_rows: Longs
+    holder: Longs
+    is_moved: Flags
+    group_count: int
+
+
+def weighed_rows(table: DataFrame, assigned: DataFrame, weights: DataFrame) -> DataFrame:
+    """Add weights to a tasks' table of ``task_rows.rows`` whose rows have a column value.
+
+    Args:
+        table: the other rows; value is the capacity of a member.
+        assigned: ``schemas.ASSIGNMENT``, conforming: weights that serve all groups are given to
+            those that are assigned partitions of the topic.
+        weights: ``schemas.WEIGHTS``, conforming.
+    """
+    reading = assigned.select(*GROUP_KEY, "topic").distinct()
+    shared = weights.where(F.col("group_id").isNull()).drop("group_id")
+    shared = shared.join(reading, on=[CLUSTER_ID, "topic"], how="inner")
+    own = weights.where(F.col("group_id").isNotNull())
+    for is_own, frame in enumerate((shared, own)):
+        valued = frame.withColumns({"value": F.col("weight"), "size": F.lit(is_own)})
+        table = table.unionByName(with_value(valued, WEIGHT))
+    return table
+
+
+def with_value(frame: DataFrame, kind: int) -> DataFrame:
+    """Rows of a kind with a column value, null where the frame has none."""
+    return rows(frame, kind, **_MORE)
+
+
+def weigh(
+    table: pa.Table, read: Read, held: Held, *, missing: float | None, base: float
+) -> dict[str, pa.Array]:
+    """Measure the loads of all groups shown: the columns of ``WEIGHED``, and ``MISSING``.
+
+    Args:
+        table: rows of ``weighed_rows``.
+        read: the same in numbers.
+        held: who holds what.
+        missing: the weight of partitions without, in groups that have some; None: count them.
+        base: added to every weight.
+    """
+    value, own = table["value"].to_numpy(), table["size"].to_numpy()
+    given = read.rows_of(WEIGHT)
+    given = given[read.slot[given] >= 0]
+    of_slot = np.full(int(read.slot.max(initial=-1)) + 1, np.nan)
+    for is_own in (0, 1):  # what is said of the group alone comes last, and stays
+        some = given[own[given] == is_own]
+        of_slot[read.slot[some]] = value[some]
+    has_weights = np.isin(
+        read.group[held.member_rows[np.unique(held.group_of, return_index=True)[1]]],
+        read.group[given],
+    )
+
+    here = (held.holder >= 0) & (read.slot[held.assigned_rows] >= 0)
+    assigned, holder = held.assigned_rows[here], held.holder[here]
+    group_of_member = np.empty(int(held.row_member.max(initial=-1)) + 1, np.int64)
+    group_of_member[held.row_member] = held.group_of
+    group = group_of_member[holder]
+    weight = of_slot[read.slot[assigned]]
+    lacks = np.isnan(weight)
+    weight = np.where(lacks, 0.0 if missing is None else missing, weight) + base
+    whole, power = _whole(weight, group, held.group_count)
+
+    capacity = np.ones(len(group_of_member))
+    said = value[held.member_rows]
+    capacity[held.row_member] = np.where(np.isnan(said), 1.0, said)
+    load = np.bincount(holder, whole, len(capacity)) / capacity
+    most = np.zeros(held.group_count)
+    np.maximum.at(most, group_of_member, load)
+    total = np.bincount(group, whole, held.group_count)
+    serves = _serves(read, held, len(capacity))
+    room = np.bincount(group_of_member[serves], capacity[serves], held.group_count)
+    mean = np.divide(total, room, out=np.zeros(held.group_count), where=room > 0)
+    moved = np.bincount(group, np.where(held.is_moved[here], whole, 0.0), held.group_count)
+    measured = {
+        "total_weight": total / power,
+        "max_load": most / power,
+        "mean_load": mean / power,
+        "load_skew": np.divide(most, mean, out=np.full(len(mean), np.nan), where=mean > 0),
+        "moved_weight": moved / power,
+    }
+    lacking = np.bincount(group, lacks, held.group_count).astype(np.int64)
+    columns = {
+        name: pa.array(column, mask=~has_weights | np.isnan(column))
+        for name, column in measured.items()
+    }
+    columns[MISSING] = pa.array(np.where(has_weights & (missing is None), lacking, 0))
+    return columns
+
+
+def _whole(weight: Doubles, group: Longs, groups: int) -> tuple[Doubles, Doubles]:
+    """Whole numbers whose sums are exact, and of each group by what it was multiplied."""
+    most = np.zeros(groups)
+    np.maximum.at(most, group, weight)
+    count = np.bincount(group, minlength=groups)
+    bits = np.frexp(most)[1].astype(np.int64) + np.frexp(count.astype(float))[1]
+    power = np.ldexp(1.0, np.clip(_SUM_BITS - bits, -1000, 1000))
+    power[most <= 0] = 1.0
+    return np.rint(weight * power[group]), power
+
+
+def _serves(read: Read, held: Held, members: int) -> Flags:
+    """Whether members subscribe to a topic that something is assigned of."""
+    assigned = np.unique(key(read.group[held.assigned_rows], read.topic[held.assigned_rows]))
+    row = held.member_rows[read.listed.row]
+    listed: npt.NDArray[np.int64] = key(read.group[row], read.topic_of_list)
+    serves = np.zeros(members, bool)
+    serves[held.row_member[read.listed.row[find(assigned, listed) >= 0]]] = True
+    return serves
