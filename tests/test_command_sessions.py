@@ -26,6 +26,7 @@ _ARGUMENTS = {
     "diff": ["FLEET", "FLEET"],
     "graph": ["FLEET", "--output", "OUT"],
     "advise": ["FLEET"],
+    "migrate": ["FLEET"],
     "plan": ["FLEET", "--weights", "WEIGHTS", "--output", "OUT"],
     "tradeoff": ["FLEET", "--weights", "WEIGHTS"],
 }

@@ -21,7 +21,8 @@ from kassign_spark.live.consumer_groups import (
     describe_consumer_groups,
     kafka_topic_id,
 )
-from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS
+from kassign_spark.live.group_settings import describe_group_settings
+from kassign_spark.schemas import CLUSTER_ID, GROUP_SETTINGS, MEMBERS, OWNED, TARGET, TOPICS
 from kassign_spark.tables.snapshots import Snapshot
 
 _GROUPS_A_REQUEST = 100
@@ -36,7 +37,7 @@ class Omission(NamedTuple):
     """Something of the cluster that is not in the tables, and why."""
 
     kind: str
-    """``group`` or ``topic``."""
+    """``group``, ``topic``, or ``settings`` of a group that is in the tables."""
     name: str
     reason: str
 
@@ -52,6 +53,7 @@ class ClusterTables(NamedTuple):
     owned: list[Row]
     omitted: list[Omission]
     target: Sequence[Row] = ()
+    settings: Sequence[Row] = ()
 
 
 def read_cluster(
@@ -89,7 +91,8 @@ def read_cluster(
     Groups of the new protocol (KIP-848), where the broker assigns, can be described in any state.
     Their ``group_type`` is `consumer`, their members' ``generation`` the member's epoch (-2: static
     and away), ``assignor`` the group's choice, ``owned`` what a member has been given and has not
-    said to have given up, ``target`` what it is to have, in the coordinator's own order.
+    said to have given up, ``target`` what it is to have, in the coordinator's own order;
+    ``settings`` are the group's own or the broker's defaults, where one may read them.
 
     Args:
         bootstrap_server: ``host:port``, or several with commas.
@@ -121,6 +124,7 @@ def read_cluster(
         groups, omitted_groups = _stable_groups(admin, sorted(racks), progress)
         members, owned = _group_rows(groups, cluster_id)
         target: list[Row] = []
+        settings_rows: list[Row] = []
         if consumer_groups:
             described = describe_consumer_groups(admin, consumer_group_names(admin, sorted(racks)))
             progress(f"described {described.group_count} groups of the new protocol")
@@ -129,7 +133,10 @@ def read_cluster(
             target = [(cluster_id, *row) for row in described.target]
             reasons = {o.name: o.reason for o in omitted_groups if o.reason != NOT_ASKED_FOR}
             omitted_groups = _omissions(reasons | described.reasons)
-    return ClusterTables(members, topics, owned, omitted + omitted_groups, target)
+            said = describe_group_settings(admin, sorted({row[0] for row in described.members}))
+            settings_rows = [(cluster_id, *row) for row in said.rows]
+            omitted_groups += [Omission("settings", *of) for of in sorted(said.reasons.items())]
+    return ClusterTables(members, topics, owned, omitted + omitted_groups, target, settings_rows)
 
 
 def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
@@ -151,6 +158,7 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),
         frame(tables.target, TARGET.columns) if has_new else None,
+        frame(tables.settings, GROUP_SETTINGS.columns) if has_new else None,
     )
 
 

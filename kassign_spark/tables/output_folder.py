@@ -17,7 +17,8 @@ from kassign_spark.tables.leftovers import REPLACED, WRITING, clear_leftovers, h
 
 TABLE_NAMES = frozenset({"members", "topics", "owned", "assignment", "balance", "violations"})
 TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
-TABLE_NAMES |= {"vertices", "edges", "bottlenecks", "advice"}
+TABLE_NAMES |= {"vertices", "edges", "bottlenecks", "advice", "findings"}
+TABLE_NAMES |= {"target", "group_settings"}
 """Tables that a folder of ours may hold."""
 FILE_NAMES = frozenset({"graph.dot", "graph.graphml"})
 """Plain files likewise."""

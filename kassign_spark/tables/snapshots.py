@@ -9,7 +9,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kassign_spark.errors import InputError
-from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table, has_cluster_id
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    GROUP_SETTINGS,
+    MEMBERS,
+    OWNED,
+    TARGET,
+    TOPICS,
+    Table,
+    has_cluster_id,
+)
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables.output_folder import new_folder
 from kassign_spark.tables.text import read_csv, read_json, write_csv
@@ -49,9 +58,12 @@ class Snapshot(_Tables):
         owned: ``schemas.OWNED``; None where it is not known who owns what.
         target: ``schemas.TARGET``, the last target of groups of group_type `consumer`; None where
             there is no such table.
+        group_settings: ``schemas.GROUP_SETTINGS`` of those groups, as far as they could be read;
+            None where there is no such table.
     """
 
     target: DataFrame | None = None
+    group_settings: DataFrame | None = None
 
     def __new__(
         cls,
@@ -59,15 +71,21 @@ class Snapshot(_Tables):
         topics: DataFrame,
         owned: DataFrame | None,
         target: DataFrame | None = None,
+        group_settings: DataFrame | None = None,
     ) -> "Snapshot":
         """Put the tables together."""
         made = super().__new__(cls, members, topics, owned)
         made.target = target
+        made.group_settings = group_settings
         return made
 
     def tables(self) -> dict[str, DataFrame]:
         """Those that are there, by name."""
-        named = {**self._asdict(), TARGET.name: self.target}
+        named = {
+            **self._asdict(),
+            TARGET.name: self.target,
+            GROUP_SETTINGS.name: self.group_settings,
+        }
         return {name: frame for name, frame in named.items() if frame is not None}
 
 
@@ -75,27 +93,27 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
     """Read a snapshot folder; the values are checked where they are used.
 
     Args:
-        path: a folder with the tables ``members``, ``topics`` and, if known, ``owned`` and
-            ``target``: each a folder or file such as ``members``, ``members.parquet``,
-            ``members.csv`` or ``members.jsonl``. CSV has a header line; a cell that holds a list
-            is a JSON array or, for plain names, ``t0;t1``.
+        path: a folder with the tables ``members``, ``topics`` and, if known, ``owned``,
+            ``target`` and ``group_settings``: each a folder or file such as ``members``,
+            ``members.parquet``, ``members.csv`` or ``members.jsonl``. CSV has a header line; a
+            cell that holds a list is a JSON array or, for plain names, ``t0;t1``.
         spark: the session.
 
     Returns:
-        The tables with the columns that their files have; ``owned`` and ``target`` are None where
-        there is no such table.
+        The tables with the columns that their files have; the others are None where there is no
+        such table.
 
     Raises:
         InputError: a table is not there, or a file is not what its name says.
     """
     folder = os.fspath(path)
     found = {table.name: read_table(spark, folder, table) for table in (MEMBERS, TOPICS)}
-    for table in (OWNED, TARGET):
+    for table in (OWNED, TARGET, GROUP_SETTINGS):
         if has_table(spark, folder, table.name):
             found[table.name] = read_table(spark, folder, table)
     # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
     named = any(has_cluster_id(frame) for frame in found.values())
-    for table in (MEMBERS, TOPICS, OWNED, TARGET):
+    for table in (MEMBERS, TOPICS, OWNED, TARGET, GROUP_SETTINGS):
         if table.name in found and not found[table.name].columns:
             found[table.name] = empty_table(spark, table, cluster_id=named)
     return Snapshot(
@@ -103,6 +121,7 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
         found[TOPICS.name],
         found.get(OWNED.name),
         found.get(TARGET.name),
+        found.get(GROUP_SETTINGS.name),
     )
 
 

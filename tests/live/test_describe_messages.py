@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from kafka.protocol.admin import DescribeConfigsResponse
 
 from kassign_spark.live.consumer_groups import (
     _describe_request,
@@ -13,6 +14,7 @@ from kassign_spark.live.consumer_groups import (
     describe_consumer_groups,
     kafka_topic_id,
 )
+from kassign_spark.live.group_settings import describe_group_settings
 
 _TOPIC = uuid.UUID("8c104156-a20c-4ecc-8f9b-d0ff765eb351")
 
@@ -98,6 +100,48 @@ def test_only_groups_of_the_new_protocol_are_listed() -> None:
         1: ["Consumer1", "consumer1"],
         2: ["Consumer2", "consumer2"],
     }
+
+
+class FakeSettings:
+    """Answers DescribeConfigs as a broker does: one group may not be asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self._manager = self
+
+    def run(self, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        return asyncio.run(ask())
+
+    async def send(self, request: Any) -> Any:
+        self.asked.append(len(request.resources))
+        result = DescribeConfigsResponse.DescribeConfigsResult
+        config = result.DescribeConfigsResourceResult
+        values = {"streams.x": "1", "consumer.session.timeout.ms": "45000"}
+        results = [
+            result(
+                error_code=30 if name == "hidden" else 0,
+                error_message=None,
+                resource_type=32,
+                resource_name=name,
+                configs=[
+                    config(name=setting, value=value, read_only=False, is_sensitive=False)
+                    for setting, value in values.items()
+                ],
+            )
+            for _, name, _ in request.resources
+        ]
+        data = DescribeConfigsResponse(throttle_time_ms=0, results=results).encode(version=4)
+        return DescribeConfigsResponse.decode(bytes(data), version=4)
+
+
+def test_group_settings_as_far_as_one_may_read_them() -> None:
+    admin = FakeSettings()
+    found = describe_group_settings(admin, ["a", "hidden", *(f"g{i}" for i in range(148))])
+    assert admin.asked == [100, 50]
+    assert found.rows[0] == ("a", "consumer.session.timeout.ms", "45000")
+    assert len(found.rows) == 149
+    assert list(found.reasons) == ["hidden"]
+    assert "GroupAuthorizationFailed" in found.reasons["hidden"]
 
 
 def test_a_request_is_as_kafka_reads_it() -> None:
