@@ -172,6 +172,22 @@ def _chosen(to: str, assignor: str | None, policy: str, max_size: int) -> str:
 
 def _said(members: DataFrame) -> DataFrame:
     """Rows of kind SAID, of members with a pattern or a regex."""
+    some = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
+    judged = with_pattern_findings(some.withColumn("regex", F.col("topics_regex")))
+    said = F.array("topics_pattern", "finding", "regex")
+    return rows(judged, SAID, texts=F.to_json(said))
+
+
+def with_pattern_findings(members: DataFrame) -> DataFrame:
+    """Say what RE2/J would make of members' patterns; runs no job.
+
+    Args:
+        members: ``schemas.MEMBERS``, conforming, whose patterns can be used.
+
+    Returns:
+        Its columns, but topics_regex has the pattern; and finding string: one of
+        ``PATTERN_FINDINGS``, null where the pattern means the same or there is none.
+    """
     pattern = F.col("topics_pattern")
     whole = F.concat(F.lit(r"\A(?:"), pattern, F.lit(r")\z"))
     finds_internal: Column = F.lit(False)
@@ -180,11 +196,9 @@ def _said(members: DataFrame) -> DataFrame:
     refused, otherwise, internal = (F.lit(name) for name in PATTERN_FINDINGS)
     by_broker, by_us = (rule.broken for rule in regex_rules())
     finding = F.when(by_broker, refused).when(by_us, otherwise).when(finds_internal, internal)
-    some = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
     # The rules look at topics_regex: here they judge what a client resolves today.
-    judged = some.withColumn("regex", F.col("topics_regex")).withColumn("topics_regex", pattern)
-    said = F.array(pattern, F.when(pattern.isNotNull(), finding), F.col("regex"))
-    return rows(judged, SAID, texts=F.to_json(said))
+    judged = members.withColumn("topics_regex", pattern)
+    return judged.withColumn("finding", F.when(pattern.isNotNull(), finding))
 
 
 def _topic_ids(members: DataFrame, inputs: Inputs) -> DataFrame | None:

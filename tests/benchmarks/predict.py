@@ -128,7 +128,7 @@ def _uniform(spark: SparkSession, folder: Path) -> float:
         "topic", "partition"
     )
     digest = F.unhex(F.substring(F.sha2("topic", 256), 1, 32))
-    topic_id = F.rtrim(F.lit("="), F.translate(F.base64(digest), "+/", "-_"))
+    topic_id = F.regexp_replace(F.translate(F.base64(digest), "+/", "-_"), "=", "")
     tables = {
         "new_members": members.withColumns(
             {
