@@ -9,12 +9,14 @@ import pytest
 from kafka.protocol.admin import DescribeConfigsResponse
 
 from kassign_spark.live.consumer_groups import (
+    NOT_ASKED_FOR,
     _describe_request,
     consumer_group_names,
     describe_consumer_groups,
     kafka_topic_id,
 )
 from kassign_spark.live.group_settings import describe_group_settings
+from kassign_spark.live.snapshot import _wanted
 
 _TOPIC = uuid.UUID("8c104156-a20c-4ecc-8f9b-d0ff765eb351")
 
@@ -72,8 +74,15 @@ class FakeAdmin:
 
     def list_groups(self, broker_ids: list[int]) -> list[dict[str, str]]:
         return [
-            {"group_id": f"{kind}{broker_ids[0]}", "group_type": kind}
-            for kind in ("consumer", "Consumer", "classic", "share")
+            {"group_id": f"{kind}{broker_ids[0]}", "group_type": kind, "protocol_type": protocol}
+            for kind, protocol in (
+                ("consumer", "consumer"),
+                ("Consumer", "consumer"),
+                ("classic", "consumer"),
+                ("Classic", "connect"),
+                ("share", "share"),
+                ("Streams", "streams"),
+            )
         ]
 
 
@@ -142,6 +151,18 @@ def test_group_settings_as_far_as_one_may_read_them() -> None:
     assert len(found.rows) == 149
     assert list(found.reasons) == ["hidden"]
     assert "GroupAuthorizationFailed" in found.reasons["hidden"]
+
+
+def test_groups_of_all_other_kinds_are_listed_with_the_reason() -> None:
+    reasons: dict[str, str] = {}
+    assert _wanted(FakeAdmin(1), 1, None, reasons) == ["classic1"]
+    assert reasons == {
+        "consumer1": NOT_ASKED_FOR,
+        "Consumer1": NOT_ASKED_FOR,
+        "Classic1": "protocol type connect, not consumer",
+        "share1": "a share group, not a consumer group",
+        "Streams1": "a streams group, not a consumer group",
+    }
 
 
 def test_a_request_is_as_kafka_reads_it() -> None:
