@@ -29,7 +29,7 @@ from kassign_spark.whatif.migrate import TO, migrate
 from kassign_spark.whatif.migration_rules import CONSUMER, NO_LIMIT, POLICIES, VERDICTS
 
 _SUMS = ("moved", "paused", "cross_rack_before", "cross_rack_after", "next_moved")
-_MEMBERS_SHOWN = 3
+_MEMBERS_SHOWN = 1
 
 
 def add_parser(commands: Any) -> None:
@@ -137,6 +137,8 @@ def _lines(facts: Facts) -> list[str]:
             f"{plural(facts['moved'], 'move')} and {plural(facts['paused'], 'pause')} in all "
             "restarts, one member after the other"
         )
+    if facts["next_moved"]:
+        lines.append(f"{plural(facts['next_moved'], 'move')} more at the first change afterwards")
     if facts["cross_rack_after"] is not None:
         lines.append(
             f"{facts['cross_rack_before']:,} partitions read across racks before, "
