@@ -38,6 +38,7 @@ def migrations(plan: Plan) -> dict[str, Any]:
             F.count("*").alias("member_count"),
             F.collect_set("assignor").alias("assignors"),
             (F.count("assignor") < F.count("*")).alias("has_none"),
+            (F.count("group_instance_id") > 0).alias("is_static"),
             F.min(F.when(F.col("finding").isNotNull(), finding)).alias("pattern"),
         )
     )
@@ -53,6 +54,7 @@ def migrations(plan: Plan) -> dict[str, Any]:
             patterns=[]
             if pattern is None
             else [(pattern.member_id, pattern.topics_pattern, pattern.finding)],
+            is_single=row.member_count == 1 and not row.is_static,
         )
         found = judge(facts, BrokerRules())
         judged.append({"name": group_name(row.asDict()), **found._asdict()})

@@ -111,7 +111,8 @@ def migrate(
             from_member_id string, to_member_id string>>`.
         verdicts: cluster_id string (where the inputs have it), group_id string, verdict string
             (`ready` | `risky` | `blocked`), way string: `online`, `offline` (stop all members
-            first) or null (neither before what blocks is mended), detail string (why; null where
+            first; where there is one, its restart does that) or null (neither before what blocks
+            is mended), detail string (why; null where
             ready), member_count int, static_count int, step_count int, moved bigint and
             paused bigint: sums of the steps, end_moved bigint: partitions whose member is another
             one in the end, next_moved bigint: what the first change after the last step moves

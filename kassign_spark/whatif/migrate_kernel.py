@@ -115,6 +115,7 @@ def _facts(
         lost_locality=lost_locality,
         shared_counts=_in_step(batch, group) if own == ["range"] else (),
         failing=walk.verdicts,
+        is_single=bool(end - first == 1 and not batch.instance[first]),
     )
 
 

@@ -58,6 +58,8 @@ class Facts:
         lost_locality: how many more partitions are read across racks at the end.
         shared_counts: topics that `range` gives in step, as they have as many partitions.
         failing: of classic rebalances on the way, verdict and detail.
+        is_single: whether it has one member, which leaves it empty when it restarts: an empty
+            group takes members of either protocol, whatever it was.
     """
 
     to: str
@@ -70,6 +72,7 @@ class Facts:
     lost_locality: int = 0
     shared_counts: Sequence[str] = ()
     failing: Sequence[tuple[str, str | None]] = ()
+    is_single: bool = False
 
 
 def judge(facts: Facts, rules: BrokerRules) -> Judgement:
@@ -79,7 +82,8 @@ def judge(facts: Facts, rules: BrokerRules) -> Judgement:
     if reasons:
         return Judgement(BLOCKED, way, "; ".join(reasons))
     risks = [*_risks(facts, rules), *_classic_risks(facts)]
-    return Judgement(RISKY if risks else READY, ONLINE, "; ".join(risks) or None)
+    way = OFFLINE if facts.is_single else ONLINE
+    return Judgement(RISKY if risks else READY, way, "; ".join(risks) or None)
 
 
 def _blocks_upgrade(facts: Facts, rules: BrokerRules) -> tuple[str | None, list[str]]:
@@ -106,7 +110,7 @@ def _blocks_upgrade(facts: Facts, rules: BrokerRules) -> tuple[str | None, list[
     if facts.clients:
         way = None
         found += facts.clients
-    if rules.policy not in ("bidirectional", "upgrade"):
+    if rules.policy not in ("bidirectional", "upgrade") and not facts.is_single:
         found.append(
             f"group.consumer.migration.policy is {rules.policy}: the broker refuses a new member "
             "as long as a classic one is there (GROUP_ID_NOT_FOUND); stop all members first"
@@ -128,14 +132,14 @@ def _blocks_downgrade(facts: Facts, rules: BrokerRules) -> tuple[str | None, lis
         found.append(
             f"{facts.member_count} members, more than the {rules.max_size} of group.max.size"
         )
-    if rules.policy == "upgrade":
+    if rules.policy == "upgrade" and not facts.is_single:
         found.append(
             "group.consumer.migration.policy is upgrade: when the last new member leaves, the "
             "group stays one of the new protocol with classic members only, in which nobody "
             "computes a target: its partitions stay unread until somebody joins; stop all members "
             "first"
         )
-    if rules.policy == "disabled":
+    if rules.policy == "disabled" and not facts.is_single:
         found.append(
             "group.consumer.migration.policy is disabled: the broker refuses a classic member as "
             "long as a new one is there (INCONSISTENT_GROUP_PROTOCOL); stop all members first"
@@ -146,7 +150,7 @@ def _blocks_downgrade(facts: Facts, rules: BrokerRules) -> tuple[str | None, lis
 def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
     found = []
     if facts.to == CONSUMER:
-        for name in facts.assignors:
+        for name in () if facts.is_single else facts.assignors:
             if name is None:
                 found.append("a member names no assignor, so what its assignments carry is unknown")
             elif name not in KAFKAS:
@@ -154,7 +158,7 @@ def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
                     f"assignor {name} is none of Kafka's own: if its assignments carry user data, "
                     "the broker refuses the first new member (GROUP_ID_NOT_FOUND)"
                 )
-        if rules.policy == "upgrade":
+        if rules.policy == "upgrade" and not facts.is_single:
             found.append(
                 "group.consumer.migration.policy is upgrade, so there is no way back online: if "
                 "all new members leave while classic ones are there, the new ones' partitions stay "

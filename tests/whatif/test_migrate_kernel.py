@@ -14,7 +14,7 @@ from kassign_spark.coordinator.state import ConsumerGroupState
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.whatif.migrate_kernel import migrate_arrow
 from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID, TOPIC_ID
-from kassign_spark.whatif.migration_rules import BrokerRules
+from kassign_spark.whatif.migration_rules import POLICIES, BrokerRules
 from tests.task_rows import SCHEMA
 
 _IDS = {"t": "J6V0K9wQRmmjVk2nq0Y1zA", "u": "b1Xw2dQeT0u3s5gqk7Yp8g"}
@@ -144,6 +144,13 @@ def test_a_group_of_one_is_empty_in_between() -> None:
             ("join", 0, 0),
         ]
         assert (row["moved"], row["paused"], row["end_moved"]) == (0, 0, 0)
+        # An empty group takes members of either protocol, whatever the policy.
+        for policy in POLICIES:
+            row = migrated(table("g", owned, {"t": 4}), to, rules=BrokerRules(policy))["g"]
+            assert (row["verdict"], row["way"]) == ("ready", "offline")
+        static = table("g", owned, {"t": 4}, static=["a"])
+        row = migrated(static, to, rules=BrokerRules("disabled"))["g"]
+        assert (row["verdict"], row["way"]) == ("blocked", "offline")
 
 
 def test_the_way_back() -> None:
