@@ -56,6 +56,8 @@ def migrate_arrow(
         is_owned: whether anything is known of what is owned.
     """
     batch, claims = read_batch(table)
+    if not batch.group_count:
+        return
     beside = read_beside(table)
     owner = owners_of(batch, claims)
     groups = range(batch.group_count)

@@ -153,6 +153,12 @@ def test_a_group_of_one_is_empty_in_between() -> None:
         assert (row["verdict"], row["way"]) == ("blocked", "offline")
 
 
+def test_a_task_without_such_groups() -> None:
+    """Claims of groups that have the protocol already come along."""
+    rows = table("g", {"a": [("t", 0)]}, {"t": 1})
+    assert migrated([row for row in rows if row["kind"] == CLAIM]) == {}
+
+
 def test_the_way_back() -> None:
     owned = dealt(["a", "b", "c"], {"t": 9})
     row = migrated(table("g", owned, {"t": 9}, assignor="uniform"), "classic", "range")["g"]
