@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kassign_spark.assignors.in_tasks import KAFKAS
-from kassign_spark.client.state import OK
+from kassign_spark.client.state import INEXACT, OK
 
 CLASSIC, CONSUMER = "classic", "consumer"
 READY, RISKY, BLOCKED = "ready", "risky", "blocked"
@@ -197,7 +197,7 @@ def _classic_risks(facts: Facts) -> list[str]:
         f"a rebalance of the classic protocol on the way: {verdict}"
         + (f", {detail}" if detail else "")
         for verdict, detail in facts.failing
-        if verdict != OK
+        if verdict not in (OK, INEXACT)
     ]
 
 
