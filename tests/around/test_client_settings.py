@@ -30,6 +30,9 @@ INTERNAL, ACK_MODE = "exclude.internal.topics", "share.acknowledgement.mode"
 INTERVAL = "group.consumer.assignment.interval.ms"
 MAX_SIZE, POLICY = "group.consumer.max.size", "group.consumer.migration.policy"
 NAMES, PROTOCOLS = "group.consumer.assignors", "group.coordinator.rebalance.protocols"
+REFRESH = "group.consumer.regex.refresh.interval.ms"
+THREADS = "group.coordinator.background.threads"
+OWN = "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
 OF_BROKERS = set(BROKER_SETTINGS)
 
 
@@ -174,8 +177,13 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
     ("4.2.0", {INTERVAL: "1000"}, {INTERVAL: ADVICE}),
     *[(NEW, {MAX_SIZE: value}, {}) for value in ("1", "2147483647")],
     *[(NEW, {MAX_SIZE: value}, {MAX_SIZE: REFUSED}) for value in ("0", "2147483648")],
-    *[(NEW, {NAMES: value}, {}) for value in ("uniform", "range,uniform", "uniform, a.b.Own")],
+    *[(NEW, {NAMES: value}, {}) for value in ("uniform", "range,uniform", OWN)],
     *[(NEW, {NAMES: value}, {NAMES: REFUSED}) for value in ("", "sticky", "range,range")],
+    *[
+        (NEW, {REFRESH: value}, found)
+        for value, found in (("10000", {}), ("9999", {REFRESH: REFUSED}))
+    ],
+    *[(NEW, {THREADS: value}, found) for value, found in (("1", {}), ("0", {THREADS: REFUSED}))],
     *[(NEW, {POLICY: value}, {}) for value in ("bidirectional", "DOWNGRADE", "disabled")],
     (NEW, {POLICY: "upgrade"}, {POLICY: ADVICE}),
     (NEW, {POLICY: "both"}, {POLICY: REFUSED}),
