@@ -23,13 +23,20 @@ PREDICTED = (
 """What ``predict_batches`` gives, one row a group."""
 
 _AWAY = -2
+_NUMBER_BITS = 32
+_NOBODY = ConsumerGroupState([], [], [], [])
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group's state, and what its members hold besides; held topics are names' positions."""
+    """A group's state, and what its members hold besides; held topics are names' positions.
+
+    is_target_twice: a partition, or a place in a member's list, is given twice, which no
+    coordinator has.
+    """
 
     state: ConsumerGroupState
+    is_target_twice: bool
     epochs: list[int | None]
     held_members: Ints
     held_topics: Ints
@@ -46,14 +53,23 @@ def predict_batches(
         batches: rows as ``plans.consumer_groups`` folds them.
         assignor: for all groups; None: what the members' votes choose.
         with_steps: whether to follow the members from what they hold.
+
+    Yields:
+        ``PREDICTED``; the verdict is null, and nothing is computed, where a target has something
+        twice.
     """
     import pyarrow as pa
 
     for batch in batches:
-        outcomes = []
+        outcomes: list[TargetOutcome | None] = []
         runs: list[pa.StructArray] = []
         steps: list[pa.StructArray] = []
         for group in groups_of(batch):
+            if group.is_target_twice:
+                outcomes.append(None)
+                runs.append(_runs(_NOBODY, next_target(_NOBODY)))
+                steps.append(_no_steps())
+                continue
             outcome = next_target(group.state, assignor)
             outcomes.append(outcome)
             runs.append(_runs(group.state, outcome))
@@ -62,14 +78,20 @@ def predict_batches(
             [
                 batch.column("cluster_id"),
                 batch.column("group_id"),
-                pa.array([outcome.verdict for outcome in outcomes], type=pa.string()),
-                pa.array([outcome.detail for outcome in outcomes], type=pa.string()),
-                pa.array([outcome.assignor for outcome in outcomes], type=pa.string()),
+                _texts(outcomes, "verdict"),
+                _texts(outcomes, "detail"),
+                _texts(outcomes, "assignor"),
                 _lists(runs),
                 _lists(steps),
             ],
             names=[part.split()[0] for part in _names()],
         )
+
+
+def _texts(outcomes: Sequence[TargetOutcome | None], name: str) -> "pa.Array":
+    import pyarrow as pa
+
+    return pa.array([outcome and getattr(outcome, name) for outcome in outcomes], type=pa.string())
 
 
 def _names() -> list[str]:
@@ -115,12 +137,21 @@ def groups_of(batch: "pa.RecordBatch") -> Iterator[_Group]:
         holders = _coded(h_members, place)
         yield _Group(
             state,
+            _is_twice(t_topics, _numbers(t_partitions))
+            or _is_twice(t_members, _numbers(t_positions, missing=-1)),
             epochs,
             holders[holders >= 0],
             encoded.indices.to_numpy().astype(np.int64)[holders >= 0],
             _numbers(h_partitions)[holders >= 0],
             encoded.dictionary.to_pylist(),
         )
+
+
+def _is_twice(names: "pa.Array", numbers: Ints) -> bool:
+    """Whether a name is there twice with the same number; numbers below 0 are passed over."""
+    codes = names.dictionary_encode().indices.to_numpy()[numbers >= 0].astype(np.int64)
+    pairs = codes << _NUMBER_BITS | numbers[numbers >= 0]
+    return len(np.unique(pairs)) < len(pairs)
 
 
 class _Lists:
