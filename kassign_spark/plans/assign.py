@@ -57,7 +57,9 @@ def assign(
     if chosen is None:
         by_type = split_by_type(members, target)
         if by_type.may_be_consumer:
-            theirs = predict_consumer_groups(members, topics, owned, target=target).assignment
+            theirs = predict_consumer_groups(
+                members, topics, owned, target=target, with_steps=False
+            ).assignment
             classic = assign(by_type.classic.drop("group_type"), topics, owned, settings=settings)
             return classic.unionByName(theirs)
     inputs = conform_inputs(members, topics, owned)

@@ -81,6 +81,7 @@ def predict_consumer_groups(
     *,
     target: DataFrame | None = None,
     assignor: str | None = None,
+    with_steps: bool = True,
 ) -> ConsumerPrediction:
     """Give the next target of every group of group_type `consumer`, and the way to it.
 
@@ -96,6 +97,7 @@ def predict_consumer_groups(
         owned: ``schemas.OWNED``: what members have been given and have not said to have given up.
         target: ``schemas.TARGET``: the last target; None and groups without rows: there is none.
         assignor: `uniform` or `range` for all groups, or None for what the members' votes choose.
+        with_steps: whether the way there is asked for; else there are no steps.
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.
@@ -120,7 +122,7 @@ def predict_consumer_groups(
     refuse_consumer_groups(inputs, last, ASSIGNORS if assignor is None else None)
     ours = inputs.members.where(is_consumer_group())
     states = fold_states(inputs._replace(members=ours), last)
-    with_steps = owned is not None or last is not None
+    with_steps = with_steps and (owned is not None or last is not None)
 
     def kernel(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         return predict_batches(batches, assignor, with_steps)
@@ -162,7 +164,9 @@ def fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
     of_members = inputs.members.groupBy(*key).agg(
         F.sort_array(F.collect_list(F.struct(*columns, "assignor", "generation"))).alias("members")
     )
-    named = inputs.members.select(*key, F.explode("topics").alias("topic"))
+    # Most members of a group list the same topics.
+    lists = inputs.members.select(*key, "topics").distinct()
+    named = lists.select(*key, F.explode("topics").alias("topic"))
     found_names = found.select(*key, F.explode("names").alias("topic"))
     named = named.unionByName(found_names)
     if target is not None:
