@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,11 +106,9 @@ def groups_of(batch: "pa.RecordBatch") -> Iterator[_Group]:
         _Lists(batch.column(name)) for name in ("members", "topics", "regexes", "target", "held")
     )
     for row in range(batch.num_rows):
-        seqs, ids, instances, subscriptions, names_of, votes, epochs = (
-            _values(column) for column in members.of(row)
-        )
-        names, topic_ids, counts = (_values(column) for column in topics.of(row))
-        resolved = dict(zip(*(_values(column) for column in regexes.of(row)), strict=True))
+        seqs, ids, instances, subscriptions, names_of, votes, epochs = members.values(row)
+        names, topic_ids, counts = topics.values(row)
+        resolved = dict(zip(*regexes.values(row), strict=True))
         place = {member: i for i, member in enumerate(ids)}
         t_members, t_topics, t_partitions, t_positions = target.of(row)
         index = {name: i for i, name in enumerate(names)}
@@ -160,6 +159,16 @@ class _Lists:
     def __init__(self, column: "pa.ListArray") -> None:
         self.ends = column.offsets.to_numpy()
         self.fields = column.values.flatten()
+
+    @cached_property
+    def listed(self) -> list[list[Any]]:
+        """All fields of all rows as Python values."""
+        return [_values(field) for field in self.fields]
+
+    def values(self, row: int) -> list[list[Any]]:
+        """Give the fields of a row's structs as Python values."""
+        start, end = int(self.ends[row]), int(self.ends[row + 1])
+        return [values[start:end] for values in self.listed]
 
     def of(self, row: int) -> list["pa.Array"]:
         """Give the fields of a row's structs; nothing where the array is null."""
