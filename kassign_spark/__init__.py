@@ -82,6 +82,7 @@ from kassign_spark.validation.validate import validate
 from kassign_spark.whatif.advise import advise
 from kassign_spark.whatif.compare import compare
 from kassign_spark.whatif.explain import explain
+from kassign_spark.whatif.migrate import Migration, migrate
 
 __all__ = [
     "ASSIGNORS",
@@ -92,6 +93,7 @@ __all__ = [
     "FleetGraph",
     "KassignError",
     "Limit",
+    "Migration",
     "Settings",
     "Snapshot",
     "Sweep",
@@ -115,6 +117,7 @@ __all__ = [
     "group_clusters",
     "listener_calls",
     "member_traffic",
+    "migrate",
     "moved_keys",
     "null_key_shares",
     "parse_sweep",

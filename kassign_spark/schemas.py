@@ -125,6 +125,18 @@ VERDICTS = Table(
 )
 TARGET = Table("target", StructType([*OWNED.columns, StructField("position", _INT)]))
 """The last target of groups of the new protocol; position is the place in the member's list."""
+GROUP_SETTINGS = Table(
+    "group_settings",
+    StructType(
+        [
+            StructField(CLUSTER_ID, _STRING),
+            _required("group_id", _STRING),
+            _required("setting", _STRING),
+            StructField("value", _STRING),
+        ]
+    ),
+)
+"""Settings of groups of the new protocol, such as `consumer.assignment.interval.ms`."""
 BALANCE = Table(
     "balance",
     StructType(

@@ -27,6 +27,7 @@ _ARGUMENTS = {
     "graph": ["FLEET", "--output", "OUT"],
     "advise": ["FLEET"],
     "touched_by": ["FLEET", "orders"],
+    "migrate": ["FLEET"],
     "plan": ["FLEET", "--weights", "WEIGHTS", "--output", "OUT"],
     "tradeoff": ["FLEET", "--weights", "WEIGHTS"],
 }

@@ -1,6 +1,7 @@
 """``kassign-spark check-settings``: what is wrong in the properties files of consumers."""
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -18,10 +19,12 @@ from kassign_spark.display import plural, printable, table
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.rounds import hold
 from kassign_spark.session import open_session
-from kassign_spark.settings.client_settings import CLIENTS, check_settings
-from kassign_spark.settings.rules import SETTINGS
+from kassign_spark.settings.client_settings import CLIENTS, SETTINGS, check_settings
 from kassign_spark.settings.versions import version_of
 from kassign_spark.tables.snapshots import new_folder, write_table
+
+ClientRow = tuple[str, str, str | None, str | None]
+CLIENT_COLUMNS = ", ".join(f"{name} string" for name in CLIENTS.columns.names)
 
 
 def add_parser(commands: Any) -> None:
@@ -47,16 +50,9 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    version_of(args.client_version)
-    rows: list[tuple[str, str, str | None, str | None]] = []
-    for path in dict.fromkeys(args.files):
-        found = read_properties(path)
-        known = [name for name in SETTINGS if name in found]
-        rows.append((path, args.client_version, None, None))
-        rows += [(path, args.client_version, name, str(found[name])) for name in known]
+    rows = client_rows(args.files, args.client_version)
     with open_session(*args.files, verbose=args.verbose) as spark, announced("checking settings"):
-        columns = ", ".join(f"{name} string" for name in CLIENTS.columns.names)
-        clients = spark.createDataFrame(rows, columns)
+        clients = spark.createDataFrame(rows, CLIENT_COLUMNS)
         counts = {
             "rows": F.count(F.lit(1)),
             "refused": F.count_if(F.col("severity") == "refused"),
@@ -79,6 +75,23 @@ def run(args: argparse.Namespace) -> Outcome:
         "findings": shown,
     }
     return Outcome(1 if facts["refused_count"] else 0, facts, _lines(facts))
+
+
+def client_rows(files: Sequence[str], version: str) -> list[ClientRow]:
+    """Read properties files as rows of ``CLIENTS``: those settings only that have a rule.
+
+    Raises:
+        InputError: the version is none.
+        SettingsError: a file cannot be read.
+    """
+    version_of(version)
+    rows: list[ClientRow] = []
+    for path in dict.fromkeys(files):
+        found = read_properties(path)
+        known = [name for name in SETTINGS if name in found]
+        rows.append((path, version, None, None))
+        rows += [(path, version, name, str(found[name])) for name in known]
+    return rows
 
 
 def _lines(facts: Facts) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +24,20 @@ PREDICTED = (
 """What ``predict_batches`` gives, one row a group."""
 
 _AWAY = -2
+_NUMBER_BITS = 32
+_NOBODY = ConsumerGroupState([], [], [], [])
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group's state, and what its members hold besides; held topics are names' positions."""
+    """A group's state, and what its members hold besides; held topics are names' positions.
+
+    is_target_twice: a partition, or a place in a member's list, is given twice, which no
+    coordinator has.
+    """
 
     state: ConsumerGroupState
+    is_target_twice: bool
     epochs: list[int | None]
     held_members: Ints
     held_topics: Ints
@@ -46,14 +54,23 @@ def predict_batches(
         batches: rows as ``plans.consumer_groups`` folds them.
         assignor: for all groups; None: what the members' votes choose.
         with_steps: whether to follow the members from what they hold.
+
+    Yields:
+        ``PREDICTED``; the verdict is null, and nothing is computed, where a target has something
+        twice.
     """
     import pyarrow as pa
 
     for batch in batches:
-        outcomes = []
+        outcomes: list[TargetOutcome | None] = []
         runs: list[pa.StructArray] = []
         steps: list[pa.StructArray] = []
         for group in groups_of(batch):
+            if group.is_target_twice:
+                outcomes.append(None)
+                runs.append(_runs(_NOBODY, next_target(_NOBODY)))
+                steps.append(_no_steps())
+                continue
             outcome = next_target(group.state, assignor)
             outcomes.append(outcome)
             runs.append(_runs(group.state, outcome))
@@ -62,14 +79,20 @@ def predict_batches(
             [
                 batch.column("cluster_id"),
                 batch.column("group_id"),
-                pa.array([outcome.verdict for outcome in outcomes], type=pa.string()),
-                pa.array([outcome.detail for outcome in outcomes], type=pa.string()),
-                pa.array([outcome.assignor for outcome in outcomes], type=pa.string()),
+                _texts(outcomes, "verdict"),
+                _texts(outcomes, "detail"),
+                _texts(outcomes, "assignor"),
                 _lists(runs),
                 _lists(steps),
             ],
             names=[part.split()[0] for part in _names()],
         )
+
+
+def _texts(outcomes: Sequence[TargetOutcome | None], name: str) -> "pa.Array":
+    import pyarrow as pa
+
+    return pa.array([outcome and getattr(outcome, name) for outcome in outcomes], type=pa.string())
 
 
 def _names() -> list[str]:
@@ -83,11 +106,9 @@ def groups_of(batch: "pa.RecordBatch") -> Iterator[_Group]:
         _Lists(batch.column(name)) for name in ("members", "topics", "regexes", "target", "held")
     )
     for row in range(batch.num_rows):
-        seqs, ids, instances, subscriptions, names_of, votes, epochs = (
-            _values(column) for column in members.of(row)
-        )
-        names, topic_ids, counts = (_values(column) for column in topics.of(row))
-        resolved = dict(zip(*(_values(column) for column in regexes.of(row)), strict=True))
+        seqs, ids, instances, subscriptions, names_of, votes, epochs = members.values(row)
+        names, topic_ids, counts = topics.values(row)
+        resolved = dict(zip(*regexes.values(row), strict=True))
         place = {member: i for i, member in enumerate(ids)}
         t_members, t_topics, t_partitions, t_positions = target.of(row)
         index = {name: i for i, name in enumerate(names)}
@@ -115,6 +136,8 @@ def groups_of(batch: "pa.RecordBatch") -> Iterator[_Group]:
         holders = _coded(h_members, place)
         yield _Group(
             state,
+            _is_twice(t_topics, _numbers(t_partitions))
+            or _is_twice(t_members, _numbers(t_positions, missing=-1)),
             epochs,
             holders[holders >= 0],
             encoded.indices.to_numpy().astype(np.int64)[holders >= 0],
@@ -123,12 +146,29 @@ def groups_of(batch: "pa.RecordBatch") -> Iterator[_Group]:
         )
 
 
+def _is_twice(names: "pa.Array", numbers: Ints) -> bool:
+    """Whether a name is there twice with the same number; numbers below 0 are passed over."""
+    codes = names.dictionary_encode().indices.to_numpy()[numbers >= 0].astype(np.int64)
+    pairs = codes << _NUMBER_BITS | numbers[numbers >= 0]
+    return len(np.unique(pairs)) < len(pairs)
+
+
 class _Lists:
     """A column of arrays of structs, to be cut row by row."""
 
     def __init__(self, column: "pa.ListArray") -> None:
         self.ends = column.offsets.to_numpy()
         self.fields = column.values.flatten()
+
+    @cached_property
+    def listed(self) -> list[list[Any]]:
+        """All fields of all rows as Python values."""
+        return [_values(field) for field in self.fields]
+
+    def values(self, row: int) -> list[list[Any]]:
+        """Give the fields of a row's structs as Python values."""
+        start, end = int(self.ends[row]), int(self.ends[row + 1])
+        return [values[start:end] for values in self.listed]
 
     def of(self, row: int) -> list["pa.Array"]:
         """Give the fields of a row's structs; nothing where the array is null."""

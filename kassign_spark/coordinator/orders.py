@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ _GOLDEN = 0x9E37_79B9_7F4A_7C15
 """``BaseHashTable`` multiplies a hash by this and takes the upper bits."""
 _SMALLEST_TABLE, _TREE_BIN, _TREE_TABLE = 16, 8, 64
 _ID_BYTES = 16
+_TOPICS_REMEMBERED = 100_000
+"""The groups of a task read the same topics, and a group is often computed many times."""
 
 
 def coordinator_order(member_ids: Sequence[str]) -> list[int]:
@@ -57,6 +60,7 @@ def _spread_64(member_id: str) -> int:
     return signed * _GOLDEN & _MASK_64
 
 
+@lru_cache(maxsize=_TOPICS_REMEMBERED)
 def topic_id_bits(topic_id: str) -> tuple[int, int]:
     """Give the two signed longs of a topic id, by which ``Uuid.compareTo`` orders.
 
@@ -76,6 +80,7 @@ def stand_in_topic_id(topic: str) -> str:
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
+@lru_cache(maxsize=_TOPICS_REMEMBERED)
 def topic_id_hash(topic_id: str) -> int:
     """Give ``Uuid.hashCode`` as an unsigned number of 32 bits."""
     high, low = topic_id_bits(topic_id)

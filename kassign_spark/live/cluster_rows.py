@@ -13,7 +13,9 @@ class Omission(NamedTuple):
     """Something of the cluster that is not in the tables, and why."""
 
     kind: str
-    """``group`` or ``topic``; of offsets ``commits`` of a group, ``offsets`` of a partition."""
+    """``group`` or ``topic``; of what is in the tables ``settings`` or ``commits`` of a group,
+    ``offsets`` of a partition.
+    """
     name: str
     reason: str
 

@@ -28,8 +28,18 @@ from kassign_spark.live.consumer_groups import (
     consumer_group_names,
     describe_consumer_groups,
 )
+from kassign_spark.live.group_settings import describe_group_settings
 from kassign_spark.live.offsets import read_offsets
-from kassign_spark.schemas import CLUSTER_ID, LEADERS, MEMBERS, OFFSETS, OWNED, TARGET, TOPICS
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    GROUP_SETTINGS,
+    LEADERS,
+    MEMBERS,
+    OFFSETS,
+    OWNED,
+    TARGET,
+    TOPICS,
+)
 from kassign_spark.tables.snapshots import Snapshot
 
 _GROUPS_A_REQUEST = 100
@@ -52,6 +62,7 @@ class ClusterTables(NamedTuple):
     leaders: Sequence[Row] = ()
     offsets: Sequence[Row] | None = None
     """None: nobody asked for them."""
+    settings: Sequence[Row] = ()
 
 
 def read_cluster(
@@ -94,7 +105,8 @@ def read_cluster(
     Groups of the new protocol (KIP-848), where the broker assigns, can be described in any state.
     Their ``group_type`` is `consumer`, their members' ``generation`` the member's epoch (-2: static
     and away), ``assignor`` the group's choice, ``owned`` what a member has been given and has not
-    said to have given up, ``target`` what it is to have, in the coordinator's own order.
+    said to have given up, ``target`` what it is to have, in the coordinator's own order;
+    ``settings`` are the group's own or the broker's defaults, where one may read them.
 
     Args:
         bootstrap_server: ``host:port``, or several with commas.
@@ -128,6 +140,7 @@ def read_cluster(
         groups, omitted_groups = _stable_groups(admin, sorted(racks), progress)
         members, owned = group_rows(groups, cluster_id)
         target: list[Row] = []
+        settings_rows: list[Row] = []
         if consumer_groups:
             described = describe_consumer_groups(admin, consumer_group_names(admin, sorted(racks)))
             progress(f"described {described.group_count} groups of the new protocol")
@@ -136,6 +149,9 @@ def read_cluster(
             target = [(cluster_id, *row) for row in described.target]
             reasons = {o.name: o.reason for o in omitted_groups if o.reason != NOT_ASKED_FOR}
             omitted_groups = _omissions(reasons | described.reasons)
+            said = describe_group_settings(admin, sorted({row[0] for row in described.members}))
+            settings_rows = [(cluster_id, *row) for row in said.rows]
+            omitted_groups += _omissions(said.reasons, "settings")
         omitted += omitted_groups
         found = None
         if offsets:
@@ -151,6 +167,7 @@ def read_cluster(
         target,
         leader_rows(described_topics, cluster_id),
         None if found is None else [(cluster_id, *row) for row in found.rows],
+        settings_rows,
     )
 
 
@@ -175,6 +192,7 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
         frame(tables.target, TARGET.columns) if has_new else None,
         None if tables.offsets is None else frame(tables.offsets, OFFSETS.columns),
         frame(tables.leaders, LEADERS.columns) if tables.leaders else None,
+        frame(tables.settings, GROUP_SETTINGS.columns) if has_new else None,
     )
 
 

@@ -81,7 +81,7 @@ def assign_on_paths(
     classic = _assign_classic(by_type.classic, topics, owned, None, settings, paths)
     if not by_type.may_be_consumer:
         return classic
-    theirs = predict_consumer_groups(members, topics, owned, target=target)
+    theirs = predict_consumer_groups(members, topics, owned, target=target, with_steps=False)
     if paths is not None:
         paths.note(fill_cluster_id(theirs.verdicts), TASK)
     return classic.unionByName(theirs.assignment)

@@ -1,7 +1,6 @@
 """What the coordinator will do with groups of the new protocol (KIP-848)."""
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import DataFrame
@@ -10,24 +9,10 @@ from pyspark.sql import functions as F
 from kassign_spark.coordinator.arrow import PREDICTED, predict_batches
 from kassign_spark.coordinator.choice import ASSIGNORS
 from kassign_spark.errors import InputError
-from kassign_spark.inputs.checks import (
-    MAX_LISTED,
-    PROBLEM,
-    Inputs,
-    broken_rows,
-    conform_inputs,
-    describe,
-    refusals,
-    unknown_assignors,
-)
+from kassign_spark.groups.look_consumer import refuse_consumer_groups
+from kassign_spark.inputs.checks import Inputs, conform_inputs
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.inputs.target_rules import (
-    regex_rules,
-    target_problems,
-    target_rules,
-    topic_id_rules,
-)
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -96,6 +81,7 @@ def predict_consumer_groups(
     *,
     target: DataFrame | None = None,
     assignor: str | None = None,
+    with_steps: bool = True,
 ) -> ConsumerPrediction:
     """Give the next target of every group of group_type `consumer`, and the way to it.
 
@@ -111,6 +97,7 @@ def predict_consumer_groups(
         owned: ``schemas.OWNED``: what members have been given and have not said to have given up.
         target: ``schemas.TARGET``: the last target; None and groups without rows: there is none.
         assignor: `uniform` or `range` for all groups, or None for what the members' votes choose.
+        with_steps: whether the way there is asked for; else there are no steps.
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.
@@ -132,15 +119,18 @@ def predict_consumer_groups(
     check_same_clusters([(MEMBERS, members), (TARGET, target)])
     inputs = conform_inputs(members, topics, owned)
     last = None if target is None else conform(target, TARGET)
-    _refuse(inputs, last, check_assignors=assignor is None)
+    refuse_consumer_groups(inputs, last, ASSIGNORS if assignor is None else None)
     ours = inputs.members.where(is_consumer_group())
     states = fold_states(inputs._replace(members=ours), last)
-    with_steps = owned is not None or last is not None
+    with_steps = with_steps and (owned is not None or last is not None)
 
     def kernel(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         return predict_batches(batches, assignor, with_steps)
 
-    found = hold(states.mapInArrow(kernel, PREDICTED), {"groups": F.count(F.lit(1))}).frame
+    is_refused = F.count_if(F.col("verdict").isNull())
+    found, counted = hold(states.mapInArrow(kernel, PREDICTED), {"refused": is_refused})
+    if counted["refused"]:
+        refuse_consumer_groups(inputs, last, None, in_doubt=True)
     runs = found.select(*GROUP_KEY, F.inline("assigned"))
     assigned = runs.select(
         *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")
@@ -151,29 +141,6 @@ def predict_consumer_groups(
         restore_cluster_id(declare(found, VERDICTS), given),
         restore_cluster_id(found.select(*GROUP_KEY, F.inline("steps")), given),
     )
-
-
-def _refuse(inputs: Inputs, target: DataFrame | None, *, check_assignors: bool) -> None:
-    """Raise one error that lists what is wrong."""
-    # Classic members are another one's to check, but not those of a type that nobody knows.
-    ours = inputs.members.where(F.coalesce(F.col("group_type") != "classic", F.lit(False)))
-    found = [
-        refusals(inputs._replace(members=ours), None),
-        broken_rows("members", ours, regex_rules()),
-    ]
-    if check_assignors:
-        found.append(unknown_assignors(ours, ASSIGNORS))
-    if "topic_id" in inputs.topics.columns:
-        found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
-    if target is not None:
-        found.append(broken_rows("target", target, target_rules()))
-        found.append(target_problems(target, inputs.members, inputs.topics))
-    problems = reduce(DataFrame.unionByName, found)
-    listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED + 1).collect()
-    if len(listed) > MAX_LISTED:
-        raise InputError(describe(listed[:MAX_LISTED], problems.count()))
-    if listed:
-        raise InputError(describe(listed, len(listed)))
 
 
 def fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
@@ -197,7 +164,9 @@ def fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
     of_members = inputs.members.groupBy(*key).agg(
         F.sort_array(F.collect_list(F.struct(*columns, "assignor", "generation"))).alias("members")
     )
-    named = inputs.members.select(*key, F.explode("topics").alias("topic"))
+    # Most members of a group list the same topics.
+    lists = inputs.members.select(*key, "topics").distinct()
+    named = lists.select(*key, F.explode("topics").alias("topic"))
     found_names = found.select(*key, F.explode("names").alias("topic"))
     named = named.unionByName(found_names)
     if target is not None:

@@ -96,6 +96,7 @@ def predict(
         owned,
         target=target,
         assignor=assignor if assignor in COORDINATORS else None,
+        with_steps=False,
     )
     return Prediction(
         found.assignment.unionByName(theirs.assignment),

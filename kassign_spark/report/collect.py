@@ -20,6 +20,7 @@ from kassign_spark.report.measures import (
     totals,
     worst_first,
 )
+from kassign_spark.report.migration import migrations
 from kassign_spark.report.plan import Plan
 from kassign_spark.report.why import collect_why, explained
 from kassign_spark.rounds import hold
@@ -52,6 +53,7 @@ class Found(NamedTuple):
         hot_count: brokers that are hot, also those beyond the rows.
         problem_counts: dicts of source, kind, count.
         problems: dicts of ``_PROBLEM``, at most ``MAX_PROBLEMS``.
+        migrations: as ``report.migration.migrations`` gives them; None: not judged.
     """
 
     totals: dict[str, Any]
@@ -62,6 +64,7 @@ class Found(NamedTuple):
     hot_count: int
     problem_counts: Rows
     problems: Rows
+    migrations: dict[str, Any] | None = None
 
 
 def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
@@ -109,6 +112,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
             sorted(by_kind, key=itemgetter("kind")), key=itemgetter("source"), reverse=True
         ),
         problems=_rows(listed.limit(MAX_PROBLEMS)) if by_kind else [],
+        migrations=migrations(plan),
     )
 
 

@@ -79,6 +79,7 @@ def render(
         groups_not_listed=found.totals["group_count"] - len(found.groups),
         detail_count=len(found.details),
         details_asked=details,
+        migrations=found.migrations,
         max_groups=MAX_GROUPS,
         max_problems=MAX_PROBLEMS,
         plan=printable(plan),

@@ -5,14 +5,18 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.schemas import Table, conform
+from kassign_spark.settings.broker_rules import BROKER_NUMBERS, BROKER_SETTINGS, broker_rules
+from kassign_spark.settings.protocol_rules import protocol_rules
 from kassign_spark.settings.rules import (
+    ADVICE,
+    CLIENT_NUMBERS,
+    CLIENT_SETTINGS,
     GROUP_ID,
     INSTANCE_ID,
-    NUMBERS,
+    PROTOCOL,
     REFUSED,
-    SETTINGS,
     Rule,
-    all_rules,
+    client_rules,
     given,
     trimmed,
 )
@@ -29,19 +33,23 @@ CLIENTS = Table(
 )
 """One row a client and setting, as in its properties file."""
 
+SETTINGS = [*CLIENT_SETTINGS, *BROKER_SETTINGS]
+"""All that some rule looks at."""
+_NUMBERS = [*CLIENT_NUMBERS, *BROKER_NUMBERS]
 _VERSION = "client_version"
 
 
 def check_settings(clients: DataFrame) -> DataFrame:
     """Say what is wrong with the settings of consumers, by the rules of their Java client.
 
-    Rules (``setting_rules``): whole numbers and their least values; heartbeat below session, three
-    heartbeats in a session; the broker's limits of the session timeout; request timeout above the
-    session timeout before 2.0; `group.instance.id` well formed and used by one client of a group;
-    `group.id` not blank; assignor classes that the version has, none twice; what
-    `group.protocol` allows; and a broker's own `group.consumer.*` timeouts (KIP-848). A setting
-    that is not there has the default of the client's version. Settings without a rule, and null
-    values, are not looked at.
+    Rules: whole numbers and their least values; heartbeat below session, three heartbeats in a
+    session; the broker's limits of the session timeout; request timeout above the session timeout
+    before 2.0; `group.instance.id` well formed and used by one client of a group; `group.id` not
+    blank; assignor classes that the version has, none twice; what `group.protocol` allows, and
+    what has no effect or a surprise with the new one; and a broker's `group.consumer.*` and a
+    group's `consumer.*` settings (KIP-848): their client_version is the broker's. A setting that
+    is not there has the default of the client's version. Settings without a rule, and null values,
+    are not looked at.
 
     Args:
         clients: one row a client and setting: client string (any name, unique), client_version
@@ -62,7 +70,7 @@ def check_settings(clients: DataFrame) -> DataFrame:
     rows = conform(clients, CLIENTS).where("setting IS NULL OR value IS NOT NULL")
     by_client = _by_client(rows)
     known = by_client.where(F.col("version").isNotNull())
-    found = known.select("client", F.explode(_findings(all_rules())).alias("finding"))
+    found = known.select("client", F.explode(_findings(_all_rules())).alias("finding"))
     unknown = by_client.where(F.col("version").isNull()).select(
         "client",
         F.lit(_VERSION).alias("setting"),
@@ -71,6 +79,37 @@ def check_settings(clients: DataFrame) -> DataFrame:
         F.lit("not one version such as 3.9.1; this client was not checked").alias("detail"),
     )
     return found.select("client", "finding.*").unionByName(unknown).unionByName(_ambiguous(rows))
+
+
+def refused_as_consumer(clients: DataFrame) -> DataFrame:
+    """Say which clients would be refused if they came with `group.protocol=consumer`.
+
+    Args:
+        clients: as of ``check_settings``.
+
+    Returns:
+        group_id string: `group.id` of the client, detail string: which client, and why. Empty:
+        all of them can change over as they are.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+    """
+    rows = conform(clients, CLIENTS)
+    others = rows.where(~F.col("setting").eqNullSafe(PROTOCOL))
+    every = rows.select("client", _VERSION).distinct()
+    asking = every.select("*", F.lit(PROTOCOL).alias("setting"), F.lit("consumer").alias("value"))
+    found = check_settings(others.unionByName(asking))
+    is_too_old = (F.col("setting") == PROTOCOL) & (F.col("severity") == ADVICE)
+    groups = rows.where(F.col("setting") == GROUP_ID).select(
+        "client", F.regexp_replace("value", r"^[\x00-\x20]+|[\x00-\x20]+\z", "").alias("group_id")
+    )
+    says = F.concat(
+        F.lit('client "'), F.col("client"), F.lit('", '), F.col("setting"), F.lit(": "), "detail"
+    )
+    wrong = found.where((F.col("severity") == REFUSED) | is_too_old)
+    return wrong.join(groups.distinct(), on="client", how="inner").select(
+        "group_id", says.alias("detail")
+    )
 
 
 def _by_client(rows: DataFrame) -> DataFrame:
@@ -95,13 +134,17 @@ def _by_client(rows: DataFrame) -> DataFrame:
         version_number(F.when(is_one, F.get("versions", F.lit(0)))).alias("version"),
         "given",
         F.create_map(
-            *(part for name in NUMBERS for part in (F.lit(name), _whole_number(name)))
+            *(part for name in _NUMBERS for part in (F.lit(name), _whole_number(name)))
         ).alias("number"),
         F.when(
             given(GROUP_ID).isNotNull() & given(INSTANCE_ID).isNotNull(),
             F.count("*").over(instance),
         ).alias("same_instance"),
     )
+
+
+def _all_rules() -> list[Rule]:
+    return [*client_rules(), *protocol_rules(), *broker_rules()]
 
 
 def _whole_number(setting: str) -> Column:

@@ -19,6 +19,7 @@ TABLE_NAMES = frozenset({"members", "topics", "owned", "assignment", "balance", 
 TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
 TABLE_NAMES |= {"vertices", "edges", "bottlenecks", "advice", "touched", "explained", "events"}
 TABLE_NAMES |= {"sweep", "delivery", "tradeoff", "findings", "coordinators", "load", "target"}
+TABLE_NAMES |= {"group_settings"}
 """Tables that a folder of ours may hold."""
 FILE_NAMES = frozenset({"graph.dot", "graph.graphml"})
 """Plain files likewise."""

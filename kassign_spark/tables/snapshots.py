@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import (
     CLUSTER_ID,
+    GROUP_SETTINGS,
     LEADERS,
     MEMBERS,
     OFFSETS,
@@ -61,11 +62,14 @@ class Snapshot(_Tables):
         target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
         offsets: ``schemas.OFFSETS``, which ``partition_weights`` takes.
         leaders: ``schemas.LEADERS`` of ``__consumer_offsets``, which ``coordinators`` takes.
+        group_settings: ``schemas.GROUP_SETTINGS`` of groups of group_type `consumer`, as far as
+            they could be read.
     """
 
     target: DataFrame | None = None
     offsets: DataFrame | None = None
     leaders: DataFrame | None = None
+    group_settings: DataFrame | None = None
 
     def __new__(
         cls,
@@ -75,10 +79,12 @@ class Snapshot(_Tables):
         target: DataFrame | None = None,
         offsets: DataFrame | None = None,
         leaders: DataFrame | None = None,
+        group_settings: DataFrame | None = None,
     ) -> Self:
         """Put the tables together."""
         made = super().__new__(cls, members, topics, owned)
         made.target, made.offsets, made.leaders = target, offsets, leaders
+        made.group_settings = group_settings
         return made
 
     def _replace(self, **tables: Any) -> Self:
@@ -91,7 +97,8 @@ class Snapshot(_Tables):
         return {name: frame for name, frame in named.items() if frame is not None}
 
     def _further(self) -> dict[str, DataFrame | None]:
-        return {"target": self.target, "offsets": self.offsets, "leaders": self.leaders}
+        names = ("target", "offsets", "leaders", "group_settings")
+        return {name: getattr(self, name) for name in names}
 
 
 def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot:
@@ -99,8 +106,8 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
 
     Args:
         path: a folder with the tables ``members``, ``topics`` and, if known, ``owned``,
-            ``target``, ``offsets`` and ``leaders``: each a folder or file such as ``members``,
-            ``members.parquet``, ``members.csv`` or ``members.jsonl``. CSV has a header line; a
+            ``target``, ``offsets``, ``leaders`` and ``group_settings``: each a folder or file such
+            as ``members``, ``members.parquet``, ``members.csv`` or ``members.jsonl``. CSV has a header line; a
             cell that holds a list is a JSON array or, for plain names, ``t0;t1``.
         spark: the session.
 
@@ -113,7 +120,7 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
     """
     folder = os.fspath(path)
     found = {table.name: read_table(spark, folder, table) for table in (MEMBERS, TOPICS)}
-    further = (OWNED, TARGET, OFFSETS, LEADERS)
+    further = (OWNED, TARGET, OFFSETS, LEADERS, GROUP_SETTINGS)
     for table in further:
         if has_table(spark, folder, table.name):
             found[table.name] = read_table(spark, folder, table)

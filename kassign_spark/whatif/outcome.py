@@ -77,7 +77,7 @@ def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
         squares,
         _topic_spread(batch, member, slot),
         np.bincount(partitions.group[paused], minlength=count),
-        per_group(_crosses(batch, member, slot)),
+        per_group(crosses(batch, member, slot)),
         member,
         slot,
         was_owned & ~is_kept,
@@ -132,19 +132,23 @@ def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
     return found
 
 
-def _crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
-    """Whether some replica's rack is known, and none is in the rack of the member."""
-    crosses = np.zeros(len(slot), bool)
+def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
+    """Whether some replica's rack is known, and none is in the rack of the member.
+
+    Args:
+        batch: the groups.
+        member: of each row a member.
+        slot: of each row a partition; -1: one that does not exist, which crosses nothing.
+    """
+    found = np.zeros(len(slot), bool)
     racks = batch.racks
     if racks is None:
-        return crosses
+        return found
     exists = np.flatnonzero((slot >= 0) & (racks.member[member] > 0))
     at = slot[exists]
     if racks.fits:
-        crosses[exists] = (racks.slot[at] > 0) & (
-            racks.slot[at] & racks.member[member[exists]] == 0
-        )
-        return crosses
+        found[exists] = (racks.slot[at] > 0) & (racks.slot[at] & racks.member[member[exists]] == 0)
+        return found
     texts = [None, *batch.texts.to_pylist()]
     lists = racks.replica_racks.to_pylist()
     for row, which in zip(exists.tolist(), at.tolist(), strict=True):
@@ -153,8 +157,8 @@ def _crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
         known = (
             [rack for rack in (of_topic[number] or []) if rack] if number < len(of_topic) else []
         )
-        crosses[row] = bool(known) and texts[batch.rack[member[row]]] not in known
-    return crosses
+        found[row] = bool(known) and texts[batch.rack[member[row]]] not in known
+    return found
 
 
 class Optimum(NamedTuple):

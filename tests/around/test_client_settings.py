@@ -8,7 +8,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import SchemaError
-from kassign_spark.settings.client_settings import check_settings
+from kassign_spark.settings.broker_rules import BROKER_SETTINGS
+from kassign_spark.settings.client_settings import check_settings, refused_as_consumer
 from tests.kafka.jars import KAFKA_VERSION
 
 SCHEMA = "client STRING, client_version STRING, setting STRING, value STRING"
@@ -24,6 +25,15 @@ BROKER_HEARTBEAT = "group.consumer.heartbeat.interval.ms"
 
 Findings = dict[str, str]
 """What is said of one client: severity by setting."""
+
+INTERNAL, ACK_MODE = "exclude.internal.topics", "share.acknowledgement.mode"
+INTERVAL = "group.consumer.assignment.interval.ms"
+MAX_SIZE, POLICY = "group.consumer.max.size", "group.consumer.migration.policy"
+NAMES, PROTOCOLS = "group.consumer.assignors", "group.coordinator.rebalance.protocols"
+REFRESH = "group.consumer.regex.refresh.interval.ms"
+THREADS = "group.coordinator.background.threads"
+OWN = "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
+OF_BROKERS = set(BROKER_SETTINGS)
 
 
 def findings(
@@ -126,15 +136,31 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
     ("3.7.0", {STRATEGY: STICKY, "client.rack": ""}, {}),
     ("3.7.1", {STRATEGY: STICKY, "client.rack": "r1"}, {}),
     # The group protocol.
-    *[(v, {PROTOCOL: name}, {}) for v in ("3.7.0", NEW) for name in ("classic", "CONSUMER")],
+    *[(v, {PROTOCOL: "classic"}, {}) for v in ("3.7.0", NEW)],
+    *[(v, {PROTOCOL: "CONSUMER"}, {}) for v in ("4.0.0", NEW)],
+    *[(v, {PROTOCOL: "consumer"}, {PROTOCOL: ADVICE}) for v in ("3.7.0", "3.9.1")],
     *[(v, {PROTOCOL: "foo"}, {PROTOCOL: REFUSED}) for v in ("3.7.0", NEW)],
     ("3.6.2", {PROTOCOL: "foo"}, {PROTOCOL: ADVICE}),
     *[
-        (v, {PROTOCOL: "consumer", name: value}, {name: severity})
-        for v, severity in (("3.9.1", ADVICE), ("4.0.0", REFUSED), (NEW, REFUSED))
+        (v, {PROTOCOL: "consumer", name: value}, {name: severity} | preview)
+        for v, severity, preview in (
+            ("3.9.1", ADVICE, {PROTOCOL: ADVICE}),
+            ("4.0.0", REFUSED, {}),
+            (NEW, REFUSED, {}),
+        )
         for name, value in ((SESSION, "45000"), (HEARTBEAT, "3000"), (STRATEGY, RANGE))
     ],
-    (NEW, {PROTOCOL: "consumer", REMOTE: "uniform"}, {}),
+    (NEW, {PROTOCOL: "consumer", STRATEGY: " "}, {}),
+    *[(NEW, {PROTOCOL: "consumer", REMOTE: name}, {}) for name in ("uniform", "range")],
+    *[(NEW, {PROTOCOL: "consumer", REMOTE: n}, {REMOTE: ADVICE}) for n in ("Uniform", "own.One")],
+    (NEW, {PROTOCOL: "consumer", "client.rack": "r1"}, {"client.rack": ADVICE}),
+    (NEW, {PROTOCOL: "consumer", INTERNAL: "true"}, {INTERNAL: ADVICE}),
+    (NEW, {PROTOCOL: "consumer", INSTANCE: "i"}, {INSTANCE: ADVICE}),
+    (NEW, {"client.rack": "r1", INTERNAL: "true", INSTANCE: "i"}, {}),
+    *[
+        (NEW, {**protocol, ACK_MODE: "implicit"}, {ACK_MODE: REFUSED})
+        for protocol in ({}, {PROTOCOL: "consumer"})
+    ],
     *[(v, {REMOTE: "uniform"}, {REMOTE: REFUSED}) for v in ("3.7.0", NEW)],
     (NEW, {REMOTE: "uniform", PROTOCOL: "classic"}, {REMOTE: REFUSED}),
     ("3.6.2", {REMOTE: "uniform"}, {REMOTE: ADVICE}),
@@ -143,6 +169,26 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
     (NEW, {BROKER_SESSION: "60000", BROKER_HEARTBEAT: "15000"}, {}),
     (NEW, {BROKER_SESSION: "44999"}, {BROKER_SESSION: REFUSED}),
     (NEW, {BROKER_HEARTBEAT: "15001"}, {BROKER_HEARTBEAT: REFUSED}),
+    (NEW, {"consumer.heartbeat.interval.ms": "4999"}, {"consumer.heartbeat.interval.ms": REFUSED}),
+    (NEW, {"consumer.session.timeout.ms": "60000"}, {}),
+    (NEW, {"consumer.session.timeout.ms": "60001"}, {"consumer.session.timeout.ms": REFUSED}),
+    *[(NEW, {INTERVAL: value}, {}) for value in ("0", "15000")],
+    *[(NEW, {INTERVAL: value}, {INTERVAL: REFUSED}) for value in ("-1", "15001", "1s")],
+    ("4.2.0", {INTERVAL: "1000"}, {INTERVAL: ADVICE}),
+    *[(NEW, {MAX_SIZE: value}, {}) for value in ("1", "2147483647")],
+    *[(NEW, {MAX_SIZE: value}, {MAX_SIZE: REFUSED}) for value in ("0", "2147483648")],
+    *[(NEW, {NAMES: value}, {}) for value in ("uniform", "range,uniform", OWN)],
+    *[(NEW, {NAMES: value}, {NAMES: REFUSED}) for value in ("", "sticky", "range,range")],
+    *[
+        (NEW, {REFRESH: value}, found)
+        for value, found in (("10000", {}), ("9999", {REFRESH: REFUSED}))
+    ],
+    *[(NEW, {THREADS: value}, found) for value, found in (("1", {}), ("0", {THREADS: REFUSED}))],
+    *[(NEW, {POLICY: value}, {}) for value in ("bidirectional", "DOWNGRADE", "disabled")],
+    (NEW, {POLICY: "upgrade"}, {POLICY: ADVICE}),
+    (NEW, {POLICY: "both"}, {POLICY: REFUSED}),
+    (NEW, {PROTOCOLS: "classic,consumer"}, {}),
+    (NEW, {PROTOCOLS: "classic,streams"}, {PROTOCOLS: ADVICE}),
     # What has no rule, and what is not set.
     (NEW, {"client.id": "x", SESSION: None}, {}),
 ]
@@ -180,7 +226,7 @@ def is_refused(spark: SparkSession, settings: Mapping[str, str | None]) -> bool:
 
 def test_the_pinned_consumer_refuses_what_we_say_it_refuses(spark: SparkSession) -> None:
     """The broker's refusals apart: a session timeout outside its limits, its own settings."""
-    settings = [s for _, s, _ in CASES if not {BROKER_SESSION, BROKER_HEARTBEAT} & set(s)]
+    settings = [s for _, s, _ in CASES if not OF_BROKERS & set(s)]
     settings = [s for i, s in enumerate(settings) if s not in settings[:i]]
     ours = findings(spark, [(KAFKA_VERSION, s) for s in settings])
     outcomes = set()
@@ -193,6 +239,49 @@ def test_the_pinned_consumer_refuses_what_we_say_it_refuses(spark: SparkSession)
         assert is_refused(spark, given) == bool(expected), (given, found)
         outcomes.add(bool(expected))
     assert outcomes == {True, False}
+
+
+def test_the_pinned_broker_refuses_what_we_say_it_refuses(spark: SparkSession) -> None:
+    """``GroupCoordinatorConfig`` of the coordinator's own jar; a group's own settings apart."""
+    settings = [
+        s for v, s, _ in CASES if v == NEW and s and all(n.startswith("group.c") for n in s)
+    ]
+    ours = findings(spark, [(KAFKA_VERSION, s) for s in settings])
+    outcomes = []
+    kafka = spark._jvm.org.apache.kafka
+    config = kafka.coordinator.group.GroupCoordinatorConfig
+    for given, found in zip(settings, ours, strict=True):
+        properties = spark._jvm.java.util.HashMap()
+        for name, value in given.items():
+            properties.put(name, value)
+        try:
+            config(kafka.common.config.AbstractConfig(config.CONFIG_DEF, properties))
+            is_refused_there = False
+        except Py4JJavaError:
+            is_refused_there = True
+        assert is_refused_there == (REFUSED in found.values()), (given, found)
+        outcomes.append(is_refused_there)
+    assert {True, False} == set(outcomes)
+    assert len(outcomes) > 20
+
+
+def test_clients_that_could_not_change_over(spark: SparkSession) -> None:
+    """All of them are classic now; only what the new protocol refuses counts."""
+    rows = [
+        ("old", "3.6.2", GROUP, "a"),
+        ("fine", NEW, GROUP, "a"),
+        ("fine", NEW, "client.rack", "r"),
+        ("set", NEW, GROUP, " b "),
+        ("set", NEW, SESSION, "45000"),
+        ("set", NEW, PROTOCOL, "classic"),
+        ("remote", NEW, GROUP, "c"),
+        ("remote", NEW, REMOTE, "range"),
+    ]
+    found = refused_as_consumer(spark.createDataFrame(rows, SCHEMA)).collect()
+    assert sorted((row.group_id, row.detail) for row in found) == [
+        ("a", 'client "old", group.protocol: unknown to clients before 3.7.0, which ignore it'),
+        ("b", 'client "set", session.timeout.ms: cannot be set with group.protocol=consumer'),
+    ]
 
 
 def rows_of(spark: SparkSession, *rows: tuple[Any, ...]) -> list[tuple[Any, ...]]:

@@ -1,11 +1,12 @@
 """``predict`` over a fleet beside Kafka's own assignors.
 
-    python -m tests.benchmarks.predict [GROUPS] [--assignor NAME] [--racks]
+    python -m tests.benchmarks.predict [GROUPS] [--assignor NAME] [--racks] [--uniform]
 
 Every group has ten topics of ten partitions and ten members that own them; an eleventh has
 joined. In a fifth of the groups subscriptions differ. Ours goes from Parquet to Parquet, checks
 included, on the session's two cores; Kafka's is the time inside its assignors alone, on one thread,
-the best of three once they are warm.
+the best of three once they are warm. With ``--uniform`` the same groups are predicted once more as
+groups of the new protocol, whose last target is what the members own.
 """
 
 import argparse
@@ -17,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, Window
+from pyspark.sql import functions as F
 
 from kassign_spark.client.model import predict_group
 from kassign_spark.plans.predict import PREDICTED, predict
@@ -38,6 +40,7 @@ def main() -> None:
     parser.add_argument("groups", nargs="?", type=int, default=10_000)
     parser.add_argument("--assignor", choices=PREDICTED, default="cooperative-sticky")
     parser.add_argument("--racks", action="store_true", help="three racks, two replicas")
+    parser.add_argument("--uniform", action="store_true", help="also as groups of the new protocol")
     args = parser.parse_args()
     rng = random.Random(SEED)
     groups = [_group(rng, args.assignor, has_racks=args.racks) for _ in range(args.groups)]
@@ -46,6 +49,9 @@ def main() -> None:
         spark = start_session(Path(folder))
         try:
             ours = _ours(spark, groups, Path(folder))
+            if args.uniform:
+                seconds = _uniform(spark, Path(folder))
+                print(f"uniform: {seconds / ours:.2f} x the time of {args.assignor}")
             kafkas = _kafkas(spark, groups)
         finally:
             spark.stop()
@@ -109,6 +115,42 @@ def _ours(spark: SparkSession, groups: Sequence[Group], folder: Path) -> float:
         print(f"  {dict(found)}, {spark.read.parquet(str(folder / 'assignment')).count()} rows")
     with _timed("floor: owned read and written back"):
         owned.write.parquet(str(folder / "floor"))
+    return seconds
+
+
+def _uniform(spark: SparkSession, folder: Path) -> float:
+    """Predict the groups that ``_ours`` has written, as those of the new protocol."""
+    members, topics, owned = (
+        spark.read.parquet(str(folder / name)) for name in oracle.Tables._fields
+    )
+    by_id = Window.partitionBy("cluster_id", "group_id").orderBy("member_id")
+    in_list = Window.partitionBy("cluster_id", "group_id", "member_id").orderBy(
+        "topic", "partition"
+    )
+    digest = F.unhex(F.substring(F.sha2("topic", 256), 1, 32))
+    topic_id = F.regexp_replace(F.translate(F.base64(digest), "+/", "-_"), "=", "")
+    tables = {
+        "new_members": members.withColumns(
+            {
+                "group_type": F.lit("consumer"),
+                "assignor": F.lit("uniform"),
+                "member_seq": F.row_number().over(by_id) - 1,
+            }
+        ),
+        "new_topics": topics.withColumn("topic_id", topic_id),
+        "new_target": owned.withColumn("position", F.row_number().over(in_list) - 1),
+    }
+    for name, table in tables.items():
+        table.write.parquet(str(folder / name))
+    for times in ("first", "second"):
+        started = time.perf_counter()
+        with _timed(f"predict uniform, {times} time"):
+            members, topics, target = (spark.read.parquet(str(folder / name)) for name in tables)
+            assignment, verdicts = predict(members, topics, target=target)
+            assignment.write.mode("overwrite").parquet(str(folder / "assignment"))
+            rows = verdicts.groupBy("verdict").count().collect()
+        seconds = time.perf_counter() - started
+        print(f"  { ({row.verdict: row['count'] for row in rows}) }")
     return seconds
 
 

@@ -55,6 +55,7 @@ BARS = {
     "eligibility": Bar(5, 12),
     "bottlenecks": Bar(5, 12),
     "advise": Bar(5, 12),
+    "migrate": Bar(4, 14),
     "report": Bar(20, 60),
 }
 """By call; what is not here has no bar of its own."""
@@ -103,6 +104,7 @@ CALLS: dict[str, Call] = {
     "eligibility": lambda g: list(ks.eligibility(g.members, g.topics)),
     "bottlenecks": lambda g: [ks.bottlenecks(g.members, g.topics)],
     "advise": lambda g: [ks.advise(g.members, g.topics, g.owned)],
+    "migrate": lambda g: list(ks.migrate(g.members, g.topics, g.owned)),
     "simulate": lambda g: [ks.simulate(g.members, g.topics, g.owned, g.events)],
     "summarize_events": lambda g: [ks.summarize_events(g.simulated)],
     "sweep": lambda g: [

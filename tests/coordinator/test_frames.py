@@ -166,6 +166,10 @@ def test_bad_members_and_topics(spark: SparkSession) -> None:
     bad = frame(spark, TOPICS, [("t", "J6V0", 4)], "topic", "topic_id", "num_partitions")
     with pytest.raises(InputError, match=r'column topic_id: "J6V0" .*22 characters of URL-safe'):
         predict_consumer_groups(members, bad)
+    ids = [("t", f"{letter}6V0K9wQRmmjVk2nq0Y1zA", 4) for letter in "JK"]
+    twice = frame(spark, TOPICS, ids, "topic", "topic_id", "num_partitions")
+    with pytest.raises(InputError, match=r'topic "t" is given with "J6.*" and with "K6.*once'):
+        predict_consumer_groups(members, twice)
     for epoch, least, kind in ((-3, -2, "consumer"), (-2, -1, "classic")):
         rows = [("g", "m0", ["t"], epoch, kind)]
         named = ("group_id", "member_id", "topics", "generation", "group_type")

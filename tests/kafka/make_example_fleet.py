@@ -151,8 +151,9 @@ def write_example(spark: SparkSession, tables: ClusterTables, folder: Path) -> N
     """Write JSON lines, one file a table: small, and a change of them can be read in a diff."""
     with tempfile.TemporaryDirectory() as scratch:
         written = Path(scratch) / "snapshot"
-        write_snapshot(to_snapshot(tables, spark), written, table_format="json")
-        for table in ("members", "topics", "owned"):
+        snapshot = to_snapshot(tables, spark)
+        write_snapshot(snapshot, written, table_format="json")
+        for table in snapshot.tables():
             parts = sorted((written / table).glob("part-*"))
             (folder / table).mkdir(parents=True, exist_ok=True)
             file = folder / table / f"{table}.json"

@@ -6,13 +6,17 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from kafka.protocol.admin import DescribeConfigsResponse
 
 from kassign_spark.live.consumer_groups import (
+    NOT_ASKED_FOR,
     _describe_request,
     consumer_group_names,
     describe_consumer_groups,
     kafka_topic_id,
 )
+from kassign_spark.live.group_settings import describe_group_settings
+from kassign_spark.live.snapshot import _wanted
 
 _TOPIC = uuid.UUID("8c104156-a20c-4ecc-8f9b-d0ff765eb351")
 
@@ -70,8 +74,15 @@ class FakeAdmin:
 
     def list_groups(self, broker_ids: list[int]) -> list[dict[str, str]]:
         return [
-            {"group_id": f"{kind}{broker_ids[0]}", "group_type": kind}
-            for kind in ("consumer", "Consumer", "classic", "share")
+            {"group_id": f"{kind}{broker_ids[0]}", "group_type": kind, "protocol_type": protocol}
+            for kind, protocol in (
+                ("consumer", "consumer"),
+                ("Consumer", "consumer"),
+                ("classic", "consumer"),
+                ("Classic", "connect"),
+                ("share", "share"),
+                ("Streams", "streams"),
+            )
         ]
 
 
@@ -97,6 +108,60 @@ def test_only_groups_of_the_new_protocol_are_listed() -> None:
     assert consumer_group_names(FakeAdmin(1), [1, 2]) == {
         1: ["Consumer1", "consumer1"],
         2: ["Consumer2", "consumer2"],
+    }
+
+
+class FakeSettings:
+    """Answers DescribeConfigs as a broker does: one group may not be asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self._manager = self
+
+    def run(self, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        return asyncio.run(ask())
+
+    async def send(self, request: Any) -> Any:
+        self.asked.append(len(request.resources))
+        result = DescribeConfigsResponse.DescribeConfigsResult
+        config = result.DescribeConfigsResourceResult
+        values = {"streams.x": "1", "consumer.session.timeout.ms": "45000"}
+        results = [
+            result(
+                error_code=30 if name == "hidden" else 0,
+                error_message=None,
+                resource_type=32,
+                resource_name=name,
+                configs=[
+                    config(name=setting, value=value, read_only=False, is_sensitive=False)
+                    for setting, value in values.items()
+                ],
+            )
+            for _, name, _ in request.resources
+        ]
+        data = DescribeConfigsResponse(throttle_time_ms=0, results=results).encode(version=4)
+        return DescribeConfigsResponse.decode(bytes(data), version=4)
+
+
+def test_group_settings_as_far_as_one_may_read_them() -> None:
+    admin = FakeSettings()
+    found = describe_group_settings(admin, ["a", "hidden", *(f"g{i}" for i in range(148))])
+    assert admin.asked == [100, 50]
+    assert found.rows[0] == ("a", "consumer.session.timeout.ms", "45000")
+    assert len(found.rows) == 149
+    assert list(found.reasons) == ["hidden"]
+    assert "GroupAuthorizationFailed" in found.reasons["hidden"]
+
+
+def test_groups_of_all_other_kinds_are_listed_with_the_reason() -> None:
+    reasons: dict[str, str] = {}
+    assert _wanted(FakeAdmin(1), 1, None, reasons) == ["classic1"]
+    assert reasons == {
+        "consumer1": NOT_ASKED_FOR,
+        "Consumer1": NOT_ASKED_FOR,
+        "Classic1": "protocol type connect, not consumer",
+        "share1": "a share group, not a consumer group",
+        "Streams1": "a streams group, not a consumer group",
     }
 
 

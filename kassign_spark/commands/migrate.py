@@ -1,0 +1,170 @@
+"""``kassign-spark migrate``: which groups can go over to the new protocol, and what it will do."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.check_settings import CLIENT_COLUMNS, client_rows
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    Rows,
+    add_output,
+    add_show,
+    add_snapshot,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+    whole_number,
+)
+from kassign_spark.commands.of_group import add_group, only_group
+from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.errors import InputError
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.session import open_session
+from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
+from kassign_spark.whatif.migrate import TO, migrate
+from kassign_spark.whatif.migration_rules import CONSUMER, NO_LIMIT, POLICIES, VERDICTS
+
+_SUMS = ("moved", "paused", "cross_rack_before", "cross_rack_after", "next_moved")
+_MEMBERS_SHOWN = 1
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "migrate",
+        summary="say which groups can go over to the new protocol, and what each restart does",
+        description="Judge for every classic group whether it can go over to the protocol of\n"
+        "KIP-848 (or back, with --to classic) and follow its members' restarts one by one: who\n"
+        "pauses, what moves, how much locality is lost; with --group every step.\n"
+        "Exits 0 when done, 1 when a group is blocked, 2 on an error.",
+        example="kassign-spark migrate examples/fleet --group billing-invoices",
+    )
+    add_snapshot(parser)
+    add_group(parser)
+    parser.add_argument(
+        "--to", choices=sorted(TO), default=CONSUMER, help="the protocol (default: consumer)"
+    )
+    parser.add_argument(
+        "--assignor",
+        choices=sorted({name for names in TO.values() for name in names}),
+        help="that the groups have in the end (default: uniform; range on the way back)",
+    )
+    parser.add_argument(
+        "--policy",
+        choices=POLICIES,
+        default=POLICIES[0],
+        help="group.consumer.migration.policy of the broker (default: bidirectional)",
+    )
+    parser.add_argument(
+        "--max-size",
+        metavar="N",
+        type=whole_number(least=1),
+        default=NO_LIMIT,
+        help="group.consumer.max.size of the broker; group.max.size on the way back",
+    )
+    parser.add_argument(
+        "--client-config",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="properties of a client, with its group.id, to check as well; any number of times",
+    )
+    parser.add_argument(
+        "--client-version", metavar="X.Y.Z", help="version of kafka-clients of these clients"
+    )
+    add_output(parser, "the tables steps and verdicts")
+    add_show(parser, "print at most N groups, blocked and risky ones first")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    clients = _client_rows(args)
+    with open_session(verbose=args.verbose) as spark, announced(f"migrating {args.snapshot}"):
+        refuse_output_over_input(spark, args.output, args.snapshot)
+        snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
+        steps, verdicts = migrate(
+            *snapshot,
+            to=args.to,
+            assignor=args.assignor,
+            policy=args.policy,
+            max_size=args.max_size,
+            clients=spark.createDataFrame(clients, CLIENT_COLUMNS) if clients else None,
+        )
+        if args.output is not None:
+            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+                write_table(steps, folder, "steps", args.format)
+                write_table(verdicts, folder, "verdicts", args.format)
+        totals = verdicts.agg(
+            *(F.count_if(F.col("verdict") == name).alias(name) for name in VERDICTS),
+            *(F.sum(name).alias(name) for name in _SUMS),
+        )
+        (row,) = totals.collect()
+        worst = F.array_position(F.array(*map(F.lit, reversed(VERDICTS))), F.col("verdict"))
+        shown = first_rows(verdicts, [worst, F.desc("moved"), *GROUP_KEY], args.show)
+        of_group = first_rows(steps, [*GROUP_KEY, "step"], 2**31 - 1) if args.group else []
+    counts = {name: row[name] for name in VERDICTS}
+    facts: Facts = {
+        "snapshot": args.snapshot,
+        "output": args.output,
+        "to": args.to,
+        "group_count": sum(counts.values()),
+        **{f"{name}_count": count for name, count in counts.items()},
+        **{name: row[name] for name in _SUMS},
+        "groups_not_shown": sum(counts.values()) - len(shown),
+        "groups": shown,
+        "steps": of_group,
+    }
+    return Outcome(1 if facts["blocked_count"] else 0, facts, _lines(facts))
+
+
+def _client_rows(args: argparse.Namespace) -> list[Any]:
+    if bool(args.client_config) != (args.client_version is not None):
+        raise InputError("--client-config and --client-version go together: give both or neither")
+    return client_rows(args.client_config, args.client_version) if args.client_config else []
+
+
+def _lines(facts: Facts) -> list[str]:
+    counts = ", ".join(f"{facts[f'{name}_count']:,} {name}" for name in VERDICTS)
+    lines = [f"{plural(facts['group_count'], 'group')} to {facts['to']}: {counts}"]
+    if facts["moved"] is not None:
+        lines.append(
+            f"{plural(facts['moved'], 'move')} and {plural(facts['paused'], 'pause')} in all "
+            "restarts, one member after the other"
+        )
+    if facts["next_moved"]:
+        lines.append(f"{plural(facts['next_moved'], 'move')} more at the first change afterwards")
+    if facts["cross_rack_after"] is not None:
+        lines.append(
+            f"{facts['cross_rack_before']:,} partitions read across racks before, "
+            f"{facts['cross_rack_after']:,} afterwards"
+        )
+    if facts["groups"]:
+        columns = ("verdict", "way", "member_count", "static_count", "moved", "paused", "detail")
+        rows = ([group_name(row), *(row[name] for name in columns)] for row in facts["groups"])
+        heads = ("group", "verdict", "way", "members", "static", "moved", "paused", "detail")
+        lines += ["", *table(heads, rows)]
+    lines += not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])
+    if facts["steps"]:
+        lines += ["", *_steps(facts["steps"])]
+    if facts["output"] is not None:
+        lines += ["", f"in {printable(facts['output'])}: steps, verdicts"]
+    return lines
+
+
+def _steps(steps: Rows) -> list[str]:
+    columns = ("step", "member_id", "event", "group_type", "moved", "paused", "unread")
+    rows = ([*(row[name] for name in columns), _few(row["pausing_members"])] for row in steps)
+    heads = ("step", "member", "event", "group is", "moved", "paused", "unread", "who pauses")
+    return table(heads, rows)
+
+
+def _few(names: list[str]) -> str:
+    shown = ", ".join(names[:_MEMBERS_SHOWN])
+    more = len(names) - _MEMBERS_SHOWN
+    return f"{shown} and {more:,} more" if more > 0 else shown

@@ -1,0 +1,163 @@
+"""A group on its way between the protocols, member by member: restarts in a mixed group (KIP-848).
+
+While some members speak the new protocol and others the classic one, the coordinator assigns for
+all. Each step here settles before the next begins, so between steps everybody has its target.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kassign_spark.coordinator.model import next_target
+from kassign_spark.coordinator.orders import Ints
+from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
+
+Flags = NDArray[np.bool_]
+
+LEAVE, JOIN, REPLACE = "leave", "join", "replace"
+"""A dynamic member that restarts leaves and joins; a static one takes its own place."""
+_ID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one step of a restart does.
+
+    Attributes:
+        member: position of the member that restarts.
+        event: ``LEAVE``, ``JOIN`` or ``REPLACE``.
+        before: of each partition who had it, or ``NOBODY``.
+        after: who has it when all have settled.
+        pauses: of each partition whether a member that stays stops reading it for a while.
+        is_rebalance: whether a target is computed, or the classic members rebalance.
+    """
+
+    member: int
+    event: str
+    before: Ints
+    after: Ints
+    pauses: Flags
+    is_rebalance: bool
+
+    @property
+    def moves(self) -> Ints:
+        """Partitions that go from one member to another, ascending."""
+        is_held = (self.before != NOBODY) & (self.after != NOBODY)
+        return np.flatnonzero(is_held & (self.before != self.after))
+
+    @property
+    def unread(self) -> int:
+        """How many the member had when it went: nobody reads them until the step is over."""
+        if self.event == JOIN:
+            return 0
+        return int((self.before == self.member).sum())
+
+
+@dataclass(slots=True)
+class MixedGroup:
+    """A group of members of both kinds, all of which have what they are to have.
+
+    Attributes:
+        state: topics and members; the last target is not looked at.
+        owner: of each partition the position of who has it, or ``NOBODY``.
+        is_new: of each member whether it speaks the new protocol.
+        is_eager: of each member whether, as a classic one, it revokes all at every rebalance.
+        assignor: `uniform` or `range`, or None for what the votes choose.
+    """
+
+    state: ConsumerGroupState
+    owner: Ints
+    is_new: Flags
+    is_eager: Flags
+    assignor: str | None = None
+
+    def restart(self, member: int, *, as_new: bool) -> Iterator[Change]:
+        """Let a member go and come back with the other protocol, while others stay.
+
+        A static one takes over its target and partitions without a rise of the group's epoch;
+        else its leaving and its joining each lead to a new target (kip-848.md, 1, 7 and 8). In
+        between the change settles: a restart so quick that one computation serves both is cheaper.
+        """
+        if self._is_static(member):
+            yield self.replace(member, as_new=as_new)
+            return
+        yield self.leave(member)
+        yield self.join(member, as_new=as_new)
+
+    def replace(self, member: int, *, as_new: bool) -> Change:
+        """Let a static member come back under its instance id: nothing is computed."""
+        self.is_new[member] = as_new
+        nothing = np.zeros(len(self.owner), dtype=bool)
+        return Change(member, REPLACE, self.owner, self.owner, nothing, is_rebalance=False)
+
+    def leave(self, member: int) -> Change:
+        """Let a member go; somebody's next heartbeat computes the target of the others."""
+        here = np.arange(len(self.is_new)) != member
+        return self._computed(member, LEAVE, here)
+
+    def join(self, member: int, *, as_new: bool) -> Change:
+        """Let the member that has left come back, under an id of its own."""
+        self.is_new[member] = as_new
+        ids = list(self.state.member_ids)
+        ids[member] = drawn_member_id(ids[member])
+        self.state = replace(self.state, member_ids=ids, is_order_known=False)
+        return self._computed(member, JOIN, np.ones(len(self.is_new), dtype=bool))
+
+    def target(self, here: Flags) -> Ints:
+        """Compute the next target of the members that are here."""
+        members = np.flatnonzero(here)
+        if not len(members):
+            return np.full(len(self.owner), NOBODY)
+        state, sizes = self.state, np.asarray(self.state.num_partitions, dtype=np.int64)
+        topic = np.repeat(np.arange(len(sizes)), sizes)
+        first = np.cumsum(sizes) - sizes
+        place = np.full(len(here) + 1, NOBODY)
+        place[members] = np.arange(len(members))
+        owner = place[self.owner]
+        held = np.flatnonzero(owner != NOBODY)
+        some = replace(
+            state,
+            member_ids=[state.member_ids[i] for i in members.tolist()],
+            subscriptions=[state.subscriptions[i] for i in members.tolist()],
+            instance_ids=_some(state.instance_ids, members),
+            regexes=_some(state.regexes, members),
+            votes=_some(state.votes, members),
+            target_members=owner[held],
+            target_topics=topic[held],
+            target_partitions=held - first[topic[held]],
+            target_positions=np.zeros(0, dtype=np.int64),
+        )
+        found = next_target(some, self.assignor).owner
+        given = np.append(members, NOBODY)
+        return given[found]
+
+    def _computed(self, member: int, event: str, here: Flags) -> Change:
+        before, after = self.owner, self.target(here)
+        stays = np.append(here, False)
+        stays[member] = False
+        is_kept = stays[before]
+        # Classic eager members give up everything at every target, also where nothing changes.
+        gives_up_all = np.append(~self.is_new & self.is_eager, False)[before]
+        pauses = is_kept & ((before != after) | gives_up_all)
+        self.owner = after
+        return Change(member, event, before, after, pauses, is_rebalance=bool(here.any()))
+
+    def _is_static(self, member: int) -> bool:
+        return bool(self.state.instance_ids and self.state.instance_ids[member])
+
+
+def drawn_member_id(member_id: str) -> str:
+    """Draw the id with which a member comes back, always the same for one id.
+
+    A Java client makes one at random; counts hardly depend on it, the partitions themselves do.
+    """
+    digest = hashlib.sha256(f"restarted {member_id}".encode("utf-8", "surrogatepass")).digest()
+    return base64.urlsafe_b64encode(digest[:_ID_BYTES]).decode().rstrip("=")
+
+
+def _some(values: Sequence[str | None], members: Ints) -> list[str | None]:
+    return [values[i] for i in members.tolist()] if values else []

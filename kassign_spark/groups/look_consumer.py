@@ -1,0 +1,129 @@
+"""One look at the tables of groups of the new protocol: whether anything is to be refused."""
+
+from collections.abc import Collection
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.errors import InputError
+from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.inputs.checks import (
+    MAX_LISTED,
+    PROBLEM,
+    Inputs,
+    broken_rows,
+    describe,
+    refusals,
+    unknown_assignors,
+)
+from kassign_spark.inputs.rules import (
+    any_broken,
+    is_consumer_group,
+    member_rules,
+    owned_rules,
+    rules_of_topics,
+)
+from kassign_spark.inputs.target_rules import (
+    regex_rules,
+    target_problems,
+    target_rules,
+    topic_id_rules,
+)
+from kassign_spark.schemas import GROUP_KEY
+
+
+def refuse_consumer_groups(
+    inputs: Inputs,
+    target: DataFrame | None,
+    known_assignors: Collection[str] | None,
+    *,
+    in_doubt: bool = False,
+) -> None:
+    """Check what decides about groups of group_type `consumer`; runs one query where all is well.
+
+    Classic members are another one's to check, but not those of a type that nobody knows. What is
+    twice in a target shows when its rows are together: who computes it asks again then.
+
+    Args:
+        inputs: conforming tables, members of all types.
+        target: ``schemas.TARGET``, conforming, or None.
+        known_assignors: against which ``members.assignor`` is checked; None where the caller's
+            own choice overrides that column.
+        in_doubt: whether something is known to be wrong, so that all is looked at.
+
+    Raises:
+        InputError: values that have no meaning; lists every one.
+    """
+    if not in_doubt and not _suspects(inputs, target, known_assignors):
+        return
+    ours = inputs.members.where(_is_ours())
+    found = [
+        refusals(inputs._replace(members=ours), None),
+        broken_rows("members", ours, regex_rules()),
+    ]
+    if known_assignors is not None:
+        found.append(unknown_assignors(ours, known_assignors))
+    if "topic_id" in inputs.topics.columns:
+        found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
+    if target is not None:
+        found.append(broken_rows("target", target, target_rules()))
+        found.append(target_problems(target, inputs.members, inputs.topics))
+    problems = reduce(DataFrame.unionByName, found)
+    listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED + 1).collect()
+    if len(listed) > MAX_LISTED:
+        raise InputError(describe(listed[:MAX_LISTED], problems.count()))
+    if listed:
+        raise InputError(describe(listed, len(listed)))
+
+
+def _is_ours() -> Column:
+    return F.coalesce(F.col("group_type") != "classic", F.lit(False))
+
+
+def _suspects(
+    inputs: Inputs, target: DataFrame | None, known_assignors: Collection[str] | None
+) -> int:
+    """Count in one query what may be wrong; more than there is, never less.
+
+    Members that are there twice are told by their hashes, so hashes that fall together count too.
+    """
+    is_broken = any_broken([*member_rules(), *regex_rules()])
+    if known_assignors is not None:
+        is_broken |= F.coalesce(~F.col("assignor").isin(*known_assignors), F.lit(False))
+    rows = inputs.members.select(
+        *GROUP_KEY,
+        (_is_ours() & is_broken).alias("is_bad"),
+        F.when(_is_ours(), F.xxhash64("member_id")).alias("member"),
+        F.lit(False).alias("has_target"),
+        is_consumer_group().alias("is_consumer"),
+    )
+    if target is not None:
+        of_target = target.groupBy(*GROUP_KEY).agg(
+            (F.count_if(any_broken(target_rules())) > 0).alias("is_bad"),
+            F.lit(None).cast("bigint").alias("member"),
+            F.lit(True).alias("has_target"),
+            F.lit(None).cast("boolean").alias("is_consumer"),
+        )
+        rows = rows.unionByName(of_target)
+    is_foreign = F.bool_or("has_target") & ~F.bool_or("is_consumer")
+    of_groups = rows.groupBy(*GROUP_KEY).agg(
+        (
+            F.count_if("is_bad")
+            + F.count("member")
+            - F.size(F.collect_set("member"))
+            + F.coalesce(is_foreign, F.lit(False)).cast("int")
+        ).alias("suspects")
+    )
+    has_ids = "topic_id" in inputs.topics.columns
+    topic_rules = [*rules_of_topics(inputs.topics), *(topic_id_rules() if has_ids else [])]
+    is_suspect = F.col("is_inconsistent") | (F.col("is_twice") & F.lit(has_ids))
+    of_topics = fold_topics(inputs.topics, bad_row=any_broken(topic_rules)).select(
+        (F.col("bad_rows") + is_suspect.cast("int")).alias("suspects")
+    )
+    counted = of_groups.select("suspects").unionByName(of_topics)
+    if inputs.owned is not None:
+        of_owned = inputs.owned.agg(F.count_if(any_broken(owned_rules())).alias("suspects"))
+        counted = counted.unionByName(of_owned)
+    (total,) = counted.agg(F.sum("suspects")).collect()
+    return int(total[0] or 0)

@@ -1,0 +1,140 @@
+"""Settings of brokers and groups for the new protocol (KIP-848), and what is refused or advised.
+
+By the limits that a broker has by default; of a group by `kafka-configs --entity-type groups`.
+"""
+
+from collections.abc import Iterator
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from kassign_spark.settings.rules import (
+    ADVICE,
+    REFUSED,
+    Rule,
+    given,
+    no_number,
+    number,
+    since,
+    trimmed,
+)
+
+_SESSION, _HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+_INTERVAL = "consumer.assignment.interval.ms"
+_OF_BROKER = "group."
+"""Before the name of a group's setting: that of the broker's default."""
+_LIMITS = {
+    _SESSION: (45_000, 60_000, "4.0.0"),
+    _HEARTBEAT: (5_000, 15_000, "4.0.0"),
+    _INTERVAL: (0, 15_000, "4.3.0"),
+}
+_DEFAULTS = {_SESSION: 45_000, _HEARTBEAT: 5_000}
+_MAX_SIZE, _THREADS = "group.consumer.max.size", "group.coordinator.background.threads"
+_REFRESH = "group.consumer.regex.refresh.interval.ms"
+_ASSIGNORS, _POLICY = "group.consumer.assignors", "group.consumer.migration.policy"
+_PROTOCOLS = "group.coordinator.rebalance.protocols"
+_OFFLOAD = "consumer.assignor.offload.enable"
+_POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")
+
+_TIMES = [before + name for before in ("", _OF_BROKER) for name in _LIMITS]
+BROKER_NUMBERS = [*_TIMES, _MAX_SIZE, _THREADS, _REFRESH]
+"""Settings of brokers and groups that are whole numbers."""
+BROKER_SETTINGS = [
+    *BROKER_NUMBERS,
+    _ASSIGNORS,
+    _POLICY,
+    _PROTOCOLS,
+    _OFFLOAD,
+    _OF_BROKER + _OFFLOAD,
+]
+"""All that some rule of brokers and groups looks at."""
+
+
+def broker_rules() -> list[Rule]:
+    """List every rule of brokers and groups; the order of the list has no meaning."""
+    return [
+        *(no_number(setting, F.lit(True)) for setting in BROKER_NUMBERS),
+        *_time_rules(""),
+        *_time_rules(_OF_BROKER),
+        *_size_rules(),
+        *_name_rules(),
+    ]
+
+
+def _time_rules(before: str) -> Iterator[Rule]:
+    for name, (least, most, version) in _LIMITS.items():
+        setting = before + name
+        yield Rule(
+            setting,
+            REFUSED,
+            ~number(setting).between(least, most),
+            F.lit(f"outside the broker's own limits, by default {least} to {most}"),
+        )
+        yield Rule(
+            setting,
+            ADVICE,
+            ~since(version) & given(setting).isNotNull(),
+            F.lit(f"unknown to brokers before {version}"),
+        )
+    session, heartbeat = (
+        F.coalesce(number(before + name), F.lit(default)) for name, default in _DEFAULTS.items()
+    )
+    is_set = given(before + _SESSION).isNotNull() | given(before + _HEARTBEAT).isNotNull()
+    yield Rule(
+        before + _HEARTBEAT,
+        REFUSED,
+        is_set & since("4.0.0") & (heartbeat >= session),
+        F.format_string("must be lower than %s, which is %d", F.lit(before + _SESSION), session),
+        heartbeat,
+    )
+
+
+def _size_rules() -> Iterator[Rule]:
+    for setting in (_MAX_SIZE, _THREADS):
+        yield Rule(setting, REFUSED, number(setting) < 1, F.lit("must be at least 1"))
+    yield Rule(_REFRESH, REFUSED, number(_REFRESH) < 10_000, F.lit("must be at least 10000"))
+
+
+def _name_rules() -> Iterator[Rule]:
+    policy = F.lower(trimmed(_POLICY))
+    yield Rule(
+        _POLICY, REFUSED, ~policy.isin(*_POLICIES), F.lit(f"must be one of {', '.join(_POLICIES)}")
+    )
+    yield Rule(
+        _POLICY,
+        ADVICE,
+        policy == "upgrade",
+        F.lit(
+            "when the last new member of a mixed group leaves, its partitions stay unread until "
+            "somebody joins, and nobody can go back online; bidirectional has neither"
+        ),
+    )
+    assignors = _list(_ASSIGNORS)
+    yield Rule(
+        _ASSIGNORS,
+        REFUSED,
+        F.array_contains(assignors, "") | (F.size(F.array_distinct(assignors)) < F.size(assignors)),
+        F.lit("needs at least one assignor, none of them empty or twice"),
+    )
+    own = F.filter(assignors, lambda name: ~name.isin("uniform", "range", "") & ~name.contains("."))
+    yield Rule(
+        _ASSIGNORS,
+        REFUSED,
+        F.size(own) > 0,
+        F.lit("takes uniform, range and names of classes"),
+    )
+    lacks_new = ~F.array_contains(F.transform(_list(_PROTOCOLS), F.lower), "consumer")
+    yield Rule(
+        _PROTOCOLS,
+        ADVICE,
+        lacks_new,
+        F.lit("without consumer, clients of the new protocol get UNSUPPORTED_VERSION"),
+    )
+    for setting in (_OFFLOAD, _OF_BROKER + _OFFLOAD):
+        yield Rule(
+            setting, ADVICE, given(setting).isNotNull(), F.lit("nothing reads it yet, as of 4.4")
+        )
+
+
+def _list(setting: str) -> Column:
+    return F.split(trimmed(setting), r"\s*,\s*")

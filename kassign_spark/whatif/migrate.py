@@ -1,0 +1,249 @@
+"""From the classic protocol to the new one (KIP-848), and back: every group, member by member."""
+
+from functools import partial
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
+from kassign_spark.errors import InputError
+from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import fold, in_tasks, rows
+from kassign_spark.inputs.checks import Inputs, conform_inputs
+from kassign_spark.inputs.patterns import INTERNAL_TOPICS
+from kassign_spark.inputs.regexes import with_regex_topics
+from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.inputs.target_rules import regex_rules
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    GROUP_KEY,
+    MEMBERS,
+    Table,
+    check_same_clusters,
+    conform,
+    has_cluster_id,
+    restore_cluster_id,
+)
+from kassign_spark.settings.client_settings import refused_as_consumer
+from kassign_spark.whatif.migrate_kernel import MIGRATED, migrate_arrow
+from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID, TOPIC_ID
+from kassign_spark.whatif.migration_rules import (
+    CLASSIC,
+    CONSUMER,
+    NO_LIMIT,
+    PATTERN_FINDINGS,
+    POLICIES,
+    BrokerRules,
+)
+
+RESTARTS = Table(
+    "order",
+    StructType(
+        [
+            StructField(CLUSTER_ID, StringType()),
+            StructField("group_id", StringType(), nullable=False),
+            StructField("member_id", StringType(), nullable=False),
+            StructField("position", IntegerType(), nullable=False),
+        ]
+    ),
+)
+"""In which order members restart; those that are not in it come last."""
+TO = {CONSUMER: COORDINATORS, CLASSIC: KAFKAS}
+"""The protocols, and the assignors that a group can have in each, the default one first."""
+
+
+class Migration(NamedTuple):
+    """What a migration does, and to which groups; see ``migrate``."""
+
+    steps: DataFrame
+    verdicts: DataFrame
+
+
+def migrate(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    to: str = CONSUMER,
+    order: DataFrame | None = None,
+    assignor: str | None = None,
+    policy: str = POLICIES[0],
+    max_size: int = NO_LIMIT,
+    clients: DataFrame | None = None,
+) -> Migration:
+    """Say of every group whether it can change its protocol, and what each restart does.
+
+    Members are restarted one after the other, each with the other protocol, and each change
+    settles before the next one (kip-848.md, 8). A static member takes its own place, for free; a
+    dynamic one leaves and joins, which are two changes unless it is back within a second. New
+    members have ids that nobody knows yet: they are drawn, always the same for the same names.
+    Counts hardly depend on them; which partitions move does. A group is answered inside a task.
+
+    Args:
+        members: ``schemas.MEMBERS``; groups that have the protocol ``to`` already are left out.
+        topics: ``schemas.TOPICS``; topic_id decides between topics.
+        owned: ``schemas.OWNED``: what members own when all have settled; of consumer groups, that
+            is their target.
+        to: `consumer` or `classic`.
+        order: group_id, member_id, position int (cluster_id as the others): which member restarts
+            when; None, and for members that are not in it: static ones first, then by id.
+        assignor: that the group has in the end, `uniform` (or `range`) or one of Kafka's client;
+            None: `uniform`, or the client's default, `range`. A classic group starts from the
+            one that its members name, `range` where that is none of Kafka's.
+        policy: ``group.consumer.migration.policy`` of the broker.
+        max_size: ``group.consumer.max.size``, or ``group.max.size`` on the way back.
+        clients: as of ``check_settings``; clients belong to the group of their `group.id`.
+
+    Returns:
+        steps: cluster_id string (where the inputs have it), group_id string, step int (from 1),
+            member_id string: which restarts, by its id before, event string: `leave`, `join`, or
+            `replace` (static), group_type string: of the group after it, is_rebalance boolean:
+            whether anything is assigned anew, moved bigint: partitions that go from one member to
+            another, paused bigint: partitions that a member which stays stops reading for a
+            while, unread bigint: partitions of the member that goes, which nobody reads until the
+            step is over, pausing_members `array<string>`, may_lose_members `array<string>`:
+            classic ones whose listeners are told `onPartitionsLost` if this step comes before the
+            one before has settled, moves `array<struct<topic string, partition int,
+            from_member_id string, to_member_id string>>`.
+        verdicts: cluster_id string (where the inputs have it), group_id string, verdict string
+            (`ready` | `risky` | `blocked`), way string: `online`, `offline` (stop all members
+            first; where there is one, its restart does that) or null (neither before what blocks
+            is mended), detail string (why; null where
+            ready), member_count int, static_count int, step_count int, moved bigint and
+            paused bigint: sums of the steps, end_moved bigint: partitions whose member is another
+            one in the end, next_moved bigint: what the first change after the last step moves
+            besides, cross_rack_before bigint, cross_rack_after bigint: as cross_rack_count of
+            ``balance``; null where racks are not known. Without ``owned``, all about partitions
+            is null. Steps of blocked groups are what would happen if nothing blocked.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning; lists every one.
+    """
+    chosen = _chosen(to, assignor, policy, max_size)
+    check_same_clusters([(MEMBERS, members), (RESTARTS, order)])
+    inputs = conform_inputs(members, topics, owned)
+    is_wanted = is_consumer_group() if to == CLASSIC else ~is_consumer_group()
+    ours = inputs._replace(members=inputs.members.where(is_wanted))
+    asked = ours.members
+    if to == CLASSIC and ours.has_regexes:
+        ours = ours._replace(members=with_regex_topics(ours.members, ours.topics))
+    eligible = look(ours, None).eligible
+    restarts = None if order is None else _restarts(order, asked)
+    table = fold(eligible)
+    beside = [_said(asked), _topic_ids(eligible.members, ours), restarts]
+    if clients is not None and to == CONSUMER:
+        beside.append(_clients(asked, clients))
+    for frame in beside:
+        table = table if frame is None else table.unionByName(frame)
+    kernel = partial(
+        migrate_arrow,
+        to=to,
+        assignor=chosen,
+        rules=BrokerRules(policy, max_size),
+        is_owned=owned is not None,
+    )
+    migrated = in_tasks(table, kernel, MIGRATED, eligible.tasks)
+    found = hold(migrated, {"groups": F.count(F.lit(1))}).frame
+    given = has_cluster_id(members)
+    return Migration(
+        restore_cluster_id(found.select(*GROUP_KEY, F.inline("steps")), given),
+        restore_cluster_id(found.drop("steps"), given),
+    )
+
+
+def _chosen(to: str, assignor: str | None, policy: str, max_size: int) -> str:
+    """Give the assignor that the groups are to have, when all options have a meaning."""
+    for name, value, known in (("to", to, list(TO)), ("policy", policy, list(POLICIES))):
+        if value not in known:
+            raise InputError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+    if not 1 <= max_size <= NO_LIMIT:
+        raise InputError(f"max_size is {max_size}; it must be a whole number from 1 to {NO_LIMIT}")
+    if assignor is None:
+        return TO[to][0]
+    if assignor not in TO[to]:
+        names = ", ".join(sorted(TO[to]))
+        raise InputError(f"unknown assignor {assignor!r} of {to} groups; known are {names}")
+    return assignor
+
+
+def _said(members: DataFrame) -> DataFrame:
+    """Rows of kind SAID, of members with a pattern or a regex."""
+    some = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
+    judged = with_pattern_findings(some.withColumn("regex", F.col("topics_regex")))
+    said = F.array("topics_pattern", "finding", "regex")
+    return rows(judged, SAID, texts=F.to_json(said))
+
+
+def with_pattern_findings(members: DataFrame) -> DataFrame:
+    """Say what RE2/J would make of members' patterns; runs no job.
+
+    Args:
+        members: ``schemas.MEMBERS``, conforming, whose patterns can be used.
+
+    Returns:
+        Its columns, but topics_regex has the pattern; and finding string: one of
+        ``PATTERN_FINDINGS``, null where the pattern means the same or there is none.
+    """
+    pattern = F.col("topics_pattern")
+    whole = F.concat(F.lit(r"\A(?:"), pattern, F.lit(r")\z"))
+    finds_internal: Column = F.lit(False)
+    for topic in INTERNAL_TOPICS:
+        finds_internal = finds_internal | F.rlike(F.lit(topic), whole)
+    refused, otherwise, internal = (F.lit(name) for name in PATTERN_FINDINGS)
+    by_broker, by_us = (rule.broken for rule in regex_rules())
+    finding = F.when(by_broker, refused).when(by_us, otherwise).when(finds_internal, internal)
+    # The rules look at topics_regex: here they judge what a client resolves today.
+    judged = members.withColumn("topics_regex", pattern)
+    return judged.withColumn("finding", F.when(pattern.isNotNull(), finding))
+
+
+def _topic_ids(members: DataFrame, inputs: Inputs) -> DataFrame | None:
+    """Rows of kind TOPIC_ID, of the topics that a group reads."""
+    if "topic_id" not in inputs.topics.columns:
+        return None
+    ids = inputs.topics.where("topic_id IS NOT NULL").select(CLUSTER_ID, "topic", "topic_id")
+    read = members.select(*GROUP_KEY, F.explode("topics").alias("topic")).distinct()
+    known = read.join(ids.distinct(), on=[CLUSTER_ID, "topic"], how="inner")
+    return rows(known, TOPIC_ID, texts=F.col("topic_id"))
+
+
+def _restarts(order: DataFrame, members: DataFrame) -> DataFrame:
+    """Rows of kind ORDER; runs a query that looks for members which are not there.
+
+    Raises:
+        InputError: the order names an unknown member, a member twice, or no position.
+    """
+    wanted = conform(order, RESTARTS)
+    key = [*GROUP_KEY, "member_id"]
+    here = members.select(*key).distinct().withColumn("is_here", F.lit(True))
+    bad = (
+        wanted.groupBy(*key)
+        .agg(F.count("*").alias("rows"), F.count("position").alias("positions"))
+        .join(here, on=key, how="left")
+        .where("rows > 1 OR positions < rows OR is_here IS NULL")
+        .orderBy(*key)
+        .limit(1)
+        .collect()
+    )
+    for row in bad:
+        is_known = "give each member one position" if row.is_here else "there is no such member"
+        raise InputError(
+            f'table order, column member_id: "{row.member_id}" of group "{row.group_id}": '
+            f"{is_known}"
+        )
+    return rows(wanted, ORDER, number=F.col("position"))
+
+
+def _clients(members: DataFrame, clients: DataFrame) -> DataFrame:
+    """Rows of kind CLIENT: what the new client refuses in the settings of a group's clients."""
+    groups = members.select(*GROUP_KEY).distinct()
+    return rows(
+        groups.join(refused_as_consumer(clients), on="group_id", how="inner"),
+        CLIENT,
+        texts=F.col("detail"),
+    )

@@ -1,0 +1,206 @@
+"""Whether a group can change its protocol, and what speaks against it (kip-848.md, 6 and 8)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.client.state import INEXACT, OK
+
+CLASSIC, CONSUMER = "classic", "consumer"
+READY, RISKY, BLOCKED = "ready", "risky", "blocked"
+VERDICTS = (READY, RISKY, BLOCKED)
+ONLINE, OFFLINE = "online", "offline"
+POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")
+"""``group.consumer.migration.policy``."""
+NO_LIMIT = 2**31 - 1
+
+_STREAMS = "stream"
+_CONNECT = ("compatible", "sessioned", "default")
+_REFUSED, _OTHERWISE, _INTERNAL = "refused", "otherwise", "internal"
+PATTERN_FINDINGS = (_REFUSED, _OTHERWISE, _INTERNAL)
+"""What RE2/J makes of a client's pattern: it refuses it, may read it otherwise, finds more."""
+
+
+class BrokerRules(NamedTuple):
+    """Settings of the broker that decide.
+
+    Attributes:
+        policy: ``group.consumer.migration.policy``.
+        max_size: ``group.consumer.max.size`` on the way to the new protocol, ``group.max.size`` on
+            the way back.
+    """
+
+    policy: str = "bidirectional"
+    max_size: int = NO_LIMIT
+
+
+class Judgement(NamedTuple):
+    """Columns of the verdicts of ``migrate``."""
+
+    verdict: str
+    way: str | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a group that is to change over.
+
+    Attributes:
+        to: `consumer` or `classic`.
+        target_assignor: that it is to have then.
+        assignors: of the members, each once; None where one names none.
+        member_count: how many they are.
+        patterns: a member, its pattern, and one of ``PATTERN_FINDINGS``.
+        regexes: members that subscribe by a regex which the broker resolves.
+        clients: what is wrong with the settings of the group's clients, a text each.
+        lost_locality: how many more partitions are read across racks at the end.
+        shared_counts: topics that `range` gives in step, as they have as many partitions.
+        failing: of classic rebalances on the way, verdict and detail.
+        is_single: whether it has one member, which leaves it empty when it restarts: an empty
+            group takes members of either protocol, whatever it was.
+    """
+
+    to: str
+    target_assignor: str
+    assignors: Sequence[str | None]
+    member_count: int
+    patterns: Sequence[tuple[str, str, str]] = ()
+    regexes: Sequence[str] = ()
+    clients: Sequence[str] = ()
+    lost_locality: int = 0
+    shared_counts: Sequence[str] = ()
+    failing: Sequence[tuple[str, str | None]] = ()
+    is_single: bool = False
+
+
+def judge(facts: Facts, rules: BrokerRules) -> Judgement:
+    """Say whether a group can go over, how, and what to mind; the gravest reasons first."""
+    blocks = _blocks_upgrade if facts.to == CONSUMER else _blocks_downgrade
+    way, reasons = blocks(facts, rules)
+    if reasons:
+        return Judgement(BLOCKED, way, "; ".join(reasons))
+    risks = [*_risks(facts, rules), *_classic_risks(facts)]
+    way = OFFLINE if facts.is_single else ONLINE
+    return Judgement(RISKY if risks else READY, way, "; ".join(risks) or None)
+
+
+def _blocks_upgrade(facts: Facts, rules: BrokerRules) -> tuple[str | None, list[str]]:
+    """Give what the broker or the new client refuses, and the way that is left."""
+    way: str | None = OFFLINE
+    found = []
+    if _STREAMS in facts.assignors:
+        way = None
+        found.append(
+            "assignor stream is that of Kafka Streams, whose assignments carry user data: the "
+            "broker refuses the first new member (GROUP_ID_NOT_FOUND); Streams has a protocol of "
+            "its own (KIP-1071)"
+        )
+    if any(name in _CONNECT for name in facts.assignors):
+        way = None
+        found.append("a group of Kafka Connect, which has no consumers that could go over")
+    if facts.member_count > rules.max_size:
+        way = None
+        found.append(
+            f"{facts.member_count} members, more than the {rules.max_size} of "
+            "group.consumer.max.size: the broker refuses to convert it (GROUP_ID_NOT_FOUND), and "
+            "the last ones also when they come one by one (GROUP_MAX_SIZE_REACHED)"
+        )
+    if facts.clients:
+        way = None
+        found += facts.clients
+    if rules.policy not in ("bidirectional", "upgrade") and not facts.is_single:
+        found.append(
+            f"group.consumer.migration.policy is {rules.policy}: the broker refuses a new member "
+            "as long as a classic one is there (GROUP_ID_NOT_FOUND); stop all members first"
+        )
+    return way, found
+
+
+def _blocks_downgrade(facts: Facts, rules: BrokerRules) -> tuple[str | None, list[str]]:
+    way: str | None = OFFLINE
+    found = []
+    if facts.regexes:
+        way = None
+        found.append(
+            f"member {facts.regexes[0]} subscribes by a SubscriptionPattern, which a classic "
+            "consumer refuses (UnsupportedOperationException): give it a java.util.regex.Pattern"
+        )
+    if facts.member_count > rules.max_size:
+        way = None
+        found.append(
+            f"{facts.member_count} members, more than the {rules.max_size} of group.max.size"
+        )
+    if rules.policy == "upgrade" and not facts.is_single:
+        found.append(
+            "group.consumer.migration.policy is upgrade: when the last new member leaves, the "
+            "group stays one of the new protocol with classic members only, in which nobody "
+            "computes a target: its partitions stay unread until somebody joins; stop all members "
+            "first"
+        )
+    if rules.policy == "disabled" and not facts.is_single:
+        found.append(
+            "group.consumer.migration.policy is disabled: the broker refuses a classic member as "
+            "long as a new one is there (INCONSISTENT_GROUP_PROTOCOL); stop all members first"
+        )
+    return way, found
+
+
+def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
+    found = []
+    if facts.to == CONSUMER:
+        for name in () if facts.is_single else facts.assignors:
+            if name is None:
+                found.append("a member names no assignor, so what its assignments carry is unknown")
+            elif name not in KAFKAS:
+                found.append(
+                    f"assignor {name} is none of Kafka's own: if its assignments carry user data, "
+                    "the broker refuses the first new member (GROUP_ID_NOT_FOUND)"
+                )
+        if rules.policy == "upgrade" and not facts.is_single:
+            found.append(
+                "group.consumer.migration.policy is upgrade, so there is no way back online: if "
+                "all new members leave while classic ones are there, the new ones' partitions stay "
+                "unread until somebody joins"
+            )
+        found += [_of_pattern(*pattern) for pattern in facts.patterns]
+        if facts.shared_counts and facts.target_assignor != "range":
+            found.append(
+                f"range gives one member the same partitions of {_listed(facts.shared_counts)}, "
+                f"{facts.target_assignor} does not: where records are joined, let members name "
+                "range as group.remote.assignor"
+            )
+    if facts.lost_locality > 0:
+        count = facts.lost_locality
+        found.append(
+            f"{count} more partition{'s' if count > 1 else ''} read across racks in the end, as no "
+            "assignor of the coordinator looks at racks"
+        )
+    return found
+
+
+def _of_pattern(member: str, pattern: str, finding: str) -> str:
+    says = {
+        _REFUSED: "the broker refuses it (INVALID_REGULAR_EXPRESSION)",
+        _OTHERWISE: "the broker may read it in another way",
+        _INTERNAL: "it finds internal topics too",
+    }[finding]
+    return (
+        f'pattern "{pattern}" of member {member}: as a SubscriptionPattern {says}; as a '
+        "java.util.regex.Pattern it stays what it is"
+    )
+
+
+def _classic_risks(facts: Facts) -> list[str]:
+    return [
+        f"a rebalance of the classic protocol on the way: {verdict}"
+        + (f", {detail}" if detail else "")
+        for verdict, detail in facts.failing
+        if verdict not in (OK, INEXACT)
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,241 @@
+"""Groups of a task on their way to the other protocol: every restart, from the first to the last.
+
+As long as nobody, or nobody else, speaks the new protocol, the classic client's assignor decides;
+in between it is the coordinator (``coordinator.migration``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, RANGE, assignors_of
+from kassign_spark.coordinator.migration import JOIN, LEAVE, Change, MixedGroup
+from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
+from kassign_spark.groups.batch import Batch, claims_of
+from kassign_spark.groups.numbers import Flags, Longs, ranges
+from kassign_spark.plans.exact import follow_exactly
+from kassign_spark.plans.rounds import ASSIGNED, RETAINED, REVOKED
+
+Verdict = tuple[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The way of one group; members and partitions are places in it.
+
+    Attributes:
+        changes: in order.
+        is_consumer: after each of them, whether the group is one of the new protocol.
+        next_moved: how many partitions the first change after the last restart moves on its own.
+        verdicts: of the classic assignor's rebalances on the way.
+    """
+
+    changes: list[Change]
+    is_consumer: list[bool]
+    next_moved: int
+    verdicts: list[Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rebalanced:
+    """A classic rebalance: of each slot who has it then, and whether it is revoked before."""
+
+    owner: Longs
+    pauses: Flags
+    verdicts: dict[int, Verdict]
+
+
+def upgrade(
+    batch: Batch,
+    owner: Longs,
+    states: Sequence[ConsumerGroupState],
+    orders: Sequence[Longs],
+    assignor: str,
+) -> list[Walk]:
+    """Let classic groups go over to the new protocol.
+
+    The first heartbeat of a new member converts the group: what the classic members have becomes
+    their target (kip-848.md, 8). Before that, a dynamic member that leaves sets off one more
+    rebalance by the classic assignor.
+
+    Args:
+        batch: the groups.
+        owner: of each slot who has it; ``NOBODY``: nobody.
+        states: of each group.
+        orders: of each group its members, as they are to restart.
+        assignor: `uniform` or `range`, which the new members get.
+    """
+    firsts = np.array([int(order[0]) for order in orders], np.int64) + batch.first_member[:-1]
+    is_dynamic = batch.instance[firsts] == 0
+    here = np.ones(len(batch.member_group), bool)
+    here[firsts[is_dynamic]] = False
+    own = assignors_of(batch)
+    by = np.where(own < 0, RANGE, own)
+    has_others = np.diff(batch.first_member) > 1
+    left = _rebalanced(batch, here, owner, by, is_dynamic & has_others)
+    walks = []
+    for group, order in enumerate(orders):
+        slots, first = slots_of(batch, group), int(batch.first_member[group])
+        count = len(order)
+        mixed = MixedGroup(
+            states[group],
+            _local(owner[slots], first),
+            is_new=np.zeros(count, bool),
+            is_eager=np.full(count, by[group] != COOPERATIVE_STICKY),
+            assignor=assignor,
+        )
+        changes: list[Change] = []
+        rest = order.tolist()
+        if is_dynamic[group]:
+            after, pauses = _local(left.owner[slots], first), left.pauses[slots]
+            leaver, *rest = rest
+            pauses = pauses & (mixed.owner != leaver)
+            is_rebalance = bool(has_others[group])
+            changes.append(Change(leaver, LEAVE, mixed.owner, after, pauses, is_rebalance))
+            mixed.owner = after
+            changes.append(mixed.join(leaver, as_new=True))
+        changes += [change for member in rest for change in mixed.restart(member, as_new=True)]
+        is_consumer = [not (place == 0 and is_dynamic[group]) for place in range(len(changes))]
+        target = mixed.target(np.ones(count, bool))
+        verdicts = [left.verdicts[group]] if group in left.verdicts else []
+        walks.append(Walk(changes, is_consumer, int((target != mixed.owner).sum()), verdicts))
+    return walks
+
+
+def downgrade(
+    batch: Batch,
+    owner: Longs,
+    states: Sequence[ConsumerGroupState],
+    orders: Sequence[Longs],
+    assignor: int,
+) -> list[Walk]:
+    """Let groups of the new protocol go back to the classic one.
+
+    A group changes over when its last new member goes: what was the target is what the classic
+    members have then, and their own assignor goes on from there. Where that member is static and
+    is replaced, it has the target as well, and nothing is rebalanced.
+
+    Args:
+        batch: the groups.
+        owner: of each slot who has it; ``NOBODY``: nobody.
+        states: of each group.
+        orders: of each group its members, as they are to restart.
+        assignor: of the classic members, a number of ``KAFKAS``.
+    """
+    mixed_groups, walked = [], []
+    last_owner = owner.copy()
+    for group, order in enumerate(orders):
+        slots, first = slots_of(batch, group), int(batch.first_member[group])
+        count = len(order)
+        mixed = MixedGroup(
+            states[group],
+            _local(owner[slots], first),
+            is_new=np.ones(count, bool),
+            is_eager=np.full(count, assignor != COOPERATIVE_STICKY),
+        )
+        early = order[:-1].tolist()
+        walked.append([c for member in early for c in mixed.restart(member, as_new=False)])
+        mixed_groups.append(mixed)
+        last_owner[slots] = np.where(mixed.owner == NOBODY, NOBODY, mixed.owner + first)
+    lasts = np.array([int(order[-1]) for order in orders], np.int64) + batch.first_member[:-1]
+    is_dynamic = batch.instance[lasts] == 0
+    here = np.ones(len(batch.member_group), bool)
+    here[lasts[is_dynamic]] = False
+    by = np.full(batch.group_count, assignor)
+    has_others = np.diff(batch.first_member) > 1
+    left = _rebalanced(batch, here, last_owner, by, is_dynamic & has_others)
+    between = np.where(is_dynamic[batch.slot_group], left.owner, last_owner)
+    everybody, every_group = np.ones(len(here), bool), np.ones(batch.group_count, bool)
+    back = _rebalanced(batch, everybody, between, by, every_group)
+    walks = []
+    for group, (mixed, changes) in enumerate(zip(mixed_groups, walked, strict=True)):
+        slots, first = slots_of(batch, group), int(batch.first_member[group])
+        member = int(lasts[group]) - first
+        is_consumer = [True] * len(changes)
+        middle, after = _local(between[slots], first), _local(back.owner[slots], first)
+        if is_dynamic[group]:
+            pauses = left.pauses[slots] & (mixed.owner != member)
+            changes += [
+                Change(member, LEAVE, mixed.owner, middle, pauses, bool(has_others[group])),
+                Change(member, JOIN, middle, after, back.pauses[slots], is_rebalance=True),
+            ]
+            later = 0
+        else:
+            changes.append(mixed.replace(member, as_new=False))
+            later = int((after != middle).sum())
+        is_consumer += [False] * (len(changes) - len(is_consumer))
+        verdicts = [of.verdicts[group] for of in (left, back) if group in of.verdicts]
+        walks.append(Walk(changes, is_consumer, later, verdicts))
+    return walks
+
+
+def slots_of(batch: Batch, group: int) -> slice:
+    """Give the partitions of a group."""
+    first, end = batch.first_topic[group : group + 2]
+    return slice(int(batch.first_slot[first]), int(batch.first_slot[end]))
+
+
+def _local(owner: Longs, first: int) -> Longs:
+    """Number members by their places in the group whose first one is given."""
+    return np.where(owner == NOBODY, NOBODY, owner - first)
+
+
+def _rebalanced(batch: Batch, here: Flags, owner: Longs, by: Longs, groups: Flags) -> _Rebalanced:
+    """Let those members that are here rebalance in the classic way, in some of the groups.
+
+    Groups that are not asked for, or whose assignor has no answer, have nothing afterwards.
+    """
+    after = np.full(len(owner), NOBODY)
+    pauses = np.zeros(len(owner), bool)
+    if not groups.any():
+        return _Rebalanced(after, pauses, {})
+    members = np.flatnonzero(here)
+    some, kept, slots = _with_members(batch, members).part(np.append(groups, False))
+    held = slots[owner[slots] != NOBODY]
+    held = held[here[owner[held]]]
+    claims = claims_of(
+        some,
+        (np.cumsum(groups) - 1)[batch.slot_group[held]],
+        batch.member_name[owner[held]],
+        batch.topic_name[batch.slot_topic[held]],
+        batch.slot_partition[held],
+    )
+    judged = follow_exactly(some, claims, by[groups], by[groups] == COOPERATIVE_STICKY)
+    steps = judged.steps
+    group = some.member_group[steps.member]
+    rounds = np.ones(some.group_count, np.int64)
+    np.maximum.at(rounds, group, steps.round)
+    name = some.member_name[steps.member]
+    slot = claims_of(some, group, name, steps.topic, steps.partition).slot
+    has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
+    ends = has & (slot >= 0) & (steps.round == rounds[group])
+    after[slots[slot[ends]]] = members[kept][steps.member[ends]]
+    pauses[slots[slot[(steps.action == REVOKED) & (slot >= 0)]]] = True
+    numbers = np.flatnonzero(groups).tolist()
+    return _Rebalanced(after, pauses, dict(zip(numbers, judged.verdicts, strict=True)))
+
+
+def _with_members(batch: Batch, members: Longs) -> Batch:
+    """Keep some members, and put topics that nobody reads then into a further group, the last."""
+    sets = np.unique(batch.member_set[members])
+    counts = np.diff(batch.set_start)[sets]
+    is_read = np.zeros(len(batch.size), bool)
+    is_read[batch.set_topic[ranges(batch.set_start[sets], counts)]] = True
+    slots, topics = np.arange(int(batch.first_slot[-1])), np.arange(len(batch.size))
+    return replace(
+        batch,
+        cluster=np.append(batch.cluster, 0),
+        group=np.append(batch.group, 0),
+        member_group=batch.member_group[members],
+        member_name=batch.member_name[members],
+        # Members of a settled group all own what they own in its current generation.
+        generation=np.ones(len(members), np.int64),
+        member_seq=batch.member_seq[members],
+        instance=batch.instance[members],
+        rack=batch.rack[members],
+        assignor=batch.assignor[members],
+        subscription=batch.subscription[members],
+        topic_group=np.where(is_read, batch.topic_group, batch.group_count),
+        racks=None if batch.racks is None else batch.racks.part(members, slots, topics),
+    )
