@@ -24,6 +24,8 @@ class TargetOutcome:
         detail: why, where the verdict is not ok.
         owner: for each partition a position in ``member_ids``, -1 for none.
         layout: which partition is which.
+        dealt: for each partition its place among those that were dealt to members, where the
+            assignor deals them in one order (`uniform`, equal subscriptions; `range`); else None.
     """
 
     assignor: str
@@ -31,6 +33,7 @@ class TargetOutcome:
     detail: str | None
     owner: Ints
     layout: Layout
+    dealt: Ints | None = None
 
 
 def next_target(state: ConsumerGroupState, assignor: str | None = None) -> TargetOutcome:
@@ -49,8 +52,9 @@ def next_target(state: ConsumerGroupState, assignor: str | None = None) -> Targe
     layout = lay_out(state)
     if choice.assignor == "range":
         owner = assign_range(state, layout)
+        dealt: Ints | None = np.arange(len(owner))
     else:
-        owner, uncertain = _assign_uniform(state, layout)
+        owner, dealt, uncertain = _assign_uniform(state, layout)
         reasons += uncertain
     verdict, detail = (INEXACT, "; ".join(reasons)) if reasons else (OK, None)
     if choice.undecided:
@@ -60,10 +64,12 @@ def next_target(state: ConsumerGroupState, assignor: str | None = None) -> Targe
             f"one vote each for uniform and range, of {first} and {second}: the group's epoch "
             "rises with every heartbeat of the one that names uniform, until another member votes",
         )
-    return TargetOutcome(choice.assignor, verdict, detail, owner, layout)
+    return TargetOutcome(choice.assignor, verdict, detail, owner, layout, dealt)
 
 
-def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, list[str]]:
+def _assign_uniform(
+    state: ConsumerGroupState, layout: Layout
+) -> tuple[Ints, Ints | None, list[str]]:
     ids = list(state.topic_ids) or [None] * len(state.topics)
     topic_ids = [
         stand_in_topic_id(topic) if known is None else known
@@ -85,7 +91,7 @@ def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, li
             "known, and topics are gone through by their ids"
         )
     if not layout.is_homogeneous:
-        return assign_differing(state, layout, topic_ids, order), reasons
+        return assign_differing(state, layout, topic_ids, order), None, reasons
     answer = assign_equal(state, layout, topic_ids, order)
     if not answer.is_reproduced:
         reasons.append("the hashes of many topics fall together in a Java set of topics")
@@ -94,7 +100,7 @@ def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, li
             f"member {state.member_ids[answer.tied[0]]} gives up some of its last target, and "
             "which ones depends on the order of its list (target.position)"
         )
-    return answer.owner, reasons
+    return answer.owner, answer.dealt, reasons
 
 
 def _doubts_about_members(state: ConsumerGroupState, members: HashOrder) -> list[str]:

@@ -19,11 +19,14 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.target_rules import refuse_target
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     CLUSTER_ID,
     MEMBERS,
+    TARGET,
     check_same_clusters,
+    conform,
     has_cluster_id,
     restore_cluster_id,
 )
@@ -54,6 +57,11 @@ SIMULATED = StructType(
         StructField("protocol", _STRING),
         StructField("noticed_within_ms", _LONG),
         StructField("joined_within_ms", _LONG),
+        StructField("group_epoch", _INT),
+        StructField("computed_within_ms", _LONG),
+        StructField("settled_within_ms", _LONG),
+        StructField("verdict", _STRING),
+        StructField("detail", _STRING),
         StructField("round", _INT),
         StructField("member_id", _STRING),
         StructField("topic", _STRING),
@@ -69,6 +77,7 @@ def simulate(
     owned: DataFrame | None,
     events: DataFrame,
     *,
+    target: DataFrame | None = None,
     timeouts: Timeouts = Timeouts(),
     settings: Settings = Settings(),
 ) -> DataFrame:
@@ -109,14 +118,17 @@ def simulate(
             members and topics, counts that cannot be; with ``line`` where there is one; or a group
             reads more partitions than ``state.MOST_PARTITIONS`` when it rebalances.
     """
-    check_same_clusters([(MEMBERS, members), (EVENTS, events)])
+    check_same_clusters([(MEMBERS, members), (EVENTS, events), (TARGET, target)])
     inputs = conform_inputs(members, topics, owned)
     checked = check_events(events, timeouts)
-    eligible = look(inputs, known_assignors=ASSIGNORS).eligible
+    last = None if target is None else conform(target, TARGET)
+    if last is not None:
+        refuse_target(last, inputs)
+    eligible = look(inputs, known_assignors=ASSIGNORS, both_types=True).eligible
     # Members are given back as they are where none has a pattern.
     patterns = eligible.members is not inputs.members
     sized = _sized_topics(eligible, inputs.topics, checked)
-    table = fold_events(inputs, sized, checked, patterns=patterns)
+    table = fold_events(inputs, sized, checked, last, patterns=patterns)
     kernel = partial(
         simulate_arrow,
         racks_before_moves=settings.racks_before_moves,
