@@ -71,9 +71,9 @@ def list_targets(
     )
     had = np.zeros(len(entries), np.int64)
     at = np.searchsorted(old_pairs, entries)
-    same = at < len(old_pairs)
-    same[same] = old_pairs[at[same]] == entries[same]
-    had[same] = old_sizes[at[same]]
+    rows = np.flatnonzero(at < len(old_pairs))
+    rows = rows[old_pairs[at[rows]] == entries[rows]]
+    had[rows] = old_sizes[at[rows]]
     # A set that is copied is made for what it held; then it grows as any other.
     made_for = np.where(had > 0, copied_set_capacities(had), 16)
     capacity = np.maximum(made_for, map_capacities(sizes))

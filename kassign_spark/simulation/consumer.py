@@ -182,9 +182,7 @@ def _carry(group: Group, changed: list[Changed], told: Course) -> None:
     ]
 
 
-def _steps(
-    course: Course, naming: Naming, acts: Acts, *, is_computed: bool
-) -> tuple[Steps, int]:
+def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> tuple[Steps, int]:
     """The rounds of heartbeats; and what members give up that go: round 0."""
     life, code = course.life, naming.members.of
     names = sorted(course.ids)

@@ -44,7 +44,8 @@ class Acts:
 def value(group: Group, event: Event, name: str) -> int:
     """A timeout: the event's own, or the group's, or what holds for all."""
     is_own = name in (event.get("own_timeouts") or ())
-    return int(event[name] if is_own else group.settings.get(name, event[name]))
+    given: int = event[name]
+    return given if is_own else group.settings.get(name, given)
 
 
 def problem_of_consumers(group: Group, event: Event, changed: list[Changed]) -> str | None:
@@ -54,8 +55,10 @@ def problem_of_consumers(group: Group, event: Event, changed: list[Changed]) -> 
         return f"a consumer of the new protocol names one of {', '.join(sorted(ASSIGNORS))}"
     dynamic = any(change.is_target and change.before.instance is None for change in changed)
     if is_restart(event) and event["stop"] == "crash" and dynamic:
-        return "a dynamic member that crashes stays until its session ends: give two events, "\
+        return (
+            "a dynamic member that crashes stays until its session ends: give two events, "
             "member_joins with another member_id and member_crashes"
+        )
     return None
 
 
@@ -94,8 +97,10 @@ def topics_of(group: Group) -> dict[str, TopicState]:
     for name, topic in group.topics.items():
         racks = None if topic.racks is None else [sorted(r or ()) for r in topic.racks]
         state = topic_state(name, topic.size, topic.topic_id, racks)
-        found[name] = state._replace(key=f"{state.key}") if not topic.made else state._replace(
-            key=draw_id("topic", name, topic.made)
+        found[name] = (
+            state._replace(key=f"{state.key}")
+            if not topic.made
+            else state._replace(key=draw_id("topic", name, topic.made))
         )
     return found
 
@@ -246,9 +251,7 @@ def _of_subscriptions(group: Group, event: Event, changed: list[Changed]) -> Act
         if change.switches:
             acts += [_leave(name), _join(group, event, after)]
             why = "a consumer that changes between a list and a pattern leaves, and joins again"
-        elif (
-            set(before.resolved or ()) != set(after.resolved or ()) or before.regex != after.regex
-        ):
+        elif set(before.resolved or ()) != set(after.resolved or ()) or before.regex != after.regex:
             own = own or name
             acts.append(_resubscribe(after))
             why = "a member's subscription changes"
@@ -283,9 +286,13 @@ def _of_topic(group: Group, event: Event, changed: list[Changed]) -> Acts:
     acts += [_resubscribe(member) for member in by_client]
     if by_client:
         noticed = int(event["metadata_max_age_ms"])
-    why = f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: the coordinator sees it in "\
+    why = (
+        f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: the coordinator sees it in "
         "anybody's next heartbeat"
+    )
     if by_client:
-        why = f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: consumers whose pattern "\
+        why = (
+            f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: consumers whose pattern "
             "it matches see it when they refresh their metadata"
+        )
     return Acts(acts, why, noticed)

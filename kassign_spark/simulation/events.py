@@ -10,6 +10,7 @@ from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.rules import INT_MAX, quoted
+from kassign_spark.inputs.target_rules import regex_rules
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table, conform
@@ -132,8 +133,12 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
     if measured["bad"]:
         raise_problems(checked.where("problem IS NOT NULL"))
     own = F.array_compact(F.array(*(F.when(F.col(n).isNotNull(), F.lit(n)) for n in LEAST)))
-    filled = checked.drop("problem").withColumn("own_timeouts", own).withColumns(
-        {name: F.coalesce(name, F.lit(value)) for name, value in vars(timeouts).items()}
+    filled = (
+        checked.drop("problem")
+        .withColumn("own_timeouts", own)
+        .withColumns(
+            {name: F.coalesce(name, F.lit(value)) for name, value in vars(timeouts).items()}
+        )
     )
     return Events(filled, measured)
 
@@ -201,6 +206,7 @@ def _problem() -> Column:
             (F.col("kind") == "group_settings_change") & no_setting,
             f"needs one of {', '.join(_SETTINGS)}",
         )
+        .when(_of_regex().isNotNull(), _of_regex())
         .when(
             ~F.col("stop").isin(*STOPS),
             F.concat(F.lit("unknown stop "), quoted("stop"), F.lit(f"; known: {', '.join(STOPS)}")),
@@ -232,6 +238,19 @@ def _problem() -> Column:
     of_group = F.count("*").over(Window.partitionBy(*GROUP_KEY, "event")) > 1
     return problem.when(
         of_topic | of_group, "another event has the same number: the order is not known"
+    )
+
+
+def _of_regex() -> Column:
+    """What is wrong with a regex; null: nothing."""
+    return F.coalesce(
+        *(
+            F.when(
+                rule.broken,
+                F.concat(F.lit(f"{rule.column} "), rule.value, F.lit(f": {rule.advice}")),
+            )
+            for rule in regex_rules()
+        )
     )
 
 

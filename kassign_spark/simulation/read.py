@@ -57,7 +57,7 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         instance, rack, assignor, *more = json.loads(said)
         group_type, regex = more or (None, None)
         group.consumer |= group_type == CONSUMER
-        votes = (assignor,)
+        votes: Texts = (assignor,)
         if group.consumer:
             votes = () if assignor is None else votes
         listed, pattern = subscriptions[id(group), code]

@@ -81,7 +81,7 @@ class Life:
     def settle(self, kind: str) -> None:
         """Past the interval a heartbeat computes; then all move to the target."""
         rng, script, group = self.rng, self.script, self.group
-        here = self.here()
+        here = sorted(self.here())
         if not here:
             return
         before = dict(group.targets)
@@ -177,9 +177,9 @@ def _topic(rng: random.Random, most: int) -> TopicState:
 
 def _names(life: Life, alike: bool) -> tuple[str, ...]:
     rng, names = life.rng, sorted(life.group.topics)
-    listing = [member for member in life.group.members if member.topics]
+    listing = [(m.member_id, m.topics) for m in life.group.members if m.topics]
     if alike and listing:
-        return listing[0].topics
+        return min(listing)[1]
     chosen = names if alike else rng.sample(names, rng.randint(1, len(names)))
     chosen = [*chosen, "missing"] if rng.random() < 0.3 else list(chosen)
     rng.shuffle(chosen)
@@ -211,7 +211,7 @@ def _join(life: Life, alike: bool, static: float, *, late: bool = False, **given
 def _happens(life: Life, kind: str, alike: bool, static: float, late: bool) -> bool:
     """Let something happen; whether it did. ``late``: the assignment interval is over by then."""
     rng, group, script = life.rng, life.group, life.script
-    members = group.members
+    members = sorted(group.members, key=lambda member: member.member_id)
     statics = [member for member in members if member.instance_id is not None]
     anybody = rng.choice(members) if members else None
     if kind == "join":
@@ -284,7 +284,7 @@ def _happens(life: Life, kind: str, alike: bool, static: float, late: bool) -> b
         rises, group.group_epoch = group.group_epoch - before, before
         life.look("unnoticed", kind)
         group.group_epoch += rises
-        first = rng.choice(group.members).member_id
+        first = rng.choice(members).member_id
         script.heartbeat(first)
         if late:
             life.compute()

@@ -191,7 +191,13 @@ def test_a_dynamic_restart_is_free_if_nobody_computes_meanwhile(more: Row, stage
 
 
 def test_what_depends_on_ids_that_are_drawn() -> None:
-    (rows,) = told(*group_of(9), {"kind": "member_joins", "member_id": "new"})
+    joins = {"kind": "member_joins", "member_id": "new"}
+    (rows,) = told(*group_of(3), joins)
+    assert (rows[0]["verdict"], rows[0]["detail"]) == (
+        "drawn",
+        "ids are drawn: of new; with 4 other draws nothing changes",
+    )
+    rows = told(*group_of(9), joins, {"kind": "member_leaves", "member_id": "m2"})[1]
     assert rows[0]["verdict"] == "drawn"
     assert "ids are drawn: of new; with 4 other draws the members' counts" in rows[0]["detail"]
     # An id as Kafka's client makes them is taken as it is.
