@@ -70,7 +70,7 @@ def list_targets(
         state.target_members * count + state.target_topics, return_counts=True
     )
     had = np.zeros(len(entries), np.int64)
-    at = np.searchsorted(old_pairs, entries)
+    at: Ints = np.asarray(np.searchsorted(old_pairs, entries))
     rows = np.flatnonzero(at < len(old_pairs))
     rows = rows[old_pairs[at[rows]] == entries[rows]]
     had[rows] = old_sizes[at[rows]]

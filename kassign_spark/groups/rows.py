@@ -43,10 +43,12 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
         MEMBER: member_id, number (generation, or -1), place (member_seq, or -1),
-        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor);
+        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor,
+        group_type);
         SUBSCRIPTION: subscription, texts (the topics);
-        TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack):
-        those that exist, and that a member of the group subscribes to;
+        TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack),
+        member_id (the topic's id, where the look kept it): those that exist, and that a member of
+        the group subscribes to;
         CLAIM: member_id, topic, number (partition).
         Others are null. Texts are lists as JSON: a column of lists, though it is null in nearly
         all rows, takes Spark ten times as long to hand over to Python.
@@ -59,8 +61,9 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     subscribed = subscriptions.select(*GROUP_KEY, F.explode("topics").alias("topic")).join(
         eligible.topics, on=[CLUSTER_ID, "topic"], how="inner"
     )
-    said = F.array("group_instance_id", "rack_id", "assignor")
+    said = F.array("group_instance_id", "rack_id", "assignor", "group_type")
     racks = F.to_json("replica_racks") if eligible.has_racks else F.lit(None)
+    named = {"member_id": F.col("topic_id")} if "topic_id" in eligible.topics.columns else {}
     unknown = F.lit(-1).cast("bigint")
     table = (
         rows(
@@ -71,7 +74,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
             texts=F.to_json(said),
         )
         .unionByName(rows(subscriptions, SUBSCRIPTION, texts=F.to_json("topics")))
-        .unionByName(rows(subscribed, TOPIC, number=F.col("num_partitions"), texts=racks))
+        .unionByName(rows(subscribed, TOPIC, number=F.col("num_partitions"), texts=racks, **named))
     )
     if claims and eligible.owned is not None:
         table = table.unionByName(rows(eligible.owned, CLAIM, number=F.col("partition")))

@@ -1,6 +1,6 @@
 """Events in groups of the new protocol: epochs, targets, and the heartbeats that lead to them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from kassign_spark.coordinator.life import NOTHING, CoordinatedGroup, Listed
 from kassign_spark.coordinator.model import TargetOutcome
-from kassign_spark.coordinator.reconcile import actions_in, reconcile
+from kassign_spark.coordinator.reconcile import action_numbers, actions_in
 from kassign_spark.inputs.rules import STATIC_AWAY
-from kassign_spark.plans.rounds import ACTIONS, REVOKED, Steps
+from kassign_spark.plans.rounds import REVOKED, Steps
 from kassign_spark.simulation.consumer_decisions import (
     Acts,
     acts_of,
@@ -22,14 +22,13 @@ from kassign_spark.simulation.consumer_decisions import (
 from kassign_spark.simulation.course import Course, pairs_of, parts_of
 from kassign_spark.simulation.members import Changed, Event, is_restart
 from kassign_spark.simulation.state import Group, Naming, Owned
-from kassign_spark.simulation.told import LOST, Step
+from kassign_spark.simulation.told import LOST
 
 PROTOCOL = "consumer"
 DRAWS = 4
 """Other draws of member ids that an outcome is held against."""
 MOST_DRAWN = 100_000
 """A group of more partitions is followed under one draw only."""
-_CODES = {action: number for number, action in enumerate(ACTIONS)}
 
 
 def happen(
@@ -151,7 +150,9 @@ def _run(
         Whether the epoch rises, the last target, and whether it came of the member's own heartbeat.
     """
     life, outcome = course.life, None
-    rises = any([act(course) for act in acts.acts])
+    rises = False
+    for act in acts.acts:
+        rises |= act(course)
     if not acts.is_told:
         return rises, None, False
     in_own = rises and acts.own is not None and rest == 0
@@ -184,8 +185,7 @@ def _carry(group: Group, changed: list[Changed], told: Course) -> None:
 
 def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> tuple[Steps, int]:
     """The rounds of heartbeats; and what members give up that go: round 0."""
-    life, code = course.life, naming.members.of
-    names = sorted(course.ids)
+    code = naming.members.of
     topic_names = _topic_codes(course, naming)
     gone = sorted(course.before.keys() - course.held.keys() - course.ids.keys())
     member, partition = pairs_of(course.before, gone)
@@ -195,18 +195,13 @@ def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> 
         parts.append(
             _rows([code[name] for name in gone], member, partition, topic_names, 0, action)
         )
-    away = {m.member_id for m in life.members if m.is_away}
-    followed = reconcile(
-        pairs_of(course.held, names),
-        pairs_of(course.targets(), names),
-        np.array([course.ids[name] in away for name in names], bool),
-    )
+    followed, names = course.reconcile()
     if not is_computed and not followed.round_count:
         return Steps.join(parts), 0
     for number in range(1, max(followed.round_count, 1) + 1):
         actions = actions_in(followed, number)
         rows = np.flatnonzero(actions != "")
-        numbers = np.array([_CODES[str(a)] for a in actions[rows]], np.int64)
+        numbers = action_numbers(actions[rows])
         parts.append(
             _rows(
                 [code[name] for name in names],
@@ -241,9 +236,16 @@ def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, s
         return None, None
     if not group.drawn or outcome.verdict == "never_settles":
         return outcome.verdict, outcome.detail
-    names = ", ".join(sorted(group.drawn)[:3]) + (", ..." if len(group.drawn) > 3 else "")
+    says = says_of_draws(group.drawn, group.courses)
+    reasons = [says] if outcome.detail is None else [outcome.detail, says]
+    return "inexact" if outcome.verdict == "inexact" else "drawn", "; ".join(reasons)
+
+
+def says_of_draws(drawn: Collection[str], courses: Sequence[Course]) -> str:
+    """What of a target depends on ids, and what is the same under all draws."""
+    names = ", ".join(sorted(drawn)[:3]) + (", ..." if len(drawn) > 3 else "")
     says = f"ids are drawn: of {names}"
-    spreads = [course.spread() for course in group.courses]
+    spreads = [course.spread() for course in courses]
     first, *others = spreads
     if not others:
         says += "; the group is too large to try others, so who gets which partition is open"
@@ -258,8 +260,7 @@ def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, s
         least, most = (f(s.moved for s in spreads) for f in (min, max))
         moves = f"{least}" if least == most else f"{least} to {most}"
         says += f"; with {len(others)} other draws {counts}, {moves} move, others get them"
-    reasons = [says] if outcome.detail is None else [outcome.detail, says]
-    return "inexact" if outcome.verdict == "inexact" else "drawn", "; ".join(reasons)
+    return says
 
 
 def _reason(group: Group, acts: Acts, event: Event, rises: bool, is_empty: bool) -> str:

@@ -5,7 +5,7 @@ consumer closes), KIP-1263 (the assignment interval).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kassign_spark.coordinator.choice import ASSIGNORS
 from kassign_spark.coordinator.life import GroupMember, TopicState, topic_state

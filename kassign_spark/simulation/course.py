@@ -21,7 +21,8 @@ from kassign_spark.coordinator.life import (
     TopicState,
 )
 from kassign_spark.coordinator.model import TargetOutcome
-from kassign_spark.coordinator.reconcile import Pairs
+from kassign_spark.coordinator.reconcile import Pairs, reconcile
+from kassign_spark.coordinator.reconcile import Steps as Reconciled
 from kassign_spark.groups.numbers import Longs
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -121,6 +122,15 @@ class Course:
     def arrive(self) -> None:
         """Let all members have come to the target."""
         self.held = self.targets()
+
+    def reconcile(self) -> tuple[Reconciled, list[str]]:
+        """Follow the members from what they hold to the target; and their names, by place."""
+        names = sorted(self.ids)
+        away = {member.member_id for member in self.life.members if member.is_away}
+        is_away = np.array([self.ids[name] in away for name in names], bool)
+        return reconcile(
+            pairs_of(self.held, names), pairs_of(self.targets(), names), is_away
+        ), names
 
     def spread(self) -> Spread:
         """What the target comes to."""

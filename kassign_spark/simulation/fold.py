@@ -93,8 +93,7 @@ def fold_events(
         named.append(found.select(*_KEYS, F.explode("names").alias("topic")))
         parts.append(rows(found, REGEX, topic=F.col("topics_regex"), texts=F.to_json("names")))
     if target is not None:
-        position = F.coalesce("position", unknown)
-        parts.append(rows(target, TARGET, number=F.col("partition"), place=position))
+        parts.append(target_rows(target))
         named.append(target.select(*_KEYS, "topic"))
     could_read = reduce(DataFrame.unionByName, named).distinct()
     known = could_read.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
@@ -104,6 +103,12 @@ def fold_events(
     if owned is not None:
         parts.append(rows(owned, CLAIM, number=F.col("partition")))
     return reduce(DataFrame.unionByName, parts)
+
+
+def target_rows(target: DataFrame) -> DataFrame:
+    """Rows of kind TARGET, of ``schemas.TARGET``."""
+    position = F.coalesce("position", F.lit(-1))
+    return rows(target, TARGET, number=F.col("partition"), place=position)
 
 
 def _of_patterns(frame: DataFrame, kind: int) -> DataFrame:

@@ -54,8 +54,7 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     for group, member_id, generation, seq, code, said in rows(
         MEMBER, "member_id", "number", "place", "subscription", "texts"
     ):
-        instance, rack, assignor, *more = json.loads(said)
-        group_type, regex = more or (None, None)
+        instance, rack, assignor, group_type, regex = (*json.loads(said), None, None)[:5]
         group.consumer |= group_type == CONSUMER
         votes: Texts = (assignor,)
         if group.consumer:

@@ -94,6 +94,8 @@ def simulate(
         events: ``events.EVENTS``: event int (the order), kind string (``events.KINDS``), and what
             the kind needs. A member that joins and names no subscription or assignors has those
             of all other members. ``session_timeout_ms`` and the like are the event's own.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`; without it
+            what their members own is taken for it.
         timeouts: where an event does not give them.
         settings: how to compute it.
 

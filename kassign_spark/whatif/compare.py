@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.schemas import has_cluster_id, restore_cluster_id
 from kassign_spark.settings.computing import Settings
 from kassign_spark.whatif.compare_kernel import COMPARED, compare_arrow
@@ -22,7 +23,9 @@ def compare(
 ) -> DataFrame:
     """Follow a rebalance of every group under every assignor of Kafka's.
 
-    A group is answered inside a task, whatever its size.
+    The coordinator's `uniform` and `range` (protocol `consumer`, KIP-848) start from what members
+    own, as they do when a group goes over; neither looks at racks. A group is answered inside a
+    task, whatever its size.
 
     Args:
         members: ``schemas.MEMBERS``; ``assignor`` is not looked at.
@@ -35,8 +38,10 @@ def compare(
 
     Returns:
         One row a group, assignor and protocol: cluster_id string (where the inputs have it),
-        group_id string, assignor string, protocol string: `eager` or `cooperative`,
-        verdict string: as of ``rebalance(..., exact=True)``, detail string,
+        group_id string, assignor string, protocol string: `eager`, `cooperative` or
+        `consumer`,
+        verdict string: as of ``rebalance(..., exact=True)``, with protocol `consumer` of
+        ``predict``: `inexact` where topic ids or the members' order are not known, detail string,
         member_count int, partition_count bigint: assigned in the end, kept bigint: of these, with a
         member that had them, moved bigint: with another member than before, also one that left,
         least_moves bigint: the fewest that can move at the best balance (a worse balance may need
@@ -45,8 +50,9 @@ def compare(
         topic where it is largest, sum_of_squares bigint: of the members' loads,
         least_sum_of_squares bigint: at the best balance, rounds int, paused bigint: partitions that
         their member stops reading for a while, though it is still there, cross_rack bigint: as
-        cross_rack_count of ``balance``.
-        kept, moved and least_moves are null without ``owned``; the optimum is null where nothing is
+        cross_rack_count of ``balance``, cross_rack_more bigint: how many more than are owned across
+        racks now; negative: fewer.
+        kept, moved, least_moves and cross_rack_more are null without ``owned``; the optimum is null where nothing is
         assigned, and all that an answer would tell where there is none (throws, never_ends). Of a
         partition that several members claim, any of them keeps it; the optimum knows one of them.
 
@@ -55,7 +61,9 @@ def compare(
         InputError: values that have no meaning; lists every one.
     """
     inputs = conform_inputs(members, topics, owned)
-    eligible = look(inputs, None).eligible
+    if inputs.has_regexes:
+        inputs = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
+    eligible = look(inputs, None, both_types=True).eligible
     kernel = partial(
         compare_arrow,
         exact=exact,

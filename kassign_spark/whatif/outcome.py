@@ -105,6 +105,13 @@ class Partitions:
         return np.where(exists, batch.first_slot[place] + self._number[ids], -1)
 
 
+def crossing_now(batch: Batch, claims: Claims) -> Longs:
+    """Of each group how many partitions are owned across racks before anything happens."""
+    here = claims.where(claims.member >= 0)
+    crosses = _crosses(batch, here.member, here.slot)
+    return np.bincount(here.group[crosses], minlength=batch.group_count)
+
+
 def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
     """Of each group how unevenly its most uneven topic is spread over the subscribers."""
     exists = slot >= 0

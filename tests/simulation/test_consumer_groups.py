@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.task_events import Row, simulated
+from kassign_spark.simulation.questions import Growth, Sweep
+from kassign_spark.simulation.sweep_kernel import Variant, sweep_arrow
+from tests.simulation.task_events import Row, simulated, task_table
 
 _ID = "J6V0K9wQRmmjVk2nq0Y1zA"
 
@@ -197,7 +199,8 @@ def test_what_depends_on_ids_that_are_drawn() -> None:
         "drawn",
         "ids are drawn: of new; with 4 other draws nothing changes",
     )
-    rows = told(*group_of(9), joins, {"kind": "member_leaves", "member_id": "m2"})[1]
+    leaves = [{"kind": "member_leaves", "member_id": of} for of in ("m1", "m2")]
+    rows = told(*group_of(4), leaves[0], joins, leaves[1])[2]
     assert rows[0]["verdict"] == "drawn"
     assert "ids are drawn: of new; with 4 other draws the members' counts" in rows[0]["detail"]
     # An id as Kafka's client makes them is taken as it is.
@@ -247,7 +250,29 @@ def test_impossible_events(event: Row, says: str) -> None:
     ],
 )
 def test_classic_groups_have_none_of_it(event: Row, says: str) -> None:
-    members, target = group_of(3)
+    members, _ = group_of(3)
     classic = [{**m, "group_type": None, "assignor": "range"} for m in members]
     ((row,),) = told(classic, [], event)
     assert says in row["problem"]
+
+
+def test_a_sweep_says_what_depends_on_ids() -> None:
+    members, target = group_of(4)
+    topics = [{"topic": "t", "num_partitions": 8, "topic_id": _ID}]
+    owned = [{k: v for k, v in row.items() if k != "position"} for row in target]
+    asked = Sweep(members=(-1, 0, 2), partitions=(Growth(), Growth(more=2)))
+    variants = [
+        Variant(1, "", change, growth, asked)
+        for change in asked.members
+        for growth in asked.partitions
+    ]
+    table = task_table(members, topics, owned, [], target)
+    rows = [row for piece in sweep_arrow(table, variants=variants) for row in piece.to_pylist()]
+    found = {(row["member_change"], row["partition_more"]): row for row in rows}
+    counts = ("min_assigned", "max_assigned", "moved_count", "paused_count", "rounds")
+    assert [found[0, 0][name] for name in counts] == [2, 2, 0, 0, 0]
+    assert [found[-1, 0][name] for name in counts] == [2, 3, 2, 0, 1]
+    assert [found[2, 0][name] for name in counts] == [1, 2, 2, 2, 3]
+    assert [found[0, 2][name] for name in counts] == [2, 3, 0, 0, 1]
+    assert found[0, 0]["detail"] is None
+    assert "ids are drawn: of m0+1, m1+2; with 4 other draws" in found[2, 0]["detail"]
