@@ -63,7 +63,8 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     )
     said = F.array("group_instance_id", "rack_id", "assignor", "group_type")
     racks = F.to_json("replica_racks") if eligible.has_racks else F.lit(None)
-    named = {"member_id": F.col("topic_id")} if "topic_id" in eligible.topics.columns else {}
+    has_ids = "topic_id" in eligible.topics.columns
+    topic_id = F.col("topic_id") if has_ids else F.lit(None)
     unknown = F.lit(-1).cast("bigint")
     table = (
         rows(
@@ -74,7 +75,9 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
             texts=F.to_json(said),
         )
         .unionByName(rows(subscriptions, SUBSCRIPTION, texts=F.to_json("topics")))
-        .unionByName(rows(subscribed, TOPIC, number=F.col("num_partitions"), texts=racks, **named))
+        .unionByName(
+            rows(subscribed, TOPIC, number=F.col("num_partitions"), texts=racks, member_id=topic_id)
+        )
     )
     if claims and eligible.owned is not None:
         table = table.unionByName(rows(eligible.owned, CLAIM, number=F.col("partition")))

@@ -13,8 +13,8 @@ from kassign_spark.plans.rounds import follow
 from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.read import read_groups
-from kassign_spark.simulation.sweep_coordinator import sweep_coordinator
 from kassign_spark.simulation.state import MOST_PARTITIONS, Group, Naming, Topic, batch_of
+from kassign_spark.simulation.sweep_coordinator import sweep_coordinator
 from kassign_spark.whatif.outcome import measure
 
 SWEPT = (

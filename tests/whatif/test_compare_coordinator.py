@@ -83,7 +83,7 @@ def test_rows_are_what_the_model_answers(
             assert (outcome.verdict, row["verdict"]) == ("inexact", "ok")
         topics, starts = list(state.topics), outcome.layout.starts
         owners = {(topics[t], p): m for m, t, p in _rows(state)}
-        loads = Counter({place: 0 for place in range(len(group.members))})
+        loads = Counter(dict.fromkeys(range(len(group.members)), 0))
         moved = kept = 0
         for topic, name in enumerate(topics):
             for p in range(state.num_partitions[topic]):
