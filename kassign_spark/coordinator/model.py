@@ -1,6 +1,7 @@
 """The next target of one group, and how sure it is."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +12,10 @@ from kassign_spark.coordinator.differing import assign_differing
 from kassign_spark.coordinator.equal import assign_equal
 from kassign_spark.coordinator.orders import Ints, member_order, order_by_ids, stand_in_topic_id
 from kassign_spark.coordinator.range import assign_range
-from kassign_spark.coordinator.state import ConsumerGroupState, Layout, lay_out
+from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout, in_order, lay_out
+
+_MOST_JOINERS = 3
+"""Of more that join at once, the first ones are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,34 @@ def next_target(state: ConsumerGroupState, assignor: str | None = None) -> Targe
             "rises with every heartbeat of the one that names uniform, until another member votes",
         )
     return TargetOutcome(choice.assignor, verdict, detail, owner, layout, dealt)
+
+
+def doubt_joiners(
+    state: ConsumerGroupState, outcome: TargetOutcome, is_new: Sequence[bool]
+) -> TargetOutcome:
+    """Say so where a target depends on whether a newcomer's own heartbeat computes it.
+
+    In that heartbeat the newcomer is the last in the coordinator's order, in any later one it
+    stands at the place that its id gives it.
+
+    Args:
+        state: that the target was computed from.
+        outcome: the target.
+        is_new: of each member, whether it has yet to join; where all have, it is no question.
+    """
+    new = [place for place, is_it in enumerate(is_new) if is_it]
+    if outcome.verdict != OK or outcome.assignor == "range" or len(new) in (0, len(is_new)):
+        return outcome
+    for place in new[:_MOST_JOINERS]:
+        order = [*(i for i in range(len(is_new)) if i != place), place]
+        other = next_target(in_order(state, order), outcome.assignor)
+        if not np.array_equal(np.append(order, NOBODY)[other.owner], outcome.owner):
+            detail = (
+                f"member {state.member_ids[place]} has yet to join: if its own heartbeat computes "
+                "the target, another one comes out"
+            )
+            return replace(outcome, verdict=INEXACT, detail=detail)
+    return outcome
 
 
 def _assign_uniform(

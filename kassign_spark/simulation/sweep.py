@@ -57,7 +57,8 @@ def sweep(
         min_assigned bigint, max_assigned bigint, idle_count bigint: members with nothing,
         moved_count bigint, paused_count bigint, rounds int, settles boolean (as ``summarize``),
         detail string: how sure the answer is (groups of the new protocol), or why there is none (no
-        member is left, or there are more partitions than ``state.MOST_PARTITIONS``), then all counts but member_count are null.
+        member is left, or there are more partitions than ``state.MOST_PARTITIONS``), then all
+        counts but member_count are null.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.

@@ -54,7 +54,8 @@ def compare(
         racks now; negative: fewer.
         kept, moved, least_moves and cross_rack_more are null without ``owned``; the optimum is null
         where nothing is assigned, and all that an answer would tell where there is none (throws,
-        never_ends). Of a partition that several members claim, any of them keeps it; the optimum knows one of them.
+        never_ends). Of a partition that several members claim, any of them keeps it; the optimum
+        knows one of them.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
