@@ -187,7 +187,7 @@ def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> 
     """The rounds of heartbeats; and what members give up that go: round 0."""
     code = naming.members.of
     topic_names = _topic_codes(course, naming)
-    gone = sorted(course.before.keys() - course.held.keys() - course.ids.keys())
+    gone = sorted(course.before.keys() - course.held.keys())
     member, partition = pairs_of(course.before, gone)
     parts = []
     if len(partition):

@@ -97,6 +97,7 @@ class Course:
         before = self.ids.pop(name)
         self.ids[new_name] = member.member_id
         self.held[new_name] = self.held.pop(name, NOTHING)
+        self.before[new_name] = self.before.pop(name, NOTHING)
         return self.life.take_over(before, member)
 
     def resubscribe(self, name: str, member: GroupMember) -> bool:

@@ -189,6 +189,7 @@ def test_a_dynamic_restart_is_free_if_nobody_computes_meanwhile(more: Row, stage
     if stages == 1:
         assert got == [("m1", "t", 2), ("m1", "t", 3)], "the hole, and nothing else"
         assert {r[1] for r in changes(found[0])} == {"m1"}
+        assert [r[0] for r in changes(found[0]) if r[4] == "revoked"] == [0, 0], "on closing"
         assert found[0][0]["verdict"] == "drawn"
 
 
