@@ -130,8 +130,11 @@ def _of_members(members: DataFrame, ignore_assignor: bool, both_types: bool) -> 
     assignor = F.col("assignor")
     if both_types:
         is_theirs = is_consumer_group()
-        is_unknown = is_theirs & ~F.coalesce(assignor.isin(*COORDINATORS), F.lit(True))
-        is_bad |= F.count_if(is_unknown | (is_theirs & any_broken(regex_rules()))) > 0
+        is_unknown = ~F.coalesce(assignor.isin(*COORDINATORS), F.lit(True))
+        # A pattern is compiled by reflection, which no aggregate takes.
+        is_unfit = is_theirs & (is_unknown | any_broken(regex_rules()))
+        members = members.withColumn("is_unfit", is_unfit)
+        is_bad |= F.count_if("is_unfit") > 0
         is_mixed &= ~F.bool_or(is_theirs)
         assignor = F.when(~is_theirs, assignor)
     if not ignore_assignor:

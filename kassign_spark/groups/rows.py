@@ -43,8 +43,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
         MEMBER: member_id, number (generation, or -1), place (member_seq, or -1),
-        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor,
-        group_type);
+        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor), topic (group_type);
         SUBSCRIPTION: subscription, texts (the topics);
         TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack),
         member_id (the topic's id, where the look kept it): those that exist, and that a member of
@@ -61,7 +60,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     subscribed = subscriptions.select(*GROUP_KEY, F.explode("topics").alias("topic")).join(
         eligible.topics, on=[CLUSTER_ID, "topic"], how="inner"
     )
-    said = F.array("group_instance_id", "rack_id", "assignor", "group_type")
+    said = F.array("group_instance_id", "rack_id", "assignor")
     racks = F.to_json("replica_racks") if eligible.has_racks else F.lit(None)
     has_ids = "topic_id" in eligible.topics.columns
     topic_id = F.col("topic_id") if has_ids else F.lit(None)
@@ -72,6 +71,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
             MEMBER,
             number=F.coalesce("generation", unknown),
             place=F.coalesce("member_seq", unknown),
+            topic=F.col("group_type"),
             texts=F.to_json(said),
         )
         .unionByName(rows(subscriptions, SUBSCRIPTION, texts=F.to_json("topics")))

@@ -39,7 +39,7 @@ def fold_events(
 
     Returns:
         Rows as of ``rows.fold`` of the groups that have events, but for these:
-        MEMBER: texts has group_type and topics_regex as well;
+        MEMBER: texts has topics_regex as well;
         SUBSCRIPTION: subscription, texts (the topics as declared), topic (the pattern);
         TOPIC: those that the group could ever read, and that events name; member_id is the
         topic's id, where it is known;
@@ -74,9 +74,8 @@ def fold_events(
             MEMBER,
             number=F.coalesce("generation", unknown),
             place=F.coalesce("member_seq", unknown),
-            texts=F.to_json(
-                F.array("group_instance_id", "rack_id", "assignor", "group_type", "topics_regex")
-            ),
+            topic=F.col("group_type"),
+            texts=F.to_json(F.array("group_instance_id", "rack_id", "assignor", "topics_regex")),
         ),
         _of_patterns(subscriptions, SUBSCRIPTION),
         rows(of_groups, EVENT, texts=F.to_json("event", {"ignoreNullFields": "false"})),

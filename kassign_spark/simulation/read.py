@@ -51,10 +51,10 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         (id(group), code): (_texts(listed), pattern)
         for group, code, pattern, listed in rows(SUBSCRIPTION, "subscription", "topic", "texts")
     }
-    for group, member_id, generation, seq, code, said in rows(
-        MEMBER, "member_id", "number", "place", "subscription", "texts"
+    for group, member_id, generation, seq, code, said, group_type in rows(
+        MEMBER, "member_id", "number", "place", "subscription", "texts", "topic"
     ):
-        instance, rack, assignor, group_type, regex = (*json.loads(said), None, None)[:5]
+        instance, rack, assignor, regex = (*json.loads(said), None)[:4]
         group.consumer |= group_type == CONSUMER
         votes: Texts = (assignor,)
         if group.consumer:

@@ -7,9 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from kassign_spark.coordinator.life import CoordinatedGroup, GroupMember, Listed, TopicState
+from kassign_spark.coordinator.choice import choose_assignor
+from kassign_spark.coordinator.life import (
+    NOTHING,
+    CoordinatedGroup,
+    GroupMember,
+    Listed,
+    TopicState,
+)
 from kassign_spark.coordinator.reconcile import NEVER, Pairs, reconcile
-from tests.kafka.coordinator import Script, random_member_id, random_topic_id
+from tests.kafka.coordinator import (
+    ASSIGNMENT_INTERVAL_MS,
+    Script,
+    random_member_id,
+    random_topic_id,
+)
 
 KINDS = (
     *("join", "join by regex", "leave", "crash", "restart", "static restart"),
@@ -42,6 +54,18 @@ class Life:
     group: CoordinatedGroup = field(default_factory=CoordinatedGroup)
     seen: list[Seen] = field(default_factory=list)
     verdict: str = "ok"
+    held: dict[str, Listed] = field(default_factory=dict)
+    now: int = 0
+    computed_at: int = -_REFRESH_MS
+    is_ahead: bool = False
+
+    def sleep(self, ms: int) -> None:
+        self.now += ms
+        self.script.sleep(ms)
+
+    def may_compute(self) -> bool:
+        """Whether the assignment interval is over."""
+        return self.now - self.computed_at >= ASSIGNMENT_INTERVAL_MS
 
     def resolve(self, regex: str) -> tuple[str, ...]:
         return tuple(name for name in self.group.topics if re.fullmatch(regex, name))
@@ -63,6 +87,8 @@ class Life:
     def look(self, moment: str, kind: str, **said: Any) -> None:
         """Have both say what is now."""
         group = self.group
+        if choose_assignor([member.vote for member in group.members]).undecided:
+            self.verdict = "never_settles"
         told = {
             "group_epoch": group.group_epoch,
             "assignment_epoch": group.assignment_epoch,
@@ -75,6 +101,7 @@ class Life:
     def compute(self, joiner: str | None = None) -> None:
         group = self.group
         if group.group_epoch > group.assignment_epoch and group.members:
+            self.computed_at, self.is_ahead = self.now, True
             verdict = group.compute(joiner).verdict
             self.verdict = self.verdict if verdict == "ok" else verdict
 
@@ -84,19 +111,20 @@ class Life:
         here = sorted(self.here())
         if not here:
             return
-        before = dict(group.targets)
+        is_new = not self.is_ahead
         script.round(here, confirm=True)
-        script.sleep(_REFRESH_MS)
+        self.sleep(_REFRESH_MS)
         first = rng.choice(here)
         script.heartbeat(first)
         self.compute()
         self.look("computed", kind)
         rng.shuffle(here)
         script.round([member for member in here if member != first])
-        self.look("told", kind, states=self.states(before))
+        # Who computed in the event's own heartbeat is ahead of the others.
+        self.look("told", kind, **({"states": self.states()} if is_new else {}))
         self.arrive(here)
         if group.resolve_regexes(self.resolve):
-            script.sleep(_REFRESH_MS)
+            self.sleep(_REFRESH_MS)
             script.heartbeat(first)
             self.compute()
             self.look("resolved and computed", kind)
@@ -106,12 +134,13 @@ class Life:
         epochs = dict.fromkeys(here, group.assignment_epoch)
         held = {member: sorted(self.target(member)) for member in here}
         self.look("settled", kind, states=states, epochs=epochs, held=held)
+        self.held, self.is_ahead = dict(group.targets), False
 
     def arrive(self, here: list[str]) -> None:
         self.script.round(here, confirm=True)
         self.script.round(here)
 
-    def states(self, before: dict[str, Listed]) -> dict[str, str]:
+    def states(self) -> dict[str, str]:
         """The members' states after everybody's first heartbeat."""
         group = self.group
         ids = self.here()
@@ -126,7 +155,7 @@ class Life:
             ]
             return Pairs(*np.array(rows, np.int64).reshape(-1, 2).T)
 
-        steps = reconcile(pairs(before), pairs(group.targets), np.zeros(len(ids), bool))
+        steps = reconcile(pairs(self.held), pairs(group.targets), np.zeros(len(ids), bool))
         waits = ~steps.is_held & ((steps.changed_in > 1) | (steps.changed_in == NEVER))
         waiting = set(steps.members[waits].tolist())
         return {
@@ -159,11 +188,10 @@ def _life(rng: random.Random, events: int) -> Life:
         kind = rng.choice(KINDS)
         if not life.group.members:
             kind = "join"
-        late = rng.random() < 0.5
-        if late or any(member.regex for member in life.group.members):
-            late = True
-            life.script.sleep(_REFRESH_MS)
-        if _happens(life, kind, alike, static, late):
+        members = life.group.members
+        if rng.random() < 0.5 or not members or any(member.regex for member in members):
+            life.sleep(_REFRESH_MS)
+        if _happens(life, kind, alike, static):
             life.look("noticed", kind)
             life.settle(kind)
     return life
@@ -180,6 +208,8 @@ def _names(life: Life, alike: bool) -> tuple[str, ...]:
     listing = [(m.member_id, m.topics) for m in life.group.members if m.topics]
     if alike and listing:
         return min(listing)[1]
+    if not names:
+        return ("missing",)
     chosen = names if alike else rng.sample(names, rng.randint(1, len(names)))
     chosen = [*chosen, "missing"] if rng.random() < 0.3 else list(chosen)
     rng.shuffle(chosen)
@@ -195,7 +225,7 @@ def _said(member: GroupMember) -> dict[str, Any]:
     return said
 
 
-def _join(life: Life, alike: bool, static: float, *, late: bool = False, **given: Any) -> None:
+def _join(life: Life, alike: bool, static: float, **given: Any) -> None:
     rng = life.rng
     instance = f"i{rng.randrange(10**6)}" if rng.random() < static else None
     vote = rng.choice(("uniform", "range", None)) if life.voting else None
@@ -203,24 +233,25 @@ def _join(life: Life, alike: bool, static: float, *, late: bool = False, **given
     member = replace(member, **given)
     rises = life.group.join(member)
     life.script.heartbeat(member.member_id, **_said(member))
-    if late and rises:
+    if rises and life.may_compute():
         life.compute(member.member_id)
     life.group.resolve_regexes(life.resolve)
 
 
-def _happens(life: Life, kind: str, alike: bool, static: float, late: bool) -> bool:
-    """Let something happen; whether it did. ``late``: the assignment interval is over by then."""
+def _happens(life: Life, kind: str, alike: bool, static: float) -> bool:
+    """Let something happen; whether it did."""
     rng, group, script = life.rng, life.group, life.script
     members = sorted(group.members, key=lambda member: member.member_id)
     statics = [member for member in members if member.instance_id is not None]
     anybody = rng.choice(members) if members else None
     if kind == "join":
-        _join(life, alike, static, late=late)
+        _join(life, alike, static)
     elif kind == "join by regex":
         names = () if rng.random() < 0.5 else _names(life, alike)
-        _join(life, alike, static, late=late, topics=names, regex=rng.choice(_REGEXES))
+        _join(life, alike, static, topics=names, regex=rng.choice(_REGEXES))
     elif kind in ("leave", "crash", "restart"):
-        for member in rng.sample(members, rng.randint(1, max(1, len(members) // 3))):
+        most = 1 if kind == "restart" else max(1, len(members) // 3)
+        for member in rng.sample(members, rng.randint(1, most)):
             if kind == "crash":
                 script.silence(member.member_id)
             else:
@@ -230,19 +261,18 @@ def _happens(life: Life, kind: str, alike: bool, static: float, late: bool) -> b
                 back = replace(member, member_id=random_member_id(rng), instance_id=None)
                 rises = group.join(back)
                 script.heartbeat(back.member_id, **_said(back))
-                if late and rises:
+                if rises and life.may_compute():
                     life.compute(back.member_id)
-                    late = False
                 group.resolve_regexes(life.resolve)
         if kind == "crash":
-            script.sleep(_SESSION_MS)
+            life.sleep(_SESSION_MS)
     elif kind.startswith("static restart") or kind == "expire":
         if not statics:
             return False
         member = rng.choice(statics)
         script.leave(member.member_id, -2)
         if kind == "expire":
-            script.sleep(_SESSION_MS)
+            life.sleep(_SESSION_MS)
             group.leave([member.member_id])
             return True
         back = replace(member, member_id=random_member_id(rng))
@@ -251,9 +281,10 @@ def _happens(life: Life, kind: str, alike: bool, static: float, late: bool) -> b
         elif kind.endswith("vote"):
             back = replace(back, vote=rng.choice(("uniform", "range")))
         rises = group.take_over(member.member_id, back)
+        life.held[back.member_id] = life.held.pop(member.member_id, NOTHING)
         script.heartbeat(back.member_id, **_said(back))
-        if late and rises:
-            life.compute(None)
+        if rises and life.may_compute():
+            life.compute()
     elif kind in ("resubscribe", "reorder", "regex", "drop regex", "vote"):
         assert anybody is not None
         after = anybody
@@ -269,7 +300,7 @@ def _happens(life: Life, kind: str, alike: bool, static: float, late: bool) -> b
             after = replace(after, vote=rng.choice(("uniform", "range")))
         rises = group.resubscribe(after)
         script.heartbeat(after.member_id, **_said(after))
-        if late and rises:
+        if rises and life.may_compute():
             life.compute()
         group.resolve_regexes(life.resolve)
     elif kind == "settings":
@@ -286,7 +317,7 @@ def _happens(life: Life, kind: str, alike: bool, static: float, late: bool) -> b
         group.group_epoch += rises
         first = rng.choice(members).member_id
         script.heartbeat(first)
-        if late:
+        if life.may_compute():
             life.compute()
         group.resolve_regexes(life.resolve)
     return True

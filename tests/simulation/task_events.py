@@ -17,7 +17,7 @@ from kassign_spark.simulation.timeouts import Timeouts
 from tests.task_rows import SCHEMA
 
 Row = Mapping[str, Any]
-_SAID = ("group_instance_id", "rack_id", "assignor", "group_type", "topics_regex")
+_SAID = ("group_instance_id", "rack_id", "assignor", "topics_regex")
 
 
 def simulated(
@@ -66,6 +66,7 @@ def _rows(
             **key,
             "kind": MEMBER,
             "member_id": member["member_id"],
+            "topic": member["group_type"],
             "number": -1 if member["generation"] is None else member["generation"],
             "place": -1 if member["member_seq"] is None else member["member_seq"],
             "subscription": lists[subscription],
