@@ -43,7 +43,8 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
         MEMBER: member_id, number (generation, or -1), place (member_seq, or -1),
-        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor), topic (group_type);
+        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor), topic
+        (group_type);
         SUBSCRIPTION: subscription, texts (the topics);
         TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack),
         member_id (the topic's id, where the look kept it): those that exist, and that a member of

@@ -29,7 +29,6 @@ class Acts:
         noticed_ms: the longest until it does, or would.
         own: the member in whose own heartbeat the target can be computed.
         is_told: False for what is told with the next stage.
-        waits_for: whose heartbeat computes: 0 where ``own`` does, else the interval.
         is_lost: what a member has is lost, not revoked.
     """
 
@@ -97,11 +96,9 @@ def topics_of(group: Group) -> dict[str, TopicState]:
     for name, topic in group.topics.items():
         racks = None if topic.racks is None else [sorted(r or ()) for r in topic.racks]
         state = topic_state(name, topic.size, topic.topic_id, racks)
-        found[name] = (
-            state._replace(key=f"{state.key}")
-            if not topic.made
-            else state._replace(key=draw_id("topic", name, topic.made))
-        )
+        if topic.made:
+            state = state._replace(key=draw_id("topic", name, topic.made))
+        found[name] = state
     return found
 
 

@@ -84,8 +84,8 @@ def simulate(
     """Let events happen to a fleet, and follow the rebalances that they start; runs a few queries.
 
     Each event meets the state that the one before it left. Tasks take whole groups through all
-    their events. The classic protocol of the Java client and broker is followed; what starts a
-    rebalance is in ``decisions``.
+    their events. What starts a rebalance of the classic protocol is in ``decisions``; of the new one,
+    where `rebalance` says whether the group's epoch rises, in ``consumer_decisions``.
 
     Args:
         members: ``schemas.MEMBERS``, each group with its assignor.
@@ -103,11 +103,16 @@ def simulate(
         At least one row for each event and group that it is about (a topic's: all groups of the
         cluster): cluster_id string (where the inputs have it), group_id string, event int, stage
         int (2: a restarted member comes back; else 1), kind string, rebalance boolean, reason
-        string (why, or why not), assignor string, protocol string (`eager`, `cooperative`, or
-        `mixed`: some members this, some that), noticed_within_ms bigint: the longest until the
+        string (why, or why not), assignor string, protocol string (`eager`, `cooperative`,
+        `mixed`: some members this, some that, or `consumer`), noticed_within_ms bigint: the longest until the
         rebalance begins, joined_within_ms bigint: the longest that each of its rounds waits for
-        members (null where there is none), and the columns of ``rebalance``: round int, member_id
-        string, topic string, partition int, action string (null where nothing is owned or given).
+        members (null where there is none), of groups of the new protocol (else null) group_epoch
+        int: after the event, computed_within_ms bigint: the longest until the target is computed,
+        settled_within_ms bigint: and then until all have come to it, but for their listeners,
+        verdict string (ok | inexact | never_settles as of ``predict``, drawn: it depends on ids of
+        members that are yet to be drawn), detail string: why; and the columns of ``rebalance``:
+        round int, member_id string, topic string, partition int, action string (null where nothing
+        is owned or given).
         Round 0 is before the rebalance: what a member had that goes, `revoked` on closing, else
         `lost`. A group whose last round withholds something never settles.
 
