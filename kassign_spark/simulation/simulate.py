@@ -84,8 +84,8 @@ def simulate(
     """Let events happen to a fleet, and follow the rebalances that they start; runs a few queries.
 
     Each event meets the state that the one before it left. Tasks take whole groups through all
-    their events. What starts a rebalance of the classic protocol is in ``decisions``; of the new one,
-    where `rebalance` says whether the group's epoch rises, in ``consumer_decisions``.
+    their events. What starts a rebalance of the classic protocol is in ``decisions``; of the new
+    one, where `rebalance` says whether the group's epoch rises, in ``consumer_decisions``.
 
     Args:
         members: ``schemas.MEMBERS``, each group with its assignor.
