@@ -104,12 +104,13 @@ def test_compare(
     )
     assert (code, facts["group_count"], facts["groups_not_shown"]) == (0, 4, 3)
     totals = {(row["assignor"], row["protocol"]): row for row in facts["assignors"]}
-    assert len(totals) == 5
+    assert len(totals) == 7
+    assert totals["uniform", "consumer"]["failing_count"] == 0
     assert totals["sticky", "eager"]["failing_count"] == 2
     assert totals["range", "eager"]["failing_count"] == 0
-    assert len(facts["groups"][0]["by_assignor"]) == 5
-    assert spark.read.parquet(str(output / "comparison")).count() == 4 * 5
+    assert len(facts["groups"][0]["by_assignor"]) == 7
+    assert spark.read.parquet(str(output / "comparison")).count() == 4 * 7
     said = lines(capsys, "compare", fleet / "settled")
     assert said[0] == "1 group"
-    (row,) = (line.split() for line in said if line.startswith("range  ") and "ok" in line)
-    assert row == ["range", "eager", "0", "0", "3", "1", "1", "1", "5", "5", "ok"]
+    (row,) = (line.split() for line in said if line.startswith("range  eager  ") and "ok" in line)
+    assert row == ["range", "eager", "0", "0", "3", "1", "1", "1", "-", "5", "5", "ok"]

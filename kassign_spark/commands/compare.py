@@ -40,6 +40,7 @@ _OF_ALL = {
     "rounds": "max_rounds",
     "spread": "max_spread",
     "of a topic": "max_topic_spread",
+    "cross-rack": "cross_rack_more",
     "best balance": "balanced_count",
     "without end": "failing_count",
 }
@@ -50,6 +51,7 @@ _OF_GROUP = {
     "rounds": "rounds",
     "spread": "spread",
     "of a topic": "topic_spread",
+    "cross-rack": "cross_rack_more",
     "squares": "sum_of_squares",
     "least squares": "least_sum_of_squares",
     "verdict": "verdict",
@@ -76,7 +78,8 @@ def add_parser(commands: Any) -> None:
         commands,
         "compare",
         summary="compare what every assignor would do, with the best there is",
-        description="Follow a rebalance of every group under every assignor of Kafka's: how many\n"
+        description="Follow a rebalance of every group under every assignor of Kafka's, those of\n"
+        "the new protocol (protocol consumer) included: how many\n"
         "partitions move and pause, in how many rounds, how even the result is, for all groups\n"
         "and for each; beside it the least moves at the best balance there is.\n"
         "Exits 0 when done, 2 on an error.",
@@ -157,6 +160,7 @@ def _totals() -> dict[str, Column]:
         "max_rounds": F.max("rounds"),
         "max_spread": F.max("spread"),
         "max_topic_spread": F.max("topic_spread"),
+        "cross_rack_more": F.sum("cross_rack_more"),
         "balanced_count": F.count_if(~failing & is_balanced),
         "failing_count": F.count_if(failing),
     }

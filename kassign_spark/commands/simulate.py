@@ -43,7 +43,11 @@ _EVENT_COLUMNS = {
     "paused": "paused_count",
     "stopped": "stopped_count",
     "noticed in": "noticed_within_ms",
+    "computed in": "computed_within_ms",
+    "epoch": "group_epoch",
+    "verdict": "verdict",
     "why": "reason",
+    "how sure": "detail",
 }
 _SWEEP_COLUMNS = {
     "variant": "variant",
@@ -55,7 +59,7 @@ _SWEEP_COLUMNS = {
     "moved": "moved_count",
     "paused": "paused_count",
     "rounds": "rounds",
-    "why not": "detail",
+    "note": "detail",
 }
 
 
@@ -121,10 +125,11 @@ def _simulate(
     settings: Settings,
 ) -> Facts:
     found: dict[str, tuple[DataFrame, list[str | Column]]] = {}
-    members, topics, owned = snapshot
     if asked.rows:
-        events = asked.events(spark, cluster_id=has_cluster_id(members))
-        steps = simulate(members, topics, owned, events, timeouts=asked.timeouts, settings=settings)
+        events = asked.events(spark, cluster_id=has_cluster_id(snapshot.members))
+        steps = simulate(
+            *snapshot, events, target=snapshot.target, timeouts=asked.timeouts, settings=settings
+        )
         if folder is not None:
             write_table(steps, folder, "steps", args.format)
         most_first = (F.col("rebalance").desc(), F.col("moved_count").desc())
@@ -133,7 +138,7 @@ def _simulate(
             ["event", "stage", *most_first, *GROUP_KEY],
         )
     if asked.sweeps:
-        answers = sweep(members, topics, owned, asked.sweeps, settings=settings)
+        answers = sweep(*snapshot, asked.sweeps, target=snapshot.target, settings=settings)
         by_variant = ("partition_times", "partition_more", "member_change")
         found["sweep"] = (answers, ["sweep", *GROUP_KEY, *by_variant])
     facts: Facts = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kassign_spark.coordinator.model import TargetOutcome, next_target
+from kassign_spark.coordinator.model import TargetOutcome, doubt_joiners, next_target
 from kassign_spark.coordinator.orders import Ints
 from kassign_spark.coordinator.reconcile import Pairs, Steps, actions_in, reconcile
 from kassign_spark.coordinator.state import ConsumerGroupState
@@ -71,7 +71,8 @@ def predict_batches(
                 runs.append(_runs(_NOBODY, next_target(_NOBODY)))
                 steps.append(_no_steps())
                 continue
-            outcome = next_target(group.state, assignor)
+            is_new = [epoch is None for epoch in group.epochs]
+            outcome = doubt_joiners(group.state, next_target(group.state, assignor), is_new)
             outcomes.append(outcome)
             runs.append(_runs(group.state, outcome))
             steps.append(_steps(group, outcome) if with_steps else _no_steps())

@@ -39,12 +39,14 @@ class Answer(NamedTuple):
         tied: members whose list's own order decided what they lost.
         is_reproduced: False where a Java table had a tree in it, the order of which is not
             modelled.
+        dealt: for each partition its place among those that were dealt; 0 for the others.
     """
 
     owner: Ints
     gave_up: Ints
     tied: Ints
     is_reproduced: bool
+    dealt: Ints
 
 
 def assign_equal(
@@ -65,7 +67,7 @@ def assign_equal(
     owner = np.full(int(layout.starts[-1]), NOBODY, dtype=np.int64)
     none = np.zeros(0, dtype=np.int64)
     if not order or not len(layout.subscribed[order[0]]):
-        return Answer(owner, none, none, is_reproduced=True)
+        return Answer(owner, none, none, is_reproduced=True, dealt=np.zeros_like(owner))
     topics, is_reproduced = _topic_order(state, layout, topic_ids, order[0])
     old = _old_target(state, layout, topic_ids, order)
     held = np.bincount(old.members, minlength=len(order))
@@ -83,8 +85,10 @@ def assign_equal(
     )
     pool = np.concatenate((every[~is_assigned[every]], old.partitions[~is_kept]))
     owner[pool] = np.repeat(np.array(order, dtype=np.int64), open_quota)
+    dealt = np.zeros_like(owner)
+    dealt[pool] = np.arange(len(pool))
     gave_up = np.unique(old.members[~is_kept])
-    return Answer(owner, gave_up, gave_up[old.has_ties[gave_up]], is_reproduced)
+    return Answer(owner, gave_up, gave_up[old.has_ties[gave_up]], is_reproduced, dealt)
 
 
 def _quotas(partitions: int, held: Ints) -> tuple[Ints, Ints]:

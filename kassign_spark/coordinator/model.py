@@ -1,6 +1,7 @@
 """The next target of one group, and how sure it is."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +12,10 @@ from kassign_spark.coordinator.differing import assign_differing
 from kassign_spark.coordinator.equal import assign_equal
 from kassign_spark.coordinator.orders import Ints, member_order, order_by_ids, stand_in_topic_id
 from kassign_spark.coordinator.range import assign_range
-from kassign_spark.coordinator.state import ConsumerGroupState, Layout, lay_out
+from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout, in_order, lay_out
+
+_MOST_JOINERS = 3
+"""Of more that join at once, the first ones are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class TargetOutcome:
         detail: why, where the verdict is not ok.
         owner: for each partition a position in ``member_ids``, -1 for none.
         layout: which partition is which.
+        dealt: for each partition its place among those that were dealt to members, where the
+            assignor deals them in one order (`uniform`, equal subscriptions; `range`); else None.
     """
 
     assignor: str
@@ -31,6 +37,7 @@ class TargetOutcome:
     detail: str | None
     owner: Ints
     layout: Layout
+    dealt: Ints | None = None
 
 
 def next_target(state: ConsumerGroupState, assignor: str | None = None) -> TargetOutcome:
@@ -49,8 +56,9 @@ def next_target(state: ConsumerGroupState, assignor: str | None = None) -> Targe
     layout = lay_out(state)
     if choice.assignor == "range":
         owner = assign_range(state, layout)
+        dealt: Ints | None = np.arange(len(owner))
     else:
-        owner, uncertain = _assign_uniform(state, layout)
+        owner, dealt, uncertain = _assign_uniform(state, layout)
         reasons += uncertain
     verdict, detail = (INEXACT, "; ".join(reasons)) if reasons else (OK, None)
     if choice.undecided:
@@ -60,10 +68,40 @@ def next_target(state: ConsumerGroupState, assignor: str | None = None) -> Targe
             f"one vote each for uniform and range, of {first} and {second}: the group's epoch "
             "rises with every heartbeat of the one that names uniform, until another member votes",
         )
-    return TargetOutcome(choice.assignor, verdict, detail, owner, layout)
+    return TargetOutcome(choice.assignor, verdict, detail, owner, layout, dealt)
 
 
-def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, list[str]]:
+def doubt_joiners(
+    state: ConsumerGroupState, outcome: TargetOutcome, is_new: Sequence[bool]
+) -> TargetOutcome:
+    """Say so where a target depends on whether a newcomer's own heartbeat computes it.
+
+    In that heartbeat the newcomer is the last in the coordinator's order, in any later one it
+    stands at the place that its id gives it.
+
+    Args:
+        state: that the target was computed from.
+        outcome: the target.
+        is_new: of each member, whether it has yet to join; where all have, it is no question.
+    """
+    new = [place for place, is_it in enumerate(is_new) if is_it]
+    if outcome.verdict != OK or outcome.assignor == "range" or len(new) in (0, len(is_new)):
+        return outcome
+    for place in new[:_MOST_JOINERS]:
+        order = [*(i for i in range(len(is_new)) if i != place), place]
+        other = next_target(in_order(state, order), outcome.assignor)
+        if not np.array_equal(np.append(order, NOBODY)[other.owner], outcome.owner):
+            detail = (
+                f"member {state.member_ids[place]} has yet to join: if its own heartbeat computes "
+                "the target, another one comes out"
+            )
+            return replace(outcome, verdict=INEXACT, detail=detail)
+    return outcome
+
+
+def _assign_uniform(
+    state: ConsumerGroupState, layout: Layout
+) -> tuple[Ints, Ints | None, list[str]]:
     ids = list(state.topic_ids) or [None] * len(state.topics)
     topic_ids = [
         stand_in_topic_id(topic) if known is None else known
@@ -85,7 +123,7 @@ def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, li
             "known, and topics are gone through by their ids"
         )
     if not layout.is_homogeneous:
-        return assign_differing(state, layout, topic_ids, order), reasons
+        return assign_differing(state, layout, topic_ids, order), None, reasons
     answer = assign_equal(state, layout, topic_ids, order)
     if not answer.is_reproduced:
         reasons.append("the hashes of many topics fall together in a Java set of topics")
@@ -94,7 +132,7 @@ def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, li
             f"member {state.member_ids[answer.tied[0]]} gives up some of its last target, and "
             "which ones depends on the order of its list (target.position)"
         )
-    return answer.owner, reasons
+    return answer.owner, answer.dealt, reasons
 
 
 def _doubts_about_members(state: ConsumerGroupState, members: HashOrder) -> list[str]:

@@ -36,8 +36,13 @@ def coordinator_order(member_ids: Sequence[str]) -> list[int]:
     bits = 1
     while 3 * len(member_ids) > 4 << bits:
         bits += 1
-    slots = [_spread_64(member) >> (64 - bits) for member in member_ids]
+    slots = [slot_of(member, bits) for member in member_ids]
     return sorted(range(len(member_ids)), key=lambda i: (slots[i], -i))
+
+
+def slot_of(member_id: str, bits: int) -> int:
+    """Give a member's slot in the coordinator's table of 2^bits slots."""
+    return _spread_64(member_id) >> (64 - bits)
 
 
 def order_by_ids(member_ids: Sequence[str]) -> list[int]:
@@ -113,17 +118,17 @@ def bucket_keys(codes: Ints, capacities: Ints) -> Ints:
 
 def map_capacities(counts: Ints) -> Ints:
     """Give the table sizes of maps made without arguments that have held ``counts`` keys."""
-    return _powers_of_two((4 * counts + 2) // 3)
+    return powers_of_two((4 * counts + 2) // 3)
 
 
 def copied_set_capacities(counts: Ints) -> Ints:
     """Give ``copied_set_capacity`` of many."""
-    return _powers_of_two(4 * counts // 3 + 1)
+    return powers_of_two(4 * counts // 3 + 1)
 
 
-def _powers_of_two(least: Ints) -> Ints:
-    """Round up, to 16 at the least."""
-    capacities = np.full_like(least, _SMALLEST_TABLE)
-    while (short := capacities < least).any():
+def powers_of_two(counts: Ints, least: int = _SMALLEST_TABLE) -> Ints:
+    """Round up, to ``least`` at the least."""
+    capacities = np.full_like(counts, least)
+    while (short := capacities < counts).any():
         capacities[short] *= 2
     return capacities

@@ -40,6 +40,8 @@ def subscribers_by_topic(layout: Layout, order: Ints) -> list[tuple[int, Ints]]:
         return [(int(topic), order) for topic in layout.subscribed[0]]
     topics = np.concatenate([layout.subscribed[member] for member in order])
     members = np.repeat(order, [len(layout.subscribed[member]) for member in order])
+    if not len(topics):
+        return []
     by_topic = np.argsort(topics, kind="stable")
     found, firsts = np.unique(topics[by_topic], return_index=True)
     parts = np.split(members[by_topic], firsts[1:])

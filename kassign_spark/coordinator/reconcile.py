@@ -132,6 +132,14 @@ def actions_in(steps: Steps, number: int) -> NDArray[np.str_]:
     return action
 
 
+def action_numbers(actions: NDArray[np.str_]) -> Ints:
+    """Give the places of actions in ``ACTIONS``."""
+    numbers = np.zeros(len(actions), dtype=np.int64)
+    for number, name in enumerate(ACTIONS):
+        numbers[actions == name] = number
+    return numbers
+
+
 def listener_calls(steps: Steps, is_new: NDArray[np.bool_]) -> list[Call]:
     """List what the members' listeners are told (Java client, ``AsyncKafkaConsumer``).
 

@@ -1,7 +1,8 @@
 """One group of the new protocol as the coordinator's assignors see it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +70,25 @@ class Layout:
     starts: Ints
     subscribed: list[Ints]
     is_homogeneous: bool
+
+
+def in_order(state: ConsumerGroupState, order: Sequence[int]) -> ConsumerGroupState:
+    """Give the same group with its members in another order."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[list(order)] = np.arange(len(order))
+
+    def sorted_by(values: Sequence[Any]) -> list[Any]:
+        return [values[i] for i in order] if len(values) else []
+
+    return replace(
+        state,
+        member_ids=sorted_by(state.member_ids),
+        subscriptions=sorted_by(state.subscriptions),
+        instance_ids=sorted_by(state.instance_ids),
+        regexes=sorted_by(state.regexes),
+        votes=sorted_by(state.votes),
+        target_members=place[state.target_members],
+    )
 
 
 def lay_out(state: ConsumerGroupState) -> Layout:

@@ -1,16 +1,33 @@
 """One look at the inputs before anything is computed: whether they are fit, and how large."""
 
 from collections.abc import Collection
+from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.eligible import Eligible, fold_groups, fold_topics
 from kassign_spark.groups.rows import tasks_for
-from kassign_spark.inputs.checks import Inputs, refuse
+from kassign_spark.inputs.checks import (
+    Inputs,
+    broken_rows,
+    group_refusals,
+    refuse,
+    refuse_problems,
+    row_refusals,
+    unknown_assignors,
+)
 from kassign_spark.inputs.patterns import with_topics
-from kassign_spark.inputs.rules import any_broken, member_rules, owned_rules, rules_of_topics
+from kassign_spark.inputs.rules import (
+    any_broken,
+    is_consumer_group,
+    member_rules,
+    owned_rules,
+    rules_of_topics,
+)
+from kassign_spark.inputs.target_rules import regex_rules, topic_id_rules
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
@@ -27,7 +44,9 @@ class _Found(NamedTuple):
     assignors: list[str]
 
 
-def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
+def look(
+    inputs: Inputs, known_assignors: Collection[str] | None, *, both_types: bool = False
+) -> Looked:
     """Check the inputs and see how large they are; runs one query.
 
     Members that subscribe by a pattern are given its topics; they are held, and looked at again.
@@ -36,18 +55,22 @@ def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
         inputs: conforming tables.
         known_assignors: against which ``members.assignor`` is checked; None where the caller's
             own choice overrides that column.
+        both_types: whether groups of group_type `consumer` are wanted as well: their members vote,
+            may differ, have no vote or a regex, and topics keep their ids.
 
     Raises:
         InputError: values that have no meaning; lists every one.
     """
-    found = _query(inputs, known_assignors)
+    found = _query(inputs, known_assignors, both_types)
     if found.counts["patterns"]:
         resolved = with_topics(inputs.members, inputs.topics)
         inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
-        found = _query(inputs, known_assignors)
+        found = _query(inputs, known_assignors, both_types)
     counts = found.counts
     unknown = known_assignors is not None and not set(found.assignors) <= set(known_assignors)
     if unknown or any(counts.get(f"bad_{table}") for table in ("members", "topics", "owned")):
+        if both_types:
+            refuse_problems(_problems_of_both(inputs, known_assignors))
         refuse(inputs, known_assignors)
     # A group whose members differ has no more topics than they name together.
     most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
@@ -58,7 +81,7 @@ def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
     is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
     eligible = Eligible(
         inputs.members,
-        _sizes(inputs.topics, is_twice, is_racked),
+        _sizes(inputs.topics, is_twice, is_racked, both_types),
         inputs.owned,
         fold_groups(inputs.members),
         heterogeneous=bool(counts["differing"]),
@@ -72,10 +95,13 @@ def look(inputs: Inputs, known_assignors: Collection[str] | None) -> Looked:
     return Looked(eligible, found.assignors)
 
 
-def _query(inputs: Inputs, known_assignors: Collection[str] | None) -> _Found:
+def _query(inputs: Inputs, known_assignors: Collection[str] | None, both_types: bool) -> _Found:
     """Count everything in one query; a table at a time would be a few small jobs more."""
-    of_members = _of_members(inputs.members, known_assignors is None)
-    of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules_of_topics(inputs.topics)))
+    of_members = _of_members(inputs.members, known_assignors is None, both_types)
+    rules = rules_of_topics(inputs.topics)
+    if both_types and "topic_id" in inputs.topics.columns:
+        rules += topic_id_rules()
+    of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules))
     measures = _measures()
     by_key = of_members.withColumn("kind", F.lit("group")).unionByName(
         of_topics.withColumn("kind", F.lit("topic")), allowMissingColumns=True
@@ -94,13 +120,23 @@ def _query(inputs: Inputs, known_assignors: Collection[str] | None) -> _Found:
     return _Found(counts, sorted(assignors))
 
 
-def _of_members(members: DataFrame, ignore_assignor: bool) -> DataFrame:
+def _of_members(members: DataFrame, ignore_assignor: bool, both_types: bool) -> DataFrame:
     """One row a group: what the measures are of."""
     subscription = F.sort_array(F.array_distinct("topics"))
     is_bad = (F.count_if(any_broken(member_rules())) > 0) | (
         F.size(F.collect_set("member_id")) < F.count("*")
     )
     is_mixed = (F.count("assignor") != F.count("*")) | (F.min("assignor") != F.max("assignor"))
+    assignor = F.col("assignor")
+    if both_types:
+        is_theirs = is_consumer_group()
+        is_unknown = ~F.coalesce(assignor.isin(*COORDINATORS), F.lit(True))
+        # A pattern is compiled by reflection, which no aggregate takes.
+        is_unfit = is_theirs & (is_unknown | any_broken(regex_rules()))
+        members = members.withColumn("is_unfit", is_unfit)
+        is_bad |= F.count_if("is_unfit") > 0
+        is_mixed &= ~F.bool_or(is_theirs)
+        assignor = F.when(~is_theirs, assignor)
     if not ignore_assignor:
         is_bad = is_bad | F.coalesce(is_mixed, F.lit(True))
     return members.groupBy(*GROUP_KEY).agg(
@@ -110,7 +146,7 @@ def _of_members(members: DataFrame, ignore_assignor: bool) -> DataFrame:
         F.coalesce(F.min(subscription) != F.max(subscription), F.lit(True)).alias("is_differing"),
         F.max(F.size("topics")).alias("topic_count"),
         F.sum(F.size("topics")).alias("edges"),
-        F.min("assignor").alias("assignor"),
+        F.min(assignor).alias("assignor"),
         F.count_if(F.length("rack_id") > 0).alias("racked"),
     )
 
@@ -140,17 +176,35 @@ def _named(measures: dict[str, Column]) -> Column:
     return F.create_map(*entries).alias("counts")
 
 
-def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool) -> DataFrame:
+def _problems_of_both(inputs: Inputs, known_assignors: Collection[str] | None) -> DataFrame:
+    """What is wrong with groups of both types: the columns of a problem."""
+    is_theirs = is_consumer_group()
+    ours, theirs = (inputs.members.where(of) for of in (~is_theirs, is_theirs))
+    found = [
+        row_refusals(inputs),
+        group_refusals(ours, known_assignors),
+        group_refusals(theirs, None),
+        unknown_assignors(theirs, COORDINATORS),
+        broken_rows("members", theirs, regex_rules()),
+    ]
+    if "topic_id" in inputs.topics.columns:
+        found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
+    return reduce(DataFrame.unionByName, found)
+
+
+def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) -> DataFrame:
     """One row a topic that has partitions; of one that is given twice the greater racks."""
-    racks = ["replica_racks"] if is_racked else []
+    more = ["replica_racks"] if is_racked else []
+    if has_ids and "topic_id" in topics.columns:
+        more.append("topic_id")
     if "num_partitions" not in topics.columns:
         topics = topics.groupBy(CLUSTER_ID, "topic").agg(
             (F.max("partition") + 1).alias("num_partitions")
         )
     elif is_twice:
         topics = topics.groupBy(CLUSTER_ID, "topic").agg(
-            *(F.max(name).alias(name) for name in ["num_partitions", *racks])
+            *(F.max(name).alias(name) for name in ["num_partitions", *more])
         )
     return topics.where("num_partitions > 0").select(
-        CLUSTER_ID, "topic", F.col("num_partitions").cast("int").alias("num_partitions"), *racks
+        CLUSTER_ID, "topic", F.col("num_partitions").cast("int").alias("num_partitions"), *more
     )

@@ -43,10 +43,12 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
         MEMBER: member_id, number (generation, or -1), place (member_seq, or -1),
-        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor);
+        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor), topic
+        (group_type);
         SUBSCRIPTION: subscription, texts (the topics);
-        TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack):
-        those that exist, and that a member of the group subscribes to;
+        TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack),
+        member_id (the topic's id, where the look kept it): those that exist, and that a member of
+        the group subscribes to;
         CLAIM: member_id, topic, number (partition).
         Others are null. Texts are lists as JSON: a column of lists, though it is null in nearly
         all rows, takes Spark ten times as long to hand over to Python.
@@ -61,6 +63,8 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     )
     said = F.array("group_instance_id", "rack_id", "assignor")
     racks = F.to_json("replica_racks") if eligible.has_racks else F.lit(None)
+    has_ids = "topic_id" in eligible.topics.columns
+    topic_id = F.col("topic_id") if has_ids else F.lit(None)
     unknown = F.lit(-1).cast("bigint")
     table = (
         rows(
@@ -68,10 +72,13 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
             MEMBER,
             number=F.coalesce("generation", unknown),
             place=F.coalesce("member_seq", unknown),
+            topic=F.col("group_type"),
             texts=F.to_json(said),
         )
         .unionByName(rows(subscriptions, SUBSCRIPTION, texts=F.to_json("topics")))
-        .unionByName(rows(subscribed, TOPIC, number=F.col("num_partitions"), texts=racks))
+        .unionByName(
+            rows(subscribed, TOPIC, number=F.col("num_partitions"), texts=racks, member_id=topic_id)
+        )
     )
     if claims and eligible.owned is not None:
         table = table.unionByName(rows(eligible.owned, CLAIM, number=F.col("partition")))

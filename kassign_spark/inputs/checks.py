@@ -74,7 +74,15 @@ def refuse(inputs: Inputs, assignors: Collection[str] | None) -> None:
         InputError: every problem with its table, column and value, the first ``MAX_LISTED`` spelled
             out.
     """
-    problems = refusals(inputs, assignors)
+    refuse_problems(refusals(inputs, assignors))
+
+
+def refuse_problems(problems: DataFrame) -> None:
+    """Raise the error that lists problems, of which there are some.
+
+    Raises:
+        InputError: as ``refuse``.
+    """
     listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED).collect()
     count = len(listed) if len(listed) < MAX_LISTED else problems.count()
     raise InputError(describe(listed, count))

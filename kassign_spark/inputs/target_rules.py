@@ -5,7 +5,15 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.inputs.checks import as_problems
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.checks import (
+    MAX_LISTED,
+    PROBLEM,
+    Inputs,
+    as_problems,
+    broken_rows,
+    describe,
+)
 from kassign_spark.inputs.rules import (
     CONSUMER,
     Rule,
@@ -67,6 +75,21 @@ def regex_rules() -> list[Rule]:
             "which java.util.regex reads in another way than the broker's RE2/J",
         ),
     ]
+
+
+def refuse_target(target: DataFrame, inputs: Inputs) -> None:
+    """Refuse a target that has no meaning; runs a query.
+
+    Raises:
+        InputError: lists every problem.
+    """
+    problems = broken_rows("target", target, target_rules()).unionByName(
+        target_problems(target, inputs.members, inputs.topics)
+    )
+    listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED + 1).collect()
+    if listed:
+        more = len(listed) > MAX_LISTED
+        raise InputError(describe(listed[:MAX_LISTED], problems.count() if more else len(listed)))
 
 
 def target_problems(target: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:

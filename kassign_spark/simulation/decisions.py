@@ -16,6 +16,8 @@ _CHANGES = {
     "topic_appears": "appears",
     "topic_disappears": "disappears",
     "topic_grows": "gets more partitions",
+    "topic_is_recreated": "is made again with another number of partitions",
+    "topic_changes_racks": "has replicas in other racks",
 }
 
 
@@ -91,6 +93,12 @@ def _of_topic(event: Event, changed: list[Changed]) -> Said:
                 subscriptions[id(names)] = names
     if not any(topic in (names or ()) for names in subscriptions.values()):
         return Said(False, f"no member subscribes to topic {topic}")
+    if event["kind"] == "topic_is_recreated" and event["num_partitions"] == event["size_before"]:
+        return Said(
+            False, f"topic {topic} is made again with as many partitions: clients know no ids"
+        )
+    if event["kind"] == "topic_changes_racks" and not any(c.after.rack for c in changed):
+        return Said(False, f"topic {topic} has replicas in other racks, and no member has a rack")
     return Said(
         True,
         f"topic {topic} {_CHANGES[event['kind']]}: the leader sees it when it refreshes its "

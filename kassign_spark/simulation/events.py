@@ -6,9 +6,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
+from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.rules import INT_MAX, quoted
+from kassign_spark.inputs.target_rules import regex_rules
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table, conform
@@ -35,6 +37,10 @@ EVENTS = Table(
             StructField("downtime_ms", _INT),
             StructField("topic", _STRING),
             StructField("num_partitions", _INT),
+            StructField("topics_regex", _STRING),
+            StructField("stop", _STRING),
+            StructField("computed_before_ms", _INT),
+            StructField("replica_racks", ArrayType(ArrayType(_STRING))),
             *(StructField(name, _INT) for name in LEAST),
         ]
     ),
@@ -42,7 +48,12 @@ EVENTS = Table(
 """What happens. ``event`` is the order, of each group and of its cluster's topics: two events of
 one group have different numbers, events of two groups may have the same. ``line`` is where the
 event stands in a file, for messages. ``member_id`` may be a static member's ``group.instance.id``,
-but where the member joins."""
+but where the member joins. Of groups of the new protocol only: ``topics_regex``, ``stop`` (how a
+member goes, one of ``STOPS``) and ``computed_before_ms``, how long before the event the group's
+last target was computed (null: longer ago than the assignment interval)."""
+
+STOPS = ("close", "leave_group", "remain_in_group", "crash")
+"""The first three are ``CloseOptions`` of the Java client (KIP-1092), `close` its default."""
 
 
 class Kind(NamedTuple):
@@ -53,24 +64,36 @@ class Kind(NamedTuple):
 
 
 _MEMBER = ("group_id", "member_id")
-_SUBSCRIPTION = ("topics", "topics_pattern")
+_SUBSCRIPTION = ("topics", "topics_pattern", "topics_regex")
+_WHEN = ("computed_before_ms",)
 KINDS = {
-    "member_joins": Kind(_MEMBER, (*_SUBSCRIPTION, "group_instance_id", "rack_id", "assignors")),
-    "member_leaves": Kind(_MEMBER),
+    "member_joins": Kind(
+        _MEMBER, (*_SUBSCRIPTION, "group_instance_id", "rack_id", "assignors", *_WHEN)
+    ),
+    "member_leaves": Kind(_MEMBER, ("stop", *_WHEN)),
     "member_crashes": Kind(_MEMBER),
     "member_polls_too_late": Kind(_MEMBER),
     "member_restarts": Kind(
-        _MEMBER, (*_SUBSCRIPTION, "rack_id", "assignors", "new_member_id", "downtime_ms")
+        _MEMBER,
+        (*_SUBSCRIPTION, "rack_id", "assignors", "new_member_id", "downtime_ms", "stop", *_WHEN),
     ),
-    "subscription_changes": Kind(("group_id",), ("member_id", *_SUBSCRIPTION)),
-    "assignor_changes": Kind((*_MEMBER, "assignors"), ("new_member_id", "downtime_ms")),
+    "subscription_changes": Kind(("group_id",), ("member_id", *_SUBSCRIPTION, *_WHEN)),
+    "assignor_changes": Kind(
+        (*_MEMBER, "assignors"), ("new_member_id", "downtime_ms", "stop", *_WHEN)
+    ),
+    "group_settings_change": Kind(("group_id",)),
     "topic_appears": Kind(("topic", "num_partitions")),
     "topic_disappears": Kind(("topic",)),
     "topic_grows": Kind(("topic", "num_partitions")),
+    "topic_is_recreated": Kind(("topic", "num_partitions")),
+    "topic_changes_racks": Kind(("topic", "replica_racks")),
 }
 TOPIC_KINDS = tuple(kind for kind in KINDS if kind.startswith("topic_"))
 RESTARTS = ("member_restarts", "assignor_changes")
 """A new list of assignors takes a restart of the member."""
+_SETTINGS = ("session_timeout_ms", "heartbeat_interval_ms", "assignment_interval_ms")
+"""``consumer.session.timeout.ms`` and so on, of ``kafka-configs --entity-type groups``."""
+_ASSIGNORS = sorted({*PROTOCOLS, *COORDINATORS})
 _ALWAYS = (CLUSTER_ID, "event", "kind", "line", *LEAST)
 
 
@@ -79,7 +102,7 @@ class Events(NamedTuple):
 
     Attributes:
         frame: held; the columns of ``EVENTS``, timeouts filled in, and is_topic boolean.
-        counts: of those that are about topics, that give patterns, and racks.
+        counts: of those that are about topics, that give patterns, regexes, and racks.
     """
 
     frame: DataFrame
@@ -103,13 +126,19 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
             "bad": F.count("problem"),
             "topics": F.count_if("is_topic"),
             "patterns": F.count("topics_pattern"),
+            "regexes": F.count("topics_regex"),
             "racks": F.count("rack_id"),
         },
     )
     if measured["bad"]:
         raise_problems(checked.where("problem IS NOT NULL"))
-    filled = checked.drop("problem").withColumns(
-        {name: F.coalesce(name, F.lit(value)) for name, value in vars(timeouts).items()}
+    own = F.array_compact(F.array(*(F.when(F.col(n).isNotNull(), F.lit(n)) for n in LEAST)))
+    filled = (
+        checked.drop("problem")
+        .withColumn("own_timeouts", own)
+        .withColumns(
+            {name: F.coalesce(name, F.lit(value)) for name, value in vars(timeouts).items()}
+        )
     )
     return Events(filled, measured)
 
@@ -158,13 +187,30 @@ def _problem() -> Column:
         )
         if name in ("group_id", "member_id", "topic", "new_member_id"):
             problem = problem.when(F.col(name) == "", f"{name} is empty")
-    both = F.col("topics").isNotNull() & F.col("topics_pattern").isNotNull()
-    neither = F.col("topics").isNull() & F.col("topics_pattern").isNull()
+    both = F.col("topics_pattern").isNotNull() & (
+        F.col("topics").isNotNull() | F.col("topics_regex").isNotNull()
+    )
+    neither = F.lit(True)
+    for name in _SUBSCRIPTION:
+        neither = neither & F.col(name).isNull()
+    no_setting = F.coalesce(*_SETTINGS).isNull()
     names = F.coalesce("topics", F.array())
-    unknown = F.array_except("assignors", F.array(*(F.lit(name) for name in PROTOCOLS)))
+    unknown = F.array_except("assignors", F.array(*(F.lit(name) for name in _ASSIGNORS)))
     problem = (
-        problem.when(both, "give topics or topics_pattern, not both")
-        .when((F.col("kind") == "subscription_changes") & neither, "needs topics or topics_pattern")
+        problem.when(both, "give topics_pattern, or topics and topics_regex, not both")
+        .when(
+            (F.col("kind") == "subscription_changes") & neither,
+            "needs topics, topics_pattern or topics_regex",
+        )
+        .when(
+            (F.col("kind") == "group_settings_change") & no_setting,
+            f"needs one of {', '.join(_SETTINGS)}",
+        )
+        .when(_of_regex().isNotNull(), _of_regex())
+        .when(
+            ~F.col("stop").isin(*STOPS),
+            F.concat(F.lit("unknown stop "), quoted("stop"), F.lit(f"; known: {', '.join(STOPS)}")),
+        )
         .when(F.exists(names, lambda t: t.isNull() | (t == "")), "topics has a null or empty name")
         .when(F.size("assignors") == 0, "assignors is empty")
         .when(
@@ -172,11 +218,12 @@ def _problem() -> Column:
             F.concat(
                 F.lit("unknown assignor "),
                 F.to_json(unknown),
-                F.lit(f"; known are {', '.join(sorted(PROTOCOLS))}"),
+                F.lit(f"; known are {', '.join(_ASSIGNORS)}"),
             ),
         )
     )
-    numbers = {"event": -(2**31), "num_partitions": 1, "downtime_ms": 0, **LEAST}
+    numbers = {"event": -(2**31), "num_partitions": 1, "downtime_ms": 0}
+    numbers |= {"computed_before_ms": 0, **LEAST}
     for name, least in numbers.items():
         problem = problem.when(
             ~F.col(name).between(least, INT_MAX),
@@ -191,6 +238,19 @@ def _problem() -> Column:
     of_group = F.count("*").over(Window.partitionBy(*GROUP_KEY, "event")) > 1
     return problem.when(
         of_topic | of_group, "another event has the same number: the order is not known"
+    )
+
+
+def _of_regex() -> Column:
+    """What is wrong with a regex; null: nothing."""
+    return F.coalesce(
+        *(
+            F.when(
+                rule.broken,
+                F.concat(F.lit(f"{rule.column} "), rule.value, F.lit(f": {rule.advice}")),
+            )
+            for rule in regex_rules()
+        )
     )
 
 

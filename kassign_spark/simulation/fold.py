@@ -9,16 +9,24 @@ from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.groups.rows import rows
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.patterns import match_topics
+from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.simulation.events import Events
-from kassign_spark.simulation.read import EVENT, PATTERN
+from kassign_spark.simulation.read import EVENT, PATTERN, REGEX, TARGET
 
 _KEYS = list(GROUP_KEY)
 _FIRST = -(2**31)
 """No event has a smaller number."""
 
 
-def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: bool) -> DataFrame:
+def fold_events(
+    inputs: Inputs,
+    topics: DataFrame,
+    events: Events,
+    target: DataFrame | None = None,
+    *,
+    patterns: bool,
+) -> DataFrame:
     """Put groups, and the events that concern them, into the rows of one table; runs no job.
 
     Args:
@@ -26,15 +34,20 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
         topics: cluster_id string, topic string, num_partitions int, and where racks may matter
             replica_racks; one row a topic.
         events: what happens.
+        target: ``schemas.TARGET``, conforming, or None.
         patterns: whether a member has one before the first event.
 
     Returns:
         Rows as of ``rows.fold`` of the groups that have events, but for these:
+        MEMBER: texts has topics_regex as well;
         SUBSCRIPTION: subscription, texts (the topics as declared), topic (the pattern);
-        TOPIC: those that the group could ever read, and that events name;
+        TOPIC: those that the group could ever read, and that events name; member_id is the
+        topic's id, where it is known;
         EVENT: texts (a JSON object of the columns of ``events.EVENTS``, is_topic, and is_hosted:
         its cluster has a group by then);
-        PATTERN: topic (the pattern), texts (all names that it ever matches; null: it is none).
+        PATTERN: topic (the pattern), texts (all names that it ever matches; null: it is none);
+        REGEX: the same of a regex that the broker resolves;
+        TARGET: member_id, topic, number (partition), place (position, or -1).
         A topic's event is there for each group of its cluster, or for none (null) where there is
         no group.
     """
@@ -45,6 +58,7 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
         some = of_groups.select(*_KEYS).distinct()
         members = members.join(some, on=_KEYS, how="left_semi")
         owned = None if owned is None else owned.join(some, on=_KEYS, how="left_semi")
+        target = None if target is None else target.join(some, on=_KEYS, how="left_semi")
     members = members.withColumn("subscription", _hash())
     subscribed = ["subscription", "topics", "topics_pattern"]
     subscriptions = members.select(*_KEYS, *subscribed).distinct()
@@ -60,7 +74,8 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
             MEMBER,
             number=F.coalesce("generation", unknown),
             place=F.coalesce("member_seq", unknown),
-            texts=F.to_json(F.array("group_instance_id", "rack_id", "assignor")),
+            topic=F.col("group_type"),
+            texts=F.to_json(F.array("group_instance_id", "rack_id", "assignor", "topics_regex")),
         ),
         _of_patterns(subscriptions, SUBSCRIPTION),
         rows(of_groups, EVENT, texts=F.to_json("event", {"ignoreNullFields": "false"})),
@@ -69,12 +84,30 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
         matched = _matched(subscriptions, of_groups, topics, events)
         named.append(matched.select(*_KEYS, F.explode("topics").alias("topic")))
         parts.append(_of_patterns(matched, PATTERN))
+    if inputs.has_regexes or events.counts["regexes"]:
+        regexes = members.select(*_KEYS, "topics_regex").unionByName(
+            of_groups.select(*_KEYS, F.col("event.topics_regex").alias("topics_regex"))
+        )
+        found = match_regexes(regexes, _ever(topics, events))
+        named.append(found.select(*_KEYS, F.explode("names").alias("topic")))
+        parts.append(rows(found, REGEX, topic=F.col("topics_regex"), texts=F.to_json("names")))
+    if target is not None:
+        parts.append(target_rows(target))
+        named.append(target.select(*_KEYS, "topic"))
     could_read = reduce(DataFrame.unionByName, named).distinct()
     known = could_read.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
-    parts.append(rows(known, TOPIC, number=F.col("num_partitions"), texts=racks))
+    topic_id = F.col("topic_id") if "topic_id" in topics.columns else F.lit(None)
+    sizes = F.col("num_partitions")
+    parts.append(rows(known, TOPIC, number=sizes, texts=racks, member_id=topic_id))
     if owned is not None:
         parts.append(rows(owned, CLAIM, number=F.col("partition")))
     return reduce(DataFrame.unionByName, parts)
+
+
+def target_rows(target: DataFrame) -> DataFrame:
+    """Rows of kind TARGET, of ``schemas.TARGET``."""
+    position = F.coalesce("position", F.lit(-1))
+    return rows(target, TARGET, number=F.col("partition"), place=position)
 
 
 def _of_patterns(frame: DataFrame, kind: int) -> DataFrame:
@@ -116,12 +149,17 @@ def _matched(
         .where("topics_pattern IS NOT NULL")
         .distinct()
     )
-    named = [CLUSTER_ID, "topic"]
-    ever = topics.select(*named).unionByName(events.frame.where("is_topic").select(*named))
+    ever = _ever(topics, events)
     of_cluster = [CLUSTER_ID, "topics_pattern"]
     found = match_topics(asked.select(*of_cluster), ever)
     matching = found.withColumnRenamed("matching", "topics")
     return asked.join(F.broadcast(matching), on=of_cluster, how="inner")
+
+
+def _ever(topics: DataFrame, events: Events) -> DataFrame:
+    """The names of topics that are, or are to be."""
+    named = [CLUSTER_ID, "topic"]
+    return topics.select(*named).unionByName(events.frame.where("is_topic").select(*named))
 
 
 def _hash() -> Column:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.client.protocols import COOPERATIVE
 from kassign_spark.plans.rounds import REVOKED, Steps, follow
+from kassign_spark.simulation.consumer import begin, happen
 from kassign_spark.simulation.decisions import Decision, decide
 from kassign_spark.simulation.followed import follow_mixed
 from kassign_spark.simulation.members import Changed, Event, change_members
@@ -81,6 +82,8 @@ def _take(
     group: Group, event: Event, naming: Naming, step: Step, following: list[_Following]
 ) -> None:
     """Let an event happen to a group; what it owns is left to the rounds, where some follow."""
+    if group.consumer and not group.courses:
+        group.courses = [begin(group, naming)]
     if event["is_topic"]:
         topic = group.topics.get(event["topic"])
         # Of a group that is not there yet others of its cluster tell what happens.
@@ -89,13 +92,21 @@ def _take(
             if problem is not None:
                 _stop(group, event, step, problem)
                 return
+        event = {**event, "size_before": None if topic is None else topic.size}
         group.change_topic(event)
         if not group.members:
             return
     changed = change_members(group.members, event, group.resolve)
-    problem = problem_of_group(event, group.group_id or "", changed)
+    problem = problem_of_group(event, group, changed)
     if problem is not None:
         _stop(group, event, step, problem)
+        return
+    if group.consumer:
+        row, steps = happen(group, event, changed, naming, _of_event(group, event))
+        if row is not None:
+            step.place.append(np.full(len(steps.round), len(step.happened)))
+            step.rows.append(steps)
+            step.happened.append(row)
         return
     decision = decide(event, changed, _lost(group, changed, naming))
     given_up = _carry(group, event, changed, decision, naming)

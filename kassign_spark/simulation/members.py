@@ -15,6 +15,7 @@ Event = Mapping[str, Any]
 """The columns of ``events.EVENTS``, and stage: 2 where a restarted member comes back, else 1."""
 
 Texts = tuple[str, ...]
+SUBSCRIBES = ("topics", "topics_pattern", "topics_regex")
 _Value = TypeVar("_Value")
 
 
@@ -28,6 +29,7 @@ class Member:
         assignors: its list.
         resolved: the topics that it subscribes to now; None: its pattern is none.
         is_away: it was in the group, and is not now.
+        regex: that the broker resolves; adds to its topics (groups of the new protocol).
     """
 
     member_id: str
@@ -41,6 +43,7 @@ class Member:
     assignors: Texts | None
     resolved: Texts | None
     is_away: bool = False
+    regex: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ def _change(
     goes = is_target and not member.is_away and is_gone
     goes = goes and not (is_restart(event) and is_awaited(member, event))
     comes = is_target and (kind == "member_joins" or is_back)
-    gives = event["topics"] is not None or event["topics_pattern"] is not None
+    gives = any(event[name] is not None for name in SUBSCRIBES)
     resubscribes = gives and (resubscribing or (comes and not is_new))
     # A consumer has to unsubscribe in between: a dynamic one leaves by that, and joins anew.
     to_pattern = event["topics_pattern"] is not None
@@ -146,7 +149,9 @@ def _change(
             generation=None if member.is_away else member.generation,
         )
     if resubscribes:
-        after = replace(after, topics=event["topics"], pattern=event["topics_pattern"])
+        regex = event["topics_regex"]
+        topics = event["topics"] if regex is None else event["topics"] or ()
+        after = replace(after, topics=topics, pattern=event["topics_pattern"], regex=regex)
     return Changed(member, resolve(after), is_target, is_new, goes, comes, switches)
 
 
@@ -156,7 +161,9 @@ def _joiner(members: list[Member], event: Event) -> Member:
     Where the others differ, or there are none, it is None; an empty group keeps its assignor.
     """
     here = [member for member in members if not member.is_away]
-    own = event["topics"] is not None or event["topics_pattern"] is not None
+    own = any(event[name] is not None for name in SUBSCRIBES)
+    regex = event["topics_regex"] if own else _shared([member.regex for member in here])
+    topics = event["topics"] if own else _shared([member.topics for member in here])
     group_assignor = min((m.assignor for m in members if m.assignor is not None), default=None)
     assignors: Texts | None = event["assignors"]
     if assignors is None:
@@ -168,7 +175,7 @@ def _joiner(members: list[Member], event: Event) -> Member:
         member_id=event["member_id"],
         instance=event["group_instance_id"],
         rack=event["rack_id"],
-        topics=event["topics"] if own else _shared([member.topics for member in here]),
+        topics=() if topics is None and regex is not None else topics,
         pattern=event["topics_pattern"] if own else _shared([member.pattern for member in here]),
         generation=None,
         seq=None if last_seq is None else min(last_seq + 1, INT_MAX),
@@ -176,6 +183,7 @@ def _joiner(members: list[Member], event: Event) -> Member:
         assignors=assignors,
         resolved=(),
         is_away=True,
+        regex=regex,
     )
 
 

@@ -3,7 +3,9 @@
 import json
 from collections import Counter
 
+from kassign_spark.simulation.consumer_decisions import problem_of_consumers
 from kassign_spark.simulation.members import Changed, Event, is_restart
+from kassign_spark.simulation.state import Group
 
 
 def problem_of_topic(event: Event, size: int | None) -> str | None:
@@ -20,6 +22,9 @@ def problem_of_topic(event: Event, size: int | None) -> str | None:
         return None if size is None else f"{topic} is there already, with {size} partitions"
     if size is None:
         return f"{topic} is not there"
+    racks = event["replica_racks"]
+    if racks is not None and len(racks) > size:
+        return f"{topic} has {size} partitions, and replica_racks names {len(racks)}"
     if kind == "topic_grows" and event["num_partitions"] <= size:
         return (
             f"{topic} has {size} partitions and cannot get {event['num_partitions']}: "
@@ -28,17 +33,20 @@ def problem_of_topic(event: Event, size: int | None) -> str | None:
     return None
 
 
-def problem_of_group(event: Event, group_id: str, changed: list[Changed]) -> str | None:
+def problem_of_group(event: Event, named: Group, changed: list[Changed]) -> str | None:
     """Say why an event is not possible in its group; None: it is.
 
     Args:
         event: of the group, or of a topic.
-        group_id: its name.
+        named: the group.
         changed: what the event would make of the members.
     """
-    group, member = f"group {quoted(group_id)}", f"member {quoted(event['member_id'])}"
+    group, member = f"group {quoted(named.group_id)}", f"member {quoted(event['member_id'])}"
     joins = event["kind"] == "member_joins"
     here = [change.after for change in changed if not change.after.is_away]
+    foreign = problem_of_consumers(named, event, changed) if named.consumer else _of_other(event)
+    if foreign is not None:
+        return f"{group}: {foreign}" if changed else f"{group} is not there"
     is_unassigned = any(change.is_new and change.after.assignors is None for change in changed)
     if not changed or (joins and len(changed) == 1 and changed[0].is_new and is_unassigned):
         needs = ": a new group needs topics or topics_pattern, and assignors" if joins else ""
@@ -66,8 +74,20 @@ def problem_of_group(event: Event, group_id: str, changed: list[Changed]) -> str
         )
     if unresolved:
         return f"the members of {group} do not all subscribe alike: give topics or topics_pattern"
-    if is_unassigned:
+    if is_unassigned and not named.consumer:
         return f"the members of {group} do not all list the same assignors: give them"
+    return None
+
+
+def _of_other(event: Event) -> str | None:
+    """Say what in an event is nothing for a classic group."""
+    given = [name for name in ("topics_regex", "stop", "computed_before_ms") if event[name]]
+    if event["kind"] == "group_settings_change":
+        return "is classic: only groups of the new protocol have settings of their own"
+    if given:
+        return f"is classic: {given[0]} is for groups of the new protocol"
+    if event["assignors"] is not None and "uniform" in event["assignors"]:
+        return "is classic: uniform is an assignor of the new protocol"
     return None
 
 

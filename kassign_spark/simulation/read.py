@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from kassign_spark.groups.numbers import Longs, dense, names
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.inputs.rules import CONSUMER, STATIC_AWAY
 from kassign_spark.simulation.members import Event, Member, Texts, is_restart
 from kassign_spark.simulation.state import Codes, Group, Naming, Owned, Topic
 
-EVENT, PATTERN = 5, 6
+EVENT, PATTERN, TARGET, REGEX = 5, 6, 7, 8
 """Kinds of rows beside those of ``groups.batch``; see ``fold.fold_events``."""
 
 
@@ -42,28 +43,35 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
 
     for group, pattern, matching in rows(PATTERN, "topic", "texts"):
         group.patterns[pattern] = _texts(matching)
-    for group, topic, size, racks in rows(TOPIC, "topic", "number", "texts"):
-        group.topics[topic] = Topic(size, None if racks is None else json.loads(racks))
+    for group, regex, matching in rows(REGEX, "topic", "texts"):
+        group.regexes[regex] = _texts(matching) or ()
+    for group, topic, size, racks, of in rows(TOPIC, "topic", "number", "texts", "member_id"):
+        group.topics[topic] = Topic(size, None if racks is None else json.loads(racks), of)
     subscriptions = {
         (id(group), code): (_texts(listed), pattern)
         for group, code, pattern, listed in rows(SUBSCRIPTION, "subscription", "topic", "texts")
     }
-    for group, member_id, generation, seq, code, said in rows(
-        MEMBER, "member_id", "number", "place", "subscription", "texts"
+    for group, member_id, generation, seq, code, said, group_type in rows(
+        MEMBER, "member_id", "number", "place", "subscription", "texts", "topic"
     ):
-        instance, rack, assignor = json.loads(said)
+        instance, rack, assignor, regex = (*json.loads(said), None)[:4]
+        group.consumer |= group_type == CONSUMER
+        votes: Texts = (assignor,)
+        if group.consumer:
+            votes = () if assignor is None else votes
         listed, pattern = subscriptions[id(group), code]
         member = Member(
             member_id,
             instance,
             rack,
-            listed,
+            () if listed is None and regex is not None else listed,
             pattern,
-            None if generation < 0 else generation,
+            None if generation < 0 and generation != STATIC_AWAY else generation,
             None if seq < 0 else seq,
             assignor,
-            (assignor,),
+            votes,
             None,
+            regex=regex,
         )
         group.members.append(group.resolve(member))
     for group, event in rows(EVENT, "texts"):
@@ -72,12 +80,21 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         group.members.sort(key=lambda member: member.member_id)
         group.events.sort(key=lambda event: (event["event"], event["stage"]))
     naming, member_code, topic_code = _name(table, groups, copies)
-    claims = np.flatnonzero(kind == CLAIM)
-    claims = claims[np.argsort(number[claims], kind="stable")]
-    owned = Owned(member_code[claims], topic_code[claims], table["number"].to_numpy()[claims])
-    ends = np.searchsorted(number[claims], np.arange(1, len(groups)))
-    for group, *of_group in zip(groups, *(np.split(c, ends) for c in owned), strict=True):
-        group.owned = Owned(*of_group)
+    partition, position = table["number"].to_numpy(), table["place"].to_numpy()
+
+    def owned_of(of: int) -> Iterator[Owned]:
+        """Of each group the rows of a kind, in the order of their places."""
+        some = np.flatnonzero(kind == of)
+        some = some[np.lexsort((position[some], number[some]))]
+        owned = Owned(member_code[some], topic_code[some], partition[some])
+        ends = np.searchsorted(number[some], np.arange(1, len(groups)))
+        return (Owned(*cut) for cut in zip(*(np.split(c, ends) for c in owned), strict=True))
+
+    for group, owned, target in zip(groups, owned_of(CLAIM), owned_of(TARGET), strict=True):
+        group.owned, group.target = owned, target
+    unordered = np.unique(number[(kind == TARGET) & (position < 0)]).tolist()
+    for place, group in enumerate(groups):
+        group.target_is_ordered = place not in unordered
     return groups, naming
 
 
@@ -130,5 +147,5 @@ def _lists(group: Group) -> Iterator[Texts]:
         yield member.topics or ()
     for event in group.events:
         yield event["topics"] or ()
-    for names_of_pattern in group.patterns.values():
+    for names_of_pattern in (*group.patterns.values(), *group.regexes.values()):
         yield names_of_pattern or ()

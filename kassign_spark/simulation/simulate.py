@@ -19,11 +19,14 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.target_rules import refuse_target
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     CLUSTER_ID,
     MEMBERS,
+    TARGET,
     check_same_clusters,
+    conform,
     has_cluster_id,
     restore_cluster_id,
 )
@@ -54,6 +57,11 @@ SIMULATED = StructType(
         StructField("protocol", _STRING),
         StructField("noticed_within_ms", _LONG),
         StructField("joined_within_ms", _LONG),
+        StructField("group_epoch", _INT),
+        StructField("computed_within_ms", _LONG),
+        StructField("settled_within_ms", _LONG),
+        StructField("verdict", _STRING),
+        StructField("detail", _STRING),
         StructField("round", _INT),
         StructField("member_id", _STRING),
         StructField("topic", _STRING),
@@ -69,14 +77,15 @@ def simulate(
     owned: DataFrame | None,
     events: DataFrame,
     *,
+    target: DataFrame | None = None,
     timeouts: Timeouts = Timeouts(),
     settings: Settings = Settings(),
 ) -> DataFrame:
     """Let events happen to a fleet, and follow the rebalances that they start; runs a few queries.
 
     Each event meets the state that the one before it left. Tasks take whole groups through all
-    their events. The classic protocol of the Java client and broker is followed; what starts a
-    rebalance is in ``decisions``.
+    their events. What starts a rebalance of the classic protocol is in ``decisions``; of the new
+    one, where `rebalance` says whether the group's epoch rises, in ``consumer_decisions``.
 
     Args:
         members: ``schemas.MEMBERS``, each group with its assignor.
@@ -85,6 +94,8 @@ def simulate(
         events: ``events.EVENTS``: event int (the order), kind string (``events.KINDS``), and what
             the kind needs. A member that joins and names no subscription or assignors has those
             of all other members. ``session_timeout_ms`` and the like are the event's own.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`; without it
+            what their members own is taken for it.
         timeouts: where an event does not give them.
         settings: how to compute it.
 
@@ -92,11 +103,16 @@ def simulate(
         At least one row for each event and group that it is about (a topic's: all groups of the
         cluster): cluster_id string (where the inputs have it), group_id string, event int, stage
         int (2: a restarted member comes back; else 1), kind string, rebalance boolean, reason
-        string (why, or why not), assignor string, protocol string (`eager`, `cooperative`, or
-        `mixed`: some members this, some that), noticed_within_ms bigint: the longest until the
-        rebalance begins, joined_within_ms bigint: the longest that each of its rounds waits for
-        members (null where there is none), and the columns of ``rebalance``: round int, member_id
-        string, topic string, partition int, action string (null where nothing is owned or given).
+        string (why, or why not), assignor string, protocol string (`eager`, `cooperative`,
+        `mixed`: some members this, some that, or `consumer`), noticed_within_ms bigint: the longest
+        until the rebalance begins, joined_within_ms bigint: the longest that each of its rounds waits for
+        members (null where there is none), of groups of the new protocol (else null) group_epoch
+        int: after the event, computed_within_ms bigint: the longest until the target is computed,
+        settled_within_ms bigint: and then until all have come to it, but for their listeners,
+        verdict string (ok | inexact | never_settles as of ``predict``, drawn: it depends on ids of
+        members that are yet to be drawn), detail string: why; and the columns of ``rebalance``:
+        round int, member_id string, topic string, partition int, action string (null where nothing
+        is owned or given).
         Round 0 is before the rebalance: what a member had that goes, `revoked` on closing, else
         `lost`. A group whose last round withholds something never settles.
 
@@ -109,14 +125,17 @@ def simulate(
             members and topics, counts that cannot be; with ``line`` where there is one; or a group
             reads more partitions than ``state.MOST_PARTITIONS`` when it rebalances.
     """
-    check_same_clusters([(MEMBERS, members), (EVENTS, events)])
+    check_same_clusters([(MEMBERS, members), (EVENTS, events), (TARGET, target)])
     inputs = conform_inputs(members, topics, owned)
     checked = check_events(events, timeouts)
-    eligible = look(inputs, known_assignors=ASSIGNORS).eligible
+    last = None if target is None else conform(target, TARGET)
+    if last is not None:
+        refuse_target(last, inputs)
+    eligible = look(inputs, known_assignors=ASSIGNORS, both_types=True).eligible
     # Members are given back as they are where none has a pattern.
     patterns = eligible.members is not inputs.members
     sized = _sized_topics(eligible, inputs.topics, checked)
-    table = fold_events(inputs, sized, checked, patterns=patterns)
+    table = fold_events(inputs, sized, checked, last, patterns=patterns)
     kernel = partial(
         simulate_arrow,
         racks_before_moves=settings.racks_before_moves,

@@ -12,6 +12,7 @@ from kassign_spark.groups.numbers import Flags, Longs, find, key, starts
 from kassign_spark.groups.racks import read_racks
 from kassign_spark.groups.read import sets_of
 from kassign_spark.inputs.rules import INT_MAX
+from kassign_spark.simulation.course import Course
 from kassign_spark.simulation.members import Event, Member, Texts
 
 MOST_PARTITIONS = 2_000_000
@@ -49,10 +50,15 @@ class Naming(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """A topic as it is now: its partitions, and the racks of their replicas, where known."""
+    """A topic as it is now: its partitions, and the racks of their replicas, where known.
+
+    ``topic_id`` is Kafka's, or None; ``made`` how often it was made since the beginning.
+    """
 
     size: int
     racks: list[list[str] | None] | None
+    topic_id: str | None = None
+    made: int = 0
 
 
 class Owned(NamedTuple):
@@ -81,6 +87,15 @@ class Group:
         patterns: all names of topics that a pattern ever matches, in order; None: it is none.
         events: what is to happen to it, in order.
         owned: what members own.
+        regexes: all names of topics that a regex of the broker's ever finds.
+        target: the last target, in the order of its lists (groups of the new protocol).
+        consumer: whether it is of the new protocol.
+        target_is_ordered: whether the order of the target's lists is known.
+        times_made: how many topics events have made.
+        courses: of a group of the new protocol, once it has had an event.
+        drawn: the members whose ids are drawn.
+        pending: those that are to come back before a target is computed.
+        settings: of the group itself.
     """
 
     cluster_id: str
@@ -90,6 +105,15 @@ class Group:
     patterns: dict[str, Texts | None] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     owned: Owned = NOTHING
+    regexes: dict[str, Texts] = field(default_factory=dict)
+    target: Owned = NOTHING
+    consumer: bool = False
+    target_is_ordered: bool = False
+    times_made: int = 0
+    courses: list[Course] = field(default_factory=list)
+    drawn: set[str] = field(default_factory=set)
+    pending: dict[str, bool] = field(default_factory=dict)
+    settings: dict[str, int] = field(default_factory=dict)
     _resolved: dict[str, Texts | None] = field(default_factory=dict)
 
     def here(self) -> list[Member]:
@@ -98,12 +122,18 @@ class Group:
 
     def change_topic(self, event: Event) -> None:
         """Let a topic appear, grow or disappear."""
-        topic = event["topic"]
-        if event["kind"] == "topic_disappears":
+        topic, kind = event["topic"], event["kind"]
+        before = self.topics.get(topic, Topic(0, None))
+        if kind == "topic_disappears":
             self.topics.pop(topic, None)
-        else:
+        elif kind == "topic_changes_racks":
+            self.topics[topic] = before._replace(racks=event["replica_racks"])
+        elif kind == "topic_grows":
             # The racks of partitions that are yet to be made are not known.
-            self.topics[topic] = Topic(event["num_partitions"], None)
+            self.topics[topic] = before._replace(size=event["num_partitions"], racks=None)
+        else:
+            self.times_made += 1
+            self.topics[topic] = Topic(event["num_partitions"], None, None, self.times_made)
         for pattern in list(self._resolved):
             if topic in (self.patterns[pattern] or ()):
                 del self._resolved[pattern]

@@ -6,7 +6,8 @@ from pyspark.sql import functions as F
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id, restore_cluster_id
 
 _EVENT = ["event", "stage", "kind", "rebalance", "reason", "assignor", "protocol"]
-_TIMES = ["noticed_within_ms", "joined_within_ms"]
+_TIMES = ["noticed_within_ms", "joined_within_ms", "computed_within_ms", "settled_within_ms"]
+_OF_CONSUMERS = ["group_epoch", "verdict", "detail"]
 
 
 def summarize_events(simulated: DataFrame) -> DataFrame:
@@ -18,7 +19,9 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
     Returns:
         One row an event, stage and group: cluster_id string (where the input has it), group_id
         string, event int, stage int, kind string, rebalance boolean, reason string, assignor
-        string, protocol string, noticed_within_ms bigint, joined_within_ms bigint, rounds int,
+        string, protocol string, noticed_within_ms bigint, joined_within_ms bigint,
+        computed_within_ms bigint, settled_within_ms bigint, group_epoch int, verdict string, detail
+        string (all as of ``simulate``), rounds int,
         partition_count bigint: assigned in the end, moved_count bigint: of these, with another
         member than before, paused_count bigint: partitions that their member, still there, stops
         reading for a while, paused_member_count bigint: members that do, stopped_count bigint:
@@ -28,6 +31,7 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
     given = has_cluster_id(simulated)
     cluster = F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit("")
     key = [*GROUP_KEY, "event", "stage"]
+    told_once = [*_EVENT[2:], *_TIMES, *_OF_CONSUMERS, "rounds"]
     last = F.coalesce(F.max("round").over(Window.partitionBy(*key)), F.lit(0))
     told = simulated.withColumn(CLUSTER_ID, cluster).withColumn("rounds", last)
     number, action = F.col("round"), F.col("action")
@@ -35,7 +39,7 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
     had = (number == 0) | ((number == 1) & action.isin("retained", "revoked"))
     holds = is_last & action.isin("retained", "assigned")
     paused = (number > 0) & (action == "revoked")
-    by_partition = told.groupBy(*key, *_EVENT[2:], *_TIMES, "rounds", "topic", "partition").agg(
+    by_partition = told.groupBy(*key, *told_once, "topic", "partition").agg(
         F.collect_set(F.when(had, F.col("member_id"))).alias("had"),
         F.max(F.when(holds, F.col("member_id"))).alias("has"),
         F.collect_set(F.when(paused, F.col("member_id"))).alias("paused"),
@@ -45,7 +49,8 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
     is_moved = (
         F.col("has").isNotNull() & (F.size("had") > 0) & ~F.array_contains("had", F.col("has"))
     )
-    summed = by_partition.groupBy(*key, *_EVENT[2:], *_TIMES, "rounds").agg(
+    is_endless = F.coalesce(F.col("verdict") == "never_settles", F.lit(False))
+    summed = by_partition.groupBy(*key, *told_once).agg(
         F.count("has").alias("partition_count"),
         F.count_if(is_moved).alias("moved_count"),
         F.count_if(F.size("paused") > 0).alias("paused_count"),
@@ -55,7 +60,9 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
         F.count_if("stopped").alias("stopped_count"),
         (~F.coalesce(F.bool_or("withheld"), F.lit(False))).alias("settles"),
     )
+    summed = summed.withColumn("settles", F.col("settles") & ~is_endless)
     counts = [name for name in summed.columns if name.endswith("_count")]
     return restore_cluster_id(
-        summed.select(*GROUP_KEY, *_EVENT, *_TIMES, "rounds", *counts, "settles"), given
+        summed.select(*GROUP_KEY, *_EVENT, *_TIMES, *_OF_CONSUMERS, "rounds", *counts, "settles"),
+        given,
     )

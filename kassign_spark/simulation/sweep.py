@@ -12,8 +12,17 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.schemas import CLUSTER_ID, has_cluster_id, restore_cluster_id
+from kassign_spark.inputs.regexes import with_regex_topics
+from kassign_spark.inputs.target_rules import refuse_target
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    TARGET,
+    conform,
+    has_cluster_id,
+    restore_cluster_id,
+)
 from kassign_spark.settings.computing import Settings
+from kassign_spark.simulation.fold import target_rows
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.sweep_kernel import SWEPT, Variant, sweep_arrow
 
@@ -24,18 +33,21 @@ def sweep(
     owned: DataFrame | None,
     sweeps: Sequence[Sweep],
     *,
+    target: DataFrame | None = None,
     settings: Settings = Settings(),
 ) -> DataFrame:
     """Answer what-if questions about the fleet as it is, all in one pass; runs a query.
 
     A new member subscribes as one that is there, by turns, and knows of nothing that it owns; the
-    members that go are the last by member_id.
+    members that go are the last by member_id. In groups of the new protocol members draw their
+    ids: those of new ones are drawn, always the same, and ``detail`` says what depends on them.
 
     Args:
         members: ``schemas.MEMBERS``, each group with its assignor.
         topics: ``schemas.TOPICS``, or one row a partition.
         owned: ``schemas.OWNED``, or None.
         sweeps: the questions.
+        target: ``schemas.TARGET``, as for ``simulate``.
         settings: how to compute it.
 
     Returns:
@@ -44,15 +56,21 @@ def sweep(
         int, partition_times int, partition_more int, member_count bigint, partition_count bigint,
         min_assigned bigint, max_assigned bigint, idle_count bigint: members with nothing,
         moved_count bigint, paused_count bigint, rounds int, settles boolean (as ``summarize``),
-        detail string: why there is no answer (no member is left, or there are more partitions
-        than ``state.MOST_PARTITIONS``), then all counts but member_count are null.
+        detail string: how sure the answer is (groups of the new protocol), or why there is none (no
+        member is left, or there are more partitions than ``state.MOST_PARTITIONS``), then all
+        counts but member_count are null.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning, or a sweep of an unknown group or topic.
     """
     inputs = conform_inputs(members, topics, owned)
-    eligible = look(inputs, known_assignors=ASSIGNORS).eligible
+    last = None if target is None else conform(target, TARGET)
+    if last is not None:
+        refuse_target(last, inputs)
+    if inputs.has_regexes:
+        inputs = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
+    eligible = look(inputs, known_assignors=ASSIGNORS, both_types=True).eligible
     _check_names(eligible, sweeps)
     kernel = partial(
         sweep_arrow,
@@ -60,7 +78,10 @@ def sweep(
         racks_before_moves=settings.racks_before_moves,
         max_rounds=settings.max_rounds,
     )
-    swept = in_tasks(fold(eligible), kernel, SWEPT, settings.batches or eligible.tasks)
+    table = fold(eligible)
+    if last is not None:
+        table = table.unionByName(target_rows(last))
+    swept = in_tasks(table, kernel, SWEPT, settings.batches or eligible.tasks)
     return restore_cluster_id(swept, has_cluster_id(members))
 
 

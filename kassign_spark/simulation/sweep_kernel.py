@@ -14,6 +14,7 @@ from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.read import read_groups
 from kassign_spark.simulation.state import MOST_PARTITIONS, Group, Naming, Topic, batch_of
+from kassign_spark.simulation.sweep_coordinator import sweep_coordinator
 from kassign_spark.whatif.outcome import measure
 
 SWEPT = (
@@ -89,6 +90,9 @@ def sweep_arrow(
                     f"{count:,} partitions are too many: at most {MOST_PARTITIONS:,} are answered"
                 )
                 continue
+            if group.consumer:
+                row |= sweep_coordinator(group, other, naming)
+                continue
             if varied and partitions + count > MOST_PARTITIONS:
                 _measure(varied, rows, naming, options)
                 varied, rows, partitions = [], [], 0
@@ -136,6 +140,8 @@ def _vary(variant: Variant, group: Group) -> Group:
             for name, topic in group.topics.items()
         },
         owned=group.owned,
+        target=group.target,
+        target_is_ordered=group.target_is_ordered,
     )
 
 
@@ -149,7 +155,7 @@ def _copy(member: Member, number: int) -> Member:
 def _grown(topic: Topic, growth: Growth) -> Topic:
     size = topic.size * growth.times + growth.more
     # The racks of partitions that are yet to be made are not known.
-    return Topic(size, topic.racks if size == topic.size else None)
+    return topic._replace(size=size, racks=topic.racks if size == topic.size else None)
 
 
 def _measure(

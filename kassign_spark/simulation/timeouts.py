@@ -16,6 +16,10 @@ class Timeouts:
         metadata_max_age_ms: ``metadata.max.age.ms``: how often the leader looks at the topics.
         initial_rebalance_delay_ms: ``group.initial.rebalance.delay.ms`` of the broker: how long an
             empty group waits for more members.
+        heartbeat_interval_ms: ``group.consumer.heartbeat.interval.ms``, of groups of the new
+            protocol only.
+        assignment_interval_ms: ``group.consumer.assignment.interval.ms``: such a group's targets
+            are computed at most that often.
 
     Raises:
         InputError: a value is no whole number of milliseconds of 32 bits, or too small.
@@ -25,6 +29,8 @@ class Timeouts:
     max_poll_interval_ms: int = 300_000
     metadata_max_age_ms: int = 300_000
     initial_rebalance_delay_ms: int = 3_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -41,4 +47,6 @@ LEAST = {
     "max_poll_interval_ms": 1,
     "metadata_max_age_ms": 0,
     "initial_rebalance_delay_ms": 0,
+    "heartbeat_interval_ms": 1,
+    "assignment_interval_ms": 0,
 }

@@ -25,6 +25,11 @@ HAPPENED = pa.schema(
         "protocol": pa.string(),
         "noticed_within_ms": pa.int64(),
         "joined_within_ms": pa.int64(),
+        "group_epoch": pa.int32(),
+        "computed_within_ms": pa.int64(),
+        "settled_within_ms": pa.int64(),
+        "verdict": pa.string(),
+        "detail": pa.string(),
         "round": pa.int32(),
         "member_id": pa.string(),
         "topic": pa.string(),
@@ -40,7 +45,8 @@ HAPPENED = pa.schema(
 LOST = len(ACTIONS)
 """The action of a member that goes without giving up what it has."""
 _ACTIONS = pa.array([*ACTIONS, "lost"])
-_OF_EVENT = pa.schema([*HAPPENED][:11] + [*HAPPENED][16:])
+_ROUNDS = ("round", "member_id", "topic", "partition", "action")
+_OF_EVENT = pa.schema([field for field in HAPPENED if field.name not in _ROUNDS])
 _ROWS_OF_A_TABLE = 100_000
 
 

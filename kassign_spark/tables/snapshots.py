@@ -107,8 +107,8 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
     Args:
         path: a folder with the tables ``members``, ``topics`` and, if known, ``owned``,
             ``target``, ``offsets``, ``leaders`` and ``group_settings``: each a folder or file such
-            as ``members``, ``members.parquet``, ``members.csv`` or ``members.jsonl``. CSV has a header line; a
-            cell that holds a list is a JSON array or, for plain names, ``t0;t1``.
+            as ``members``, ``members.parquet``, ``members.csv`` or ``members.jsonl``. CSV has a
+            header line; a cell that holds a list is a JSON array or, for plain names, ``t0;t1``.
         spark: the session.
 
     Returns:

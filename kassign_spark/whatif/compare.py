@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.plans.weight_rows import (
     check_weight_options,
     fold_weights,
@@ -39,7 +40,9 @@ def compare(
 ) -> DataFrame:
     """Follow a rebalance of every group under every assignor of Kafka's.
 
-    A group is answered inside a task, whatever its size.
+    The coordinator's `uniform` and `range` (protocol `consumer`, KIP-848) start from what members
+    own, as they do when a group goes over; neither looks at racks. A group is answered inside a
+    task, whatever its size.
 
     Args:
         members: ``schemas.MEMBERS``; ``assignor`` is not looked at.
@@ -56,8 +59,10 @@ def compare(
 
     Returns:
         One row a group, assignor and protocol: cluster_id string (where the inputs have it),
-        group_id string, assignor string, protocol string: `eager` or `cooperative`,
-        verdict string: as of ``rebalance(..., exact=True)``, detail string,
+        group_id string, assignor string, protocol string: `eager`, `cooperative` or
+        `consumer`,
+        verdict string: as of ``rebalance(..., exact=True)``, with protocol `consumer` of
+        ``predict``: `inexact` where topic ids or the members' order are not known, detail string,
         member_count int, partition_count bigint: assigned in the end, kept bigint: of these, with a
         member that had them, moved bigint: with another member than before, also one that left,
         least_moves bigint: the fewest that can move at the best balance (a worse balance may need
@@ -66,10 +71,12 @@ def compare(
         topic where it is largest, sum_of_squares bigint: of the members' loads,
         least_sum_of_squares bigint: at the best balance, rounds int, paused bigint: partitions that
         their member stops reading for a while, though it is still there, cross_rack bigint: as
-        cross_rack_count of ``balance``.
-        kept, moved and least_moves are null without ``owned``; the optimum is null where nothing is
-        assigned, and all that an answer would tell where there is none (throws, never_ends). Of a
-        partition that several members claim, any of them keeps it; the optimum knows one of them.
+        cross_rack_count of ``balance``, cross_rack_more bigint: how many more than are owned across
+        racks now; negative: fewer.
+        kept, moved, least_moves and cross_rack_more are null without ``owned``; the optimum is null
+        where nothing is assigned, and all that an answer would tell where there is none (throws,
+        never_ends). Of a partition that several members claim, any of them keeps it; the optimum
+        knows one of them.
         With ``weights`` also, null in groups without weight: max_load double (the greatest of a
         member's weight by its capacity), load_skew double (that by the fair load of the group, as
         in ``tradeoff``), load_bound double (no assignment has a lower max_load), moved_weight
@@ -82,7 +89,9 @@ def compare(
     """
     check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
     inputs = conform_inputs(members, topics, owned)
-    eligible = look(inputs, None).eligible
+    if inputs.has_regexes:
+        inputs = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
+    eligible = look(inputs, None, both_types=True).eligible
     kernel = partial(
         compare_arrow,
         exact=exact,

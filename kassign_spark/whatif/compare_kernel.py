@@ -9,21 +9,26 @@ import pyarrow.compute as pc
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.client.state import FAILING, NEVER_SETTLES, OK
+from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns
+from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
+from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.plans.exact import follow_exactly
 from kassign_spark.plans.rounds import follow
 from kassign_spark.plans.runs import Judged
 from kassign_spark.plans.weighted_groups import Given
-from kassign_spark.whatif.outcome import measure, optimum
+from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
+from kassign_spark.whatif.outcome import crossing_now, measure, optimum
 from kassign_spark.whatif.weighed import PROBLEM, WEIGHED, Weighed, read_weighed
 
 COMPARED = (
     "cluster_id string, group_id string, assignor string, protocol string, verdict string, "
     "detail string, member_count int, partition_count bigint, kept bigint, moved bigint, "
     "least_moves bigint, spread bigint, topic_spread bigint, sum_of_squares bigint, "
-    "least_sum_of_squares bigint, rounds int, paused bigint, cross_rack bigint"
+    "least_sum_of_squares bigint, rounds int, paused bigint, cross_rack bigint, "
+    "cross_rack_more bigint"
 )
 
 COMPARED_BY_WEIGHT = ", ".join(
@@ -62,6 +67,37 @@ def compare_arrow(
     weighed = None if given is None else read_weighed(table, given)
     best = optimum(batch, claims)
     nothing = ~best.exists
+    now = crossing_now(batch, claims)
+    options = {"is_owned": is_owned, "has_racks": has_racks}
+    for name, protocol, judged in _judged(
+        table, batch, claims, exact, racks_before_moves, max_rounds
+    ):
+        found = _measured(batch, claims, judged, weighed, now, **options)
+        least = {
+            "least_moves": pa.array(best.moves, mask=nothing | (not is_owned)),
+            "least_sum_of_squares": pa.array(best.sum_of_squares, mask=nothing),
+        }
+        schema = COMPARED if weighed is None else COMPARED_BY_WEIGHT
+        names = [column.split()[0] for column in schema.split(", ")]
+        known = {
+            **group_columns(batch, np.arange(batch.group_count)),
+            "assignor": pa.array([name] * batch.group_count),
+            "protocol": pa.array([protocol] * batch.group_count),
+            **found,
+            **least,
+        }
+        yield pa.table({name: known[name] for name in names})
+
+
+def _judged(
+    table: pa.Table,
+    batch: Batch,
+    claims: Claims,
+    exact: bool,
+    racks_before_moves: bool,
+    max_rounds: int,
+) -> Iterator[tuple[str, str, Judged]]:
+    """Follow all groups under every assignor and protocol: names, and what comes of it."""
     for number, cooperates in _VARIANTS:
         assignor = np.full(batch.group_count, number)
         is_cooperative = np.full(batch.group_count, cooperates)
@@ -78,21 +114,10 @@ def compare_arrow(
             )
             verdicts = [(OK if ends else NEVER_SETTLES, None) for ends in followed.settles.tolist()]
             judged = Judged(verdicts, followed.steps)
-        found = _measured(batch, claims, judged, weighed, is_owned=is_owned, has_racks=has_racks)
-        least = {
-            "least_moves": pa.array(best.moves, mask=nothing | (not is_owned)),
-            "least_sum_of_squares": pa.array(best.sum_of_squares, mask=nothing),
-        }
-        schema = COMPARED if weighed is None else COMPARED_BY_WEIGHT
-        names = [column.split()[0] for column in schema.split(", ")]
-        known = {
-            **group_columns(batch, np.arange(batch.group_count)),
-            "assignor": pa.array([KAFKAS[number]] * batch.group_count),
-            "protocol": pa.array([COOPERATIVE if cooperates else EAGER] * batch.group_count),
-            **found,
-            **least,
-        }
-        yield pa.table({name: known[name] for name in names})
+        yield KAFKAS[number], COOPERATIVE if cooperates else EAGER, judged
+    states = list(group_states(table, batch, claims))
+    for name in COORDINATORS:
+        yield name, CONSUMER, follow_coordinator(batch, claims, states, name)
 
 
 def _measured(
@@ -100,6 +125,7 @@ def _measured(
     claims: Claims,
     judged: Judged,
     weighed: Weighed | None,
+    now: Longs,
     *,
     is_owned: bool,
     has_racks: bool,
@@ -130,4 +156,5 @@ def _measured(
         "rounds": pa.array(measured.rounds.astype(np.int32), mask=none),
         "paused": pa.array(measured.paused, mask=none),
         "cross_rack": pa.array(measured.cross_rack, mask=none | (not has_racks)),
+        "cross_rack_more": pa.array(measured.cross_rack - now, mask=unknown | (not has_racks)),
     }

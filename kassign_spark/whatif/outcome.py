@@ -114,6 +114,13 @@ class Partitions:
         return np.where(exists, batch.first_slot[place] + self._number[ids], -1)
 
 
+def crossing_now(batch: Batch, claims: Claims) -> Longs:
+    """Of each group how many partitions are owned across racks before anything happens."""
+    here = claims.where(claims.member >= 0)
+    is_across = crosses(batch, here.member, here.slot)
+    return np.bincount(here.group[is_across], minlength=batch.group_count)
+
+
 def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
     """Of each group how unevenly its most uneven topic is spread over the subscribers."""
     exists = slot >= 0

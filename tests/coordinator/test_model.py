@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kassign_spark.coordinator.model import next_target
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.model import doubt_joiners, next_target
+from kassign_spark.coordinator.orders import order_by_ids
+from kassign_spark.coordinator.state import ConsumerGroupState, in_order
 from tests.coordinator.chains import EVENTS, Computation, kinds
 from tests.coordinator.states import named, target_of, to_state
 
@@ -47,6 +48,26 @@ def test_chains_hold_every_kind_of_event(computed: dict[str, list[Computation]])
         assert lacking == {}
         assert seen["join in a joiner's heartbeat"] >= 30
     assert _changed_something(computed["uniform"]) > 500
+
+
+def test_a_newcomer_that_computes_itself_is_doubted(
+    computed: dict[str, list[Computation]],
+) -> None:
+    """The target of a joiner's heartbeat, guessed from where its id would stand later."""
+    seen = Counter[tuple[str, bool]]()
+    for computation in computed["uniform"]:
+        if not computation.joined:
+            continue
+        last = state_of(computation)
+        ids = list(last.member_ids)
+        later = in_order(last, order_by_ids(ids))
+        is_new = [member == computation.joined[0] for member in later.member_ids]
+        outcome = doubt_joiners(later, next_target(later, "uniform"), is_new)
+        answer = target_of(computation.script.answers[computation.after], computation.topics)
+        seen[outcome.verdict, named(later, outcome) == answer] += 1
+    assert seen["ok", True] > 20
+    assert seen["inexact", False] > 0
+    assert seen["ok", False] <= 0.02 * sum(seen.values()), "slots shared by others"
 
 
 def _changed_something(computed: Sequence[Computation]) -> int:

@@ -17,9 +17,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.AbstractConfig;
@@ -89,7 +91,12 @@ public class Coordinator {
         private Image image = new Image(0L);
         private Image imageBefore;
         private Set deletedTopics = new HashSet();
+        private Set createdTopics = new HashSet();
         private long now = 1000000L;
+        /** What the manager wants done later: of timers by key when and what, of the executor what. */
+        private final Map timers = new LinkedHashMap();
+        private final Map tasks = new LinkedHashMap();
+        private final GroupConfigManager configs;
 
         One(JsonNode script) throws Exception {
             this.script = script;
@@ -100,6 +107,7 @@ public class Coordinator {
             AbstractConfig given =
                 new AbstractConfig(Utils.mergeConfigs(definitions), settings(script), false);
             GroupCoordinatorConfig config = new GroupCoordinatorConfig(given);
+            configs = new GroupConfigManager(config, new ShareGroupConfig(given));
             SnapshotRegistry registry = new SnapshotRegistry(new LogContext());
             Constructor constructor = GroupMetadataManager.class.getDeclaredConstructors()[0];
             constructor.setAccessible(true);
@@ -113,7 +121,7 @@ public class Coordinator {
                     registry, new HashMap(), new TopicPartition("__consumer_offsets", 0)),
                 image,
                 config,
-                new GroupConfigManager(config, new ShareGroupConfig(given)),
+                configs,
                 proxy(ShareGroupPartitionAssignor.class),
                 Optional.empty(),
                 Collections.singletonList(new StickyTaskAssignor())});
@@ -130,7 +138,17 @@ public class Coordinator {
             String kind = text(step, "step");
             if (kind.equals("topics")) return topics((JsonNode) step.get("topics"));
             if (kind.equals("sleep")) {
-                now += ((JsonNode) step.get("ms")).asLong();
+                sleep(((JsonNode) step.get("ms")).asLong());
+                return JSON.createObjectNode();
+            }
+            if (kind.equals("settings")) {
+                Properties properties = new Properties();
+                properties.putAll(settings(step));
+                configs.updateGroupConfig(groupId, properties);
+                return JSON.createObjectNode();
+            }
+            if (kind.equals("silence")) {
+                clients.remove(text(step, "member"));
                 return JSON.createObjectNode();
             }
             if (kind.equals("describe")) return describe();
@@ -149,11 +167,14 @@ public class Coordinator {
                 made.add(new Topic(
                     (String) entry.getKey(),
                     Uuid.fromString(((JsonNode) topic.get(0)).asText()),
-                    ((JsonNode) topic.get(1)).asInt()));
+                    ((JsonNode) topic.get(1)).asInt(),
+                    (JsonNode) topic.get(2)));
             }
             deletedTopics = new HashSet(image.byId.keySet());
             deletedTopics.removeAll(made.byId.keySet());
             imageBefore = image;  // the manager looks up there what was deleted
+            createdTopics = new HashSet(made.byId.keySet());
+            createdTopics.removeAll(image.byId.keySet());
             image = made;
             manager.onMetadataUpdate(
                 (CoordinatorMetadataDelta) proxy(CoordinatorMetadataDelta.class), made);
@@ -171,6 +192,10 @@ public class Coordinator {
             if (step.has("instance")) client.instance = text(step, "instance");
             if (step.has("assignor")) {
                 client.assignor = text(step, "assignor");
+                client.isChanged = true;
+            }
+            if (step.has("regex")) {
+                client.regex = text(step, "regex");
                 client.isChanged = true;
             }
             if (step.has("rack")) client.rack = text(step, "rack");
@@ -210,7 +235,9 @@ public class Coordinator {
                 .setInstanceId(client.instance)
                 .setMemberEpoch(joins ? 0 : client.epoch);
             if (joins || client.isChanged) {
-                request.setSubscribedTopicNames(client.topics).setServerAssignor(client.assignor);
+                request.setSubscribedTopicNames(client.topics)
+                    .setSubscribedTopicRegex(client.regex)
+                    .setServerAssignor(client.assignor);
             }
             if (joins) request.setRebalanceTimeoutMs(300000).setRackId(client.rack);
             if (joins || client.mustConfirm) request.setTopicPartitions(client.owned());
@@ -261,10 +288,60 @@ public class Coordinator {
             throws Exception {
             CoordinatorResult result = manager.consumerGroupHeartbeat(
                 (AuthorizableRequestContext) proxy(AuthorizableRequestContext.class), request);
+            replayAll(result);
+            runTasks();
+            return (ConsumerGroupHeartbeatResponseData) result.response();
+        }
+
+        private void replayAll(CoordinatorResult result) throws Exception {
             for (Iterator it = result.records().iterator(); it.hasNext();) {
                 replay((CoordinatorRecord) it.next());
             }
-            return (ConsumerGroupHeartbeatResponseData) result.response();
+        }
+
+        /** The resolution of regexes, which a broker does in the background. */
+        private void runTasks() throws Exception {
+            while (!tasks.isEmpty()) {
+                Object[] task = (Object[]) tasks.remove(tasks.keySet().iterator().next());
+                Object found;
+                try {
+                    found = ((CoordinatorExecutor.TaskRunnable) task[1]).run();
+                } catch (Throwable e) {
+                    throw new IllegalStateException(e);
+                }
+                replayAll(((CoordinatorExecutor.TaskOperation) task[2]).onComplete(found, null));
+            }
+        }
+
+        /** Moves the time; timers go off on the way. Clients that are there keep their sessions. */
+        private void sleep(long ms) throws Exception {
+            long end = now + ms;
+            while (true) {
+                String next = null;
+                long when = end;
+                for (Iterator it = timers.entrySet().iterator(); it.hasNext();) {
+                    Map.Entry entry = (Map.Entry) it.next();
+                    long at = ((Long) ((Object[]) entry.getValue())[0]).longValue();
+                    if (at <= when && !isKept((String) entry.getKey())) {
+                        next = (String) entry.getKey();
+                        when = at;
+                    }
+                }
+                if (next == null) break;
+                now = Math.max(now, when);
+                CoordinatorTimer.TimeoutOperation operation =
+                    (CoordinatorTimer.TimeoutOperation) ((Object[]) timers.remove(next))[1];
+                replayAll(operation.generateRecords());
+            }
+            now = end;
+        }
+
+        private boolean isKept(String timer) {
+            if (!timer.startsWith("session-timeout-")) return false;
+            for (Iterator it = clients.keySet().iterator(); it.hasNext();) {
+                if (timer.endsWith("-" + it.next())) return true;
+            }
+            return false;
         }
 
         private void replay(CoordinatorRecord record) throws Exception {
@@ -294,6 +371,8 @@ public class Coordinator {
                 row.put("member_id", member.memberId());
                 row.put("instance", member.instanceId());
                 row.put("epoch", member.memberEpoch());
+                row.put("state", ((ConsumerGroupMember) manager.consumerGroup(groupId, Long.MAX_VALUE)
+                    .members().get(member.memberId())).state().name());
                 ArrayNode topics = row.putArray("topics");
                 for (Iterator t = member.subscribedTopicNames().iterator(); t.hasNext();) {
                     topics.add((String) t.next());
@@ -340,10 +419,26 @@ public class Coordinator {
         /** Time, timers, metadata's changes and the rest of what a broker has around its manager. */
         public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
             String name = method.getName();
+            if (name.startsWith("schedule") && method.getDeclaringClass() == CoordinatorTimer.class) {
+                if (!name.equals("scheduleIfAbsent") || !timers.containsKey(args[0])) {
+                    long delay = ((TimeUnit) args[2]).toMillis(((Long) args[1]).longValue());
+                    Object[] timer = {Long.valueOf(now + delay), args[args.length - 1]};
+                    timers.put(args[0], timer);
+                }
+                return null;
+            }
+            if (name.equals("schedule")) return Boolean.valueOf(tasks.put(args[0], args) == null);
+            if (name.equals("cancel")) {
+                timers.remove(args[0]);
+                return null;
+            }
+            if (name.equals("isScheduled")) {
+                return Boolean.valueOf(timers.containsKey(args[0]) || tasks.containsKey(args[0]));
+            }
             if (name.equals("milliseconds") || name.equals("hiResClockMs")) return Long.valueOf(now);
             if (name.equals("nanoseconds")) return Long.valueOf(now * 1000000L);
             if (name.equals("image")) return imageBefore;
-            if (name.equals("createdTopicIds")) return new HashSet();
+            if (name.equals("createdTopicIds")) return createdTopics;
             if (name.equals("changedTopicIds")) return image.byId.keySet();
             if (name.equals("deletedTopicIds")) return deletedTopics;
             if (name.equals("clientId")) return "client";
@@ -422,10 +517,14 @@ public class Coordinator {
         final Uuid id;
         final int count;
 
-        Topic(String name, Uuid id, int count) {
+        final JsonNode racks;
+
+        /** Of each partition the racks of its replicas, or nothing. */
+        Topic(String name, Uuid id, int count, JsonNode racks) {
             this.name = name;
             this.id = id;
             this.count = count;
+            this.racks = racks;
         }
 
         public String name() {
@@ -441,7 +540,12 @@ public class Coordinator {
         }
 
         public List partitionRacks(int partition) {
-            return new ArrayList();
+            List found = new ArrayList();
+            if (racks != null && partition < racks.size()) {
+                JsonNode listed = (JsonNode) racks.get(partition);
+                for (int i = 0; i < listed.size(); i++) found.add(((JsonNode) listed.get(i)).asText());
+            }
+            return found;
         }
     }
 
@@ -451,6 +555,7 @@ public class Coordinator {
         String instance;
         String assignor;
         String rack;
+        String regex;
         List topics = new ArrayList();
         int epoch;
         boolean isChanged;

@@ -37,8 +37,8 @@ class Script:
     steps: list[dict[str, Any]] = field(default_factory=list)
     answers: list[Any] = field(default_factory=list)
 
-    def topics(self, topics: Mapping[str, tuple[str, int]]) -> int:
-        """The cluster's topics from now on: id and number of partitions by name."""
+    def topics(self, topics: Mapping[str, Sequence[Any]]) -> int:
+        """The cluster's topics from now on by name: id, number of partitions, perhaps racks."""
         return self._add("topics", topics=dict(topics))
 
     def heartbeat(self, member: str, **said: Any) -> int:
@@ -51,6 +51,14 @@ class Script:
     def round(self, members: Sequence[str], *, confirm: bool = False) -> int:
         """Heartbeats in this order; ``confirm``: of those only that have something to confirm."""
         return self._add("round", members=list(members), confirm=confirm)
+
+    def silence(self, member: str) -> int:
+        """A member says nothing any more; ``sleep`` past its session and it is fenced."""
+        return self._add("silence", member=member)
+
+    def change_settings(self, **settings: str) -> int:
+        """The group's own settings from now on."""
+        return self._add("settings", settings=settings)
 
     def sleep(self, ms: int = 2 * ASSIGNMENT_INTERVAL_MS) -> int:
         return self._add("sleep", ms=ms)

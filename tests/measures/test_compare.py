@@ -47,14 +47,21 @@ def tables(spark: SparkSession) -> oracle.Tables:
 
 
 @pytest.fixture(scope="module")
-def planned(tables: oracle.Tables) -> list[Row]:
+def every(tables: oracle.Tables) -> list[Row]:
     return compare(*tables).collect()
+
+
+@pytest.fixture(scope="module")
+def planned(every: list[Row]) -> list[Row]:
+    """The rows of the client's assignors."""
+    return [row for row in every if row.protocol != "consumer"]
 
 
 @pytest.fixture(scope="module")
 def exact(tables: oracle.Tables) -> list[Row]:
     """In one call with all others, the groups in which an answer never comes."""
-    return compare(*tables, exact=True).collect()
+    rows = compare(*tables, exact=True).collect()
+    return [row for row in rows if row.protocol != "consumer"]
 
 
 def found(rows: list[Row], index: int) -> dict[Key, Row]:
@@ -99,6 +106,24 @@ def test_by_hand(is_exact: bool, planned: list[Row], exact: list[Row]) -> None:
     assert {row.least_sum_of_squares for row in found(rows, 1).values()} == {29}
     for row in found(rows, 2).values():
         assert (row.partition_count, row.rounds, row.paused, row.moved) == (0, 1, 0, 0)
+
+
+def test_the_coordinators_assignors(every: list[Row]) -> None:
+    rows = [row for row in every if row.protocol == "consumer"]
+    assert len(rows) == len(GROUPS) * 2
+    joined = found(rows, 0)
+    # range: blocks of 2, 1, 1; uniform: a and b keep what they may, c gets what b gives up.
+    moves = ("kept", "moved", "rounds", "paused", "spread", "verdict")
+    assert numbers(joined, *moves) == {
+        ("range", "consumer"): (3, 1, 3, 1, 1, "ok"),
+        ("uniform", "consumer"): (3, 1, 3, 1, 1, "ok"),
+    }
+    mixed = found(rows, 1)
+    assert mixed["range", "consumer"].sum_of_squares == 35
+    assert mixed["uniform", "consumer"].sum_of_squares == 29
+    assert "is not known, and topics are gone through by their ids" in (
+        mixed["uniform", "consumer"].detail
+    )
 
 
 def test_it_is_its_parts_called_one_by_one(spark: SparkSession, planned: list[Row]) -> None:

@@ -12,30 +12,43 @@ from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.schemas import MEMBERS
 from kassign_spark.simulation.events import EVENTS, TOPIC_KINDS
 from kassign_spark.simulation.kernel import simulate_arrow
-from kassign_spark.simulation.read import EVENT, PATTERN
+from kassign_spark.simulation.read import EVENT, PATTERN, REGEX, TARGET
 from kassign_spark.simulation.timeouts import Timeouts
 from tests.task_rows import SCHEMA
 
 Row = Mapping[str, Any]
+_SAID = ("group_instance_id", "rack_id", "assignor", "topics_regex")
 
 
 def simulated(
-    members: Sequence[Row], topics: Sequence[Row], owned: Sequence[Row], events: Sequence[Row]
+    members: Sequence[Row],
+    topics: Sequence[Row],
+    owned: Sequence[Row],
+    events: Sequence[Row],
+    target: Sequence[Row] = (),
 ) -> list[dict[str, Any]]:
     """What ``simulate_arrow`` makes of the tables of one cluster, all groups in one task."""
-    tables = simulate_arrow(task_table(members, topics, owned, events))
+    tables = simulate_arrow(task_table(members, topics, owned, events, target))
     return [row for table in tables for row in table.to_pylist()]
 
 
 def task_table(
-    members: Sequence[Row], topics: Sequence[Row], owned: Sequence[Row], events: Sequence[Row]
+    members: Sequence[Row],
+    topics: Sequence[Row],
+    owned: Sequence[Row],
+    events: Sequence[Row],
+    target: Sequence[Row] = (),
 ) -> pa.Table:
     """What ``fold_events`` makes of the tables of one cluster, more topics than needed."""
-    return pa.Table.from_pylist(list(_rows(members, topics, owned, events)), SCHEMA)
+    return pa.Table.from_pylist(list(_rows(members, topics, owned, events, target)), SCHEMA)
 
 
 def _rows(
-    members: Sequence[Row], topics: Sequence[Row], owned: Sequence[Row], events: Sequence[Row]
+    members: Sequence[Row],
+    topics: Sequence[Row],
+    owned: Sequence[Row],
+    events: Sequence[Row],
+    target: Sequence[Row],
 ) -> Iterable[dict[str, Any]]:
     zeros = {"cluster_id": "", "number": 0, "place": 0, "subscription": 0}
     ever = sorted({row["topic"] for row in [*topics, *events] if row.get("topic")})
@@ -53,22 +66,31 @@ def _rows(
             **key,
             "kind": MEMBER,
             "member_id": member["member_id"],
+            "topic": member["group_type"],
             "number": -1 if member["generation"] is None else member["generation"],
             "place": -1 if member["member_seq"] is None else member["member_seq"],
             "subscription": lists[subscription],
-            "texts": _json([member[n] for n in ("group_instance_id", "rack_id", "assignor")]),
+            "texts": _json([member[n] for n in _SAID]),
         }
     for row in owned:
         yield {**zeros, **row, "kind": CLAIM, "number": row["partition"]}
+    for row in target:
+        more = {"number": row["partition"], "place": row["position"]}
+        yield {**zeros, **row, "kind": TARGET, **more}
     here = {row["group_id"] for row in members}
     groups = sorted(here | {row["group_id"] for row in events if row.get("group_id")})
     patterns = {row["topics_pattern"] for row in [*members, *events] if row.get("topics_pattern")}
+    regexes = {row["topics_regex"] for row in [*members, *events] if row.get("topics_regex")}
     for group in groups:
         key = {**zeros, "group_id": group}
         for row in topics:
             if row["num_partitions"]:
                 more = {"topic": row["topic"], "number": row["num_partitions"]}
+                more |= {"member_id": row.get("topic_id")}
                 yield {**key, "kind": TOPIC, **more, "texts": _json(row.get("replica_racks"))}
+        for regex in regexes:
+            names = [name for name in ever if re.fullmatch(regex, name)]
+            yield {**key, "kind": REGEX, "topic": regex, "texts": _json(names)}
         for pattern in patterns:
             matching = _json(_matching(pattern, ever))
             yield {**key, "kind": PATTERN, "topic": pattern, "texts": matching}
@@ -81,6 +103,7 @@ def _rows(
         }
         for name, value in vars(Timeouts()).items():
             event[name] = value if event[name] is None else event[name]
+        event["own_timeouts"] = [name for name in vars(Timeouts()) if row.get(name) is not None]
         for group in groups if is_topic else [row["group_id"]]:
             yield {**zeros, "group_id": group, "kind": EVENT, "texts": _json(event)}
 

@@ -63,7 +63,11 @@ def _counted(groups: list[MixedGroup], assignors: list[str]) -> list[dict[str, i
     for piece in compare_arrow(table):
         for row in piece.to_pylist():
             is_own = (row["protocol"] == "cooperative") == ("cooperative" in row["assignor"])
-            if is_own and row["assignor"] == by_name[row["group_id"]]:
+            if (
+                is_own
+                and row["protocol"] != "consumer"
+                and row["assignor"] == by_name[row["group_id"]]
+            ):
                 of_group = loads[batch.member_group == int(row["group_id"])]
                 found[row["group_id"]] = {
                     "max": int(of_group.max()),

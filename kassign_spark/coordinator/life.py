@@ -1,0 +1,267 @@
+"""A group of the new protocol from event to event: what raises its epoch, and its targets.
+
+The coordinator's side (``GroupMetadataManager``, Kafka 4.4.0): members in the order of its table,
+the group's epoch, the last target with the order of its lists, and the regexes it has resolved.
+Time is not in it: who calls says when a target is computed.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.coordinator.choice import choose_assignor
+from kassign_spark.coordinator.listing import list_targets
+from kassign_spark.coordinator.model import TargetOutcome, next_target
+from kassign_spark.coordinator.orders import Ints, slot_of, stand_in_topic_id
+from kassign_spark.coordinator.state import ConsumerGroupState
+
+Resolve = Callable[[str], tuple[str, ...]]
+"""The names of existing topics that a regex finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member as the coordinator knows it.
+
+    Attributes:
+        member_id: drawn by its client.
+        instance_id: ``group.instance.id``, or None.
+        topics: names that it lists.
+        regex: ``SubscriptionPattern``, or None.
+        vote: ``group.remote.assignor``, or None.
+        is_away: static, and gone with the epoch -2.
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    topics: tuple[str, ...] = ()
+    regex: str | None = None
+    vote: str | None = None
+    is_away: bool = False
+
+
+class TopicState(NamedTuple):
+    """A topic as it is now.
+
+    Attributes:
+        size: partitions.
+        topic_id: Kafka's 22 characters; None: not known.
+        key: the id, or what stands in for it; another one where the topic was made again.
+        racks: of the replicas of each partition, in any form that can be compared.
+    """
+
+    size: int
+    topic_id: str | None
+    key: str
+    racks: object = None
+
+
+class Listed(NamedTuple):
+    """A member's target in the order of the coordinator's list.
+
+    Attributes:
+        topics: codes of ids, as of ``CoordinatedGroup.code``.
+        partitions: numbers.
+        is_ordered: whether the order is really the coordinator's.
+    """
+
+    topics: Ints
+    partitions: Ints
+    is_ordered: bool = True
+
+
+NOTHING = Listed(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+@dataclass
+class CoordinatedGroup:
+    """A group between two events; ``members`` are in the coordinator's order."""
+
+    members: list[GroupMember] = field(default_factory=list)
+    topics: dict[str, TopicState] = field(default_factory=dict)
+    targets: dict[str, Listed] = field(default_factory=dict)
+    resolved: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    group_epoch: int = 1
+    assignment_epoch: int = 1
+    is_order_known: bool = True
+    has_new_regex: bool = False
+    keys: list[str] = field(default_factory=list)
+    _codes: dict[str, int] = field(default_factory=dict)
+    _bits: int = 1
+
+    def code(self, key: str) -> int:
+        """Number a topic's id; the same for the group's whole life."""
+        code = self._codes.setdefault(key, len(self.keys))
+        if code == len(self.keys):
+            self.keys.append(key)
+        return code
+
+    def admit(self, members: Iterable[GroupMember]) -> None:
+        """Start from members that are there, in the coordinator's order."""
+        self.members = list(members)
+        self._grow(len(self.members))
+
+    def join(self, member: GroupMember) -> bool:
+        """Let a new member join; whether the epoch rises.
+
+        One that subscribes to nothing yet raises nothing; its regex does when it is resolved.
+        """
+        rises = bool(member.topics) or member.regex in self.resolved
+        self._insert(member)
+        self.group_epoch += rises
+        self.has_new_regex |= member.regex is not None and member.regex not in self.resolved
+        return rises
+
+    def leave(self, member_ids: Sequence[str]) -> int:
+        """Let members leave for good, or be fenced; each raises the epoch."""
+        gone = set(member_ids)
+        self.members = [member for member in self.members if member.member_id not in gone]
+        for member_id in gone:
+            self.targets.pop(member_id, None)
+        self.group_epoch += len(gone)
+        if not self.members:
+            self.assignment_epoch = self.group_epoch
+        self._forget_regexes()
+        return len(gone)
+
+    def take_over(self, member_id: str, member: GroupMember) -> bool:
+        """Let a static member that left with the epoch -2 come back; whether the epoch rises.
+
+        Its new member id inherits the target.
+        """
+        place = self._place(member_id)
+        before = self.members[place]
+        choice = self.choice()
+        del self.members[place]
+        self._insert(replace(member, vote=member.vote or before.vote))
+        self.targets[member.member_id] = self.targets.pop(member_id, NOTHING)
+        return self._changed(before, member, choice)
+
+    def resubscribe(self, member: GroupMember) -> bool:
+        """Let a member ask for other topics, or vote for another assignor; whether it rises."""
+        place = self._place(member.member_id)
+        before, choice = self.members[place], self.choice()
+        self.members[place] = replace(member, vote=member.vote or before.vote)
+        return self._changed(before, member, choice)
+
+    def change_topics(self, topics: dict[str, TopicState]) -> bool:
+        """Let the cluster's topics be others; whether the epoch rises at the next heartbeat.
+
+        The hash of what is subscribed to covers ids, counts and racks; a created topic, of
+        whatever name, has all regexes resolved again.
+        """
+        before = self.topics
+        self.topics = topics
+        named = self._subscribed()
+        rises = any(before.get(name) != topics.get(name) for name in named)
+        self.group_epoch += rises
+        known = {topic.key for topic in before.values()}
+        self.has_new_regex |= any(topic.key not in known for topic in topics.values())
+        return rises
+
+    def choice(self) -> str:
+        """The assignor that the members' votes choose."""
+        return choose_assignor([member.vote for member in self.members]).assignor
+
+    def state(self, joiner: str | None = None) -> ConsumerGroupState:
+        """What the assignor is given; who joins in the very heartbeat that computes comes last."""
+        members = sorted(self.members, key=lambda member: member.member_id == joiner)
+        names = sorted(self._subscribed() & self.topics.keys())
+        codes = [self.code(self.topics[name].key) for name in names]
+        of_code = np.full(len(self.keys), -1)
+        of_code[codes] = np.arange(len(names))
+        lists = [self.targets.get(member.member_id, NOTHING) for member in members]
+        counts = [len(listed.topics) for listed in lists]
+        topics = of_code[np.concatenate([NOTHING.topics, *(one.topics for one in lists)])]
+        there = topics >= 0
+        positions = np.concatenate([NOTHING.topics, *(np.arange(count) for count in counts)])
+        is_ordered = all(listed.is_ordered for listed in lists)
+        of_lists = np.repeat(np.arange(len(members)), counts)
+        partitions = np.concatenate([NOTHING.topics, *(one.partitions for one in lists)])
+        return ConsumerGroupState(
+            member_ids=[member.member_id for member in members],
+            subscriptions=[member.topics for member in members],
+            topics=names,
+            num_partitions=[self.topics[name].size for name in names],
+            topic_ids=[self.topics[name].topic_id for name in names],
+            instance_ids=[member.instance_id for member in members],
+            regexes=[member.regex for member in members],
+            resolved=self.resolved,
+            votes=[member.vote for member in members],
+            target_members=of_lists[there],
+            target_topics=topics[there],
+            target_partitions=partitions[there],
+            target_positions=positions[there] if is_ordered else positions[:0],
+            is_order_known=self.is_order_known,
+        )
+
+    def compute(self, joiner: str | None = None) -> TargetOutcome:
+        """Compute the target for the group's epoch, and keep it."""
+        state = self.state(joiner)
+        outcome = next_target(state)
+        codes = np.array([self.code(self.topics[name].key) for name in state.topics], np.int64)
+        found = list_targets(state, outcome, [self.keys[code] for code in codes.tolist()])
+        for member_id, listed in zip(state.member_ids, found, strict=True):
+            before = self.targets.get(member_id, NOTHING)
+            after = Listed(codes[listed.topics], listed.partitions, listed.is_ordered)
+            if not listed.is_unchanged or len(before.topics) != len(after.topics):
+                self.targets[member_id] = after
+        self.assignment_epoch = self.group_epoch
+        return outcome
+
+    def resolve_regexes(self, resolve: Resolve) -> bool:
+        """Resolve all regexes, where one is new or a topic was created; whether the epoch rises.
+
+        A broker does so in the background after a heartbeat, 10 s after the last time or later.
+        """
+        if not self.has_new_regex:
+            return False
+        self.has_new_regex = False
+        wanted = dict.fromkeys(m.regex for m in self.members if m.regex is not None)
+        found = {regex: resolve(regex) for regex in wanted}
+        rises = any(set(self.resolved.get(r, ())) != set(names) for r, names in found.items())
+        self.resolved = found
+        self.group_epoch += rises
+        return rises
+
+    def _changed(self, before: GroupMember, after: GroupMember, choice: str) -> bool:
+        rises = set(before.topics) != set(after.topics) or choice != self.choice()
+        if before.regex != after.regex:
+            is_new = after.regex is not None and after.regex not in self.resolved
+            self.has_new_regex |= is_new
+            rises |= not is_new
+        self.group_epoch += rises
+        self._forget_regexes()
+        return rises
+
+    def _forget_regexes(self) -> None:
+        used = {member.regex for member in self.members}
+        self.resolved = {r: names for r, names in self.resolved.items() if r in used}
+
+    def _subscribed(self) -> set[str]:
+        lists = {member.topics for member in self.members}
+        return set().union(*lists, *self.resolved.values())
+
+    def _place(self, member_id: str) -> int:
+        return next(i for i, m in enumerate(self.members) if m.member_id == member_id)
+
+    def _insert(self, member: GroupMember) -> None:
+        """Put a member where the coordinator's table has it: first of its slot."""
+        self._grow(len(self.members) + 1)
+        slot = slot_of(member.member_id, self._bits)
+        place = sum(slot_of(other.member_id, self._bits) < slot for other in self.members)
+        self.members.insert(place, member)
+
+    def _grow(self, count: int) -> None:
+        """Double the table as often as so many members need; it never shrinks."""
+        while 3 * count > 4 << self._bits:
+            self._bits += 1
+            slots = {m.member_id: slot_of(m.member_id, self._bits) for m in self.members}
+            self.members.sort(key=lambda member: slots[member.member_id])
+
+
+def topic_state(name: str, size: int, topic_id: str | None, racks: object = None) -> TopicState:
+    """A topic that is there; a stand-in is drawn for an id that is not known."""
+    return TopicState(size, topic_id, topic_id or stand_in_topic_id(name), racks)

@@ -1,0 +1,132 @@
+"""In which order the coordinator has the lists of a target that it has just computed.
+
+The assignor's own sets are written to a record as they iterate, and read back into sets of other
+sizes. The order decides which partitions a member gives up next (``equal``).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.coordinator.model import TargetOutcome
+from kassign_spark.coordinator.orders import (
+    Ints,
+    bucket_keys,
+    copied_set_capacities,
+    map_capacities,
+    powers_of_two,
+    topic_id_hash,
+)
+from kassign_spark.coordinator.state import ConsumerGroupState
+
+
+class MemberList(NamedTuple):
+    """A member's new target.
+
+    Attributes:
+        topics: positions in the state's topics.
+        partitions: numbers.
+        is_ordered: whether the order is known to be the coordinator's.
+        is_unchanged: it has what it had, and the record stays as it was.
+    """
+
+    topics: Ints
+    partitions: Ints
+    is_ordered: bool
+    is_unchanged: bool
+
+
+def list_targets(
+    state: ConsumerGroupState, outcome: TargetOutcome, keys: Sequence[str]
+) -> list[MemberList]:
+    """Order each member's part of a target as the coordinator lists it.
+
+    Args:
+        state: that the target was computed from.
+        outcome: the target.
+        keys: the id of each topic of the state, or what stands in for it.
+    """
+    starts, count = outcome.layout.starts, len(state.topics)
+    new = np.flatnonzero(outcome.owner >= 0)
+    topic = np.repeat(np.arange(count), np.diff(starts))[new]
+    number, member = new - starts[topic], outcome.owner[new]
+    before = np.full(len(outcome.owner), -1)
+    place = np.zeros(len(outcome.owner), np.int64)
+    old = starts[state.target_topics] + state.target_partitions
+    inside = state.target_partitions < np.diff(starts)[state.target_topics]
+    before[old[inside]] = state.target_members[inside]
+    listed = state.target_positions if len(state.target_positions) else np.arange(len(old))
+    place[old[inside]] = listed[inside]
+    is_range = outcome.assignor == "range"
+    is_kept = before[new] == member
+    dealt = np.arange(len(outcome.owner)) if outcome.dealt is None else outcome.dealt
+    # Kept ones stand where they stood, in front of what was added to the same sets.
+    inserted = np.where(is_kept, place[new], len(outcome.owner) + dealt[new])
+
+    pair = member * count + topic
+    entries, of_entry, sizes = np.unique(pair, return_inverse=True, return_counts=True)
+    old_pairs, old_sizes = np.unique(
+        state.target_members * count + state.target_topics, return_counts=True
+    )
+    had = np.zeros(len(entries), np.int64)
+    at: Ints = np.asarray(np.searchsorted(old_pairs, entries))
+    rows = np.flatnonzero(at < len(old_pairs))
+    rows = rows[old_pairs[at[rows]] == entries[rows]]
+    had[rows] = old_sizes[at[rows]]
+    # A set that is copied is made for what it held; then it grows as any other.
+    made_for = np.where(had > 0, copied_set_capacities(had), 16)
+    capacity = np.maximum(made_for, map_capacities(sizes))
+    if is_range:  # its sets are ranges: ascending, whatever was there before
+        inserted, capacity = new, np.full(len(entries), 1 << 31)
+    by_entry_bucket = (number & (capacity[of_entry] - 1), of_entry)
+    record = _ranked(np.lexsort((inserted, *by_entry_bucket)))
+    final = number & (copied_set_capacities(sizes)[of_entry] - 1)
+
+    entry_member, entry_topic = entries // count, entries % count
+    first = np.full(len(entries), np.iinfo(np.int64).max)
+    np.minimum.at(first, of_entry, inserted)
+    codes = np.array([topic_id_hash(key) for key in keys], np.int64)[entry_topic]
+    members = len(state.member_ids)
+    topics_had = np.bincount(old_pairs // count, minlength=members)
+    topics_has = np.bincount(entry_member, minlength=members)
+    table = np.maximum(
+        powers_of_two(topics_had, least=1), powers_of_two((4 * topics_has + 2) // 3, least=1)
+    )
+    in_map = bucket_keys(codes, table[entry_member])
+    entry_record = _ranked(np.lexsort((first, in_map, entry_member)))
+    in_read = bucket_keys(codes, map_capacities(topics_has)[entry_member])
+    entry_final = _ranked(np.lexsort((entry_record, in_read, entry_member)))
+
+    order = np.lexsort((record, final, entry_final[of_entry]))
+    # Entries are ranked by member first, so all of a member stand together.
+    ends = np.searchsorted(member[order], np.arange(members + 1))
+    had_all = np.bincount(state.target_members, minlength=members)
+    has_all = np.diff(ends)
+    kept = np.bincount(member[is_kept], minlength=members)
+    unsure = np.zeros(members, bool)
+    if outcome.dealt is None:
+        unsure = _with_ties(member, of_entry, final, ~is_kept, members)
+    is_ordered = len(state.target_positions) == len(old)
+    found = []
+    for m in range(members):
+        rows = order[ends[m] : ends[m + 1]]
+        unchanged = bool(kept[m] == had_all[m] == has_all[m])
+        known = not unsure[m] and (is_ordered or not had_all[m])
+        found.append(MemberList(topic[rows], number[rows], known, unchanged))
+    return found
+
+
+def _with_ties(member: Ints, entry: Ints, bucket: Ints, added: Ints, count: int) -> Ints:
+    """Members to which two partitions of one bucket came, at least one of them anew."""
+    keys = entry * (int(bucket.max(initial=0)) + 1) + bucket
+    _, of_key, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    tied = np.zeros(count, bool)
+    tied[member[added & (sizes[of_key] > 1)]] = True
+    return tied
+
+
+def _ranked(order: Ints) -> Ints:
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank

@@ -1,0 +1,269 @@
+"""Events in groups of the new protocol: epochs, targets, and the heartbeats that lead to them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kassign_spark.coordinator.life import NOTHING, CoordinatedGroup, Listed
+from kassign_spark.coordinator.model import TargetOutcome
+from kassign_spark.coordinator.reconcile import action_numbers, actions_in
+from kassign_spark.inputs.rules import STATIC_AWAY
+from kassign_spark.plans.rounds import REVOKED, Steps
+from kassign_spark.simulation.consumer_decisions import (
+    Acts,
+    acts_of,
+    draws_id,
+    of_coordinator,
+    topics_of,
+    value,
+)
+from kassign_spark.simulation.course import Course, pairs_of, parts_of
+from kassign_spark.simulation.members import Changed, Event, is_restart
+from kassign_spark.simulation.state import Group, Naming, Owned
+from kassign_spark.simulation.told import LOST
+
+PROTOCOL = "consumer"
+DRAWS = 4
+"""Other draws of member ids that an outcome is held against."""
+MOST_DRAWN = 100_000
+"""A group of more partitions is followed under one draw only."""
+
+
+def happen(
+    group: Group, event: Event, changed: list[Changed], naming: Naming, columns: dict[str, Any]
+) -> tuple[dict[str, Any] | None, Steps]:
+    """Let a possible event happen to a group of the new protocol.
+
+    Returns:
+        The row of the event, ``columns`` and those of ``told.HAPPENED`` beside those of rounds, or
+        None where it is told with the next stage; and the rows of its rounds.
+    """
+    acts = acts_of(group, event, changed)
+    fresh = draws_id(event, changed) if acts.is_told else []
+    if fresh and len(group.courses) == 1 and group.partition_count() <= MOST_DRAWN:
+        group.courses += [group.courses[0].copy(salt) for salt in range(1, DRAWS + 1)]
+    group.drawn.update(fresh)
+    if event["kind"] == "group_settings_change":
+        group.settings.update({n: event[n] for n in event.get("own_timeouts") or ()})
+    told = group.courses[0]
+    rises, outcome, in_own = False, None, False
+    rest = _rest(group, event)
+    for course in group.courses:
+        if not group.pending:
+            course.before = dict(course.held)
+        found = _run(group, course, acts, rest)
+        if course is told:
+            rises, outcome, in_own = found
+    group.pending = {} if acts.is_told else _pending(acts, event, changed)
+    _carry(group, changed, told)
+    if not acts.is_told:
+        return None, Steps.join([])
+    steps, rounds = _steps(told, naming, acts, is_computed=outcome is not None)
+    interval = value(group, event, "heartbeat_interval_ms")
+    verdict, detail = _verdict(group, outcome)
+    wait = 0 if in_own or (event["is_topic"] and not rest) else interval
+    for course in group.courses:
+        course.arrive()
+    is_empty = not told.life.members
+    row = columns | {
+        "rebalance": rises,
+        "reason": _reason(group, acts, event, rises, is_empty),
+        "assignor": told.life.choice() if not is_empty else None,
+        "protocol": PROTOCOL,
+        "noticed_within_ms": acts.noticed_ms if rises else None,
+        "joined_within_ms": None,
+        "group_epoch": told.life.group_epoch,
+        "computed_within_ms": acts.noticed_ms + rest + wait if outcome is not None else None,
+        "settled_within_ms": interval * min(rounds, 2) if outcome is not None else None,
+        "verdict": verdict,
+        "detail": detail,
+    }
+    return row, steps
+
+
+def begin(group: Group, naming: Naming) -> Course:
+    """A group as it is before the first event: settled, at the greatest epoch of its members."""
+    members = group.here()
+    seqs = [member.seq for member in members]
+    is_known = None not in seqs and len(set(seqs)) == len(seqs)
+    if is_known:
+        members = sorted(members, key=lambda member: member.seq or 0)
+    life = CoordinatedGroup(topics=topics_of(group), is_order_known=is_known)
+    life.admit(
+        replace(of_coordinator(m, m.member_id), is_away=m.generation == STATIC_AWAY)
+        for m in members
+    )
+    life.group_epoch = max((m.generation or 1 for m in members), default=1)
+    life.assignment_epoch = life.group_epoch = max(life.group_epoch, 1)
+    life.has_new_regex = True
+    epoch = life.group_epoch
+    life.resolve_regexes(_resolving(group))
+    life.group_epoch = epoch
+    names = [member.member_id for member in members]
+    held = _listed(group.owned, life, naming, is_ordered=False)
+    has_target = len(group.target.member) > 0
+    target = _listed(group.target, life, naming, group.target_is_ordered) if has_target else held
+    life.targets = {name: target[name] for name in names if name in target}
+    ids = {name: name for name in names}
+    return Course(0, life, ids, {name: held.get(name, NOTHING) for name in names})
+
+
+def _listed(
+    owned: Owned, life: CoordinatedGroup, naming: Naming, is_ordered: bool
+) -> dict[str, Listed]:
+    """Rows by codes of names as lists by members."""
+    members, topics = naming.members.strings, naming.topics.strings
+    found = {}
+    code = np.zeros(len(topics) + 1, np.int64)
+    for topic in np.unique(owned.topic).tolist():
+        name = topics[topic - 1].as_py()
+        known = life.topics.get(name)
+        code[topic] = life.code(name if known is None else known.key)
+    order = np.argsort(owned.member, kind="stable")
+    member, firsts = np.unique(owned.member[order], return_index=True)
+    for one, rows in zip(member.tolist(), np.split(order, firsts[1:]), strict=bool(len(member))):
+        name = members[one - 1].as_py()
+        found[name] = Listed(code[owned.topic[rows]], owned.partition[rows], is_ordered)
+    return found
+
+
+def _resolving(group: Group) -> Any:
+    return lambda regex: tuple(n for n in group.regexes.get(regex, ()) if n in group.topics)
+
+
+def _rest(group: Group, event: Event) -> int:
+    """How long the assignment interval lasts on when an event begins."""
+    since = event["computed_before_ms"]
+    if since is None:
+        return 0
+    return max(0, value(group, event, "assignment_interval_ms") - int(since))
+
+
+def _run(
+    group: Group, course: Course, acts: Acts, rest: int
+) -> tuple[bool, TargetOutcome | None, bool]:
+    """Do what an event comes to; compute where the epoch rises, twice where a regex follows.
+
+    Returns:
+        Whether the epoch rises, the last target, and whether it came of the member's own heartbeat.
+    """
+    life, outcome = course.life, None
+    rises = False
+    for act in acts.acts:
+        rises |= act(course)
+    if not acts.is_told:
+        return rises, None, False
+    in_own = rises and acts.own is not None and rest == 0
+    if life.group_epoch > life.assignment_epoch and life.members:
+        joiner = acts.own if in_own else None
+        outcome = course.compute(joiner)
+    if life.resolve_regexes(_resolving(group)):
+        rises, outcome, in_own = True, course.compute(None), False
+    return rises, outcome, in_own
+
+
+def _pending(acts: Acts, event: Event, changed: list[Changed]) -> dict[str, bool]:
+    """Members that are to come back before anybody computes a target."""
+    if not (is_restart(event) and acts.acts):
+        return {}
+    return {
+        event["new_member_id"] or change.before.member_id: True
+        for change in changed
+        if change.is_target
+    }
+
+
+def _carry(group: Group, changed: list[Changed], told: Course) -> None:
+    epoch = told.life.group_epoch
+    group.members = [
+        change.after if change.after.is_away else replace(change.after, generation=epoch)
+        for change in changed
+    ]
+
+
+def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> tuple[Steps, int]:
+    """The rounds of heartbeats; and what members give up that go: round 0."""
+    code = naming.members.of
+    topic_names = _topic_codes(course, naming)
+    gone = sorted(course.before.keys() - course.held.keys())
+    member, partition = pairs_of(course.before, gone)
+    parts = []
+    if len(partition):
+        action = LOST if acts.is_lost else REVOKED
+        parts.append(
+            _rows([code[name] for name in gone], member, partition, topic_names, 0, action)
+        )
+    followed, names = course.reconcile()
+    if not is_computed and not followed.round_count:
+        return Steps.join(parts), 0
+    for number in range(1, max(followed.round_count, 1) + 1):
+        actions = actions_in(followed, number)
+        rows = np.flatnonzero(actions != "")
+        numbers = action_numbers(actions[rows])
+        parts.append(
+            _rows(
+                [code[name] for name in names],
+                followed.members[rows],
+                followed.partitions[rows],
+                topic_names,
+                number,
+                numbers,
+            )
+        )
+    return Steps.join(parts), max(followed.round_count, 1)
+
+
+def _topic_codes(course: Course, naming: Naming) -> np.ndarray[Any, Any]:
+    """Of each code of a topic's id the code of its name."""
+    of = naming.topics.of
+    return np.array([of[course.names.get(key, key)] for key in course.life.keys], np.int64)
+
+
+def _rows(
+    codes: Sequence[int], member: Any, partition: Any, topics: Any, number: int, action: Any
+) -> Steps:
+    of_topic, of_partition = parts_of(partition)
+    same = np.ones(len(member), np.int64)
+    names = np.array([*codes, 0], np.int64)[member]
+    return Steps(same * number, names, topics[of_topic], of_partition, same * action)
+
+
+def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, str | None]:
+    """How sure the target is, and what of it depends on ids that are yet to be drawn."""
+    if outcome is None:
+        return None, None
+    if not group.drawn or outcome.verdict == "never_settles":
+        return outcome.verdict, outcome.detail
+    says = says_of_draws(group.drawn, group.courses)
+    reasons = [says] if outcome.detail is None else [outcome.detail, says]
+    return "inexact" if outcome.verdict == "inexact" else "drawn", "; ".join(reasons)
+
+
+def says_of_draws(drawn: Collection[str], courses: Sequence[Course]) -> str:
+    """What of a target depends on ids, and what is the same under all draws."""
+    names = ", ".join(sorted(drawn)[:3]) + (", ..." if len(drawn) > 3 else "")
+    says = f"ids are drawn: of {names}"
+    spreads = [course.spread() for course in courses]
+    first, *others = spreads
+    if not others:
+        says += "; the group is too large to try others, so who gets which partition is open"
+    elif all(other.owners == first.owners for other in others):
+        says += f"; with {len(others)} other draws nothing changes"
+    else:
+        counts = (
+            "the members' counts, whoever has them, are the same"
+            if all(other.loads == first.loads for other in others)
+            else "the members' counts differ as well"
+        )
+        least, most = (f(s.moved for s in spreads) for f in (min, max))
+        moves = f"{least}" if least == most else f"{least} to {most}"
+        says += f"; with {len(others)} other draws {counts}, {moves} move, others get them"
+    return says
+
+
+def _reason(group: Group, acts: Acts, event: Event, rises: bool, is_empty: bool) -> str:
+    if event["is_topic"] and not rises:
+        return f"no member subscribes to topic {event['topic']}: the epoch stays"
+    return acts.reason + ("; the group is empty now" if is_empty else "")

@@ -1,0 +1,295 @@
+"""What an event does to a group of the new protocol: what is done to it, why, and how soon.
+
+Sources: ``GroupMetadataManager`` of Kafka 4.4.0 (who raises the epoch), KIP-848, KIP-1092 (how a
+consumer closes), KIP-1263 (the assignment interval).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kassign_spark.coordinator.choice import ASSIGNORS
+from kassign_spark.coordinator.life import GroupMember, TopicState, topic_state
+from kassign_spark.simulation.course import Course, draw_id, is_kafka_id
+from kassign_spark.simulation.members import Changed, Event, Member, is_restart
+from kassign_spark.simulation.state import Group
+
+Act = Callable[[Course], bool]
+"""Does something to a course; whether the group's epoch rises."""
+_REGEX_PAUSE_MS = 10_000
+"""Regexes of a group are resolved again at the earliest so long after the last time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """What an event comes to.
+
+    Attributes:
+        acts: one after the other.
+        reason: why the epoch rises, or not.
+        noticed_ms: the longest until it does, or would.
+        own: the member in whose own heartbeat the target can be computed.
+        is_told: False for what is told with the next stage.
+        is_lost: what a member has is lost, not revoked.
+    """
+
+    acts: list[Act]
+    reason: str
+    noticed_ms: int = 0
+    own: str | None = None
+    is_told: bool = True
+    is_lost: bool = False
+
+
+def value(group: Group, event: Event, name: str) -> int:
+    """A timeout: the event's own, or the group's, or what holds for all."""
+    is_own = name in (event.get("own_timeouts") or ())
+    given: int = event[name]
+    return given if is_own else group.settings.get(name, given)
+
+
+def problem_of_consumers(group: Group, event: Event, changed: list[Changed]) -> str | None:
+    """Say why an event is not possible in a group of the new protocol; None: it is."""
+    votes = event["assignors"]
+    if votes is not None and (len(votes) > 1 or votes[0] not in ASSIGNORS):
+        return f"a consumer of the new protocol names one of {', '.join(sorted(ASSIGNORS))}"
+    dynamic = any(change.is_target and change.before.instance is None for change in changed)
+    if is_restart(event) and event["stop"] == "crash" and dynamic:
+        return (
+            "a dynamic member that crashes stays until its session ends: give two events, "
+            "member_joins with another member_id and member_crashes"
+        )
+    return None
+
+
+def acts_of(group: Group, event: Event, changed: list[Changed]) -> Acts:
+    """Say what an event comes to in a group in which it is possible."""
+    kind = event["kind"]
+    if kind == "group_settings_change":
+        return Acts([], "the group's settings hold from its members' next heartbeats on")
+    if event["is_topic"]:
+        return _of_topic(group, event, changed)
+    if kind == "subscription_changes":
+        return _of_subscriptions(group, event, changed)
+    (change,) = [change for change in changed if change.is_target]
+    if is_restart(event):
+        return _of_restart(group, event, change)
+    if kind == "member_joins":
+        act = _join(group, event, change.after)
+        return Acts([act], _why_join(change.after), own=change.after.member_id)
+    return _of_going(group, event, change.before)
+
+
+def of_coordinator(member: Member, member_id: str) -> GroupMember:
+    """A member as the coordinator knows it."""
+    return GroupMember(
+        member_id,
+        member.instance,
+        tuple(member.resolved or ()),
+        member.regex,
+        member.assignors[0] if member.assignors else None,
+    )
+
+
+def topics_of(group: Group) -> dict[str, TopicState]:
+    """The topics that are there, as the coordinator knows them."""
+    found = {}
+    for name, topic in group.topics.items():
+        racks = None if topic.racks is None else [sorted(r or ()) for r in topic.racks]
+        state = topic_state(name, topic.size, topic.topic_id, racks)
+        if topic.made:
+            state = state._replace(key=draw_id("topic", name, topic.made))
+        found[name] = state
+    return found
+
+
+def _join(group: Group, event: Event, member: Member) -> Act:
+    name = member.member_id
+
+    def act(course: Course) -> bool:
+        return course.join(name, of_coordinator(member, _id(group, event, name, course)))
+
+    return act
+
+
+def _leave(*names: str) -> Act:
+    return lambda course: course.leave(list(names))
+
+
+def _id(group: Group, event: Event, name: str, course: Course) -> str:
+    if is_kafka_id(name) and name not in group.drawn:
+        return name
+    return draw_id(group.cluster_id, group.group_id, name, event["event"], course.salt)
+
+
+def draws_id(event: Event, changed: list[Changed]) -> list[str]:
+    """The names of members whose clients draw an id in this event."""
+    fresh = [c for c in changed if c.comes and (not c.switches or c.after.instance is None)]
+    restarted = is_restart(event) and event["new_member_id"] is None
+    return [c.after.member_id for c in fresh if restarted or not is_kafka_id(c.after.member_id)]
+
+
+def _why_join(member: Member) -> str:
+    if member.resolved:
+        return "a new member joins"
+    if member.regex is not None:
+        return (
+            "a new member joins with a regex: it gets nothing before the broker has resolved it, "
+            f"at the earliest {_REGEX_PAUSE_MS // 1000} s after the group's last resolution"
+        )
+    return "a new member joins with an empty list of topics"
+
+
+def _of_going(group: Group, event: Event, member: Member) -> Acts:
+    kind, name = event["kind"], member.member_id
+    session = value(group, event, "session_timeout_ms")
+    poll = int(event["max_poll_interval_ms"])
+    stop = event["stop"] or "close"
+    is_static = member.instance is not None
+    if kind == "member_crashes" or stop == "crash":
+        why = "its heartbeats stop: fenced after the session timeout"
+        return Acts([_leave(name)], why, session, is_lost=True)
+    if kind == "member_polls_too_late" and is_static:
+        why = (
+            "max.poll.interval.ms passed: a static member leaves with the epoch -2, nobody reads "
+            "its partitions until the session timeout has passed as well"
+        )
+        return Acts([_leave(name)], why, poll + session, is_lost=True)
+    if kind == "member_polls_too_late":
+        why = "max.poll.interval.ms passed: the member leaves, and joins again at its next poll"
+        return Acts([_leave(name)], why, poll, is_lost=True)
+    if is_static and stop != "leave_group":
+        why = (
+            "a static member leaves with the epoch -2 and keeps its target: nobody reads its "
+            "partitions before it is fenced after the session timeout"
+        )
+        return Acts([_leave(name)], why, session)
+    if stop == "remain_in_group":
+        why = "the consumer closes without leaving: fenced after the session timeout"
+        return Acts([_leave(name)], why, session)
+    return Acts([_leave(name)], f"a {'static' if is_static else 'dynamic'} member leaves")
+
+
+def _of_restart(group: Group, event: Event, change: Changed) -> Acts:
+    member, downtime = change.before, int(event["downtime_ms"] or 0)
+    name, session = member.member_id, value(group, event, "session_timeout_ms")
+    stop = event["stop"] or "close"
+    is_back = event["stage"] == 2
+    keeps = member.instance is not None and stop in ("close", "remain_in_group")
+    if keeps and downtime < session and not is_back:
+        return Acts([], "", is_told=False)
+    if keeps and downtime < session:
+        return _of_take_over(group, event, change)
+    if is_back and change.after.member_id in group.pending:
+        why = (
+            "a dynamic member restarts before anybody else's heartbeat computes a target: one "
+            "computation serves both, and the newcomer takes what was left"
+        )
+        return Acts([_join(group, event, change.after)], why, own=change.after.member_id)
+    if is_back:
+        why = "the member joins again, as a new one"
+        if stop == "crash" and downtime < session:
+            why = (
+                "the instance id was in use (UNRELEASED_INSTANCE_ID, fatal for the consumer) until "
+                "the session timeout had passed; started again after that, it joins as a new one"
+            )
+        return Acts([_join(group, event, change.after)], why, own=change.after.member_id)
+    if stop == "crash":
+        why = "its heartbeats stop, and its instance id stays in use: fenced after the session "
+        return Acts([_leave(name)], f"{why}timeout", session, is_lost=True)
+    if keeps:
+        why = "a static member is away longer than its session timeout: fenced"
+        return Acts([_leave(name)], why, session)
+    if stop == "remain_in_group":
+        why = "the consumer closes without leaving, and comes back under another id: fenced after "
+        return Acts([_leave(name)], f"{why}the session timeout", session)
+    if is_free(group, event):
+        return Acts([_leave(name)], "", is_told=False)
+    return Acts([_leave(name)], "a member leaves to restart, and others get what it had")
+
+
+def is_free(group: Group, event: Event) -> bool:
+    """Whether nobody else's heartbeat computes a target while a member restarts.
+
+    Heartbeats of n others come every interval / n; within the assignment interval they compute
+    nothing.
+    """
+    others = len(group.here()) - 1
+    downtime = int(event["downtime_ms"] or 0)
+    since = event["computed_before_ms"]
+    interval = value(group, event, "assignment_interval_ms")
+    if others == 0 or (since is not None and since + downtime < interval):
+        return True
+    return downtime < value(group, event, "heartbeat_interval_ms") // others
+
+
+def _of_take_over(group: Group, event: Event, change: Changed) -> Acts:
+    before, after = change.before, change.after
+
+    def act(course: Course) -> bool:
+        member = of_coordinator(after, _id(group, event, after.member_id, course))
+        return course.take_over(before.member_id, after.member_id, member)
+
+    same = set(before.resolved or ()) == set(after.resolved or ()) and before.regex == after.regex
+    why = "a static member is back within its session timeout: it takes over its target"
+    if not same:
+        why = "a static member is back in time, with another subscription"
+    elif before.assignors != after.assignors:
+        why += "; its vote counts anew"
+    return Acts([act], why, own=after.member_id)
+
+
+def _of_subscriptions(group: Group, event: Event, changed: list[Changed]) -> Acts:
+    acts: list[Act] = []
+    own, why = None, "the members subscribe to the same topics as before"
+    for change in changed:
+        before, after, name = change.before, change.after, change.before.member_id
+        if after.is_away:
+            continue
+        if change.switches:
+            acts += [_leave(name), _join(group, event, after)]
+            why = "a consumer that changes between a list and a pattern leaves, and joins again"
+        elif set(before.resolved or ()) != set(after.resolved or ()) or before.regex != after.regex:
+            own = own or name
+            acts.append(_resubscribe(after))
+            why = "a member's subscription changes"
+            if after.regex is not None and before.regex != after.regex:
+                why = "a member's regex changes: noticed when the broker has resolved it"
+    return Acts(acts, why, own=own)
+
+
+def _resubscribe(member: Member) -> Act:
+    name = member.member_id
+    return lambda course: course.resubscribe(name, of_coordinator(member, ""))
+
+
+_TOPIC_CHANGES = {
+    "topic_appears": "is created",
+    "topic_disappears": "is deleted",
+    "topic_grows": "gets more partitions",
+    "topic_is_recreated": "is made again under its name: first all of it is taken",
+    "topic_changes_racks": "has replicas in other racks, which neither assignor looks at",
+}
+
+
+def _of_topic(group: Group, event: Event, changed: list[Changed]) -> Acts:
+    topics = topics_of(group)
+    acts: list[Act] = [lambda course: course.change_topics(topics)]
+    noticed = value(group, event, "heartbeat_interval_ms")
+    by_client = [
+        change.after
+        for change in changed
+        if not change.after.is_away and change.after.resolved != change.before.resolved
+    ]
+    acts += [_resubscribe(member) for member in by_client]
+    if by_client:
+        noticed = int(event["metadata_max_age_ms"])
+    why = (
+        f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: the coordinator sees it in "
+        "anybody's next heartbeat"
+    )
+    if by_client:
+        why = (
+            f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: consumers whose pattern "
+            "it matches see it when they refresh their metadata"
+        )
+    return Acts(acts, why, noticed)

@@ -1,0 +1,183 @@
+"""One course that a group of the new protocol can take: the ids that members draw are open.
+
+A client draws its member id when it starts, and `uniform` goes through members by their ids. So a
+simulation follows several draws side by side: what is the same in all does not depend on them.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kassign_spark.coordinator.life import (
+    NOTHING,
+    CoordinatedGroup,
+    GroupMember,
+    Listed,
+    TopicState,
+)
+from kassign_spark.coordinator.model import TargetOutcome
+from kassign_spark.coordinator.reconcile import Pairs, reconcile
+from kassign_spark.coordinator.reconcile import Steps as Reconciled
+from kassign_spark.groups.numbers import Longs
+
+_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_SHIFT = 32
+"""Partitions are below 2^31: a partition of a topic is one number."""
+
+
+class Spread(NamedTuple):
+    """What an outcome comes to, whatever the names.
+
+    Attributes:
+        loads: how many partitions members have, ascending.
+        moved: partitions that have another owner than before.
+        owners: who has which, by names.
+    """
+
+    loads: list[int]
+    moved: int
+    owners: dict[str, list[int]]
+
+
+@dataclass
+class Course:
+    """A group, and what its clients hold, by the names that events use.
+
+    Attributes:
+        salt: which draw it is; 0: the one that is told of.
+        life: the coordinator's side.
+        ids: of each name the member id.
+        held: of each name what its client has.
+        before: ``held`` before the event, members that go included.
+        names: of topics by their ids, also of those that are no more.
+    """
+
+    salt: int
+    life: CoordinatedGroup
+    ids: dict[str, str]
+    held: dict[str, Listed]
+    before: dict[str, Listed] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._name(self.life.topics)
+
+    def copy(self, salt: int) -> "Course":
+        """Another course that is the same so far."""
+        life = replace(
+            self.life,
+            members=list(self.life.members),
+            topics=dict(self.life.topics),
+            targets=dict(self.life.targets),
+            resolved=dict(self.life.resolved),
+            keys=list(self.life.keys),
+            _codes=dict(self.life._codes),
+        )
+        return Course(salt, life, dict(self.ids), dict(self.held), dict(self.before), self.names)
+
+    def join(self, name: str, member: GroupMember) -> bool:
+        """Let a member join under an id of its own."""
+        self.ids[name] = member.member_id
+        return self.life.join(member)
+
+    def leave(self, names: list[str]) -> bool:
+        """Let members go."""
+        self.life.leave([self.ids.pop(name) for name in names])
+        for name in names:
+            self.held.pop(name, None)
+        return bool(names)
+
+    def take_over(self, name: str, new_name: str, member: GroupMember) -> bool:
+        """Let a static member come back under another id."""
+        before = self.ids.pop(name)
+        self.ids[new_name] = member.member_id
+        self.held[new_name] = self.held.pop(name, NOTHING)
+        self.before[new_name] = self.before.pop(name, NOTHING)
+        return self.life.take_over(before, member)
+
+    def resubscribe(self, name: str, member: GroupMember) -> bool:
+        """Let a member ask for other topics."""
+        return self.life.resubscribe(replace(member, member_id=self.ids[name]))
+
+    def change_topics(self, topics: dict[str, TopicState]) -> bool:
+        """Let topics be others."""
+        self._name(topics)
+        return self.life.change_topics(topics)
+
+    def _name(self, topics: dict[str, TopicState]) -> None:
+        self.names.update({topic.key: name for name, topic in topics.items()})
+
+    def compute(self, joiner: str | None) -> TargetOutcome:
+        """Compute the target; ``joiner`` by its name, where it is its own heartbeat."""
+        return self.life.compute(None if joiner is None else self.ids[joiner])
+
+    def targets(self) -> dict[str, Listed]:
+        """The target by names."""
+        return {name: self.life.targets.get(of, NOTHING) for name, of in self.ids.items()}
+
+    def arrive(self) -> None:
+        """Let all members have come to the target."""
+        self.held = self.targets()
+
+    def reconcile(self) -> tuple[Reconciled, list[str]]:
+        """Follow the members from what they hold to the target; and their names, by place."""
+        names = sorted(self.ids)
+        away = {member.member_id for member in self.life.members if member.is_away}
+        is_away = np.array([self.ids[name] in away for name in names], bool)
+        return reconcile(
+            pairs_of(self.held, names), pairs_of(self.targets(), names), is_away
+        ), names
+
+    def spread(self) -> Spread:
+        """What the target comes to."""
+        after = self.targets()
+        had = self._owners(self.before)
+        has = self._owners(after)
+        moved = sum(had[partition] != name for partition, name in has.items() if partition in had)
+        return Spread(
+            sorted(len(listed.topics) for listed in after.values()),
+            moved,
+            {name: sorted(numbers_of(listed).tolist()) for name, listed in after.items()},
+        )
+
+    @staticmethod
+    def _owners(lists: Mapping[str, Listed]) -> dict[int, str]:
+        return {p: name for name, listed in lists.items() for p in numbers_of(listed).tolist()}
+
+
+def numbers_of(listed: Listed) -> Longs:
+    """Partitions as single numbers; topics by the codes of their ids."""
+    return listed.topics << _SHIFT | listed.partitions
+
+
+def parts_of(numbers: Longs) -> tuple[Longs, Longs]:
+    """Codes of ids and partitions of ``numbers_of``."""
+    return numbers >> _SHIFT, numbers & (1 << _SHIFT) - 1
+
+
+def pairs_of(lists: Mapping[str, Listed], names: list[str]) -> Pairs:
+    """Who has what, members by their places in ``names``."""
+    found = [lists.get(name, NOTHING) for name in names]
+    counts = [len(listed.topics) for listed in found]
+    return Pairs(
+        np.repeat(np.arange(len(names)), counts),
+        np.concatenate([NOTHING.topics, *map(numbers_of, found)]),
+    )
+
+
+def is_kafka_id(name: str) -> bool:
+    """Whether a name is a member id as the Java client draws them."""
+    return _ID.fullmatch(name) is not None
+
+
+def draw_id(*of: object) -> str:
+    """Draw a member id in the client's form, always the same for the same things."""
+    text = "\0".join(map(str, of))
+    drawn = bytearray(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16])
+    drawn[6], drawn[8] = drawn[6] & 0x0F | 0x40, drawn[8] & 0x3F | 0x80
+    return base64.urlsafe_b64encode(bytes(drawn)).decode().rstrip("=")

@@ -1,0 +1,137 @@
+"""What the coordinator's assignors would make of groups as they are (KIP-848).
+
+A classic group that goes over takes what its members own as its first target
+(``ConsumerGroup.fromClassicGroup``); the target that is computed then sticks to that.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kassign_spark.coordinator.model import next_target
+from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in, reconcile
+from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.named import group_columns
+from kassign_spark.groups.numbers import Longs
+from kassign_spark.groups.read import TOPIC
+from kassign_spark.plans.rounds import Steps
+from kassign_spark.plans.runs import Judged
+
+
+def group_states(
+    table: pa.Table, batch: Batch, claims: Claims
+) -> Iterator[tuple[ConsumerGroupState, Longs]]:
+    """Give each group as the coordinator would see it, and its members' places in the batch.
+
+    Args:
+        table: rows of ``rows.fold``, for the topics' ids.
+        batch: the groups.
+        claims: what members own before.
+    """
+    ids = _topic_ids(table)
+    clusters, groups = (
+        column.to_pylist() for column in group_columns(batch, np.arange(batch.group_count)).values()
+    )
+    topic_names = [None, *batch.topic_names.to_pylist()]
+    member_names = [None, *batch.member_names.to_pylist()]
+    texts = [None, *batch.texts.to_pylist()]
+    lists: dict[int, tuple[str, ...]] = {}
+    held = claims.where((claims.member >= 0) & (claims.slot >= 0))
+    held = held.where(np.unique(held.slot, return_index=True)[1])
+    by_group = held.where(np.argsort(held.group, kind="stable"))
+    ends = np.searchsorted(by_group.group, np.arange(batch.group_count + 1))
+    for number, key in enumerate(zip(clusters, groups, strict=True)):
+        members = np.arange(batch.first_member[number], batch.first_member[number + 1])
+        seqs = batch.member_seq[members]
+        is_known = bool((seqs >= 0).all()) and len(np.unique(seqs)) == len(seqs)
+        members = members[np.argsort(seqs, kind="stable")] if is_known else members
+        topics = np.arange(batch.first_topic[number], batch.first_topic[number + 1])
+        for code in np.unique(batch.subscription[members]).tolist():
+            listed = batch.list_topics[batch.list_start[code] : batch.list_start[code + 1]]
+            lists[code] = tuple(topic_names[name] or "" for name in listed.tolist())
+        place = np.argsort(members)
+        mine = by_group.where(np.arange(ends[number], ends[number + 1]))
+        named = [topic_names[name] or "" for name in batch.topic_name[topics].tolist()]
+        yield (
+            ConsumerGroupState(
+                member_ids=[member_names[m] or "" for m in batch.member_name[members].tolist()],
+                subscriptions=[lists[code] for code in batch.subscription[members].tolist()],
+                topics=named,
+                num_partitions=batch.size[topics].tolist(),
+                topic_ids=[ids.get((*key, name)) for name in named],
+                instance_ids=[texts[code] for code in batch.instance[members].tolist()],
+                target_members=place[mine.member - batch.first_member[number]],
+                target_topics=batch.slot_topic[mine.slot] - batch.first_topic[number],
+                target_partitions=mine.partition,
+                is_order_known=is_known,
+            ),
+            members,
+        )
+
+
+def follow_coordinator(
+    batch: Batch,
+    claims: Claims,
+    states: Sequence[tuple[ConsumerGroupState, Longs]],
+    assignor: str,
+) -> Judged:
+    """Follow all groups to the target of an assignor, by heartbeats."""
+    verdicts: list[tuple[str, str | None]] = []
+    owner = np.full(int(batch.first_slot[-1]), -1)
+    for number, (state, members) in enumerate(states):
+        outcome = next_target(state, assignor)
+        verdicts.append((outcome.verdict, outcome.detail))
+        first = int(batch.first_slot[batch.first_topic[number]])
+        given = np.flatnonzero(outcome.owner >= 0)
+        owner[first + given] = members[outcome.owner[given]]
+    return Judged(verdicts, _steps(batch, claims, owner))
+
+
+def _steps(batch: Batch, claims: Claims, owner: Longs) -> Steps:
+    """The rounds of heartbeats of all groups at once: no partition is of two of them."""
+    here = claims.where(claims.member >= 0)
+    pairs = np.stack((here.group, here.topic, here.partition), axis=1)
+    # Of a partition that several claim, and of one that is not there, the first claim counts.
+    first = np.unique(pairs, axis=0, return_index=True)[1]
+    held = here.where(np.sort(first))
+    slots = len(owner)
+    number = np.where(held.slot >= 0, held.slot, slots + np.arange(len(held.slot)))
+    wanted = np.flatnonzero(owner >= 0)
+    followed = reconcile(
+        Pairs(held.member, number),
+        Pairs(owner[wanted], wanted),
+        np.zeros(len(batch.member_group), bool),
+    )
+    topic = np.concatenate((batch.topic_name[batch.slot_topic], held.topic))
+    partition = np.concatenate((batch.slot_partition, held.partition))
+    last = np.ones(batch.group_count, np.int64)
+    np.maximum.at(last, batch.member_group[followed.members], followed.changed_in)
+    parts = []
+    for round_number in range(1, max(followed.round_count, 1) + 1):
+        action = actions_in(followed, round_number)
+        goes_on = last[batch.member_group[followed.members]] >= round_number
+        rows = np.flatnonzero((action != "") & goes_on)
+        of = followed.partitions[rows]
+        parts.append(
+            Steps(
+                np.full(len(rows), round_number),
+                followed.members[rows],
+                topic[of],
+                partition[of],
+                action_numbers(action[rows]),
+            )
+        )
+    return Steps.join(parts)
+
+
+def _topic_ids(table: pa.Table) -> dict[tuple[str, str, str], str]:
+    """The ids of topics by cluster, group and name, where they are known."""
+    some = table.filter(pa.array(table["kind"].to_numpy() == TOPIC))
+    columns = (some[name].to_pylist() for name in ("cluster_id", "group_id", "topic", "member_id"))
+    return {
+        (cluster, group, topic): topic_id
+        for cluster, group, topic, topic_id in zip(*columns, strict=True)
+        if topic_id is not None
+    }
