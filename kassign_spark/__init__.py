@@ -28,8 +28,10 @@ further columns are passed over. A count fits an int; any whole-number type will
 - ``events.EVENTS``: cluster_id string?, event int, kind string, line int?, group_id string?,
   member_id string?, group_instance_id string?, rack_id string?, topics `array<string>`?,
   topics_pattern string?, assignors `array<string>`?, new_member_id string?, downtime_ms int?,
-  topic string?, num_partitions int?, session_timeout_ms int?, max_poll_interval_ms int?,
-  metadata_max_age_ms int?, initial_rebalance_delay_ms int?.
+  topic string?, num_partitions int?, topics_regex string?, stop string?, computed_before_ms int?,
+  replica_racks `array<array<string>>`?, session_timeout_ms int?, max_poll_interval_ms int?,
+  metadata_max_age_ms int?, initial_rebalance_delay_ms int?, heartbeat_interval_ms int?,
+  assignment_interval_ms int?.
 
 ``Assignor`` is the type of a strategy: a function from ``Eligible`` and ``Settings`` to the columns
 of ``schemas.ASSIGNMENT``. ``ASSIGNORS`` has Kafka's own by name; one of yours is as good.

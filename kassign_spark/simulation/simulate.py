@@ -105,16 +105,16 @@ def simulate(
         int (2: a restarted member comes back; else 1), kind string, rebalance boolean, reason
         string (why, or why not), assignor string, protocol string (`eager`, `cooperative`,
         `mixed`: some members this, some that, or `consumer`), noticed_within_ms bigint: the longest
-        until the rebalance begins, joined_within_ms bigint: the longest that each of its rounds waits for
-        members (null where there is none), of groups of the new protocol (else null) group_epoch
-        int: after the event, computed_within_ms bigint: the longest until the target is computed,
-        settled_within_ms bigint: and then until all have come to it, but for their listeners,
-        verdict string (ok | inexact | never_settles as of ``predict``, drawn: it depends on ids of
-        members that are yet to be drawn), detail string: why; and the columns of ``rebalance``:
-        round int, member_id string, topic string, partition int, action string (null where nothing
-        is owned or given).
-        Round 0 is before the rebalance: what a member had that goes, `revoked` on closing, else
-        `lost`. A group whose last round withholds something never settles.
+        until the rebalance begins, joined_within_ms bigint: the longest that each of its rounds
+        waits for members (null where there is none), of groups of the new protocol (else null)
+        group_epoch int: after the event, computed_within_ms bigint: the longest until the target is
+        computed, settled_within_ms bigint: and then until all have come to it, but for their
+        listeners, verdict string (ok | inexact | never_settles as of ``predict``, drawn: it depends
+        on ids of members that are yet to be drawn), detail string: why; and the columns of
+        ``rebalance``: round int, member_id string, topic string, partition int, action string (null
+        where nothing is owned or given). Round 0 is before the rebalance: what a member had that
+        goes, `revoked` on closing, else `lost`. A group whose last round withholds something never
+        settles.
 
         In a `mixed` group eager members give up all they own before each round, cooperative ones
         what they have to.

@@ -57,7 +57,12 @@ TO = {CONSUMER: COORDINATORS, CLASSIC: KAFKAS}
 
 
 class Migration(NamedTuple):
-    """What a migration does, and to which groups; see ``migrate``."""
+    """What a migration does, and to which groups; columns as ``migrate`` says.
+
+    Attributes:
+        steps: what each restart does: who pauses, and what moves.
+        verdicts: one row a group, whether it can go over, and why not.
+    """
 
     steps: DataFrame
     verdicts: DataFrame
