@@ -13,7 +13,7 @@ PYSPARK_newest := <5
 VERSIONS_TESTS := tests/assignors tests/measures/test_balance.py tests/measures/test_violations.py \
   tests/measures/test_diff.py tests/inputs/test_validation.py tests/test_tables.py tests/test_workers.py
 
-.PHONY: help run unit test slow versions lint format bench docs zip clean java browser python
+.PHONY: help run unit test slow versions lint format bench docs zip clean java browser jars python
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,10 +24,10 @@ run: java $(INSTALLED) ## Assign the example fleet, check and measure it, write 
 unit: $(INSTALLED) ## The tests without Java, in less than a minute
 	@$(BIN)/pytest -m 'unit and not slow'
 
-test: java browser lint ## Format, lint and type checks, then the tests but the slow ones
-	@$(BIN)/pytest -m 'not slow'
+test: java browser lint jars ## Format, lint and type checks, then the tests but the slow ones
+	@$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist loadfile
 
-slow: java browser $(INSTALLED) ## The slow tests: a cluster and its faults, every block of the documents
+slow: java browser jars ## The slow tests: a cluster and its faults, every block of the documents
 	@$(BIN)/pytest -m slow
 
 versions: java versions-lowest versions-newest ## A part of the tests on the lowest and the newest PySpark allowed
@@ -75,6 +75,10 @@ browser:
 	    echo "installing chromium ..." && apt-get update -qq \
 	      && apt-get install -qq -y --no-install-recommends chromium chromium-driver >/dev/null; \
 	  else echo "chromium and chromedriver are not installed: tests of the page of report are skipped"; fi; }
+
+# Ivy's cache is no place for two processes at once, so they find it filled.
+jars: $(INSTALLED)
+	@$(BIN)/python -m tests.kafka.jars
 
 python:
 	@$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

@@ -101,3 +101,9 @@ def _resolve(coordinates: tuple[str, ...], excludes: tuple[str, ...]) -> list[Pa
             return [Path(urllib.parse.unquote(urllib.parse.urlparse(url).path)) for url in urls]
     said = "\n".join(answer.stderr.splitlines()[-15:])
     raise RuntimeError(f"cannot resolve {', '.join(coordinates)}:\n{said}")
+
+
+if __name__ == "__main__":
+    broker_class_path()
+    clients_jar()
+    coordinator_jars()
