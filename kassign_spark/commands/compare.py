@@ -23,7 +23,7 @@ from kassign_spark.commands.common import (
     refuse_output_over_input,
     settings_of,
 )
-from kassign_spark.commands.weighted import add_source, read_weights
+from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.rounds import hold
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
     with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
+        open_session(*inputs_of(args), verbose=args.verbose) as spark,
         announced(f"comparing {args.snapshot}"),
     ):
         refuse_output_over_input(spark, args.output, args.snapshot)

@@ -85,7 +85,10 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     clients = _client_rows(args)
-    with open_session(verbose=args.verbose) as spark, announced(f"migrating {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"migrating {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
         steps, verdicts = migrate(

@@ -14,7 +14,7 @@ from kassign_spark.commands.common import (
     settings_of,
     whole_number,
 )
-from kassign_spark.commands.weighted import add_source, read_weights
+from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
 from kassign_spark.display import plural, printable
 from kassign_spark.report.by_weight import Weighing, collect_by_weight
 from kassign_spark.report.charts import missing_extra
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> Outcome:
     settings = settings_of(args)
     check_new_file(args.output, mark=MARK, overwrite=args.overwrite)
     with (
-        open_session(args.plan, verbose=args.verbose) as spark,
+        open_session(*inputs_of(args), verbose=args.verbose) as spark,
         announced(f"reporting {args.plan}"),
     ):
         refuse_output_over_input(spark, args.output, args.plan)

@@ -53,7 +53,10 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with open_session(verbose=args.verbose) as spark, announced(f"reading {args.snapshot}"):
+    with (
+        open_session(args.snapshot, verbose=args.verbose) as spark,
+        announced(f"reading {args.snapshot}"),
+    ):
         refuse_output_over_input(spark, args.output, args.snapshot)
         snapshot = read_snapshot(args.snapshot, spark)
         found = touched_by(snapshot.members, snapshot.topics, args.topics)

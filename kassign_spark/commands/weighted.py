@@ -71,8 +71,9 @@ def number(text: str) -> float:
 
 def inputs_of(args: argparse.Namespace) -> list[str]:
     """The folders that the arguments name."""
-    weights = [] if args.weights in (LAG, RATE) else [args.weights]
-    return [args.snapshot, *weights, *([] if args.before is None else [args.before])]
+    weights = None if args.weights in (LAG, RATE) else args.weights
+    given = (getattr(args, "plan", None), args.snapshot, weights, args.before)
+    return [folder for folder in given if folder is not None]
 
 
 def read_weights(
