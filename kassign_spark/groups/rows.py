@@ -58,7 +58,8 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
         "subscription", F.xxhash64("topics")
     )
     subscriptions = members.select(*GROUP_KEY, "subscription", "topics").distinct()
-    subscribed = subscriptions.select(*GROUP_KEY, F.explode("topics").alias("topic")).join(
+    # Of an outer explode Spark infers no filter, which would have the list shuffled once more.
+    subscribed = subscriptions.select(*GROUP_KEY, F.explode_outer("topics").alias("topic")).join(
         eligible.topics, on=[CLUSTER_ID, "topic"], how="inner"
     )
     said = F.array("group_instance_id", "rack_id", "assignor")
