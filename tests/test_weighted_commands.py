@@ -21,7 +21,11 @@ _ENDS = {"now": (9_000, 3_000, 3_000, 600), "before": (3_000, 2_400, 2_400, 0)}
 def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("weighted")
     members = builders.members(
-        spark, [{"group_id": "g", "member_id": m, "topics": ["t"]} for m in ("a", "b")]
+        spark,
+        [
+            {"group_id": "g", "member_id": m, "topics": ["t"], "assignor": "cooperative-sticky"}
+            for m in ("a", "b")
+        ],
     )
     topics = builders.topics(spark, {"t": 4})
     owned = builders.owned(spark, builders.held("a: tp0 tp1 tp2; b: tp3", "g"))
@@ -54,7 +58,9 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, Any]:
     code = cli.main([*map(str, arguments), "--json"])
-    return code, json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    assert said.out, said.err
+    return code, json.loads(said.out)
 
 
 def test_plan_of_told_weights(
