@@ -18,10 +18,10 @@ from kassign_spark.report.plan import read_plan
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
 from kassign_spark.whatif.compare_kernel import compare_arrow
-from tests.kafka.oracle import Group
+from tests.kafka.oracle import Group, Member
 from tests.random_states import random_states
 from tests.small_fleet import MEMBERS, write_small_fleet
-from tests.task_rows import name_of, table_of
+from tests.task_rows import SCHEMA, name_of, table_of
 
 _COOPERATIVE = "cooperative-sticky"
 _ASSIGNORS = ("range", "roundrobin", "sticky", _COOPERATIVE)
@@ -132,3 +132,22 @@ def _rows(frame: DataFrame) -> list[str]:
         json.dumps({name: value for name, value in row.items() if name in GROUP_KEY or value})
         for row in keyed
     )
+
+
+def test_a_plan_by_weight_is_reached_at_once() -> None:
+    """What moves from who is still there pauses; nothing is withheld, whatever the assignor."""
+    members = [
+        Member("a", ["t"], [("t", 0), ("t", 1)], 1),
+        Member("b", ["t"], [("t", 2)], 1),
+    ]
+    group = Group({"t": 4}, members, _COOPERATIVE)
+    key = {"cluster_id": "", "group_id": name_of(0), "place": 0, "subscription": 0}
+    planned = [
+        {**key, "kind": OBSERVED, "member_id": member, "topic": "t", "number": partition}
+        for member, partition in (("b", 0), ("a", 1), ("b", 2), ("a", 3))
+    ]
+    table = pa.concat_tables([table_of([group]), pa.Table.from_pylist(planned, SCHEMA)])
+    (row,) = pa.concat_tables(follow_both_arrow(table, at_once=True)).to_pylist()
+    names = ("planned_rounds", "planned_moved", "planned_paused", "planned_settles")
+    assert [row[name] for name in names] == [1, 1, 1, True]
+    assert (row["withheld_count"], row["idle_after"], row["max_before"]) == (0, 0, 2)

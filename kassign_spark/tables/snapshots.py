@@ -23,7 +23,7 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables.output_folder import new_folder
-from kassign_spark.tables.text import read_csv, read_json, write_csv
+from kassign_spark.tables.text import TIMESTAMPS, read_csv, read_json, write_csv
 
 __all__ = [
     "Snapshot",
@@ -187,7 +187,7 @@ def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "p
     if table_format == "csv":
         write_csv(frame, path)
     elif table_format == "json":
-        frame.write.json(path)
+        frame.write.json(path, timestampFormat=TIMESTAMPS)
     else:
         frame.write.parquet(path)
 

@@ -18,12 +18,19 @@ _SHOWN = 200
 _RFC_4180: dict[str, bool | str] = {"header": True, "escape": '"'}
 
 
+TIMESTAMPS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+"""How moments are written: whole; Spark's own way keeps milliseconds."""
+
+
 def write_csv(frame: DataFrame, path: str) -> None:
     """Write CSV files with a header line; lists become JSON arrays, an empty string is ``""``."""
     lists = [f.name for f in frame.schema if isinstance(f.dataType, ArrayType)]
     frame = frame.withColumns({column: F.to_json(column) for column in lists})
     frame.write.options(
-        **_RFC_4180, ignoreLeadingWhiteSpace=False, ignoreTrailingWhiteSpace=False
+        **_RFC_4180,
+        ignoreLeadingWhiteSpace=False,
+        ignoreTrailingWhiteSpace=False,
+        timestampFormat=TIMESTAMPS,
     ).csv(path)
 
 
