@@ -105,8 +105,8 @@ def simulate(
         int (2: a restarted member comes back; else 1), kind string, rebalance boolean, reason
         string (why, or why not), assignor string, protocol string (`eager`, `cooperative`,
         `mixed`: some members this, some that, or `consumer`), noticed_within_ms bigint: the longest
-        until the rebalance begins, joined_within_ms bigint: the longest that each of its rounds waits for
-        members (null where there is none), of groups of the new protocol (else null) group_epoch
+        until the rebalance begins, joined_within_ms bigint: the longest that each of its rounds
+        waits for members (null where there is none), of groups of the new protocol (else null) group_epoch
         int: after the event, computed_within_ms bigint: the longest until the target is computed,
         settled_within_ms bigint: and then until all have come to it, but for their listeners,
         verdict string (ok | inexact | never_settles as of ``predict``, drawn: it depends on ids of
