@@ -106,9 +106,10 @@ def simulate(
         string (why, or why not), assignor string, protocol string (`eager`, `cooperative`,
         `mixed`: some members this, some that, or `consumer`), noticed_within_ms bigint: the longest
         until the rebalance begins, joined_within_ms bigint: the longest that each of its rounds
-        waits for members (null where there is none), of groups of the new protocol (else null) group_epoch
-        int: after the event, computed_within_ms bigint: the longest until the target is computed,
-        settled_within_ms bigint: and then until all have come to it, but for their listeners,
+        waits for members (null where there is none), of groups of the new protocol (else null)
+        group_epoch int: after the event, computed_within_ms bigint: the longest until the target
+        is computed, settled_within_ms bigint: and then until all have come to it, but for their
+        listeners,
         verdict string (ok | inexact | never_settles as of ``predict``, drawn: it depends on ids of
         members that are yet to be drawn), detail string: why; and the columns of ``rebalance``:
         round int, member_id string, topic string, partition int, action string (null where nothing
