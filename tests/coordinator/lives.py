@@ -85,15 +85,19 @@ class Life:
         return [(self.group.keys[topic], number) for topic, number in numbers]
 
     def look(self, moment: str, kind: str, **said: Any) -> None:
-        """Have both say what is now."""
+        """Have both say what is now; a description leaves out topics that are deleted."""
         group = self.group
+        there = {topic.key for topic in group.topics.values()}
         if choose_assignor([member.vote for member in group.members]).undecided:
             self.verdict = "never_settles"
         told = {
             "group_epoch": group.group_epoch,
             "assignment_epoch": group.assignment_epoch,
             "members": self.here(),
-            "targets": {member: self.target(member) for member in self.here()},
+            "targets": {
+                member: [of for of in self.target(member) if of[0] in there]
+                for member in self.here()
+            },
             **said,
         }
         self.seen.append(Seen(f"{kind}, {moment}", self.script.describe(), told, self.verdict))
