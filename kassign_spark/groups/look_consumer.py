@@ -34,28 +34,22 @@ from kassign_spark.schemas import GROUP_KEY
 
 
 def refuse_consumer_groups(
-    inputs: Inputs,
-    target: DataFrame | None,
-    known_assignors: Collection[str] | None,
-    *,
-    in_doubt: bool = False,
+    inputs: Inputs, target: DataFrame | None, known_assignors: Collection[str] | None
 ) -> None:
     """Check what decides about groups of group_type `consumer`; runs one query where all is well.
 
-    Classic members are another one's to check, but not those of a type that nobody knows. What is
-    twice in a target shows when its rows are together: who computes it asks again then.
+    Classic members are another one's to check, but not those of a type that nobody knows.
 
     Args:
         inputs: conforming tables, members of all types.
         target: ``schemas.TARGET``, conforming, or None.
         known_assignors: against which ``members.assignor`` is checked; None where the caller's
             own choice overrides that column.
-        in_doubt: whether something is known to be wrong, so that all is looked at.
 
     Raises:
         InputError: values that have no meaning; lists every one.
     """
-    if not in_doubt and not _suspects(inputs, target, known_assignors):
+    if not _suspects(inputs, target, known_assignors):
         return
     ours = inputs.members.where(_is_ours())
     found = [
@@ -86,33 +80,36 @@ def _suspects(
 ) -> int:
     """Count in one query what may be wrong; more than there is, never less.
 
-    Members that are there twice are told by their hashes, so hashes that fall together count too.
+    Rows that are there twice are told by their hashes, so two hashes that fall together count too.
     """
     is_broken = any_broken([*member_rules(), *regex_rules()])
     if known_assignors is not None:
         is_broken |= F.coalesce(~F.col("assignor").isin(*known_assignors), F.lit(False))
-    rows = inputs.members.select(
+    of_members = inputs.members.select(
         *GROUP_KEY,
         (_is_ours() & is_broken).alias("is_bad"),
-        F.when(_is_ours(), F.xxhash64("member_id")).alias("member"),
-        F.lit(False).alias("has_target"),
+        F.when(_is_ours(), _key("member", F.xxhash64("member_id"))).alias("key"),
         is_consumer_group().alias("is_consumer"),
     )
+    rows = of_members
     if target is not None:
-        of_target = target.groupBy(*GROUP_KEY).agg(
-            (F.count_if(any_broken(target_rules())) > 0).alias("is_bad"),
-            F.lit(None).cast("bigint").alias("member"),
-            F.lit(True).alias("has_target"),
-            F.lit(None).cast("boolean").alias("is_consumer"),
-        )
-        rows = rows.unionByName(of_target)
-    is_foreign = F.bool_or("has_target") & ~F.bool_or("is_consumer")
+        is_broken = any_broken(target_rules())
+        place = F.when(F.col("position").isNotNull(), F.xxhash64("member_id", "position"))
+        for what, key in (("partition", F.xxhash64("topic", "partition")), ("place", place)):
+            of_target = target.select(
+                *GROUP_KEY,
+                (is_broken if what == "partition" else F.lit(False)).alias("is_bad"),
+                F.when(key.isNotNull(), _key(what, key)).alias("key"),
+                F.lit(None).cast("boolean").alias("is_consumer"),
+            )
+            rows = rows.unionByName(of_target)
     of_groups = rows.groupBy(*GROUP_KEY).agg(
         (
             F.count_if("is_bad")
-            + F.count("member")
-            - F.size(F.collect_set("member"))
-            + F.coalesce(is_foreign, F.lit(False)).cast("int")
+            + F.count("key")
+            - F.size(F.collect_set("key"))
+            + F.count_if(F.col("key")["what"] != "member")
+            * F.coalesce(F.bool_and(~F.col("is_consumer")), F.lit(False)).cast("int")
         ).alias("suspects")
     )
     has_ids = "topic_id" in inputs.topics.columns
@@ -127,3 +124,7 @@ def _suspects(
         counted = counted.unionByName(of_owned)
     (total,) = counted.agg(F.sum("suspects")).collect()
     return int(total[0] or 0)
+
+
+def _key(what: str, hashed: Column) -> Column:
+    return F.struct(F.lit(what).alias("what"), hashed.alias("hashed"))

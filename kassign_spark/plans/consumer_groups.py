@@ -127,10 +127,7 @@ def predict_consumer_groups(
     def kernel(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         return predict_batches(batches, assignor, with_steps)
 
-    is_refused = F.count_if(F.col("verdict").isNull())
-    found, counted = hold(states.mapInArrow(kernel, PREDICTED), {"refused": is_refused})
-    if counted["refused"]:
-        refuse_consumer_groups(inputs, last, None, in_doubt=True)
+    found = hold(states.mapInArrow(kernel, PREDICTED), {"groups": F.count(F.lit(1))}).frame
     runs = found.select(*GROUP_KEY, F.inline("assigned"))
     assigned = runs.select(
         *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")

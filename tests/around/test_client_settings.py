@@ -241,30 +241,6 @@ def test_the_pinned_consumer_refuses_what_we_say_it_refuses(spark: SparkSession)
     assert outcomes == {True, False}
 
 
-def test_the_pinned_broker_refuses_what_we_say_it_refuses(spark: SparkSession) -> None:
-    """``GroupCoordinatorConfig`` of the coordinator's own jar; a group's own settings apart."""
-    settings = [
-        s for v, s, _ in CASES if v == NEW and s and all(n.startswith("group.c") for n in s)
-    ]
-    ours = findings(spark, [(KAFKA_VERSION, s) for s in settings])
-    outcomes = []
-    kafka = spark._jvm.org.apache.kafka
-    config = kafka.coordinator.group.GroupCoordinatorConfig
-    for given, found in zip(settings, ours, strict=True):
-        properties = spark._jvm.java.util.HashMap()
-        for name, value in given.items():
-            properties.put(name, value)
-        try:
-            config(kafka.common.config.AbstractConfig(config.CONFIG_DEF, properties))
-            is_refused_there = False
-        except Py4JJavaError:
-            is_refused_there = True
-        assert is_refused_there == (REFUSED in found.values()), (given, found)
-        outcomes.append(is_refused_there)
-    assert {True, False} == set(outcomes)
-    assert len(outcomes) > 20
-
-
 def test_clients_that_could_not_change_over(spark: SparkSession) -> None:
     """All of them are classic now; only what the new protocol refuses counts."""
     rows = [

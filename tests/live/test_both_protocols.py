@@ -280,35 +280,23 @@ def test_a_static_restart_moves_nothing(history: History) -> None:
 
 
 def test_every_listener_call_of_the_new_protocol(history: History, predicted: Predicted) -> None:
-    """Also beside classic members; these are told as often as their own protocol needs.
-
-    What arrives may come in pieces, as its holders let go of it one after the other.
-    """
-    compared = {True: 0, False: 0}
+    """What arrives may come in pieces, as its holders let go of it one after the other."""
+    compared = 0
     for number, taken in enumerate(history.steps):
         for group, step in taken.items():
-            if step.what == "replace" or (number, group) not in predicted.verdicts:
+            if group != "new" or step.what == "replace":
                 continue
             calls = predicted.calls.get((number, group), {})
             for name, state in history.moments[number + 1].states.items():
-                if state.group_id != f"both-{group}" or not _is_new(group, name[-1], number):
+                if state.group_id != f"both-{group}":
                     continue
                 told = _since(history, number, name)
                 expected = calls.get(state.member_id, [])
                 assert _merged(told) == _merged(expected), (number, name, told, expected)
                 # The client always says what was assigned, also when it is nothing.
                 assert bool(told) == bool(expected), (number, name)
-                compared[group == "new"] += len(told)
-    assert compared[True] >= 12
-    assert compared[False] >= 12
-
-
-def _is_new(group: str, place: str, number: int) -> bool:
-    """Whether a member speaks the new protocol after a step."""
-    if group == "new":
-        return True
-    here = [step.place for step in SCRIPTS[group][: number + 1] if step.what != "leave"]
-    return here.count(place) == 1
+                compared += len(told)
+    assert compared >= 12
 
 
 def _since(history: History, number: int, name: str) -> list[tuple[str, list[Partition]]]:
