@@ -24,20 +24,13 @@ PREDICTED = (
 """What ``predict_batches`` gives, one row a group."""
 
 _AWAY = -2
-_NUMBER_BITS = 32
-_NOBODY = ConsumerGroupState([], [], [], [])
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group's state, and what its members hold besides; held topics are names' positions.
-
-    is_target_twice: a partition, or a place in a member's list, is given twice, which no
-    coordinator has.
-    """
+    """A group's state, and what its members hold besides; held topics are names' positions."""
 
     state: ConsumerGroupState
-    is_target_twice: bool
     epochs: list[int | None]
     held_members: Ints
     held_topics: Ints
@@ -56,21 +49,15 @@ def predict_batches(
         with_steps: whether to follow the members from what they hold.
 
     Yields:
-        ``PREDICTED``; the verdict is null, and nothing is computed, where a target has something
-        twice.
+        ``PREDICTED``.
     """
     import pyarrow as pa
 
     for batch in batches:
-        outcomes: list[TargetOutcome | None] = []
+        outcomes: list[TargetOutcome] = []
         runs: list[pa.StructArray] = []
         steps: list[pa.StructArray] = []
         for group in groups_of(batch):
-            if group.is_target_twice:
-                outcomes.append(None)
-                runs.append(_runs(_NOBODY, next_target(_NOBODY)))
-                steps.append(_no_steps())
-                continue
             is_new = [epoch is None for epoch in group.epochs]
             outcome = doubt_joiners(group.state, next_target(group.state, assignor), is_new)
             outcomes.append(outcome)
@@ -90,10 +77,10 @@ def predict_batches(
         )
 
 
-def _texts(outcomes: Sequence[TargetOutcome | None], name: str) -> "pa.Array":
+def _texts(outcomes: Sequence[TargetOutcome], name: str) -> "pa.Array":
     import pyarrow as pa
 
-    return pa.array([outcome and getattr(outcome, name) for outcome in outcomes], type=pa.string())
+    return pa.array([getattr(outcome, name) for outcome in outcomes], type=pa.string())
 
 
 def _names() -> list[str]:
@@ -137,21 +124,12 @@ def groups_of(batch: "pa.RecordBatch") -> Iterator[_Group]:
         holders = _coded(h_members, place)
         yield _Group(
             state,
-            _is_twice(t_topics, _numbers(t_partitions))
-            or _is_twice(t_members, _numbers(t_positions, missing=-1)),
             epochs,
             holders[holders >= 0],
             encoded.indices.to_numpy().astype(np.int64)[holders >= 0],
             _numbers(h_partitions)[holders >= 0],
             encoded.dictionary.to_pylist(),
         )
-
-
-def _is_twice(names: "pa.Array", numbers: Ints) -> bool:
-    """Whether a name is there twice with the same number; numbers below 0 are passed over."""
-    codes = names.dictionary_encode().indices.to_numpy()[numbers >= 0].astype(np.int64)
-    pairs = codes << _NUMBER_BITS | numbers[numbers >= 0]
-    return len(np.unique(pairs)) < len(pairs)
 
 
 class _Lists:

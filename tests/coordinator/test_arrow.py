@@ -126,21 +126,3 @@ def test_rows_of_strangers_are_left_out() -> None:
         batch({"members": [member(0, "a", ["t"])], "target": [row], "held": [held]})
     )
     assert len(group.state.target_members) == len(group.held_members) == 0
-
-
-def test_a_target_that_has_something_twice_is_not_computed() -> None:
-    members = [member(0, "a", ["t"]), member(1, "b", ["t"])]
-
-    def row(name: str, partition: int, position: int | None) -> dict[str, Any]:
-        return {"member_id": name, "topic": "t", "partition": partition, "position": position}
-
-    targets = [
-        [row("a", 0, 0), row("b", 0, 0)],
-        [row("a", 0, 1), row("a", 1, 1)],
-        [row("a", 0, None), row("gone", 0, None)],
-        [row("a", 0, 0), row("b", 1, 0), row("a", 2, None), row("a", 3, None)],
-    ]
-    found = predicted(*({"members": members, "target": target} for target in targets))
-    assert [row["verdict"] for row in found] == [None, None, None, "ok"]
-    assert [len(row["assigned"]) for row in found] == [0, 0, 0, 2]
-    assert [row["steps"] for row in found[:3]] == [[], [], []]
