@@ -6,15 +6,12 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.inputs.checks import (
-    MAX_LISTED,
-    PROBLEM,
     Inputs,
     broken_rows,
-    describe,
     refusals,
+    refuse_problems,
     unknown_assignors,
 )
 from kassign_spark.inputs.rules import (
@@ -63,12 +60,7 @@ def refuse_consumer_groups(
     if target is not None:
         found.append(broken_rows("target", target, target_rules()))
         found.append(target_problems(target, inputs.members, inputs.topics))
-    problems = reduce(DataFrame.unionByName, found)
-    listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED + 1).collect()
-    if len(listed) > MAX_LISTED:
-        raise InputError(describe(listed[:MAX_LISTED], problems.count()))
-    if listed:
-        raise InputError(describe(listed, len(listed)))
+    refuse_problems(reduce(DataFrame.unionByName, found))
 
 
 def _is_ours() -> Column:

@@ -77,15 +77,21 @@ def refuse(inputs: Inputs, assignors: Collection[str] | None) -> None:
     refuse_problems(refusals(inputs, assignors))
 
 
-def refuse_problems(problems: DataFrame) -> None:
-    """Raise the error that lists problems, of which there are some.
+def refuse_problems(problems: DataFrame, order: Sequence[str] = ("problem", *PROBLEM[:5])) -> None:
+    """Raise the error that lists problems, if there are any; runs a job.
+
+    Args:
+        problems: detail string, a line each, and the columns of ``order``.
+        order: in which they are listed.
 
     Raises:
         InputError: as ``refuse``.
     """
-    listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED).collect()
-    count = len(listed) if len(listed) < MAX_LISTED else problems.count()
-    raise InputError(describe(listed, count))
+    listed = problems.orderBy(*order).limit(MAX_LISTED + 1).collect()
+    if len(listed) > MAX_LISTED:
+        raise InputError(describe(listed[:MAX_LISTED], problems.count()))
+    if listed:
+        raise InputError(describe(listed, len(listed)))
 
 
 def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
@@ -95,12 +101,7 @@ def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
         SchemaError: columns are missing or of the wrong type.
         InputError: rows break rules; the first ones are spelled out.
     """
-    problems = broken_rows(table.name, conform(frame, table), owned_rules())
-    listed = problems.orderBy(*PROBLEM).limit(MAX_LISTED + 1).collect()
-    if len(listed) > MAX_LISTED:
-        raise InputError(describe(listed[:MAX_LISTED], problems.count()))
-    if listed:
-        raise InputError(describe(listed, len(listed)))
+    refuse_problems(broken_rows(table.name, conform(frame, table), owned_rules()))
 
 
 def describe(listed: Sequence[Row], count: int) -> str:

@@ -5,14 +5,11 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import (
-    MAX_LISTED,
-    PROBLEM,
     Inputs,
     as_problems,
     broken_rows,
-    describe,
+    refuse_problems,
 )
 from kassign_spark.inputs.rules import (
     CONSUMER,
@@ -83,13 +80,8 @@ def refuse_target(target: DataFrame, inputs: Inputs) -> None:
     Raises:
         InputError: lists every problem.
     """
-    problems = broken_rows("target", target, target_rules()).unionByName(
-        target_problems(target, inputs.members, inputs.topics)
-    )
-    listed = problems.orderBy("problem", *PROBLEM[:5]).limit(MAX_LISTED + 1).collect()
-    if listed:
-        more = len(listed) > MAX_LISTED
-        raise InputError(describe(listed[:MAX_LISTED], problems.count() if more else len(listed)))
+    of_rows = broken_rows("target", target, target_rules())
+    refuse_problems(of_rows.unionByName(target_problems(target, inputs.members, inputs.topics)))
 
 
 def target_problems(target: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:

@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 from kassign_spark.assignors.weighted.options import check_choice
-from kassign_spark.errors import InputError, SettingsError
-from kassign_spark.inputs.checks import MAX_LISTED, describe
+from kassign_spark.errors import SettingsError
+from kassign_spark.inputs.checks import refuse_problems
 from kassign_spark.schemas import (
     CLUSTER_ID,
     OFFSETS,
@@ -182,7 +182,4 @@ def _refuse(joined: DataFrame, reset: str) -> None:
         uncommitted = F.col("group_id").isNotNull() & F.col("committed_offset").isNull()
         found.append(problem("committed_offset", uncommitted, "auto_offset_reset is none"))
     each = joined.select(F.explode(F.array_compact(F.array(*found))).alias("detail"))
-    listed = each.orderBy("detail").limit(MAX_LISTED + 1).collect()
-    if listed:
-        count = len(listed) if len(listed) <= MAX_LISTED else each.count()
-        raise InputError(describe(listed[:MAX_LISTED], count))
+    refuse_problems(each, order=["detail"])

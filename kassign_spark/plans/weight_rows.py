@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import Kernel, fold, in_tasks, rows
-from kassign_spark.inputs.checks import MAX_LISTED, describe
+from kassign_spark.inputs.checks import MAX_LISTED, refuse_problems
 from kassign_spark.inputs.rules import INT_MAX, quoted
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
@@ -56,11 +56,7 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
                 _at(members, "group_id", "member_id"), "must be a finite number > 0, or null: 1"),
         _twice(weights),
     ]  # fmt: skip
-    problems = reduce(DataFrame.unionByName, found)
-    listed = problems.orderBy("detail").limit(MAX_LISTED + 1).collect()
-    if listed:
-        count = len(listed) if len(listed) <= MAX_LISTED else problems.count()
-        raise InputError(describe(listed[:MAX_LISTED], count))
+    refuse_problems(reduce(DataFrame.unionByName, found), order=["detail"])
 
 
 def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
