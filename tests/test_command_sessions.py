@@ -52,7 +52,7 @@ def test_the_rest_is_python(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     @contextmanager
-    def stopped_afterwards(**_: bool) -> Iterator[SparkSession]:
+    def stopped_afterwards(*_: str, **__: bool) -> Iterator[SparkSession]:
         yield spark
         monkeypatch.setattr(SparkContext, "_active_spark_context", None)
 

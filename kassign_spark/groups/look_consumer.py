@@ -22,6 +22,7 @@ from kassign_spark.inputs.rules import (
     rules_of_topics,
 )
 from kassign_spark.inputs.target_rules import (
+    differing_topic_ids,
     regex_rules,
     target_problems,
     target_rules,
@@ -57,9 +58,10 @@ def refuse_consumer_groups(
         found.append(unknown_assignors(ours, known_assignors))
     if "topic_id" in inputs.topics.columns:
         found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
+        found.append(differing_topic_ids(inputs.topics))
     if target is not None:
         found.append(broken_rows("target", target, target_rules()))
-        found.append(target_problems(target, inputs.members, inputs.topics))
+        found.append(target_problems(target, inputs.members))
     refuse_problems(reduce(DataFrame.unionByName, found))
 
 

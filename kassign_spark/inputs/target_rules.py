@@ -81,20 +81,22 @@ def refuse_target(target: DataFrame, inputs: Inputs) -> None:
         InputError: lists every problem.
     """
     of_rows = broken_rows("target", target, target_rules())
-    refuse_problems(of_rows.unionByName(target_problems(target, inputs.members, inputs.topics)))
+    found = of_rows.unionByName(target_problems(target, inputs.members))
+    if "topic_id" in inputs.topics.columns:
+        found = found.unionByName(differing_topic_ids(inputs.topics))
+    refuse_problems(found)
 
 
-def target_problems(target: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:
+def target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
     """Find what no single row of a target shows.
 
     Args:
         target: ``schemas.TARGET``, conforming.
         members: ``schemas.MEMBERS``, conforming.
-        topics: ``schemas.TOPICS``, conforming.
 
     Returns:
         The columns of a problem: rows of groups that are not of group_type consumer, positions
-        given twice, partitions given twice, and a topic with two ids.
+        given twice, partitions given twice.
     """
     group = F.concat(F.lit(" of group "), quoted("group_id"))
     types = members.groupBy(*GROUP_KEY).agg(F.bool_or(is_consumer_group()).alias("is_consumer"))
@@ -145,21 +147,31 @@ def target_problems(target: DataFrame, members: DataFrame, topics: DataFrame) ->
             ),
         ),
     ]
-    if "topic_id" in topics.columns:
-        ids = topics.groupBy(CLUSTER_ID, "topic").agg(
-            F.min("topic_id").alias("least"), F.max("topic_id").alias("most")
-        )
-        says = F.concat(
-            F.lit("table topics, column topic_id: topic "),
-            quoted("topic"),
-            F.lit(" is given with "),
-            quoted("least"),
-            F.lit(" and with "),
-            quoted("most"),
-            F.lit(": give each topic once"),
-        )
-        found.append(as_problems(ids.where("least < most"), "differing_topic_ids", says))
     return reduce(DataFrame.unionByName, found)
+
+
+def differing_topic_ids(topics: DataFrame) -> DataFrame:
+    """Find topics that are given with two ids.
+
+    Args:
+        topics: ``schemas.TOPICS``, conforming, with topic_id.
+
+    Returns:
+        The columns of a problem.
+    """
+    ids = topics.groupBy(CLUSTER_ID, "topic").agg(
+        F.min("topic_id").alias("least"), F.max("topic_id").alias("most")
+    )
+    says = F.concat(
+        F.lit("table topics, column topic_id: topic "),
+        quoted("topic"),
+        F.lit(" is given with "),
+        quoted("least"),
+        F.lit(" and with "),
+        quoted("most"),
+        F.lit(": give each topic once"),
+    )
+    return as_problems(ids.where("least < most"), "differing_topic_ids", says)
 
 
 def _partition() -> Column:
