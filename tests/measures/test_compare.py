@@ -190,7 +190,7 @@ def test_columns(spark: SparkSession) -> None:
         *("group_id", "assignor", "protocol", "verdict", "detail", "member_count"),
         *("partition_count", "kept", "moved", "least_moves", "spread", "topic_spread"),
         *("sum_of_squares", "least_sum_of_squares", "rounds", "paused"),
-        "cross_rack",
+        *("cross_rack", "cross_rack_more"),
     ]
     row = compared.where("assignor = 'range'").collect()[0]
     assert (row.kept, row.moved, row.least_moves, row.paused) == (None, None, None, 0)
