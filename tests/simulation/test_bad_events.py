@@ -27,7 +27,10 @@ _STATIC = [
         "num_partitions is 2147483648; must be a whole number from 1 to 2147483647",
     ),
     ({"kind": "topic_disappears", "topic": "t", "group_id": "g"}, "has no use for group_id"),
-    ({"kind": "subscription_changes", "group_id": "g"}, "needs topics or topics_pattern"),
+    (
+        {"kind": "subscription_changes", "group_id": "g"},
+        "needs topics, topics_pattern or topics_regex",
+    ),
     (
         {"kind": "member_joins", **_AT, "topics": ["t"], "topics_pattern": "t"},
         "give topics or topics_pattern, not both",
