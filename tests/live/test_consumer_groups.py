@@ -123,7 +123,8 @@ def test_rows_of_a_snapshot(
     assert {len(ids[topic]) for topic in _TOPICS} == {22}
     snapshot = to_snapshot(found, spark)
     assert {"group_type", "topics_regex"} <= set(snapshot.members.columns)
-    assert set(snapshot.tables()) == {"members", "topics", "owned", "target", "leaders"}
+    further = {"target", "leaders", "group_settings"}
+    assert set(snapshot.tables()) == {"members", "topics", "owned", *further}
     # A static member that closes is away: it keeps its partitions, and its epoch says so.
     consumers.stop("static")
     away = read_cluster(address, consumer_groups=True)

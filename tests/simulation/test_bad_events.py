@@ -33,7 +33,7 @@ _STATIC = [
     ),
     (
         {"kind": "member_joins", **_AT, "topics": ["t"], "topics_pattern": "t"},
-        "give topics or topics_pattern, not both",
+        "give topics_pattern, or topics and topics_regex, not both",
     ),
     ({"kind": "member_joins", **_AT, "topics": ["t", ""]}, "topics has a null or empty name"),
     ({"kind": "member_joins", **_AT, "topics": [None]}, "topics has a null or empty name"),
