@@ -23,7 +23,7 @@ from tests.fuzz.strategies import names, text
 from tests.simulation.states import check_states
 
 _LISTS = ("topics", "assignors")
-_NUMBERS = ("downtime_ms", "num_partitions", *vars(Timeouts()))
+_NUMBERS = ("downtime_ms", "computed_before_ms", "num_partitions", *vars(Timeouts()))
 _FITTING = {
     "group_id": st.sampled_from(["g", "h"]) | text(),
     "member_id": st.sampled_from(["a", "b"]) | text(),
@@ -44,6 +44,9 @@ def _value(name: str) -> st.SearchStrategy[Any]:
     if name in _LISTS:
         known = st.sampled_from(["range", "sticky", "t", ""])
         return st.lists(st.none() | known | text(), max_size=2)
+    if name == "replica_racks":
+        racks = st.lists(st.none() | st.sampled_from(["a", "b", ""]) | text(), max_size=2)
+        return st.lists(st.none() | racks, max_size=4)
     if name in _NUMBERS:
         return st.sampled_from([0, 1, -1, 4, 2**31 - 1, 2**31, 2**63 - 1, -(2**63)])
     return _FITTING.get(name, text())
