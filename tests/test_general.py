@@ -150,8 +150,9 @@ def test_large_groups_are_cut_into_components(
     # Every group has one path; of these groups all that are too large are so in one component.
     told = paths.frame()
     assert told is not None
-    rows = {row.group_id: row.path for row in told.collect()}
-    assert told.count() == len(rows) == len(GROUPS)
+    collected = told.collect()
+    rows = {row.group_id: row.path for row in collected}
+    assert len(collected) == len(rows) == len(GROUPS)
     found = sum(r.what == "components" for r in rounds)
     in_rounds = f"components by rounds ({found}), settled in rounds ({len(rounds) - found})"
     assert rows == {
