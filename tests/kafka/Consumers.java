@@ -138,7 +138,8 @@ public class Consumers {
             consumer.subscribe(names, this);
         }
 
-        private synchronized void note(KafkaConsumer consumer) {
+        // Not private: Janino makes such methods static, and they would lock another object.
+        synchronized void note(KafkaConsumer consumer) {
             ObjectNode state = JSON.createObjectNode();
             state.put("group_id", consumer.groupMetadata().groupId());
             state.put("member_id", consumer.groupMetadata().memberId());
@@ -147,7 +148,7 @@ public class Consumers {
             now = state;
         }
 
-        private synchronized void fail(Throwable e) {
+        synchronized void fail(Throwable e) {
             now.put("error", e.toString());
         }
 
@@ -157,7 +158,7 @@ public class Consumers {
             return state;
         }
 
-        private synchronized void event(String kind, Collection partitions) {
+        synchronized void event(String kind, Collection partitions) {
             ObjectNode event = JSON.createObjectNode();
             event.put("event", kind);
             event.set("partitions", asJson(partitions));
