@@ -203,6 +203,8 @@ LEADERS = Table(
     ),
 )
 """The brokers that lead partitions; null or negative: the partition has no leader now."""
+SNAPSHOT_TABLES = (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS, GROUP_SETTINGS)
+"""What a snapshot folder may hold; all but the first two may be missing."""
 
 
 def has_cluster_id(frame: DataFrame) -> bool:

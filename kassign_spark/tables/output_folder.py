@@ -12,14 +12,15 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
+from kassign_spark.schemas import SNAPSHOT_TABLES
 from kassign_spark.spark_errors import spark_message
 from kassign_spark.tables.leftovers import REPLACED, WRITING, clear_leftovers, hidden_stem
 
-TABLE_NAMES = frozenset({"members", "topics", "owned", "assignment", "balance", "violations"})
+TABLE_NAMES = frozenset(table.name for table in SNAPSHOT_TABLES)
+TABLE_NAMES |= {"assignment", "balance", "violations"}
 TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
 TABLE_NAMES |= {"vertices", "edges", "bottlenecks", "advice", "touched", "explained", "events"}
-TABLE_NAMES |= {"sweep", "delivery", "tradeoff", "findings", "coordinators", "load", "target"}
-TABLE_NAMES |= {"group_settings"}
+TABLE_NAMES |= {"sweep", "delivery", "tradeoff", "findings", "coordinators", "load"}
 """Tables that a folder of ours may hold."""
 FILE_NAMES = frozenset({"graph.dot", "graph.graphml"})
 """Plain files likewise."""

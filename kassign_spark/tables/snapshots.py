@@ -11,12 +11,8 @@ from pyspark.sql.types import StructType
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import (
     CLUSTER_ID,
-    GROUP_SETTINGS,
-    LEADERS,
     MEMBERS,
-    OFFSETS,
-    OWNED,
-    TARGET,
+    SNAPSHOT_TABLES,
     TOPICS,
     Table,
     has_cluster_id,
@@ -97,8 +93,8 @@ class Snapshot(_Tables):
         return {name: frame for name, frame in named.items() if frame is not None}
 
     def _further(self) -> dict[str, DataFrame | None]:
-        names = ("target", "offsets", "leaders", "group_settings")
-        return {name: getattr(self, name) for name in names}
+        names = (table.name for table in SNAPSHOT_TABLES)
+        return {name: getattr(self, name) for name in names if name not in self._fields}
 
 
 def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot:
@@ -120,20 +116,16 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
     """
     folder = os.fspath(path)
     found = {table.name: read_table(spark, folder, table) for table in (MEMBERS, TOPICS)}
-    further = (OWNED, TARGET, OFFSETS, LEADERS, GROUP_SETTINGS)
-    for table in further:
-        if has_table(spark, folder, table.name):
+    for table in SNAPSHOT_TABLES:
+        if table.name not in found and has_table(spark, folder, table.name):
             found[table.name] = read_table(spark, folder, table)
     # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
     named = any(has_cluster_id(frame) for frame in found.values())
-    for table in (MEMBERS, TOPICS, *further):
+    for table in SNAPSHOT_TABLES:
         if table.name in found and not found[table.name].columns:
             found[table.name] = empty_table(spark, table, cluster_id=named)
-    return Snapshot(
-        found[MEMBERS.name],
-        found[TOPICS.name],
-        *(found.get(table.name) for table in further),
-    )
+    tables: dict[str, Any] = {table.name: found.get(table.name) for table in SNAPSHOT_TABLES}
+    return Snapshot(**tables)
 
 
 def write_snapshot(
