@@ -56,7 +56,7 @@ def test_the_rest_is_python(
         yield spark
         monkeypatch.setattr(SparkContext, "_active_spark_context", None)
 
-    monkeypatch.setattr(f"kassign_spark.commands.{command}.open_session", stopped_afterwards)
+    monkeypatch.setattr("kassign_spark.commands.common.open_session", stopped_afterwards)
     names = {"FLEET": folder / "FLEET", "WEIGHTS": folder / "WEIGHTS", "OUT": tmp_path / "out"}
     code = cli.main(
         [command.replace("_", "-"), *(str(names.get(word, word)) for word in _ARGUMENTS[command])]

@@ -15,15 +15,13 @@ from kassign_spark.commands.common import (
     add_output,
     add_show,
     add_snapshot,
-    announced,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
 )
 from kassign_spark.commands.of_group import add_group, only_group
 from kassign_spark.display import group_name, not_shown, plural, printable
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 from kassign_spark.whatif.advise import advise
 
@@ -52,11 +50,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"advising {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"advising {args.snapshot}", args.snapshot) as spark:
         snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
         advice = hold(advise(*snapshot), {"rows": F.count(F.lit(1))}).frame
         if args.output is not None:

@@ -16,10 +16,9 @@ from kassign_spark.commands.common import (
     add_settings,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
     settings_of,
 )
 from kassign_spark.commands.progress import rounds_counted
@@ -50,7 +49,6 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
-from kassign_spark.session import open_session
 from kassign_spark.settings.computing import Settings
 from kassign_spark.tables.origin import note_snapshot
 from kassign_spark.tables.snapshots import (
@@ -105,13 +103,11 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
     with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"assigning {args.snapshot}"),
+        session_reading(args, f"assigning {args.snapshot}", args.snapshot) as spark,
+        new_folder(spark, args.output, overwrite=args.overwrite) as folder,
     ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
-        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-            snapshot = read_snapshot(args.snapshot, spark)
-            facts = _plan(spark, snapshot, folder, args, settings)
+        snapshot = read_snapshot(args.snapshot, spark)
+        facts = _plan(spark, snapshot, folder, args, settings)
     return Outcome(1 if facts["violation_count"] else 0, facts, _lines(facts))
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.schemas import ASSIGNMENT, OWNED
+from kassign_spark.session import open_session
 from kassign_spark.settings.computing import Settings, load_settings
 from kassign_spark.tables.output_folder import same_or_inside
 from kassign_spark.tables.snapshots import has_table, read_table
@@ -115,6 +116,19 @@ def whole_number(*, least: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+@contextmanager
+def session_reading(args: argparse.Namespace, what: str, *inputs: str) -> Iterator[SparkSession]:
+    """Open the session of a command that reads ``inputs``, and say what it does when that is long.
+
+    Raises:
+        KassignError: Java is missing or does not start.
+        OutputError: the output is an input folder, lies in one, or holds one.
+    """
+    with open_session(*inputs, verbose=args.verbose) as spark, announced(what):
+        refuse_output_over_input(spark, args.output, *inputs)
+        yield spark
 
 
 def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: str) -> None:

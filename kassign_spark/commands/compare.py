@@ -17,10 +17,9 @@ from kassign_spark.commands.common import (
     add_settings,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
     settings_of,
 )
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
@@ -28,7 +27,6 @@ from kassign_spark.display import group_name, not_shown, plural, printable, tabl
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 from kassign_spark.whatif.compare import compare
 
@@ -99,11 +97,7 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
-    with (
-        open_session(*inputs_of(args), verbose=args.verbose) as spark,
-        announced(f"comparing {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"comparing {args.snapshot}", *inputs_of(args)) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         weights = None if args.weights is None else read_weights(spark, args)
         found = compare(

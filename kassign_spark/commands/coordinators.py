@@ -17,16 +17,14 @@ from kassign_spark.commands.common import (
     add_output,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
     whole_number,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, LEADERS, has_cluster_id
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
@@ -75,11 +73,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"reading {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"reading {args.snapshot}", args.snapshot) as spark:
         facts = _coordinate(spark, read_snapshot(args.snapshot, spark), args)
     return Outcome(0, facts, _lines(facts))
 

@@ -12,17 +12,15 @@ from kassign_spark.commands.common import (
     Outcome,
     add_output,
     add_show,
-    announced,
     first_rows,
     new_parser,
     read_assigned,
-    refuse_output_over_input,
+    session_reading,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable
 from kassign_spark.plans.delivery import deliver
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import empty_table, new_folder, write_table
 
 
@@ -47,11 +45,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with (
-        open_session(args.plan, verbose=args.verbose) as spark,
-        announced(f"delivering {args.plan}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.plan)
+    with session_reading(args, f"delivering {args.plan}", args.plan) as spark:
         facts = _deliver(spark, args)
     return Outcome(0, facts, _lines(facts))
 

@@ -12,11 +12,10 @@ from kassign_spark.commands.common import (
     Rows,
     add_output,
     add_show,
-    announced,
     first_rows,
     new_parser,
     read_assigned,
-    refuse_output_over_input,
+    session_reading,
 )
 from kassign_spark.display import (
     cell,
@@ -31,7 +30,6 @@ from kassign_spark.measures.holdings import with_ranges
 from kassign_spark.plans.diff import diff
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, has_cluster_id
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import empty_table, new_folder, write_table
 
 CHANGES = ("kept", "moved", "new", "dropped")
@@ -58,8 +56,7 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     what = f"comparing {args.before} and {args.after}"
-    with open_session(args.before, args.after, verbose=args.verbose) as spark, announced(what):
-        refuse_output_over_input(spark, args.output, args.before, args.after)
+    with session_reading(args, what, args.before, args.after) as spark:
         before, after = _read_both(spark, args.before, args.after)
         compared = hold(diff(before, after), {"rows": F.count(F.lit(1))}).frame
         if args.output is not None:

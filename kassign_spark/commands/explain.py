@@ -12,18 +12,16 @@ from kassign_spark.commands.common import (
     add_output,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
     read_assigned,
-    refuse_output_over_input,
+    session_reading,
 )
 from kassign_spark.display import cell, group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import PREDICTED
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, has_cluster_id
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
@@ -60,11 +58,7 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     inputs = [path for path in (args.snapshot, args.assigned) if path is not None]
-    with (
-        open_session(*inputs, verbose=args.verbose) as spark,
-        announced(f"explaining {inputs[-1]}"),
-    ):
-        refuse_output_over_input(spark, args.output, *inputs)
+    with session_reading(args, f"explaining {inputs[-1]}", *inputs) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         observed = _observed(spark, snapshot, args)
         by_assignor = {name: F.count_if(F.col("assignor") == name) for name in PREDICTED}

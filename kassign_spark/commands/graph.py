@@ -12,10 +12,9 @@ from kassign_spark.commands.common import (
     Outcome,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
 )
 from kassign_spark.commands.of_group import add_group, only_group
 from kassign_spark.display import group_name, not_shown, plural, printable, table
@@ -25,7 +24,6 @@ from kassign_spark.graph.drawing import to_dot, to_graphml
 from kassign_spark.graph.eligibility import CLASS, MEMBER, Eligibility, eligibility
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table, write_text
 
 _DRAWINGS = {"graphml": to_graphml, "dot": to_dot}
@@ -80,11 +78,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     if args.format in _DRAWINGS and args.group is None:
         raise InputError(f"--format {args.format} draws one group: name it with --group")
-    with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"reading {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"reading {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         snapshot = only_group(snapshot, args.group, one=args.format in _DRAWINGS)
         graph = eligibility(snapshot.members, snapshot.topics)

@@ -13,17 +13,15 @@ from kassign_spark.commands.common import (
     add_output,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
     whole_number,
 )
 from kassign_spark.commands.of_group import add_group, only_group
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 from kassign_spark.whatif.migrate import TO, migrate
 from kassign_spark.whatif.migration_rules import CONSUMER, NO_LIMIT, POLICIES, VERDICTS
@@ -85,11 +83,7 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     clients = _client_rows(args)
-    with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"migrating {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"migrating {args.snapshot}", args.snapshot) as spark:
         snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
         steps, verdicts = migrate(
             *snapshot,

@@ -11,10 +11,9 @@ from kassign_spark.commands.common import (
     Facts,
     Outcome,
     add_output,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
     whole_number,
 )
 from kassign_spark.commands.weighted import add_weights, inputs_of, number, options, read_weights
@@ -22,7 +21,6 @@ from kassign_spark.display import group_name, not_shown, plural, printable, tabl
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import plan_by_weight
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.session import open_session
 from kassign_spark.tables.origin import note_snapshot
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
@@ -59,11 +57,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     limit = Limit(args.tolerance, args.max_skew, args.max_load)
     bounds = Bounds(args.max_moves, args.max_moved_weight, args.max_count_difference)
-    with (
-        open_session(*inputs_of(args), verbose=args.verbose) as spark,
-        announced(f"planning {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"planning {args.snapshot}", *inputs_of(args)) as spark:
         members, topics, owned = read_snapshot(args.snapshot, spark)
         weights = read_weights(spark, args)
         plan = plan_by_weight(

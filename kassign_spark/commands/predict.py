@@ -21,16 +21,14 @@ from kassign_spark.commands.common import (
     add_output,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.plans.predict import PREDICTED, predict
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 _SAID = {
@@ -64,11 +62,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"predicting {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"predicting {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         assignment, found = predict(*snapshot, target=snapshot.target, assignor=args.assignor)
         counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}

@@ -19,10 +19,9 @@ from kassign_spark.commands.common import (
     add_settings,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
     settings_of,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
@@ -38,7 +37,6 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
-from kassign_spark.session import open_session
 from kassign_spark.settings.computing import Settings
 from kassign_spark.tables.snapshots import Snapshot, new_folder, read_snapshot, write_table
 
@@ -85,13 +83,11 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
     with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"rebalancing {args.snapshot}"),
+        session_reading(args, f"rebalancing {args.snapshot}", args.snapshot) as spark,
+        new_folder(spark, args.output, overwrite=args.overwrite) as folder,
     ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
-        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-            snapshot = read_snapshot(args.snapshot, spark)
-            facts = _follow(spark, snapshot, folder, args, settings)
+        snapshot = read_snapshot(args.snapshot, spark)
+        facts = _follow(spark, snapshot, folder, args, settings)
     failing = facts["unsettled_count"] + facts["failing_count"]
     return Outcome(1 if failing else 0, facts, _lines(facts))
 

@@ -8,9 +8,9 @@ from kassign_spark.commands.common import (
     Facts,
     Outcome,
     add_settings,
-    announced,
     new_parser,
     refuse_output_over_input,
+    session_reading,
     settings_of,
     whole_number,
 )
@@ -22,7 +22,6 @@ from kassign_spark.report.collect import collect
 from kassign_spark.report.findings import findings
 from kassign_spark.report.plan import read_plan, snapshot_of
 from kassign_spark.report.render import MARK, render
-from kassign_spark.session import open_session
 from kassign_spark.tables.output_file import check_new_file, write_file
 
 _NEEDED = ("jinja2", "altair", "vl_convert")
@@ -71,11 +70,7 @@ def run(args: argparse.Namespace) -> Outcome:
         raise missing_extra()
     settings = settings_of(args)
     check_new_file(args.output, mark=MARK, overwrite=args.overwrite)
-    with (
-        open_session(*inputs_of(args), verbose=args.verbose) as spark,
-        announced(f"reporting {args.plan}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.plan)
+    with session_reading(args, f"reporting {args.plan}", *inputs_of(args)) as spark:
         snapshot = snapshot_of(spark, args.plan, args.snapshot)
         refuse_output_over_input(spark, args.output, snapshot)
         plan = read_plan(spark, args.plan, snapshot)

@@ -16,16 +16,14 @@ from kassign_spark.commands.common import (
     add_settings,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
     settings_of,
 )
 from kassign_spark.display import group_name, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id
-from kassign_spark.session import open_session
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.event_file import EventFile, read_events
 from kassign_spark.simulation.events import KINDS
@@ -99,11 +97,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
     asked = read_events(args.events)
-    with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"simulating {args.events}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"simulating {args.events}", args.snapshot) as spark:
         output = (
             nullcontext(None)
             if args.output is None

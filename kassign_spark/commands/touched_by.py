@@ -12,16 +12,14 @@ from kassign_spark.commands.common import (
     add_output,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
 )
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.graph.fleet import touched_by
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 _COLUMNS = {
@@ -53,11 +51,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"reading {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"reading {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         found = touched_by(snapshot.members, snapshot.topics, args.topics)
         touched, counted = hold(found, {"rows": F.count(F.lit(1))})

@@ -7,15 +7,13 @@ from kassign_spark.commands.common import (
     Facts,
     Outcome,
     add_output,
-    announced,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
 )
 from kassign_spark.commands.weighted import add_weights, by_group, inputs_of, options, read_weights
 from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.plans.by_weight import tradeoff
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 
@@ -37,11 +35,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with (
-        open_session(*inputs_of(args), verbose=args.verbose) as spark,
-        announced(f"tracing {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"tracing {args.snapshot}", *inputs_of(args)) as spark:
         members, topics, owned = read_snapshot(args.snapshot, spark)
         curve = tradeoff(members, topics, read_weights(spark, args), owned, **options(args))
         if args.output is not None:

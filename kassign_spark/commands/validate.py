@@ -12,15 +12,13 @@ from kassign_spark.commands.common import (
     add_output,
     add_show,
     add_snapshot,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
+    session_reading,
 )
 from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, WEIGHTS
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, read_table, write_table
 from kassign_spark.validation.validate import validate
 
@@ -49,11 +47,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    with (
-        open_session(args.snapshot, verbose=args.verbose) as spark,
-        announced(f"validating {args.snapshot}"),
-    ):
-        refuse_output_over_input(spark, args.output, args.snapshot)
+    with session_reading(args, f"validating {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         weights = None if args.weights is None else read_table(spark, args.weights, WEIGHTS)
         found = validate(*snapshot, assignors=ASSIGNORS, weights=weights)
