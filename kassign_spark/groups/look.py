@@ -45,7 +45,11 @@ class _Found(NamedTuple):
 
 
 def look(
-    inputs: Inputs, known_assignors: Collection[str] | None, *, both_types: bool = False
+    inputs: Inputs,
+    known_assignors: Collection[str] | None,
+    *,
+    both_types: bool = False,
+    topic_ids: bool = False,
 ) -> Looked:
     """Check the inputs and see how large they are; runs one query.
 
@@ -56,7 +60,8 @@ def look(
         known_assignors: against which ``members.assignor`` is checked; None where the caller's
             own choice overrides that column.
         both_types: whether groups of group_type `consumer` are wanted as well: their members vote,
-            may differ, have no vote or a regex, and topics keep their ids.
+            may differ, have no vote or a regex.
+        topic_ids: whether topics keep their ids; those of both types always do.
 
     Raises:
         InputError: values that have no meaning; lists every one.
@@ -81,7 +86,7 @@ def look(
     is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
     eligible = Eligible(
         inputs.members,
-        _sizes(inputs.topics, is_twice, is_racked, both_types),
+        _sizes(inputs.topics, is_twice, is_racked, both_types or topic_ids),
         inputs.owned,
         fold_groups(inputs.members),
         heterogeneous=bool(counts["differing"]),

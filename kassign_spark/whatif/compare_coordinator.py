@@ -5,6 +5,7 @@ A classic group that goes over takes what its members own as its first target
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +14,10 @@ from kassign_spark.coordinator.model import next_target
 from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in, reconcile
 from kassign_spark.coordinator.state import ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.groups.read import TOPIC
 from kassign_spark.plans.rounds import Steps
 from kassign_spark.plans.runs import Judged
+from kassign_spark.whatif.coordinator_states import GroupStates
 
 
 def group_states(
@@ -30,45 +30,26 @@ def group_states(
         batch: the groups.
         claims: what members own before.
     """
-    ids = _topic_ids(table)
-    clusters, groups = (
-        column.to_pylist() for column in group_columns(batch, np.arange(batch.group_count)).values()
-    )
-    topic_names = [None, *batch.topic_names.to_pylist()]
-    member_names = [None, *batch.member_names.to_pylist()]
-    texts = [None, *batch.texts.to_pylist()]
-    lists: dict[int, tuple[str, ...]] = {}
+    states = GroupStates(table, batch)
     held = claims.where((claims.member >= 0) & (claims.slot >= 0))
     held = held.where(np.unique(held.slot, return_index=True)[1])
     by_group = held.where(np.argsort(held.group, kind="stable"))
     ends = np.searchsorted(by_group.group, np.arange(batch.group_count + 1))
-    for number, key in enumerate(zip(clusters, groups, strict=True)):
+    for number in range(batch.group_count):
         members = np.arange(batch.first_member[number], batch.first_member[number + 1])
         seqs = batch.member_seq[members]
         is_known = bool((seqs >= 0).all()) and len(np.unique(seqs)) == len(seqs)
         members = members[np.argsort(seqs, kind="stable")] if is_known else members
-        topics = np.arange(batch.first_topic[number], batch.first_topic[number + 1])
-        for code in np.unique(batch.subscription[members]).tolist():
-            listed = batch.list_topics[batch.list_start[code] : batch.list_start[code + 1]]
-            lists[code] = tuple(topic_names[name] or "" for name in listed.tolist())
         place = np.argsort(members)
         mine = by_group.where(np.arange(ends[number], ends[number + 1]))
-        named = [topic_names[name] or "" for name in batch.topic_name[topics].tolist()]
-        yield (
-            ConsumerGroupState(
-                member_ids=[member_names[m] or "" for m in batch.member_name[members].tolist()],
-                subscriptions=[lists[code] for code in batch.subscription[members].tolist()],
-                topics=named,
-                num_partitions=batch.size[topics].tolist(),
-                topic_ids=[ids.get((*key, name)) for name in named],
-                instance_ids=[texts[code] for code in batch.instance[members].tolist()],
-                target_members=place[mine.member - batch.first_member[number]],
-                target_topics=batch.slot_topic[mine.slot] - batch.first_topic[number],
-                target_partitions=mine.partition,
-                is_order_known=is_known,
-            ),
-            members,
+        state = replace(
+            states.of(number, members),
+            target_members=place[mine.member - batch.first_member[number]],
+            target_topics=batch.slot_topic[mine.slot] - batch.first_topic[number],
+            target_partitions=mine.partition,
+            is_order_known=is_known,
         )
+        yield state, members
 
 
 def follow_coordinator(
@@ -124,14 +105,3 @@ def _steps(batch: Batch, claims: Claims, owner: Longs) -> Steps:
             )
         )
     return Steps.join(parts)
-
-
-def _topic_ids(table: pa.Table) -> dict[tuple[str, str, str], str]:
-    """The ids of topics by cluster, group and name, where they are known."""
-    some = table.filter(pa.array(table["kind"].to_numpy() == TOPIC))
-    columns = (some[name].to_pylist() for name in ("cluster_id", "group_id", "topic", "member_id"))
-    return {
-        (cluster, group, topic): topic_id
-        for cluster, group, topic, topic_id in zip(*columns, strict=True)
-        if topic_id is not None
-    }

@@ -1,6 +1,6 @@
 """From the classic protocol to the new one (KIP-848), and back: every group, member by member."""
 
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -12,7 +12,7 @@ from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks, rows
-from kassign_spark.inputs.checks import Inputs, conform_inputs
+from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
@@ -30,7 +30,7 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.settings.client_settings import refused_as_consumer
 from kassign_spark.whatif.migrate_kernel import MIGRATED, migrate_arrow
-from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID, TOPIC_ID
+from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID
 from kassign_spark.whatif.migration_rules import (
     CLASSIC,
     CONSUMER,
@@ -137,14 +137,12 @@ def migrate(
     asked = ours.members
     if to == CLASSIC and ours.has_regexes:
         ours = ours._replace(members=with_regex_topics(ours.members, ours.topics))
-    eligible = look(ours, None).eligible
+    eligible = look(ours, None, topic_ids=True).eligible
     restarts = None if order is None else _restarts(order, asked)
-    table = fold(eligible)
-    beside = [_said(asked), _topic_ids(eligible.members, ours), restarts]
+    beside = [_said(asked), *([] if restarts is None else [restarts])]
     if clients is not None and to == CONSUMER:
         beside.append(_clients(asked, clients))
-    for frame in beside:
-        table = table if frame is None else table.unionByName(frame)
+    table = reduce(DataFrame.unionByName, beside, fold(eligible))
     kernel = partial(
         migrate_arrow,
         to=to,
@@ -205,16 +203,6 @@ def with_pattern_findings(members: DataFrame) -> DataFrame:
     # The rules look at topics_regex: here they judge what a client resolves today.
     judged = members.withColumn("topics_regex", pattern)
     return judged.withColumn("finding", F.when(pattern.isNotNull(), finding))
-
-
-def _topic_ids(members: DataFrame, inputs: Inputs) -> DataFrame | None:
-    """Rows of kind TOPIC_ID, of the topics that a group reads."""
-    if "topic_id" not in inputs.topics.columns:
-        return None
-    ids = inputs.topics.where("topic_id IS NOT NULL").select(CLUSTER_ID, "topic", "topic_id")
-    read = members.select(*GROUP_KEY, F.explode("topics").alias("topic")).distinct()
-    known = read.join(ids.distinct(), on=[CLUSTER_ID, "topic"], how="inner")
-    return rows(known, TOPIC_ID, texts=F.col("topic_id"))
 
 
 def _restarts(order: DataFrame, members: DataFrame) -> DataFrame:

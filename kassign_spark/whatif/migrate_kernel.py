@@ -12,6 +12,7 @@ from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.read import read_batch
+from kassign_spark.whatif.coordinator_states import GroupStates
 from kassign_spark.whatif.migration_rows import (
     Beside,
     name_of,
@@ -61,7 +62,8 @@ def migrate_arrow(
     beside = read_beside(table)
     owner = owners_of(batch, claims)
     groups = range(batch.group_count)
-    states = [state_of(batch, group, beside) for group in groups]
+    known = GroupStates(table, batch)
+    states = [state_of(batch, group, known) for group in groups]
     orders = [order_of(batch, group, beside) for group in groups]
     if to == CONSUMER:
         walks = upgrade(batch, owner, states, orders, assignor)

@@ -13,7 +13,7 @@ from kassign_spark.coordinator.migration import MixedGroup
 from kassign_spark.coordinator.state import ConsumerGroupState
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.whatif.migrate_kernel import migrate_arrow
-from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID, TOPIC_ID
+from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID
 from kassign_spark.whatif.migration_rules import POLICIES, BrokerRules
 from tests.task_rows import SCHEMA
 
@@ -61,8 +61,8 @@ def table(
     ]
     for topic, size in sizes.items():
         of_replicas = json.dumps(replica_racks) if replica_racks else None
-        rows.append({**key, "kind": TOPIC, "topic": topic, "number": size, "texts": of_replicas})
-        rows.append({**key, "kind": TOPIC_ID, "topic": topic, "texts": _IDS.get(topic)})
+        row = {**key, "kind": TOPIC, "topic": topic, "number": size, "texts": of_replicas}
+        rows.append({**row, "member_id": _IDS.get(topic)})
     for member, says in (said or {}).items():
         rows.append({**key, "kind": SAID, "member_id": member, "texts": json.dumps(says)})
     for place, member in enumerate(order):
