@@ -85,9 +85,10 @@ def run(args: argparse.Namespace) -> Outcome:
             offsets=args.offsets,
             progress=_no_progress if args.json and one_stream() else _progress,
         )
-        for name, frame in to_snapshot(tables, spark).tables().items():
+        written = to_snapshot(tables, spark).tables()
+        for name, frame in written.items():
             write_table(frame, folder, name, args.format)
-    facts = _facts(tables, args)
+    facts = _facts(tables, list(written), args)
     return Outcome(0, facts, _lines(facts))
 
 
@@ -99,12 +100,13 @@ def _no_progress(_: str) -> None:
     """Leave the stream to the document."""
 
 
-def _facts(tables: ClusterTables, args: argparse.Namespace) -> Facts:
+def _facts(tables: ClusterTables, written: list[str], args: argparse.Namespace) -> Facts:
     groups = {(row[0], row[1]) for row in tables.members}
     shown = tables.omitted[: args.show]
     return {
         "bootstrap_server": args.bootstrap_server,
         "output": args.output,
+        "tables": written,
         "group_count": len(groups),
         "member_count": len(tables.members),
         "topic_count": len(tables.topics),
@@ -128,7 +130,5 @@ def _lines(facts: Facts) -> list[str]:
         lines += ["", *table(["left out", "name", "reason"], rows)]
         hidden = facts["omitted_count"] - len(facts["omitted"])
         lines += [f"... {hidden} more"] if hidden else []
-    further = {"target": "target_count", "leaders": "leader_count"}
-    names = ["members", "topics", "owned", *(name for name in further if facts[further[name]])]
-    names += ["offsets"] if facts["offset_count"] is not None else []
-    return [*lines, "", f"the snapshot is in {printable(facts['output'])}: {', '.join(names)}"]
+    names = ", ".join(facts["tables"])
+    return [*lines, "", f"the snapshot is in {printable(facts['output'])}: {names}"]
