@@ -302,7 +302,16 @@ def test_examples_of_the_help_can_be_parsed() -> None:
     assert len(actions.choices) == len(COMMANDS)
     for name, each in actions.choices.items():
         example = each.epilog.splitlines()[1].split()
-        assert parser.parse_args(example[1:]).command == name
+        args = parser.parse_args(example[1:])
+        assert args.command == name
+        # What is written first is of the example fleet.
+        folder = Path(getattr(args, "snapshot", None) or "examples/fleet")
+        for option, table in (("group", "members"), ("topics", "topics")):
+            told = getattr(args, option, None) or []
+            known = (folder / table / f"{table}.json").read_text()
+            assert [
+                one for one in ([told] if isinstance(told, str) else told) if one not in known
+            ] == []
 
 
 def test_settings(refused: Any, tmp_path: Path) -> None:

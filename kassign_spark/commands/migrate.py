@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
         "KIP-848 (or back, with --to classic) and follow its members' restarts one by one: who\n"
         "pauses, what moves, how much locality is lost; with --group every step.\n"
         "Exits 0 when done, 1 when a group is blocked, 2 on an error.",
-        example="kassign-spark migrate examples/fleet --group billing-invoices",
+        example="kassign-spark migrate examples/both-protocols --group billing-invoices",
     )
     add_snapshot(parser)
     add_group(parser)
