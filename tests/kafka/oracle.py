@@ -65,7 +65,7 @@ def assign(
         spark: The tests' session, which has the kafka-clients jar.
         groups: Any number.
         assignor: Takes the place of each group's own.
-        seconds: After which a group counts as never ending.
+        seconds: Of processor time, after which a group counts as never ending.
 
     Returns:
         For each group its assignment, or the simple name of the class of the exception it ended
