@@ -26,14 +26,23 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For many small plans, each run once: Java's second compiler takes half of all processor time."""
 
 
-def start_session(scratch: Path, memory: str = "2g", java_options: str = "") -> SparkSession:
-    """A small quiet session on loopback that leaves nothing outside ``scratch``."""
+def start_session(
+    scratch: Path,
+    memory: str = "2g",
+    java_options: str = "",
+    *,
+    master: str = "local[2]",
+) -> SparkSession:
+    """A small quiet session on loopback that leaves nothing outside ``scratch``.
+
+    Executors of another ``master`` have one core and as much memory as the driver.
+    """
     # Workers are of this environment, not of the first python3 on the path.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     log4j2 = scratch / "log4j2.properties"
     log4j2.write_text(_LOG4J2)
     return (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(master)
         .appName("kassign-spark tests")
         # Small frames: more partitions than cores would only cost time.
         .config("spark.sql.shuffle.partitions", "2")
@@ -47,6 +56,8 @@ def start_session(scratch: Path, memory: str = "2g", java_options: str = "") -> 
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", memory)
+        .config("spark.executor.memory", memory)
+        .config("spark.executor.cores", "1")
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch / "local"))
         .config(

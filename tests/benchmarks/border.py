@@ -1,15 +1,16 @@
 """One group of one component: inside one task, beside rounds over DataFrames; and its certificate.
 
-    python -m tests.benchmarks.border [EDGES ...] [--ways WAY ...] [--limit SECONDS]
+    python -m tests.benchmarks.border [EDGES ...] [--ways WAY ...] [--limit SECONDS] [--cluster]
 
 Edges are pairs of a topic class and a subscriber. Half of all members read each topic, by chance,
 so every topic is a class of its own and all is one component: the worst there is. A tenth of the
 members joins; ten partitions a member. `task` answers the group whole inside a task; `counts`
 settles its counts inside one and names partitions by DataFrame steps; `rounds` settles it by rounds
 over DataFrames, with components by rounds or by GraphFrames. From Parquet to Parquet on the
-session's two cores. Memory is the most that one Python worker had. A way that takes longer than
-``--limit`` is cut off. The certificate is ``balance`` of the result; the graph of the group and its
-bottlenecks are measured as well.
+session's two cores, or with ``--cluster`` on a standalone master and two workers of one core.
+Memory is the most that one Python worker had. A way that takes longer than ``--limit`` is cut off.
+The certificate is ``balance`` of the result; the graph of the group and its bottlenecks are
+measured as well.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark import assign, balance, bottlenecks, eligibility
 from kassign_spark.settings import Settings
+from tests.cluster.standalone import running_cluster
 from tests.spark_session import start_session
 
 _MOST = 2**31 - 1
@@ -50,10 +52,16 @@ def main() -> None:
     parser.add_argument("edges", nargs="*", type=int, default=[10**5, 10**6, 10**7])
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
     parser.add_argument("--limit", type=float, default=900, help="seconds of one way")
-    parser.add_argument("--memory", default="6g", help="of the driver")
+    parser.add_argument("--memory", default="6g", help="of the driver, and of each executor")
+    parser.add_argument("--cluster", action="store_true", help="on a master and two workers")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        spark = start_session(Path(folder), memory=args.memory)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as started:
+        master = "local[2]"
+        if args.cluster:
+            Path(folder, "cluster").mkdir()
+            cluster = running_cluster(Path(folder, "cluster"), memory=args.memory)
+            master = started.enter_context(cluster).url
+        spark = start_session(Path(folder), memory=args.memory, master=master)
         try:
             _run(spark, 10**4, Path(folder) / "warm", ["task"], args.limit, silent=True)
             print(f"{'edges':>10}  {'what':<12}{'seconds':>8}{'MB':>7}{'rounds':>7}", flush=True)

@@ -52,6 +52,8 @@ class Standalone:
     folder: Path
     package: Path
     """The package as ``make zip`` makes it, for ``--py-files``."""
+    memory: str = "1g"
+    """That a worker may give to executors."""
     workers: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
     _started: int = 0
     drivers: "list[subprocess.Popen[str]]" = field(default_factory=list)
@@ -64,7 +66,7 @@ class Standalone:
         with (self.folder / f"{name}.log").open("w") as log:
             self.workers.append(
                 subprocess.Popen(
-                    [*_WORKER, *where, "--cores", "1", "--memory", "1g", self.url],
+                    [*_WORKER, *where, "--cores", "1", "--memory", self.memory, self.url],
                     cwd=self.folder,
                     env=_environment(self.folder),
                     stdout=log,
@@ -147,7 +149,7 @@ def end_driver(submitted: "subprocess.Popen[str]", number: signal.Signals) -> No
 
 
 @contextlib.contextmanager
-def running_cluster(folder: Path, workers: int = 2) -> Iterator[Standalone]:
+def running_cluster(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[Standalone]:
     """Start a master and workers that live until the block ends, however it ends."""
     port = _free_port()
     python = folder / "python"
@@ -156,7 +158,7 @@ def running_cluster(folder: Path, workers: int = 2) -> Iterator[Standalone]:
     package = folder / "kassign_spark.zip"
     made = ["make", "--no-print-directory", "zip", f"ZIP={package}", f"PYTHON={sys.executable}"]
     subprocess.run(made, cwd=ROOT, check=True, timeout=60, stdout=subprocess.DEVNULL)
-    cluster = Standalone(f"spark://{_HOST}:{port}", folder, package)
+    cluster = Standalone(f"spark://{_HOST}:{port}", folder, package, memory)
     with (folder / "master.log").open("w") as log:
         master = subprocess.Popen(
             [*_MASTER, "--host", _HOST, "--port", str(port), "--webui-port", "0"],
