@@ -56,8 +56,11 @@ def read_properties(path: str | Path) -> dict[str, str]:
     for line in _logical_lines(text):
         match = re.match(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
         assert match is not None, "both parts may be empty"
-        key = _unescape(match[1], "a key")
-        properties[key] = _Secret(_unescape(match[2], key))
+        try:
+            key = _unescape(match[1], "a key")
+            properties[key] = _Secret(_unescape(match[2], key))
+        except ValueError as error:
+            raise SettingsError(f"client properties file {path}: {error}") from None
     return properties
 
 
@@ -130,7 +133,7 @@ def _unescape(text: str, key: str) -> str:
         if not escaped.startswith("u"):
             return _ESCAPES.get(escaped, escaped)
         if len(escaped) != 5:
-            raise SettingsError(f"client properties: {key} has a \\u without four hex digits")
+            raise ValueError(f"{key} has a \\u without four hex digits")
         return chr(int(escaped[1:], 16))
 
     units = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", plain, text, flags=re.DOTALL)
@@ -138,7 +141,7 @@ def _unescape(text: str, key: str) -> str:
         # Java's text is UTF-16: two escapes can stand for one character.
         return units.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise SettingsError(f"client properties: {key} has half a surrogate pair") from None
+        raise ValueError(f"{key} has half a surrogate pair") from None
 
 
 def _sasl_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
