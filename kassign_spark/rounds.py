@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import Column, DataFrame, Observation
 
 from kassign_spark.errors import NotConvergedError
+from kassign_spark.sessions import checkpoint
 
 
 class Settled(NamedTuple):
@@ -48,7 +49,7 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
     kept = frame.persist()
     try:
         kept.count()
-        settled = _checkpoint(kept)
+        settled = checkpoint(kept)
     finally:
         kept.unpersist()
     return Settled(settled, dict(observed.get) if measures else {})
@@ -64,20 +65,10 @@ def hold(frame: DataFrame, measures: Mapping[str, Column]) -> Settled:
         measures: aggregates over it, by name; they ride on the same job.
     """
     observed = Observation()
-    measured = _checkpoint(
+    measured = checkpoint(
         frame.observe(observed, *(column.alias(name) for name, column in measures.items()))
     )
     return Settled(measured, dict(observed.get))
-
-
-def _checkpoint(frame: DataFrame) -> DataFrame:
-    """Cut the lineage, in the session's checkpoint folder if it has one, else on the executors.
-
-    A local checkpoint is lost with its executor, and what was cut cannot be computed again.
-    """
-    if frame.sparkSession.sparkContext.getCheckpointDir() is None:
-        return frame.localCheckpoint()
-    return frame.checkpoint()
 
 
 class Budget:

@@ -1,11 +1,12 @@
 """Spark's errors as one line: what failed, and the cause at the bottom of the chain."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from kassign_spark.sessions import Py4JError, java_causes
 from kassign_spark.workers import import_advice
 
 SparkError = (PySparkException, Py4JError)
@@ -26,26 +27,26 @@ _GONE = "Spark's Java process has ended; --verbose shows its log"
 
 def spark_message(error: PySparkException | Py4JError) -> str:
     """Say in one line what Spark says in many."""
-    thrown = error.java_exception if isinstance(error, Py4JJavaError) else None
-    thrown = thrown or getattr(error, "_origin", None)
     try:
-        if thrown is not None:
-            return _java_message(thrown)
-        return _said(str(error)) if isinstance(error, PySparkException) else _GONE
+        said = _java_message(java_causes(error))
+        if said is None:
+            return _said(str(error)) if isinstance(error, PySparkException) else _GONE
+        return said
     except Py4JError:
         return _GONE
 
 
-def _java_message(thrown: Any) -> str:
+def _java_message(causes: Iterable[Any]) -> str | None:
     says = []
-    while thrown is not None:
+    for thrown in causes:
         text = thrown.getMessage() or thrown.getClass().getSimpleName()
         if _LOST_CHECKPOINT in text:
             return _SURVIVE
         if _IMPORT.search(text):
             return _said(text)
         says.append(_first_line(text))
-        thrown = thrown.getCause()
+    if not says:
+        return None
     what, cause = says[0], says[-1]
     return what if cause in what else f"{what} ({cause})"
 

@@ -10,10 +10,10 @@ import shutil
 import subprocess
 import sys
 
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import WorkerError
+from kassign_spark.sessions import starts_workers_here, worker_python
 
 VARIABLE = "PYSPARK_PYTHON"
 _NEEDED = ("numpy", "pyarrow")
@@ -35,11 +35,10 @@ def check_workers(spark: SparkSession) -> None:
     Raises:
         WorkerError: it names both interpreters and the variable to set.
     """
-    context = spark.sparkContext
-    if (context.master or "").startswith("local"):
-        problem = _problem(context.pythonExec)
-        if problem:
-            raise WorkerError(problem)
+    python = worker_python() if starts_workers_here(spark) else None
+    problem = None if python is None else _problem(python)
+    if problem:
+        raise WorkerError(problem)
 
 
 @functools.cache
@@ -68,8 +67,7 @@ def _problem(worker: str) -> str | None:
 
 def import_advice(said: str) -> str:
     """Say in one line what a worker's ``ImportError`` means, wherever that worker was."""
-    context = SparkContext._active_spark_context
-    worker = "another interpreter" if context is None else str(context.pythonExec)
+    worker = worker_python() or "another interpreter"
     return _advice(f"{worker}, and that cannot import what it needs ({said})")
 
 
@@ -80,8 +78,3 @@ def _advice(worker: str) -> str:
         f"{version}): before the session starts, set {VARIABLE} to an interpreter that has the "
         f"packages of this one, on this machine {VARIABLE}={sys.executable}"
     )
-
-
-def cores(session: SparkSession) -> int:
-    """How many tasks the session runs at once."""
-    return int(session.sparkContext.defaultParallelism)

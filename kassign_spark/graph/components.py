@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -24,6 +23,7 @@ from pyspark.sql import functions as F
 from kassign_spark.errors import SettingsError
 from kassign_spark.rounds import Budget, converge, settle
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.sessions import Py4JError, Py4JJavaError
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark_errors import spark_message
 

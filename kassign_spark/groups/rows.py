@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
-from kassign_spark.workers import cores
+from kassign_spark.sessions import cores
 
 _COLUMNS = {
     "member_id": "string",

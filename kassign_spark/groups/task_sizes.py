@@ -4,8 +4,6 @@ Neither hangs on ``spark.sql.shuffle.partitions``. Where Spark's own estimate sa
 are small, nothing is counted; else one query counts the rows of each group.
 """
 
-import math
-import re
 from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
@@ -15,7 +13,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.workers import cores
+from kassign_spark.sessions import cores, estimated_bytes
 
 MOST_ROWS_OF_A_GROUP = 2_000_000
 """Rows of a group, of the tables together, up to which one task takes the whole group."""
@@ -23,7 +21,6 @@ MOST_ROWS_OF_A_GROUP = 2_000_000
 _SMALL_BYTES = 1 << 20
 """Below that nobody counts: even at a byte a row, which Parquet does not reach, a task holds it."""
 _ONE_TASK_BYTES = 1 << 18
-_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 
 
 class TaskSizes(NamedTuple):
@@ -47,7 +44,7 @@ def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROU
         most_rows: ``MOST_ROWS_OF_A_GROUP``, or less, so that a test can force the border.
     """
     session = frames[0].sparkSession
-    size = sum(map(_estimated_bytes, frames))
+    size = sum(map(estimated_bytes, frames))
     if most_rows == MOST_ROWS_OF_A_GROUP and size <= _SMALL_BYTES:
         return TaskSizes(1 if size <= _ONE_TASK_BYTES else cores(session), None)
     keys = [frame.select(*GROUP_KEY) for frame in frames]
@@ -63,15 +60,3 @@ def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROU
     keys_of_large = [F.struct(*map(F.lit, group)) for group in found["large"]]
     group_id = F.coalesce("group_id", F.lit(""))  # a null one is in no group, and so not large
     return TaskSizes(tasks, F.struct(GROUP_KEY[0], group_id).isin(*keys_of_large))
-
-
-def _estimated_bytes(frame: DataFrame) -> float:
-    """What the optimizer takes a frame for; more than any number if it does not know.
-
-    As text: estimates of joins have more digits than a long, in which py4j would cut them off.
-    """
-    said = frame._jdf.queryExecution().optimizedPlan().stats().simpleString()
-    found = re.match(r"sizeInBytes=(\S+) (\w+)", said)
-    if found is None or found[2] not in _UNITS:
-        return math.inf
-    return float(found[1]) * _UNITS[found[2]]

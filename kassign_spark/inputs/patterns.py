@@ -20,7 +20,7 @@ from kassign_spark.schemas import (
     restore_cluster_id,
     topics_table,
 )
-from kassign_spark.workers import cores
+from kassign_spark.sessions import cores
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """``org.apache.kafka.common.internals.Topic.isInternal``; other names with ``__`` are ordinary."""

@@ -27,7 +27,7 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
-from kassign_spark.workers import cores
+from kassign_spark.sessions import cores
 
 if TYPE_CHECKING:
     import pyarrow as pa

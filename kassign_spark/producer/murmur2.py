@@ -2,14 +2,17 @@
 
 Spark itself uses Apache Commons Codec, whose ``MurmurHash2.hash32`` is Kafka's ``Utils.murmur2``:
 the same algorithm, the same seed (0x9747b28c), the bytes of the tail without their sign. The
-expression calls it in place, on each executor's JVM.
+expression calls it in place, on each executor's JVM. Spark Connect has no way to say so; there the
+keys go to Python workers, which takes several times as long.
 """
 
 from typing import Any
 
-from pyspark import SparkContext
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+
+from kassign_spark.producer.murmur2_kernel import murmur2_of
+from kassign_spark.sessions import columns_are_of_connect
 
 _CLASS = "org.apache.commons.codec.digest.MurmurHash2"
 
@@ -35,6 +38,8 @@ def murmur2(data: Column) -> Column:
         +----------+
         <BLANKLINE>
     """
+    if columns_are_of_connect():
+        return F.arrow_udf(murmur2_of, "bigint")(data)
     hashed = _static_call("hash32", data, F.length(data))
     return hashed.cast("bigint").bitwiseAND(F.lit(0xFFFF_FFFF))
 
@@ -45,6 +50,8 @@ def _static_call(method: str, *arguments: Column) -> Column:
     Spark has the expression (``StaticInvoke``, behind many of its own functions), but no function
     of PySpark for it; ``reflect`` takes strings only, and counts as non-deterministic.
     """
+    from pyspark import SparkContext  # a client of Spark Connect need not have it
+
     context = SparkContext._active_spark_context
     assert context is not None  # F.length has needed it already
     jvm: Any = context._jvm

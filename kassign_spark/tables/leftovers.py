@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from py4j.protocol import Py4JJavaError
+from kassign_spark.sessions import Py4JJavaError
 
 WRITING, REPLACED = "writing", "replaced"
 _NAME = re.compile(r"([0-9a-f]{12})-(\d+)-(\d+)-[0-9a-f]{12}")

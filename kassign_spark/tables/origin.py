@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
+from kassign_spark.sessions import Py4JJavaError
 from kassign_spark.spark_errors import spark_message
 from kassign_spark.tables.output_folder import MARK
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
 from kassign_spark.schemas import SNAPSHOT_TABLES
+from kassign_spark.sessions import Py4JError, Py4JJavaError
 from kassign_spark.spark_errors import spark_message
 from kassign_spark.tables.leftovers import REPLACED, WRITING, clear_leftovers, hidden_stem
 

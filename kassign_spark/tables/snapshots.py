@@ -4,7 +4,6 @@ import os
 import re
 from typing import Any, NamedTuple, Self
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -17,6 +16,7 @@ from kassign_spark.schemas import (
     Table,
     has_cluster_id,
 )
+from kassign_spark.sessions import Py4JJavaError
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables.output_folder import new_folder
 from kassign_spark.tables.text import TIMESTAMPS, read_csv, read_json, write_csv

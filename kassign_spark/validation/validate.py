@@ -27,6 +27,7 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
+from kassign_spark.sessions import cores
 from kassign_spark.validation.hash_order import lost_orders
 from kassign_spark.validation.member_order import order_says, unknown_orders
 from kassign_spark.validation.problem_texts import (
@@ -39,7 +40,6 @@ from kassign_spark.validation.problem_texts import (
 )
 from kassign_spark.validation.tasks import found_in_tasks
 from kassign_spark.validation.unknown_weights import unknown_weights
-from kassign_spark.workers import cores
 
 
 def validate(

@@ -131,6 +131,8 @@ def read_given(spark: SparkSession, scratch: Path, *, only: Sequence[str] = ()) 
     )
     members, topics, owned = fleet
     assert owned is not None
+    if "cluster_id" not in members.columns:
+        events = events.drop("cluster_id")
     candidates = members.select(
         *(["cluster_id"] if "cluster_id" in members.columns else []),
         "group_id",

@@ -179,7 +179,10 @@ def test_a_broken_escape(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a=\\uD83D", "\\uDE00=1", "a=\\uDE00\\uD83D"])
 def test_half_a_character(tmp_path: Path, text: str) -> None:
-    with pytest.raises(SettingsError, match=r"^client properties file .*client.properties: .* has half a surrogate pair$"):
+    with pytest.raises(
+        SettingsError,
+        match=r"^client properties file .*client.properties: .* has half a surrogate pair$",
+    ):
         _read(tmp_path, text)
 
 

@@ -1,0 +1,118 @@
+"""The kind of a Spark session: in this process (classic), or behind Spark Connect.
+
+This module alone knows the difference, and the package imports without py4j: a client of Spark
+Connect has neither Java nor a ``SparkContext``.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote
+
+if TYPE_CHECKING:
+    from py4j.protocol import Py4JError, Py4JJavaError
+else:
+    try:
+        from py4j.protocol import Py4JError, Py4JJavaError
+    except ImportError:
+
+        class Py4JError(Exception):
+            """Never raised: there is no py4j."""
+
+        class Py4JJavaError(Py4JError):
+            """Never raised: there is no py4j."""
+
+
+__all__ = [
+    "Py4JError",
+    "Py4JJavaError",
+    "checkpoint",
+    "columns_are_of_connect",
+    "cores",
+    "estimated_bytes",
+    "is_connect",
+    "java_causes",
+    "starts_workers_here",
+    "worker_python",
+]
+
+_UNITS = {name: 1 << 10 * power for power, name in enumerate(("B", "KiB", "MiB"))}
+
+
+def is_connect(session: SparkSession) -> bool:
+    """Whether the session's Spark is reached by Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def columns_are_of_connect() -> bool:
+    """Whether the columns that this process makes are for sessions of Spark Connect."""
+    return bool(is_remote())
+
+
+def cores(session: SparkSession) -> int:
+    """How many tasks the session runs at once."""
+    if not is_connect(session):
+        return int(session.sparkContext.defaultParallelism)
+    # A server tells no default parallelism, but cuts a range by it; to explain one runs no job.
+    splits = re.search(r"splits=(?:Some\()?(\d+)", _explained(session.range(1), "simple"))
+    return int(splits[1]) if splits else 1
+
+
+def starts_workers_here(session: SparkSession) -> bool:
+    """Whether the session's Python workers are certain to start on this machine."""
+    return not is_connect(session) and (session.sparkContext.master or "").startswith("local")
+
+
+def worker_python() -> str | None:
+    """The interpreter that this process lets Python workers start with; None: others decide."""
+    if is_remote():
+        return None
+    from pyspark import SparkContext  # a client of Spark Connect need not have it
+
+    context = SparkContext._active_spark_context
+    return None if context is None else str(context.pythonExec)
+
+
+def checkpoint(frame: DataFrame) -> DataFrame:
+    """Compute a frame and cut its lineage, in the checkpoint folder if the session has one.
+
+    Without one it is kept on the executors: then it is lost with its executor, and what was cut
+    cannot be computed again.
+    """
+    session = frame.sparkSession
+    if is_connect(session):
+        has_folder = session.conf.get("spark.checkpoint.dir", None) is not None
+    else:
+        has_folder = session.sparkContext.getCheckpointDir() is not None
+    return frame.checkpoint() if has_folder else frame.localCheckpoint()
+
+
+def estimated_bytes(frame: DataFrame) -> float:
+    """What the optimizer takes a frame for; more than any number if it does not know."""
+    if is_connect(frame.sparkSession):
+        said = _explained(frame, "cost")
+    else:
+        # As text: estimates of joins have more digits than a long, in which py4j would cut them.
+        plan: Any = frame._jdf.queryExecution().optimizedPlan()
+        said = plan.stats().simpleString()
+    found = re.search(r"sizeInBytes=(\S+) (\w+)", said)
+    if found is None or found[2] not in _UNITS:
+        return math.inf
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def java_causes(error: Exception) -> Iterable[Any]:
+    """The Java exceptions behind an error, outermost first; none behind Spark Connect."""
+    thrown = error.java_exception if isinstance(error, Py4JJavaError) else None
+    thrown = thrown or getattr(error, "_origin", None)
+    while thrown is not None:
+        yield thrown
+        thrown = thrown.getCause()
+
+
+def _explained(frame: DataFrame, mode: str) -> str:
+    described: Any = frame
+    return str(described._explain_string(mode=mode))
