@@ -8,7 +8,7 @@ came from (SPARK-39834), and estimates multiply at every join until they have th
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 
 from kassign_spark.errors import NotConvergedError
 from kassign_spark.sessions import checkpoint
@@ -43,16 +43,12 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
         frame: any frame.
         measures: aggregates over it, by name; they ride on the same job.
     """
-    observed = Observation()
-    if measures:
-        frame = frame.observe(observed, *(column.alias(name) for name, column in measures.items()))
     kept = frame.persist()
     try:
         kept.count()
-        settled = checkpoint(kept)
+        return Settled(*checkpoint(kept, measures))
     finally:
         kept.unpersist()
-    return Settled(settled, dict(observed.get) if measures else {})
 
 
 def hold(frame: DataFrame, measures: Mapping[str, Column]) -> Settled:
@@ -64,11 +60,7 @@ def hold(frame: DataFrame, measures: Mapping[str, Column]) -> Settled:
         frame: any frame.
         measures: aggregates over it, by name; they ride on the same job.
     """
-    observed = Observation()
-    measured = checkpoint(
-        frame.observe(observed, *(column.alias(name) for name, column in measures.items()))
-    )
-    return Settled(measured, dict(observed.get))
+    return Settled(*checkpoint(frame, measures))
 
 
 class Budget:

@@ -6,10 +6,10 @@ Connect has neither Java nor a ``SparkContext``.
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql.utils import is_remote
 
 if TYPE_CHECKING:
@@ -76,18 +76,36 @@ def worker_python() -> str | None:
     return None if context is None else str(context.pythonExec)
 
 
-def checkpoint(frame: DataFrame) -> DataFrame:
+def checkpoint(
+    frame: DataFrame, measures: Mapping[str, Column] | None = None
+) -> tuple[DataFrame, dict[str, Any]]:
     """Compute a frame and cut its lineage, in the checkpoint folder if the session has one.
 
     Without one it is kept on the executors: then it is lost with its executor, and what was cut
     cannot be computed again.
+
+    Args:
+        frame: any frame.
+        measures: aggregates over it, by name; they ride on the same job, where the session can
+            observe one.
+
+    Returns:
+        What was computed, and the measures.
     """
+    wanted = [column.alias(name) for name, column in (measures or {}).items()]
     session = frame.sparkSession
     if is_connect(session):
         has_folder = session.conf.get("spark.checkpoint.dir", None) is not None
-    else:
-        has_folder = session.sparkContext.getCheckpointDir() is not None
-    return frame.checkpoint() if has_folder else frame.localCheckpoint()
+        kept = frame.checkpoint() if has_folder else frame.localCheckpoint()
+        # A server does not send what was observed while it made a checkpoint.
+        measured = kept.agg(*wanted).first() if wanted else None
+        return kept, {} if measured is None else measured.asDict()
+    observed = Observation()
+    if wanted:
+        frame = frame.observe(observed, *wanted)
+    has_folder = session.sparkContext.getCheckpointDir() is not None
+    kept = frame.checkpoint() if has_folder else frame.localCheckpoint()
+    return kept, dict(observed.get) if wanted else {}
 
 
 def estimated_bytes(frame: DataFrame) -> float:

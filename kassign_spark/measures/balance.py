@@ -134,7 +134,8 @@ def _without_unknown(counted: DataFrame, known: _Known) -> DataFrame:
     unknown = of_owned if known.owned is None else []
     unknown += ["cross_rack_count"] if known.racks is None else []
     types = dict(counted.dtypes)
-    return counted.withColumns({name: F.lit(None).cast(types[name]) for name in unknown})
+    nulls = {name: F.lit(None).cast(types[name]) for name in unknown}
+    return counted.withColumns(nulls) if nulls else counted
 
 
 def _balance(known: _Known, most_rows: int) -> DataFrame:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
 
 from kassign_spark.producer.murmur2_kernel import murmur2_of
 from kassign_spark.sessions import columns_are_of_connect
@@ -39,7 +40,9 @@ def murmur2(data: Column) -> Column:
         <BLANKLINE>
     """
     if columns_are_of_connect():
-        return F.arrow_udf(murmur2_of, "bigint")(data)
+        in_python: Any = arrow_udf  # its stub wants the kind of function, which it finds by itself
+        hashed_there: Column = in_python(murmur2_of, "bigint")(data)
+        return hashed_there
     hashed = _static_call("hash32", data, F.length(data))
     return hashed.cast("bigint").bitwiseAND(F.lit(0xFFFF_FFFF))
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
 from kassign_spark.schemas import SNAPSHOT_TABLES
-from kassign_spark.sessions import Py4JError, Py4JJavaError
+from kassign_spark.sessions import Py4JError, Py4JJavaError, is_connect
 from kassign_spark.spark_errors import spark_message
 from kassign_spark.tables.leftovers import REPLACED, WRITING, clear_leftovers, hidden_stem
 
@@ -42,6 +42,11 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
         OutputError: ``path`` exists (or, with ``overwrite``, is not such a folder), cannot be
             written, or another run took it in the meantime.
     """
+    if is_connect(spark):
+        raise OutputError(
+            f"output {path}: a session of Spark Connect cannot put a folder in its place whole; "
+            "write each table with DataFrame.write, or run a session without Spark Connect"
+        )
     target, files = _locate(spark, path)
     rename = _renaming(spark, files)
     with _explained(path):

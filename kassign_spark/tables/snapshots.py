@@ -4,6 +4,7 @@ import os
 import re
 from typing import Any, NamedTuple, Self
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -16,7 +17,7 @@ from kassign_spark.schemas import (
     Table,
     has_cluster_id,
 )
-from kassign_spark.sessions import Py4JJavaError
+from kassign_spark.sessions import Py4JJavaError, is_connect
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables.output_folder import new_folder
 from kassign_spark.tables.text import TIMESTAMPS, read_csv, read_json, write_csv
@@ -35,6 +36,8 @@ __all__ = [
 FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
 """File name endings and the format that they stand for."""
 
+_PATTERN = r"([][{}*?\\])"
+"""Of a path, what Spark would take for a pattern."""
 _UNFINISHED = "_temporary"
 """Where Spark keeps the parts of a folder that it has not finished."""
 
@@ -164,7 +167,7 @@ def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
     where = f"table {table.name} in {folder}"
     try:
         location, table_format = _locate(spark, folder, table.name)
-        plain = re.sub(r"([][{}*?\\])", r"\\\1", location)  # a folder's name is no pattern
+        plain = re.sub(_PATTERN, r"\\\1", location)  # a folder's name is no pattern
         if table_format == "parquet":
             return spark.read.parquet(plain)
         read = read_csv if table_format == "csv" else read_json
@@ -213,6 +216,13 @@ def empty_table(spark: SparkSession, table: Table, *, cluster_id: bool) -> DataF
 
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
     """Paths in the folder that hold the table, each with the format its name tells, if it does."""
+    entries = (_entries_by_connect if is_connect(spark) else _entries)(spark, folder)
+    names = {name: None, **{f"{name}.{ending}": f for ending, f in FORMATS.items()}}
+    return [(entries[n], names[n]) for n in names if n in entries]
+
+
+def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
+    """The path of everything in a folder, by name."""
     jvm: Any = spark._jvm
     try:
         base = jvm.org.apache.hadoop.fs.Path(folder)
@@ -220,11 +230,32 @@ def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, 
         base = files.makeQualified(base)
         if not files.exists(base) or files.getFileStatus(base).isFile():
             raise InputError(f"folder {folder}: not found")
-        entries = {s.getPath().getName(): s.getPath() for s in files.listStatus(base)}
+        paths = [status.getPath() for status in files.listStatus(base)]
+        return {path.getName(): path.toString() for path in paths}
     except Py4JJavaError as error:
         raise InputError(f"folder {folder}: {spark_message(error)}") from None
-    names = {name: None, **{f"{name}.{ending}": f for ending, f in FORMATS.items()}}
-    return [(entries[n].toString(), names[n]) for n in names if n in entries]
+
+
+def _entries_by_connect(spark: SparkSession, folder: str) -> dict[str, str]:
+    """The same of a folder that only the server sees; what holds no file is not there."""
+    base = folder.rstrip("/")
+    found = {}
+    for path in _files_by_connect(spark, base):
+        # The server's paths have a scheme, and the folder may have none.
+        before, _, below = path.rpartition(f"{base}/")
+        name = below.split("/")[0]
+        found[name] = f"{before}{base}/{name}"
+    return found
+
+
+def _files_by_connect(spark: SparkSession, folder: str) -> list[str]:
+    """The path of every file below a folder, but for hidden ones; their bytes are not read."""
+    plain = re.sub(_PATTERN, r"\\\1", folder)
+    listed = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(plain)
+    try:
+        return [row.path for row in listed.select("path").collect()]
+    except PySparkException as error:
+        raise InputError(f"folder {folder}: {spark_message(error)}") from None
 
 
 def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
@@ -241,10 +272,13 @@ def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
 
 def _format_inside(spark: SparkSession, location: str, where: str) -> str:
     """Tell the format of a folder by the names of the files in it."""
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(location)
-    files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    names = [status.getPath().getName() for status in files.listStatus(path)]
+    if is_connect(spark):
+        names = [path.rpartition("/")[2] for path in _files_by_connect(spark, location)]
+    else:
+        jvm: Any = spark._jvm
+        path = jvm.org.apache.hadoop.fs.Path(location)
+        files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        names = [status.getPath().getName() for status in files.listStatus(path)]
     if _UNFINISHED in names:
         raise InputError(f"{where}: is being written, or the writing of it was cut short")
     shown = sorted(name for name in names if not name.startswith(("_", ".")))

@@ -1,4 +1,4 @@
-"""Every public function over the example fleet, its rows written down, in a session of Spark Connect.
+"""Public functions over the example fleet, their rows written down, in a session of Spark Connect.
 
     python -m tests.connect.answers GIVEN ANSWERS
 
@@ -14,8 +14,56 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from tests.benchmarks.queries import CALLS, Given
+import kassign_spark as ks
+from tests.benchmarks.queries import CALLS, EXAMPLES, Call, Given
+
+IN_ROUNDS = ks.Settings(max_edges_per_task=0, use_graphframes=False)
+IN_SLICES = ks.Settings(partitions_per_slice=10, max_partitions_per_task=0)
+
+FURTHER: dict[str, Call] = {
+    "assign in slices": lambda g: [
+        ks.assign(g.members, g.topics, g.owned, assignor="sticky", settings=IN_SLICES)
+    ],
+    "check_migration": lambda g: [ks.check_migration(g.candidates)],
+    "check_settings": lambda g: [ks.check_settings(_clients(g))],
+    "fleet_graph": lambda g: list(ks.fleet_graph(g.members, g.topics)),
+    "group_clusters": lambda g: [ks.group_clusters(g.members, g.topics, settings=IN_ROUNDS)],
+    "member_traffic": lambda g: [
+        ks.member_traffic(ks.partition_traffic(_records(g), g.topics), g.assignment, g.members)
+    ],
+    "moved_keys": lambda g: [
+        ks.moved_keys(
+            _records(g),
+            g.topics.select(
+                "topic", "num_partitions", (2 * F.col("num_partitions")).alias("new_num_partitions")
+            ),
+        )
+    ],
+    "null_key_shares": lambda g: [
+        ks.null_key_shares(_partitions(g).withColumn("leader", F.lit(1)), "4.1.0")
+    ],
+    "partition_weights": lambda g: [ks.partition_weights(_offsets(g))],
+    "place_records": lambda g: [ks.place_records(_records(g), g.topics)],
+    "plan_by_weight": lambda g: list(
+        ks.plan_by_weight(g.members, g.topics, _weights(g), g.owned, missing_weight=1.0)
+    ),
+    "predict_rebalance": lambda g: list(
+        ks.predict_rebalance(g.members, g.topics, g.owned, assignor="cooperative-sticky")
+    ),
+    "read_snapshot": lambda g: list(
+        ks.read_snapshot(EXAMPLES / "both-protocols", g.members.sparkSession).tables().values()
+    ),
+    "touched_by": lambda g: [ks.touched_by(g.members, g.topics, ["orders.created"])],
+    "tradeoff": lambda g: [
+        ks.tradeoff(g.members, g.topics, _weights(g), g.owned, missing_weight=1.0)
+    ],
+}
+"""Those that no count of queries is held for."""
+
+UNWRITTEN = "write_snapshot"
+"""The key of what is said by the one function that is refused."""
 
 Answers = dict[str, list[str]]
 
@@ -25,7 +73,7 @@ def answers(spark: SparkSession, folder: Path) -> Answers:
     given = Given(*(spark.read.parquet(f"{folder}/{name}") for name in Given._fields))
     return {
         f"{name} {number}": sorted(_rows(frame))
-        for name, call in CALLS.items()
+        for name, call in (CALLS | FURTHER).items()
         for number, frame in enumerate(call(given))
     }
 
@@ -35,13 +83,55 @@ def _rows(frame: DataFrame) -> Iterator[str]:
         yield json.dumps(row.asDict(recursive=True), default=str, sort_keys=True)
 
 
+def _partitions(given: Given) -> DataFrame:
+    partition = F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition")
+    return given.topics.select("topic", partition)
+
+
+def _records(given: Given) -> DataFrame:
+    key = F.concat("topic", F.lit("-"), F.col("partition").cast("string"))
+    keyed = F.when(F.col("partition") % 5 > 0, key).alias("key")
+    return _partitions(given).select("topic", keyed, F.lit(7).alias("record_count"))
+
+
+def _weights(given: Given) -> DataFrame:
+    weight = (F.col("partition") * 7 % 11 + 1).cast("double").alias("weight")
+    return _partitions(given).select("topic", "partition", weight)
+
+
+def _offsets(given: Given) -> DataFrame:
+    return given.owned.select(
+        "group_id",
+        "topic",
+        "partition",
+        F.lit(0).cast("bigint").alias("begin_offset"),
+        (F.col("partition") * 100).cast("bigint").alias("end_offset"),
+        F.col("partition").cast("bigint").alias("committed_offset"),
+        F.lit("2026-01-01 00:00:00").cast("timestamp").alias("as_of"),
+    )
+
+
+def _clients(given: Given) -> DataFrame:
+    return given.members.sparkSession.createDataFrame(
+        [("c", "4.1.0", "session.timeout.ms", "1"), ("d", "4.1.0", "heartbeat.interval.ms", "9")],
+        "client string, client_version string, setting string, value string",
+    )
+
+
+def _refusal(spark: SparkSession, folder: str) -> str:
+    try:
+        ks.write_snapshot(ks.read_snapshot(EXAMPLES / "fleet", spark), folder)
+    except ks.KassignError as error:
+        return str(error)
+    return "written"
+
+
 def main(folder: str, out: str) -> None:
     """Start a server of Spark Connect in this process, and ask it."""
     with tempfile.TemporaryDirectory() as scratch:
         spark = (
             SparkSession.builder.remote("local[2]")
             .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.ui.enabled", "false")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.connect.grpc.binding.address", "127.0.0.1")
@@ -50,7 +140,9 @@ def main(folder: str, out: str) -> None:
             .getOrCreate()
         )
         try:
-            Path(out).write_text(json.dumps(answers(spark, Path(folder))))
+            found = answers(spark, Path(folder))
+            found[UNWRITTEN] = [_refusal(spark, f"{out}-snapshot")]
+            Path(out).write_text(json.dumps(found))
         finally:
             spark.stop()
 

@@ -1,0 +1,65 @@
+"""Public functions give the same rows behind Spark Connect as in a session of this process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from kafka.partitioner.default import murmur2 as kafka_python_murmur2
+from pyspark.sql import SparkSession
+
+import kassign_spark as ks
+from kassign_spark.producer.murmur2_kernel import murmur2_of
+from tests.around.test_murmur2 import VECTORS
+from tests.benchmarks.queries import CALLS, read_given
+from tests.connect.answers import FURTHER, UNWRITTEN, answers
+
+_SECONDS = 1200
+_NOT_ASKED = {
+    "coordinator_partition",  # plain columns, as coordinators has them
+    "parse_sweep",  # no frame
+    "partition_for_key",  # columns, as place_records has them
+    "partition_traffic",  # within member_traffic
+    "write_snapshot",  # refused: see below
+}
+
+
+@pytest.mark.slow
+def test_spark_connect_gives_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    read_given(spark, given)
+    expected = answers(spark, given)
+    asked = subprocess.run(
+        [sys.executable, "-m", "tests.connect.answers", str(given), str(tmp_path / "found")],
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+    )
+    assert asked.returncode == 0, asked.stderr[-3000:]
+    found = json.loads((tmp_path / "found").read_text())
+    said = found.pop(UNWRITTEN)
+    assert [name for name in expected if expected[name] != found.get(name)] == []
+    assert len(found) == len(expected)
+    assert len(said) == 1
+    assert "a session of Spark Connect cannot put a folder in its place whole" in said[0]
+    assert not (tmp_path / "found-snapshot").exists()
+
+
+def test_no_public_function_is_left_out() -> None:
+    functions = {name for name in ks.__all__ if name[0].islower()}
+    asked = {name.split()[0] for name in (*CALLS, *FURTHER)}
+    assert functions - asked - _NOT_ASKED == set()
+
+
+def test_keys_hashed_without_java() -> None:
+    keys = [None, *VECTORS, *(bytes([255]) * length for length in range(40)), None]
+    array = pa.array(keys, pa.binary())
+    expected = [None if key is None else kafka_python_murmur2(key) % 2**32 for key in keys]
+    assert murmur2_of(array).to_pylist() == expected
+    assert murmur2_of(array.slice(3, 20)).to_pylist() == expected[3:23]
+    assert murmur2_of(array.slice(0, 0)).to_pylist() == []
