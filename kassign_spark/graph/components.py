@@ -23,12 +23,17 @@ from pyspark.sql import functions as F
 from kassign_spark.errors import SettingsError
 from kassign_spark.rounds import Budget, converge, settle
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.sessions import Py4JError, Py4JJavaError
+from kassign_spark.sessions import Py4JError, Py4JJavaError, is_connect
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark_errors import spark_message
 
 GRAPHFRAMES, ROUNDS = "graphframes", "rounds"
 _BUCKETS = 64
+_NOT_THERE = (
+    "GraphFrames is not there; it takes the Python package graphframes-py and, on the "
+    "session's class path, the Spark package io.graphframes:graphframes-spark4_2.13"
+)
+_NOT_BY_CONNECT = "GraphFrames is not used behind Spark Connect; leave the setting out"
 _log = logging.getLogger(__name__)
 
 
@@ -119,11 +124,8 @@ class GraphFramesError(Exception):
 class NoGraphFramesError(GraphFramesError):
     """One of its halves is not there."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "GraphFrames is not there; it takes the Python package graphframes-py and, on the "
-            "session's class path, the Spark package io.graphframes:graphframes-spark4_2.13"
-        )
+    def __init__(self, why: str = _NOT_THERE) -> None:
+        super().__init__(why)
 
 
 @contextmanager
@@ -135,9 +137,11 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
         edges: src bigint, dst bigint.
 
     Raises:
-        NoGraphFramesError: its Python or its JVM half is not there.
+        NoGraphFramesError: its Python or its JVM half is not there, or out of reach.
         GraphFramesError: they are of different versions, or something failed inside of it.
     """
+    if is_connect(edges.sparkSession):
+        raise NoGraphFramesError(_NOT_BY_CONNECT)
     try:
         import graphframes
     except ImportError:

@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 import kassign_spark as ks
 from tests.benchmarks.queries import CALLS, EXAMPLES, Call, Given
 
-IN_ROUNDS = ks.Settings(max_edges_per_task=0, use_graphframes=False)
 IN_SLICES = ks.Settings(partitions_per_slice=10, max_partitions_per_task=0)
 
 FURTHER: dict[str, Call] = {
@@ -29,7 +28,7 @@ FURTHER: dict[str, Call] = {
     "check_migration": lambda g: [ks.check_migration(g.candidates)],
     "check_settings": lambda g: [ks.check_settings(_clients(g))],
     "fleet_graph": lambda g: list(ks.fleet_graph(g.members, g.topics)),
-    "group_clusters": lambda g: [ks.group_clusters(g.members, g.topics, settings=IN_ROUNDS)],
+    "group_clusters": lambda g: [ks.group_clusters(g.members, g.topics)],
     "member_traffic": lambda g: [
         ks.member_traffic(ks.partition_traffic(_records(g), g.topics), g.assignment, g.members)
     ],
