@@ -71,7 +71,7 @@ def test_tasks_tell_what_the_kernel_tells(spark: SparkSession) -> None:
     with counting(spark) as counted:
         rows = simulate(*inputs, target=target).collect()
     assert counted.queries <= 8
-    assert counted.jobs <= 36, "24 without a target, which is checked in a query of its own"
+    assert counted.jobs <= 24
     names = [name for name in rows[0].asDict() if name not in ("line", "problem")]
     kernel = simulated(
         *(given[name] for name in ("members", "topics", "owned", "events")), given["target"]
