@@ -32,13 +32,23 @@ def match_regexes(members: DataFrame, topics: DataFrame) -> DataFrame:
         cluster_id string, group_id string, topics_regex string, names array<string>: in order; no
         row where the cluster has no topic.
     """
-    regexes = members.where("topics_regex IS NOT NULL").select(*GROUP_KEY, "topics_regex")
-    names = topics.groupBy(CLUSTER_ID).agg(F.array_sort(F.collect_set("topic")).alias("names"))
-    found = arrow_udf(_matching, _NAMES)("topics_regex", "names").alias("names")
-    return (
-        regexes.distinct()
-        .join(F.broadcast(names), on=CLUSTER_ID, how="inner")
-        .select(*GROUP_KEY, "topics_regex", found)
+    nothing = F.lit(None)
+    asked = members.where("topics_regex IS NOT NULL").select(
+        CLUSTER_ID, F.struct("group_id", "topics_regex").alias("asked"), nothing.alias("topic")
+    )
+    named = topics.select(CLUSTER_ID, nothing.alias("asked"), "topic")
+    of_clusters = (
+        asked.unionByName(named)
+        .groupBy(CLUSTER_ID)
+        .agg(F.collect_set("asked").alias("asked"), F.collect_set("topic").alias("names"))
+        .where("size(names) > 0")
+    )
+    matching = arrow_udf(_matching, f"array<{_NAMES}>")(F.col("asked")["topics_regex"], "names")
+    found = of_clusters.withColumn("found", matching).select(
+        CLUSTER_ID, F.explode(F.arrays_zip("asked", "found")).alias("each")
+    )
+    return found.select(
+        CLUSTER_ID, "each.asked.*", F.array_sort(F.col("each")["found"]).alias("names")
     )
 
 
@@ -63,9 +73,11 @@ def _problems(regexes: pa.Array) -> pa.Array:
 
 
 def _matching(regexes: pa.Array, names: pa.Array) -> pa.Array:
-    """``re2j.matching`` of each regex among the names beside it."""
-    found = [
-        re2j.matching(regex, of_cluster.values)
-        for regex, of_cluster in zip(regexes.to_pylist(), names, strict=True)
-    ]
-    return pa.array([matched.to_pylist() for matched in found], pa.list_(pa.string()))
+    """``re2j.matching`` of each regex of a cluster among the cluster's names."""
+    found = []
+    for asked, of_cluster in zip(regexes.to_pylist(), names, strict=True):
+        by_regex = {
+            regex: re2j.matching(regex, of_cluster.values).to_pylist() for regex in set(asked)
+        }
+        found.append([by_regex[regex] for regex in asked])
+    return pa.array(found, pa.list_(pa.list_(pa.string())))
