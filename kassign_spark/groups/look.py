@@ -27,7 +27,15 @@ from kassign_spark.inputs.rules import (
     owned_rules,
     rules_of_topics,
 )
-from kassign_spark.inputs.target_rules import regex_rules, topic_id_rules
+from kassign_spark.inputs.target_rules import (
+    differing_topic_ids,
+    regex_rules,
+    suspect_key,
+    target_problems,
+    target_rules,
+    target_suspects,
+    topic_id_rules,
+)
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
@@ -50,6 +58,7 @@ def look(
     *,
     both_types: bool = False,
     topic_ids: bool = False,
+    target: DataFrame | None = None,
 ) -> Looked:
     """Check the inputs and see how large they are; runs one query.
 
@@ -62,21 +71,24 @@ def look(
         both_types: whether groups of group_type `consumer` are wanted as well: their members vote,
             may differ, have no vote or a regex.
         topic_ids: whether topics keep their ids; those of both types always do.
+        target: of groups of group_type `consumer` where both types are wanted, conforming.
 
     Raises:
         InputError: values that have no meaning; lists every one.
     """
-    found = _query(inputs, known_assignors, both_types)
+    found = _query(inputs, known_assignors, both_types, target)
     if found.counts["patterns"]:
         resolved = with_topics(inputs.members, inputs.topics)
         inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
-        found = _query(inputs, known_assignors, both_types)
+        found = _query(inputs, known_assignors, both_types, target)
     counts = found.counts
     unknown = known_assignors is not None and not set(found.assignors) <= set(known_assignors)
-    if unknown or any(counts.get(f"bad_{table}") for table in ("members", "topics", "owned")):
+    tables = ("members", "topics", "owned", "target")
+    if unknown or any(counts.get(f"bad_{table}") for table in tables):
         if both_types:
-            refuse_problems(_problems_of_both(inputs, known_assignors))
-        refuse(inputs, known_assignors)
+            refuse_problems(_problems_of_both(inputs, known_assignors, target))
+        else:
+            refuse(inputs, known_assignors)
     # A group whose members differ has no more topics than they name together.
     most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
     most_partitions = min(most_topics, counts["topics"]) * counts["most"]
@@ -100,9 +112,14 @@ def look(
     return Looked(eligible, found.assignors)
 
 
-def _query(inputs: Inputs, known_assignors: Collection[str] | None, both_types: bool) -> _Found:
+def _query(
+    inputs: Inputs,
+    known_assignors: Collection[str] | None,
+    both_types: bool,
+    target: DataFrame | None,
+) -> _Found:
     """Count everything in one query; a table at a time would be a few small jobs more."""
-    of_members = _of_members(inputs.members, known_assignors is None, both_types)
+    of_members = _of_members(inputs, known_assignors is None, both_types)
     rules = rules_of_topics(inputs.topics)
     if both_types and "topic_id" in inputs.topics.columns:
         rules += topic_id_rules()
@@ -111,6 +128,20 @@ def _query(inputs: Inputs, known_assignors: Collection[str] | None, both_types: 
     by_key = of_members.withColumn("kind", F.lit("group")).unionByName(
         of_topics.withColumn("kind", F.lit("topic")), allowMissingColumns=True
     )
+    if both_types and "topic_id" in inputs.topics.columns:
+        # A topic with two ids is one of those that are there twice.
+        measures["bad_topics"] += measures["topics_twice"]
+    if target is not None:
+        nothing = suspect_key("", F.lit(None).cast("bigint"))
+        types = inputs.members.select(
+            *GROUP_KEY,
+            F.lit(False).alias("is_bad"),
+            F.when(F.lit(False), nothing).alias("key"),
+            is_consumer_group().alias("is_consumer"),
+        )
+        of_target = target_suspects(types, target).withColumn("kind", F.lit("target"))
+        by_key = by_key.unionByName(of_target, allowMissingColumns=True)
+        measures["bad_target"] = F.sum("suspects")
     found = by_key.agg(_named(measures), F.collect_set("assignor").alias("assignors"))
     if inputs.owned is not None:
         is_bad = any_broken(owned_rules())
@@ -125,8 +156,9 @@ def _query(inputs: Inputs, known_assignors: Collection[str] | None, both_types: 
     return _Found(counts, sorted(assignors))
 
 
-def _of_members(members: DataFrame, ignore_assignor: bool, both_types: bool) -> DataFrame:
+def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:
     """One row a group: what the measures are of."""
+    members = inputs.members
     subscription = F.sort_array(F.array_distinct("topics"))
     is_bad = (F.count_if(any_broken(member_rules())) > 0) | (
         F.size(F.collect_set("member_id")) < F.count("*")
@@ -136,9 +168,11 @@ def _of_members(members: DataFrame, ignore_assignor: bool, both_types: bool) -> 
     if both_types:
         is_theirs = is_consumer_group()
         is_unknown = ~F.coalesce(assignor.isin(*COORDINATORS), F.lit(True))
-        # A pattern is compiled by reflection, which no aggregate takes.
-        is_unfit = is_theirs & (is_unknown | any_broken(regex_rules()))
-        members = members.withColumn("is_unfit", is_unfit)
+        is_unfit = is_unknown
+        if inputs.has_regexes:
+            is_unfit |= any_broken(regex_rules())
+        # A regex is read in Python, which no aggregate takes.
+        members = members.withColumn("is_unfit", is_theirs & is_unfit)
         is_bad |= F.count_if("is_unfit") > 0
         is_mixed &= ~F.bool_or(is_theirs)
         assignor = F.when(~is_theirs, assignor)
@@ -181,7 +215,9 @@ def _named(measures: dict[str, Column]) -> Column:
     return F.create_map(*entries).alias("counts")
 
 
-def _problems_of_both(inputs: Inputs, known_assignors: Collection[str] | None) -> DataFrame:
+def _problems_of_both(
+    inputs: Inputs, known_assignors: Collection[str] | None, target: DataFrame | None
+) -> DataFrame:
     """What is wrong with groups of both types: the columns of a problem."""
     is_theirs = is_consumer_group()
     ours, theirs = (inputs.members.where(of) for of in (~is_theirs, is_theirs))
@@ -190,10 +226,15 @@ def _problems_of_both(inputs: Inputs, known_assignors: Collection[str] | None) -
         group_refusals(ours, known_assignors),
         group_refusals(theirs, None),
         unknown_assignors(theirs, COORDINATORS),
-        broken_rows("members", theirs, regex_rules()),
     ]
+    if inputs.has_regexes:
+        found.append(broken_rows("members", theirs, regex_rules()))
     if "topic_id" in inputs.topics.columns:
         found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
+        found.append(differing_topic_ids(inputs.topics))
+    if target is not None:
+        found.append(broken_rows("target", target, target_rules()))
+        found.append(target_problems(target, inputs.members))
     return reduce(DataFrame.unionByName, found)
 
 

@@ -24,8 +24,10 @@ from kassign_spark.inputs.rules import (
 from kassign_spark.inputs.target_rules import (
     differing_topic_ids,
     regex_rules,
+    suspect_key,
     target_problems,
     target_rules,
+    target_suspects,
     topic_id_rules,
 )
 from kassign_spark.schemas import GROUP_KEY
@@ -50,10 +52,9 @@ def refuse_consumer_groups(
     if not _suspects(inputs, target, known_assignors):
         return
     ours = inputs.members.where(_is_ours())
-    found = [
-        refusals(inputs._replace(members=ours), None),
-        broken_rows("members", ours, regex_rules()),
-    ]
+    found = [refusals(inputs._replace(members=ours), None)]
+    if inputs.has_regexes:
+        found.append(broken_rows("members", ours, regex_rules()))
     if known_assignors is not None:
         found.append(unknown_assignors(ours, known_assignors))
     if "topic_id" in inputs.topics.columns:
@@ -72,40 +73,17 @@ def _is_ours() -> Column:
 def _suspects(
     inputs: Inputs, target: DataFrame | None, known_assignors: Collection[str] | None
 ) -> int:
-    """Count in one query what may be wrong; more than there is, never less.
-
-    Rows that are there twice are told by their hashes, so two hashes that fall together count too.
-    """
-    is_broken = any_broken([*member_rules(), *regex_rules()])
+    """Count in one query what may be wrong; more than there is, never less."""
+    is_broken = any_broken([*member_rules(), *(regex_rules() if inputs.has_regexes else [])])
     if known_assignors is not None:
         is_broken |= F.coalesce(~F.col("assignor").isin(*known_assignors), F.lit(False))
     of_members = inputs.members.select(
         *GROUP_KEY,
         (_is_ours() & is_broken).alias("is_bad"),
-        F.when(_is_ours(), _key("member", F.xxhash64("member_id"))).alias("key"),
+        F.when(_is_ours(), suspect_key("member", F.xxhash64("member_id"))).alias("key"),
         is_consumer_group().alias("is_consumer"),
     )
-    rows = of_members
-    if target is not None:
-        is_broken = any_broken(target_rules())
-        place = F.when(F.col("position").isNotNull(), F.xxhash64("member_id", "position"))
-        for what, key in (("partition", F.xxhash64("topic", "partition")), ("place", place)):
-            of_target = target.select(
-                *GROUP_KEY,
-                (is_broken if what == "partition" else F.lit(False)).alias("is_bad"),
-                F.when(key.isNotNull(), _key(what, key)).alias("key"),
-                F.lit(None).cast("boolean").alias("is_consumer"),
-            )
-            rows = rows.unionByName(of_target)
-    of_groups = rows.groupBy(*GROUP_KEY).agg(
-        (
-            F.count_if("is_bad")
-            + F.count("key")
-            - F.size(F.collect_set("key"))
-            + F.count_if(F.col("key")["what"] != "member")
-            * F.coalesce(F.bool_and(~F.col("is_consumer")), F.lit(False)).cast("int")
-        ).alias("suspects")
-    )
+    of_groups = target_suspects(of_members, target)
     has_ids = "topic_id" in inputs.topics.columns
     topic_rules = [*rules_of_topics(inputs.topics), *(topic_id_rules() if has_ids else [])]
     is_suspect = F.col("is_inconsistent") | (F.col("is_twice") & F.lit(has_ids))
@@ -118,7 +96,3 @@ def _suspects(
         counted = counted.unionByName(of_owned)
     (total,) = counted.agg(F.sum("suspects")).collect()
     return int(total[0] or 0)
-
-
-def _key(what: str, hashed: Column) -> Column:
-    return F.struct(F.lit(what).alias("what"), hashed.alias("hashed"))

@@ -176,7 +176,8 @@ def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
             F.lit(f"table {table}, column {rule.column}: "),
             rule.value,
             F.when(where != "", F.concat(F.lit(" (at"), where, F.lit(")"))).otherwise(""),
-            F.lit(f": {rule.advice}"),
+            F.lit(": "),
+            rule.advice if isinstance(rule.advice, Column) else F.lit(rule.advice),
         )
         problem = F.struct(F.lit(rule.problem).alias("problem"), says.alias("detail"))
         found.append(F.when(rule.broken, problem))

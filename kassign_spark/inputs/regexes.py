@@ -1,47 +1,83 @@
 """Subscriptions by a regex that the broker resolves (KIP-848, ``SubscriptionPattern``).
 
 Unlike a client's pattern it finds internal topics too, and adds to the names that a member lists.
+``re2j`` says in which engine it is resolved here; it runs in Spark's Python workers, once a regex.
 """
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
+from kassign_spark.inputs import re2j
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+
+_NAMES = "array<string>"
+
+
+def regex_problem(regex: Column) -> Column:
+    """What is wrong with a regex, as ``re2j.problem`` says it: string, null where nothing is."""
+    problem: Column = arrow_udf(_problems, "string")(regex)
+    return problem
 
 
 def match_regexes(members: DataFrame, topics: DataFrame) -> DataFrame:
     """Find the topics of each regex of each group; runs no job.
 
     Args:
-        members: ``schemas.MEMBERS``, conforming; the regexes are fit for use.
+        members: ``schemas.MEMBERS``, conforming; what cannot be resolved finds nothing.
         topics: cluster_id string, topic string; any number of times each.
 
     Returns:
         cluster_id string, group_id string, topics_regex string, names array<string>: in order; no
         row where the cluster has no topic.
     """
-    regexes = members.where("topics_regex IS NOT NULL").select(*GROUP_KEY, "topics_regex")
-    whole = F.concat(F.lit(r"\A(?:"), F.col("topics_regex"), F.lit(r")\z"))
-    found = F.when(F.rlike("topic", whole), F.col("topic"))
-    return (
-        regexes.distinct()
-        .join(topics.select(CLUSTER_ID, "topic").distinct(), on=CLUSTER_ID, how="inner")
-        .groupBy(*GROUP_KEY, "topics_regex")
-        .agg(F.array_sort(F.collect_list(found)).alias("names"))
+    nothing = F.lit(None)
+    asked = members.where("topics_regex IS NOT NULL").select(
+        CLUSTER_ID, F.struct("group_id", "topics_regex").alias("asked"), nothing.alias("topic")
+    )
+    named = topics.select(CLUSTER_ID, nothing.alias("asked"), "topic")
+    of_clusters = (
+        asked.unionByName(named)
+        .groupBy(CLUSTER_ID)
+        .agg(F.collect_set("asked").alias("asked"), F.collect_set("topic").alias("names"))
+        .where("size(names) > 0")
+    )
+    matching = arrow_udf(_matching, f"array<{_NAMES}>")(F.col("asked")["topics_regex"], "names")
+    found = of_clusters.withColumn("found", matching).select(
+        CLUSTER_ID, F.explode(F.arrays_zip("asked", "found")).alias("each")
+    )
+    return found.select(
+        CLUSTER_ID, "each.asked.*", F.array_sort(F.col("each")["found"]).alias("names")
     )
 
 
 def with_regex_topics(members: DataFrame, topics: DataFrame) -> DataFrame:
     """Add to each member's topics those of its regex; what cannot be resolved adds nothing."""
-    is_java = F.try_reflect(
-        F.lit("java.util.regex.Pattern"), F.lit("compile"), F.col("topics_regex")
-    ).isNotNull()
-    names = match_regexes(members.where(is_java), topics)
     both = F.array_union(
-        F.coalesce("topics", F.array().cast("array<string>")),
-        F.coalesce("names", F.array().cast("array<string>")),
+        F.coalesce("topics", F.array().cast(_NAMES)), F.coalesce("names", F.array().cast(_NAMES))
     )
     found = F.when(F.col("topics_regex").isNotNull(), both).otherwise(F.col("topics"))
+    names = match_regexes(members, topics)
     return members.join(names, on=[*GROUP_KEY, "topics_regex"], how="left").select(
         *((found if name == "topics" else F.col(name)).alias(name) for name in members.columns)
     )
+
+
+def _problems(regexes: pa.Array) -> pa.Array:
+    """``re2j.problem`` of each regex; members of a group mostly have the same."""
+    seen = {
+        regex: re2j.problem(regex) for regex in regexes.unique().to_pylist() if regex is not None
+    }
+    return pa.array([seen.get(regex) for regex in regexes.to_pylist()], pa.string())
+
+
+def _matching(regexes: pa.Array, names: pa.Array) -> pa.Array:
+    """``re2j.matching`` of each regex of a cluster among the cluster's names."""
+    found = []
+    for asked, of_cluster in zip(regexes.to_pylist(), names, strict=True):
+        by_regex = {
+            regex: re2j.matching(regex, of_cluster.values).to_pylist() for regex in set(asked)
+        }
+        found.append([by_regex[regex] for regex in asked])
+    return pa.array(found, pa.list_(pa.list_(pa.string())))

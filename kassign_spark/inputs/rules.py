@@ -23,7 +23,7 @@ class Rule(NamedTuple):
     column: str
     broken: Column
     value: Column
-    advice: str
+    advice: str | Column
 
 
 def member_rules() -> list[Rule]:

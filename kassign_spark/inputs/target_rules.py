@@ -5,15 +5,12 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.inputs.checks import (
-    Inputs,
-    as_problems,
-    broken_rows,
-    refuse_problems,
-)
+from kassign_spark.inputs.checks import as_problems
+from kassign_spark.inputs.regexes import regex_problem
 from kassign_spark.inputs.rules import (
     CONSUMER,
     Rule,
+    any_broken,
     integer_rule,
     is_consumer_group,
     owned_rules,
@@ -44,47 +41,61 @@ def topic_id_rules() -> list[Rule]:
 
 
 def regex_rules() -> list[Rule]:
-    """Rules over ``members.topics_regex``, a pattern that the broker resolves with RE2/J.
+    """Rules over ``members.topics_regex``, which the broker resolves.
 
-    Here ``java.util.regex`` resolves it, which reads all that RE2/J reads, but for a few things:
-    what it would read in another way is refused here, as is what RE2/J itself refuses.
+    They run in Python, so ask them where there may be one only, and in no aggregate.
     """
-    regex = F.col("topics_regex")
-    is_java = F.try_reflect(F.lit("java.util.regex.Pattern"), F.lit("compile"), regex).isNotNull()
-    bare = F.regexp_replace(regex, r"\\[^0-9kQE]", "")  # without harmless escapes
-    outside = F.regexp_replace(bare, r"\[\^?\]?[^\]]*\]", "C")  # and without classes
+    problem = regex_problem(F.col("topics_regex"))
     return [
         Rule(
             "topics_regex_refused",
             "topics_regex",
-            F.rlike(outside, F.lit(r"\(\?(=|!|<=|<!|>)|[*+?}]\+|\\[1-9k]")),
+            problem.isNotNull(),
             quoted("topics_regex"),
-            "the broker refuses it (INVALID_REGULAR_EXPRESSION): RE2/J has no look-around, back "
-            "references, atomic groups or possessive quantifiers",
-        ),
-        Rule(
-            "topics_regex_unusable",
-            "topics_regex",
-            regex.isNotNull()
-            & ((regex == "") | ~is_java | F.rlike(bare, F.lit(r"\\[QE0]|\[[^\]]*(\[|&&)"))),
-            quoted("topics_regex"),
-            "is not resolved here: not a pattern, or one with \\Q, \\0, a class in a class or &&, "
-            "which java.util.regex reads in another way than the broker's RE2/J",
-        ),
+            problem,
+        )
     ]
 
 
-def refuse_target(target: DataFrame, inputs: Inputs) -> None:
-    """Refuse a target that has no meaning; runs a query.
+def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
+    """Count in each group what may be wrong; more than there is, never less; runs no job.
 
-    Raises:
-        InputError: lists every problem.
+    Rows that are there twice are told by their hashes, so two hashes that fall together count too.
+
+    Args:
+        members: cluster_id string, group_id string, is_bad boolean, key struct<what: string,
+            hashed: bigint> (``suspect_key``; null: may be there twice), is_consumer boolean.
+        target: ``schemas.TARGET``, conforming, or None.
+
+    Returns:
+        cluster_id string, group_id string, suspects bigint.
     """
-    of_rows = broken_rows("target", target, target_rules())
-    found = of_rows.unionByName(target_problems(target, inputs.members))
-    if "topic_id" in inputs.topics.columns:
-        found = found.unionByName(differing_topic_ids(inputs.topics))
-    refuse_problems(found)
+    rows = members
+    if target is not None:
+        is_broken = any_broken(target_rules())
+        place = F.when(F.col("position").isNotNull(), F.xxhash64("member_id", "position"))
+        for what, key in (("partition", F.xxhash64("topic", "partition")), ("place", place)):
+            of_target = target.select(
+                *GROUP_KEY,
+                (is_broken if what == "partition" else F.lit(False)).alias("is_bad"),
+                F.when(key.isNotNull(), suspect_key(what, key)).alias("key"),
+                F.lit(None).cast("boolean").alias("is_consumer"),
+            )
+            rows = rows.unionByName(of_target)
+    is_classic = F.coalesce(F.bool_and(~F.col("is_consumer")), F.lit(False)).cast("int")
+    return rows.groupBy(*GROUP_KEY).agg(
+        (
+            F.count_if("is_bad")
+            + F.count("key")
+            - F.size(F.collect_set("key"))
+            + F.count_if(F.col("key")["what"] != "member") * is_classic
+        ).alias("suspects")
+    )
+
+
+def suspect_key(what: str, hashed: Column) -> Column:
+    """What a row is known by, among all kinds of rows of a group."""
+    return F.struct(F.lit(what).alias("what"), hashed.alias("hashed"))
 
 
 def target_problems(target: DataFrame, members: DataFrame) -> DataFrame:

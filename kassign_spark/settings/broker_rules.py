@@ -28,6 +28,9 @@ _LIMITS = {
     _HEARTBEAT: (5_000, 15_000, "4.0.0"),
     _INTERVAL: (0, 15_000, "4.3.0"),
 }
+"""The least and the greatest value where the broker sets no other limits, and since when."""
+_LEAST_OF_ALL = {_SESSION: 1, _HEARTBEAT: 1, _INTERVAL: 0}
+"""What also a limit must be at least."""
 _DEFAULTS = {_SESSION: 45_000, _HEARTBEAT: 5_000}
 _MAX_SIZE, _THREADS = "group.consumer.max.size", "group.coordinator.background.threads"
 _REFRESH = "group.consumer.regex.refresh.interval.ms"
@@ -35,9 +38,17 @@ _ASSIGNORS, _POLICY = "group.consumer.assignors", "group.consumer.migration.poli
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
 _OFFLOAD = "consumer.assignor.offload.enable"
 _POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")
+_KNOWN_PROTOCOLS = ("classic", "consumer", "share", "streams")
+
+
+def _limit(which: str, name: str) -> str:
+    """The broker's setting that limits one of a group; ``which``: `min` or `max`."""
+    return name.replace("consumer.", f"{_OF_BROKER}consumer.{which}.", 1)
+
 
 _TIMES = [before + name for before in ("", _OF_BROKER) for name in _LIMITS]
-BROKER_NUMBERS = [*_TIMES, _MAX_SIZE, _THREADS, _REFRESH]
+_MIN_MAX = [_limit(which, name) for name in _LIMITS for which in ("min", "max")]
+BROKER_NUMBERS = [*_TIMES, *_MIN_MAX, _MAX_SIZE, _THREADS, _REFRESH]
 """Settings of brokers and groups that are whole numbers."""
 BROKER_SETTINGS = [
     *BROKER_NUMBERS,
@@ -56,19 +67,20 @@ def broker_rules() -> list[Rule]:
         *(no_number(setting, F.lit(True)) for setting in BROKER_NUMBERS),
         *_time_rules(""),
         *_time_rules(_OF_BROKER),
+        *_limit_rules(),
         *_size_rules(),
         *_name_rules(),
     ]
 
 
 def _time_rules(before: str) -> Iterator[Rule]:
-    for name, (least, most, version) in _LIMITS.items():
-        setting = before + name
+    for name, (_, _, version) in _LIMITS.items():
+        setting, (least, most) = before + name, _limits(name)
         yield Rule(
             setting,
             REFUSED,
-            ~number(setting).between(least, most),
-            F.lit(f"outside the broker's own limits, by default {least} to {most}"),
+            ~number(setting).between(least, most) | (number(setting) < _LEAST_OF_ALL[name]),
+            F.format_string("outside the broker's own limits, %d to %d", least, most),
         )
         yield Rule(
             setting,
@@ -87,6 +99,47 @@ def _time_rules(before: str) -> Iterator[Rule]:
         F.format_string("must be lower than %s, which is %d", F.lit(before + _SESSION), session),
         heartbeat,
     )
+
+
+def _limits(name: str) -> tuple[Column, Column]:
+    """Between which values a time must be: as the broker says, or its defaults."""
+    least, most, _ = _LIMITS[name]
+    return (
+        F.coalesce(number(_limit("min", name)), F.lit(least)),
+        F.coalesce(number(_limit("max", name)), F.lit(most)),
+    )
+
+
+def _limit_rules() -> Iterator[Rule]:
+    for name, (_, _, version) in _LIMITS.items():
+        least, most = _limits(name)
+        # The broker's default is not moved by a limit that leaves it out.
+        default = {**_DEFAULTS, _INTERVAL: 1_000}[name]
+        time = F.coalesce(number(_OF_BROKER + name), F.lit(default))
+        for which in ("min", "max"):
+            limit = _limit(which, name)
+            is_left_out = time < least if which == "min" else time > most
+            unset = given(_OF_BROKER + name).isNull() & given(limit).isNotNull()
+            yield Rule(
+                limit,
+                REFUSED,
+                number(limit) < _LEAST_OF_ALL[name],
+                F.lit(f"must be at least {_LEAST_OF_ALL[name]}"),
+            )
+            yield Rule(
+                limit,
+                REFUSED,
+                unset & is_left_out,
+                F.format_string(
+                    "leaves out %s%s, which is %d", F.lit(_OF_BROKER), F.lit(name), time
+                ),
+            )
+            yield Rule(
+                limit,
+                ADVICE,
+                ~since(version) & given(limit).isNotNull(),
+                F.lit(f"unknown to brokers before {version}"),
+            )
 
 
 def _size_rules() -> Iterator[Rule]:
@@ -113,8 +166,14 @@ def _name_rules() -> Iterator[Rule]:
     yield Rule(
         _ASSIGNORS,
         REFUSED,
-        F.array_contains(assignors, "") | (F.size(F.array_distinct(assignors)) < F.size(assignors)),
-        F.lit("needs at least one assignor, none of them empty or twice"),
+        F.array_contains(assignors, ""),
+        F.lit("needs at least one assignor, none of them empty"),
+    )
+    yield Rule(
+        _ASSIGNORS,
+        ADVICE,
+        F.size(F.array_distinct(assignors)) < F.size(assignors),
+        F.lit("an assignor is there twice; it counts once"),
     )
     own = F.filter(assignors, lambda name: ~name.isin("uniform", "range", "") & ~name.contains("."))
     yield Rule(
@@ -123,14 +182,27 @@ def _name_rules() -> Iterator[Rule]:
         F.size(own) > 0,
         F.lit("takes uniform, range and names of classes"),
     )
-    lacks_new = ~F.array_contains(F.transform(_list(_PROTOCOLS), F.lower), "consumer")
+    protocols = _list(_PROTOCOLS)
+    known = F.array(*(F.lit(name) for name in _KNOWN_PROTOCOLS))
+    yield Rule(
+        _PROTOCOLS,
+        REFUSED,
+        F.size(F.array_except(protocols, known)) > 0,
+        F.lit(f"takes {', '.join(_KNOWN_PROTOCOLS)}, in small letters"),
+    )
     yield Rule(
         _PROTOCOLS,
         ADVICE,
-        lacks_new,
+        ~F.array_contains(protocols, "consumer"),
         F.lit("without consumer, clients of the new protocol get UNSUPPORTED_VERSION"),
     )
     for setting in (_OFFLOAD, _OF_BROKER + _OFFLOAD):
+        yield Rule(
+            setting,
+            REFUSED,
+            ~F.lower(trimmed(setting)).isin("true", "false"),
+            F.lit("must be true or false"),
+        )
         yield Rule(
             setting, ADVICE, given(setting).isNotNull(), F.lit("nothing reads it yet, as of 4.4")
         )

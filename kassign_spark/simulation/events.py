@@ -9,8 +9,8 @@ from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, S
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
+from kassign_spark.inputs.regexes import regex_problem
 from kassign_spark.inputs.rules import INT_MAX, quoted
-from kassign_spark.inputs.target_rules import regex_rules
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table, conform
@@ -118,10 +118,14 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
             out of range, or stands at the place of another; lists every one.
     """
     known = conform(events, EVENTS)
+    has_regexes = "topics_regex" in events.columns
+    of_regex = regex_problem(F.col("topics_regex")) if has_regexes else F.lit(None).cast("string")
     # A file has rows of all kinds in one frame: what a row leaves out is null.
     is_topic = F.coalesce(F.col("kind").isin(*TOPIC_KINDS), F.lit(False))
     checked, measured = hold(
-        known.withColumn("is_topic", is_topic).withColumn("problem", _problem()),
+        known.withColumn("is_topic", is_topic)
+        .withColumn("regex_problem", of_regex)
+        .withColumn("problem", _problem()),
         {
             "bad": F.count("problem"),
             "topics": F.count_if("is_topic"),
@@ -134,7 +138,7 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
         raise_problems(checked.where("problem IS NOT NULL"))
     own = F.array_compact(F.array(*(F.when(F.col(n).isNotNull(), F.lit(n)) for n in LEAST)))
     filled = (
-        checked.drop("problem")
+        checked.drop("regex_problem", "problem")
         .withColumn("own_timeouts", own)
         .withColumns(
             {name: F.coalesce(name, F.lit(value)) for name, value in vars(timeouts).items()}
@@ -206,7 +210,10 @@ def _problem() -> Column:
             (F.col("kind") == "group_settings_change") & no_setting,
             f"needs one of {', '.join(_SETTINGS)}",
         )
-        .when(_of_regex().isNotNull(), _of_regex())
+        .when(
+            F.col("regex_problem").isNotNull(),
+            F.concat(F.lit("topics_regex "), quoted("topics_regex"), F.lit(": "), "regex_problem"),
+        )
         .when(
             ~F.col("stop").isin(*STOPS),
             F.concat(F.lit("unknown stop "), quoted("stop"), F.lit(f"; known: {', '.join(STOPS)}")),
@@ -238,19 +245,6 @@ def _problem() -> Column:
     of_group = F.count("*").over(Window.partitionBy(*GROUP_KEY, "event")) > 1
     return problem.when(
         of_topic | of_group, "another event has the same number: the order is not known"
-    )
-
-
-def _of_regex() -> Column:
-    """What is wrong with a regex; null: nothing."""
-    return F.coalesce(
-        *(
-            F.when(
-                rule.broken,
-                F.concat(F.lit(f"{rule.column} "), rule.value, F.lit(f": {rule.advice}")),
-            )
-            for rule in regex_rules()
-        )
     )
 
 

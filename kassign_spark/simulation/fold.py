@@ -62,9 +62,11 @@ def fold_events(
     members = members.withColumn("subscription", _hash())
     subscribed = ["subscription", "topics", "topics_pattern"]
     subscriptions = members.select(*_KEYS, *subscribed).distinct()
+    # Not of_groups: what is planned for it would be planned, and run, for each of these again.
+    own = events.frame.where("NOT is_topic")
     named = [
         subscriptions.select(*_KEYS, F.explode("topics").alias("topic")),
-        of_groups.select(*_KEYS, F.explode("event.topics").alias("topic")),
+        own.select(*_KEYS, F.explode("topics").alias("topic")),
         of_groups.where("event.is_topic").select(*_KEYS, F.col("event.topic").alias("topic")),
     ]
     unknown = F.lit(-1).cast("bigint")
@@ -81,12 +83,12 @@ def fold_events(
         rows(of_groups, EVENT, texts=F.to_json("event", {"ignoreNullFields": "false"})),
     ]
     if patterns or events.counts["patterns"]:
-        matched = _matched(subscriptions, of_groups, topics, events)
+        matched = _matched(subscriptions, topics, events)
         named.append(matched.select(*_KEYS, F.explode("topics").alias("topic")))
         parts.append(_of_patterns(matched, PATTERN))
     if inputs.has_regexes or events.counts["regexes"]:
         regexes = members.select(*_KEYS, "topics_regex").unionByName(
-            of_groups.select(*_KEYS, F.col("event.topics_regex").alias("topics_regex"))
+            own.select(*_KEYS, "topics_regex")
         )
         found = match_regexes(regexes, _ever(topics, events))
         named.append(found.select(*_KEYS, F.explode("names").alias("topic")))
@@ -138,14 +140,12 @@ def _of_groups(members: DataFrame, events: Events) -> DataFrame:
     )
 
 
-def _matched(
-    subscriptions: DataFrame, of_groups: DataFrame, topics: DataFrame, events: Events
-) -> DataFrame:
+def _matched(subscriptions: DataFrame, topics: DataFrame, events: Events) -> DataFrame:
     """All names that patterns of groups ever match: GROUP_KEY, topics_pattern, topics."""
-    pattern = F.col("event.topics_pattern").alias("topics_pattern")
+    own = events.frame.where("NOT is_topic")
     asked = (
         subscriptions.select(*_KEYS, "topics_pattern")
-        .unionByName(of_groups.select(*_KEYS, pattern))
+        .unionByName(own.select(*_KEYS, "topics_pattern"))
         .where("topics_pattern IS NOT NULL")
         .distinct()
     )

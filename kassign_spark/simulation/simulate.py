@@ -19,7 +19,6 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.inputs.target_rules import refuse_target
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -129,9 +128,7 @@ def simulate(
     inputs = conform_inputs(members, topics, owned)
     checked = check_events(events, timeouts)
     last = None if target is None else conform(target, TARGET)
-    if last is not None:
-        refuse_target(last, inputs)
-    eligible = look(inputs, known_assignors=ASSIGNORS, both_types=True).eligible
+    eligible = look(inputs, ASSIGNORS, both_types=True, target=last).eligible
     # Members are given back as they are where none has a pattern.
     patterns = eligible.members is not inputs.members
     sized = _sized_topics(eligible, inputs.topics, checked)

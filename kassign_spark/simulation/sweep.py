@@ -13,7 +13,6 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
-from kassign_spark.inputs.target_rules import refuse_target
 from kassign_spark.schemas import (
     CLUSTER_ID,
     TARGET,
@@ -66,11 +65,9 @@ def sweep(
     """
     inputs = conform_inputs(members, topics, owned)
     last = None if target is None else conform(target, TARGET)
-    if last is not None:
-        refuse_target(last, inputs)
     if inputs.has_regexes:
         inputs = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
-    eligible = look(inputs, known_assignors=ASSIGNORS, both_types=True).eligible
+    eligible = look(inputs, ASSIGNORS, both_types=True, target=last).eligible
     _check_names(eligible, sweeps)
     kernel = partial(
         sweep_arrow,

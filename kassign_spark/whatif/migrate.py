@@ -14,9 +14,9 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks, rows
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
-from kassign_spark.inputs.regexes import with_regex_topics
+from kassign_spark.inputs.re2j import READ_OTHERWISE
+from kassign_spark.inputs.regexes import regex_problem, with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.inputs.target_rules import regex_rules
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -177,9 +177,8 @@ def _chosen(to: str, assignor: str | None, policy: str, max_size: int) -> str:
 def _said(members: DataFrame) -> DataFrame:
     """Rows of kind SAID, of members with a pattern or a regex."""
     some = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
-    judged = with_pattern_findings(some.withColumn("regex", F.col("topics_regex")))
-    said = F.array("topics_pattern", "finding", "regex")
-    return rows(judged, SAID, texts=F.to_json(said))
+    said = F.array("topics_pattern", "finding", "topics_regex")
+    return rows(with_pattern_findings(some), SAID, texts=F.to_json(said))
 
 
 def with_pattern_findings(members: DataFrame) -> DataFrame:
@@ -189,8 +188,8 @@ def with_pattern_findings(members: DataFrame) -> DataFrame:
         members: ``schemas.MEMBERS``, conforming, whose patterns can be used.
 
     Returns:
-        Its columns, but topics_regex has the pattern; and finding string: one of
-        ``PATTERN_FINDINGS``, null where the pattern means the same or there is none.
+        Its columns, and finding string: one of ``PATTERN_FINDINGS``, null where the pattern means
+        the same or there is none.
     """
     pattern = F.col("topics_pattern")
     whole = F.concat(F.lit(r"\A(?:"), pattern, F.lit(r")\z"))
@@ -198,11 +197,10 @@ def with_pattern_findings(members: DataFrame) -> DataFrame:
     for topic in INTERNAL_TOPICS:
         finds_internal = finds_internal | F.rlike(F.lit(topic), whole)
     refused, otherwise, internal = (F.lit(name) for name in PATTERN_FINDINGS)
-    by_broker, by_us = (rule.broken for rule in regex_rules())
-    finding = F.when(by_broker, refused).when(by_us, otherwise).when(finds_internal, internal)
-    # The rules look at topics_regex: here they judge what a client resolves today.
-    judged = members.withColumn("topics_regex", pattern)
-    return judged.withColumn("finding", F.when(pattern.isNotNull(), finding))
+    is_refused = regex_problem(pattern).isNotNull()
+    may_differ = F.rlike(pattern, F.lit(READ_OTHERWISE))
+    finding = F.when(is_refused, refused).when(may_differ, otherwise).when(finds_internal, internal)
+    return members.withColumn("finding", F.when(pattern.isNotNull(), finding))
 
 
 def _restarts(order: DataFrame, members: DataFrame) -> DataFrame:

@@ -1,5 +1,7 @@
 """Each rule passes and fails, by version; Kafka's own consumer is the oracle for the pinned one."""
 
+import json
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ from kassign_spark.errors import SchemaError
 from kassign_spark.settings.broker_rules import BROKER_SETTINGS
 from kassign_spark.settings.client_settings import check_settings, refused_as_consumer
 from tests.kafka.jars import KAFKA_VERSION
+from tests.kafka.oracle import new_java_object
 
 SCHEMA = "client STRING, client_version STRING, setting STRING, value STRING"
 PACKAGE = "org.apache.kafka.clients.consumer."
@@ -178,7 +181,8 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
     *[(NEW, {MAX_SIZE: value}, {}) for value in ("1", "2147483647")],
     *[(NEW, {MAX_SIZE: value}, {MAX_SIZE: REFUSED}) for value in ("0", "2147483648")],
     *[(NEW, {NAMES: value}, {}) for value in ("uniform", "range,uniform", OWN)],
-    *[(NEW, {NAMES: value}, {NAMES: REFUSED}) for value in ("", "sticky", "range,range")],
+    *[(NEW, {NAMES: value}, {NAMES: REFUSED}) for value in ("", "sticky", "range,")],
+    (NEW, {NAMES: "range,range"}, {NAMES: ADVICE}),
     *[
         (NEW, {REFRESH: value}, found)
         for value, found in (("10000", {}), ("9999", {REFRESH: REFUSED}))
@@ -239,6 +243,71 @@ def test_the_pinned_consumer_refuses_what_we_say_it_refuses(spark: SparkSession)
         assert is_refused(spark, given) == bool(expected), (given, found)
         outcomes.add(bool(expected))
     assert outcomes == {True, False}
+
+
+def _drawn(names: Mapping[str, Sequence[str]], rng: random.Random) -> list[dict[str, str]]:
+    """Each value alone, and many at random together."""
+    alone = [{name: value} for name, values in names.items() for value in values]
+    some = [rng.sample(sorted(names), rng.randint(2, 4)) for _ in range(300)]
+    return alone + [{name: rng.choice(names[name]) for name in drawn} for drawn in some]
+
+
+def test_the_pinned_broker_refuses_what_we_say_it_refuses(spark: SparkSession) -> None:
+    """``GroupCoordinatorConfig`` and ``GroupConfig`` of the coordinator's own jar."""
+    rng = random.Random(848)
+    times = {
+        "consumer.session.timeout.ms": ("44999", "45000", "60000", "60001", "abc", "", " 45000 "),
+        "consumer.heartbeat.interval.ms": ("4999", "5000", "15000", "15001", "5e3"),
+        "consumer.assignment.interval.ms": ("-1", "0", "15000", "15001"),
+        "consumer.assignor.offload.enable": ("true", "False", "yes", ""),
+    }
+    limits = {
+        "group.consumer.min.session.timeout.ms": ("0", "1", "4000", "45000", "45001", "x"),
+        "group.consumer.max.session.timeout.ms": ("44999", "45000", "90000"),
+        "group.consumer.min.heartbeat.interval.ms": ("0", "500", "5000", "5001"),
+        "group.consumer.max.heartbeat.interval.ms": ("4999", "5000", "60000"),
+        "group.consumer.min.assignment.interval.ms": ("-1", "0", "1000", "1001"),
+        "group.consumer.max.assignment.interval.ms": ("999", "1000", "20000"),
+    }
+    of_broker = {
+        **{f"group.{name}": values for name, values in times.items()},
+        **limits,
+        BROKER_SESSION: (*times["consumer.session.timeout.ms"], "5000", "5001", "90000"),
+        MAX_SIZE: ("0", "1", "2147483647", "2147483648"),
+        REFRESH: ("9999", "10000"),
+        THREADS: ("0", "1"),
+        POLICY: ("Upgrade", "DISABLED", " bidirectional ", "both", ""),
+        NAMES: (
+            "uniform",
+            "range, uniform",
+            "",
+            "uniform,",
+            "range,range",
+            "sticky",
+            "Uniform",
+            OWN,
+        ),
+        PROTOCOLS: (
+            "classic",
+            "classic,consumer",
+            "Classic,CONSUMER",
+            "",
+            "connect",
+            "share,share",
+        ),
+    }
+    java = new_java_object(spark, "Limits")
+    for names, ask in ((of_broker, java.ofBroker), (times, java.ofGroup)):
+        given = _drawn(names, rng)
+        refusals = json.loads(ask(json.dumps(given)))
+        found = findings(spark, [(KAFKA_VERSION, settings) for settings in given])
+        wrong = [
+            (settings, refusal, said)
+            for settings, refusal, said in zip(given, refusals, found, strict=True)
+            if (refusal is None) == (REFUSED in said.values())
+        ]
+        assert wrong == []
+        assert {True, False} == {refusal is None for refusal in refusals}
 
 
 def test_clients_that_could_not_change_over(spark: SparkSession) -> None:

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import parse_sweep, read_snapshot, simulate, sweep
 from tests.query_counter import counting, run_to_nothing
+from tests.simulation.test_both_types import frames, tables
 from tests.simulation.test_simulate import e, events_frame
 
 _FLEET = "examples/fleet"
@@ -30,6 +31,14 @@ def test_a_simulation_costs_the_same_whatever_the_number_of_events(
     events = _events(spark, count)
     with counting(spark) as counted:
         run_to_nothing([simulate(*tables, events)])
+    assert counted.queries <= 8
+    assert counted.jobs <= 24
+
+
+def test_targets_and_regexes_cost_no_more(spark: SparkSession) -> None:
+    *inputs, target = frames(spark, tables())
+    with counting(spark) as counted:
+        run_to_nothing([simulate(*inputs, target=target)])
     assert counted.queries <= 8
     assert counted.jobs <= 24
 
