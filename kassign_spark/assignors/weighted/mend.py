@@ -41,6 +41,8 @@ def mend(
 
     The last few are tried with every other member.
     """
+    if not len(group.weight):  # of a group that was cut nothing may need to move
+        return
     serves = group.eligible.any(axis=0)
     stuck = shift = 0
     for _ in range(rounds):
