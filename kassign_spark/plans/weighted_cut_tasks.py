@@ -135,7 +135,10 @@ def limits_arrow(table: pa.Table, *, wanted: Wanted | None) -> Iterator[pa.Table
 
 
 def shed_arrow(table: pa.Table, *, by_cost: bool) -> Iterator[pa.Table]:
-    """Choose what members shed: rows of their partitions (PART), and of what they are above."""
+    """Choose what members shed: rows of their partitions (PART), and of what they are above.
+
+    Of PART number 1 says that the partition stays.
+    """
     columns = _numbers(
         table, "kind", "home", "topic_number", "partition", "number", "value", "cost"
     )
@@ -154,7 +157,12 @@ def shed_arrow(table: pa.Table, *, by_cost: bool) -> Iterator[pa.Table]:
     )
     rows = rows[order]
     gives, least = to_shed(
-        member[rows], columns["value"][rows], columns["cost"][rows], excess, by_cost=by_cost
+        member[rows],
+        columns["value"][rows],
+        columns["cost"][rows],
+        columns["number"][rows] == 1,
+        excess,
+        by_cost=by_cost,
     )
     shed = _select(table.rename_columns(_SHED_NAMES), rows[gives], SHED)
     at = over[np.unique(member[over], return_index=True)[1]]
@@ -208,9 +216,15 @@ def cut_arrow(table: pa.Table, *, wanted: Wanted, most: int) -> Iterator[pa.Tabl
         yield _columns(batch, read.number, {"opened": opened}, CUT)
         said = {
             **verdict_row(answer),
-            "detail": sentence(answer, _names(batch, read), wanted.bounds),
+            "detail": sentence(answer, _names(batch, read), wanted.bounds) + _says_cut(read),
         }
         yield _rows(batch, read.number, [said], CUT)
+
+
+def _says_cut(read: _Read) -> str:
+    could, whole = int(read.pool.stands_for.sum()), read.facts.partitions.sum()
+    whole += int(read.pool.stands_for[read.pool.home < 0].sum())
+    return f"; planned in steps, in which {could:,} of {whole:,} partitions could move"
 
 
 def curve_cut_arrow(table: pa.Table) -> Iterator[pa.Table]:

@@ -167,9 +167,8 @@ def plan_large_groups(large: Large, wanted: Wanted, given: Given, settings: Sett
         opened = found.where("opened IS NOT NULL").select(
             *GROUP_KEY, F.col("opened").cast("int").alias("home")
         )
-        may = _movable(large, limits).join(
-            F.broadcast(opened), on=[*GROUP_KEY, "home"], how="left_semi"
-        )
+        may = _of_members(large, limits).where("stays = 0")
+        may = may.join(F.broadcast(opened), on=[*GROUP_KEY, "home"], how="left_semi")
         more = may.join(pool, on=[*GROUP_KEY, *_AT], how="left_anti")
         pool = hold(
             pool.unionByName(more.withColumns(_as_itself()).select(*pool.columns)),
@@ -407,13 +406,18 @@ def _numbers_of_parts() -> dict[str, Column]:
     }
 
 
-def _movable(large: Large, limits: DataFrame) -> DataFrame:
-    """Partitions that somebody has, without those that have their member for themselves."""
+def _of_members(large: Large, limits: DataFrame) -> DataFrame:
+    """Partitions that somebody has, and stays bigint: 1: its member has it for itself; else 0."""
     kept = limits.where(F.col("kind") == KEPT).select(
-        *GROUP_KEY, *(F.col(name).cast("int").alias(name) for name in _AT)
+        *GROUP_KEY,
+        *(F.col(name).cast("int").alias(name) for name in _AT),
+        F.lit(1).cast("bigint").alias("is_kept"),
     )
-    return large.parts.where("home IS NOT NULL").join(
-        F.broadcast(kept), on=[*GROUP_KEY, *_AT], how="left_anti"
+    return (
+        large.parts.where("home IS NOT NULL")
+        .join(F.broadcast(kept), on=[*GROUP_KEY, *_AT], how="left")
+        .withColumn("stays", F.coalesce("is_kept", F.lit(0).cast("bigint")))
+        .drop("is_kept")
     )
 
 
@@ -430,14 +434,14 @@ def _pool(
     keys, tasks = list(GROUP_KEY), large.eligible.tasks
     over = limits.where(F.col("kind") == OVER).select(*keys, "home", "number", "value")
     homes = F.broadcast(over.select(*keys, F.col("home").cast("int").alias("home")).distinct())
-    candidates = _movable(large, limits).join(homes, on=[*keys, "home"], how="left_semi")
+    candidates = _of_members(large, limits).join(homes, on=[*keys, "home"], how="left_semi")
     nothing = F.lit(None).cast("bigint")
     table = candidates.select(
         *keys,
         F.lit(PART).cast("tinyint").alias("kind"),
         F.col("home").cast("bigint").alias("home"),
         *(F.col(name).cast("bigint").alias(name) for name in _AT),
-        nothing.alias("number"),
+        F.col("stays").alias("number"),
         F.col("whole").alias("value"),
         "cost",
     ).unionByName(
@@ -462,7 +466,7 @@ def _pool(
     columns = [*keys, *_AT, "whole", "cost", "home", "lead_topic", "lead_partition"]
     free = large.parts.where("home IS NULL")
     if large.most_free > settings.max_partitions_per_task // 2:
-        free = _bundled(large, free, limits)
+        free = _bundled(large, free, limits, settings.max_partitions_per_task // 2)
     else:
         free = free.withColumns(_as_itself())
     pool = gives.withColumns(_as_itself()).select(*columns).unionByName(free.select(*columns))
@@ -473,23 +477,36 @@ def _as_itself() -> dict[str, Column]:
     return {"lead_topic": F.col("topic_number"), "lead_partition": F.col("partition")}
 
 
-def _bundled(large: Large, free: DataFrame, limits: DataFrame) -> DataFrame:
-    """Let light partitions that nobody has go together, class by class, in slices of the group."""
+def _bundled(large: Large, free: DataFrame, limits: DataFrame, most: int) -> DataFrame:
+    """Let light partitions that nobody has go together, class by class, in slices of the group.
+
+    In groups that have at most ``most`` of them, each goes by itself.
+    """
     keys = list(GROUP_KEY)
     classes = limits.where(F.col("kind") == CLASS).select(
         *keys, F.col("topic_number").cast("int").alias("topic_number"), "number", "value"
     )
-    slices = large.most_free // _SLICE + 1
     # So many bundles of what weighs nothing as there are of the rest.
     unit = F.ceil(F.col("free_idle") / (F.col("member_count") * BUNDLES_A_MEMBER))
-    units = large.units.select(*keys, F.greatest(unit, F.lit(1)).cast("bigint").alias("unit"))
+    units = large.units.select(
+        *keys,
+        (F.col("free") > most).alias("is_bundled"),
+        F.greatest(unit, F.lit(1)).cast("bigint").alias("unit"),
+        (F.floor(F.col("free") / _SLICE) + 1).cast("bigint").alias("slices"),
+    )
     table = (
         free.join(F.broadcast(classes), on=[*keys, "topic_number"], how="inner")
         .join(F.broadcast(units), on=keys, how="inner")
-        .withColumn("slice", F.pmod(F.xxhash64(*_AT), F.lit(slices)))
-        .select(*keys, *(F.col(n).cast("bigint").alias(n) for n in _AT), "whole", "number",
-                "value", "unit", "slice")
-    )  # fmt: skip
+        .select(
+            *keys,
+            *(F.col(name).cast("bigint").alias(name) for name in _AT),
+            "whole",
+            "number",
+            F.when(F.col("is_bundled"), F.col("value")).otherwise(0.0).alias("value"),
+            F.when(F.col("is_bundled"), F.col("unit")).otherwise(1).alias("unit"),
+            F.pmod(F.xxhash64(*_AT), F.col("slices")).alias("slice"),
+        )
+    )
     found = in_tasks(table, bundle_arrow, BUNDLED, large.eligible.tasks, (*GROUP_KEY, "slice"))
     numbers = (*_AT, "lead_topic", "lead_partition")
     return found.withColumns(

@@ -217,7 +217,13 @@ def curve_cut(facts: Facts, pool: Pool) -> list[CurvePoint]:
 
 
 def to_shed(
-    member: Longs, weight: Doubles, cost: Doubles, excess: Sequence[Doubles], *, by_cost: bool
+    member: Longs,
+    weight: Doubles,
+    cost: Doubles,
+    stays: Bools,
+    excess: Sequence[Doubles],
+    *,
+    by_cost: bool,
 ) -> tuple[Bools, Longs]:
     """Choose what members shed.
 
@@ -225,22 +231,23 @@ def to_shed(
         member: of each partition; those of a member heaviest first, then by name.
         weight: of each.
         cost: of moving it.
+        stays: whether it is not shed, though it could be.
         excess: for one limit after the other, of each member the weight above; 0: it is not.
         by_cost: whether what is moved costs little, or is few.
 
     Returns:
-        of each partition whether it is shed under some limit; and of each member how many it sheds
-        at least under the first one.
+        of each partition whether it is shed under some limit; and of each member how many must
+        leave it at least, those that stay among them, under the first one.
     """
     members = len(excess[0])
     nothing, none = np.zeros(len(member), np.int64), np.zeros(members)
     eligible, capacity = np.ones((1, members), bool), np.ones(members)
     group = Group(weight, nothing, member, cost, eligible, capacity)
-    owned = by_member(member, members)
+    movable = by_member(np.where(stays, -1, member), members)
     gives = np.zeros(len(member), bool)
     for above in excess:
-        gives[shed(group, above, none, owned, by_cost=by_cost)] = True
-    return gives, least_to_shed(group, excess[0], none, owned)
+        gives[shed(group, above, none, movable, by_cost=by_cost)] = True
+    return gives, least_to_shed(group, excess[0], none, by_member(member, members))
 
 
 def bundled(run: Longs, weight: Doubles, quantum: Doubles, unit: Longs) -> Longs:
