@@ -35,9 +35,10 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
+    chosen = options(args)
     with session_reading(args, f"tracing {args.snapshot}", *inputs_of(args)) as spark:
         members, topics, owned = read_snapshot(args.snapshot, spark)
-        curve = tradeoff(members, topics, read_weights(spark, args), owned, **options(args))
+        curve = tradeoff(members, topics, read_weights(spark, args), owned, **chosen)
         if args.output is not None:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
                 write_table(curve, folder, "tradeoff", args.format)

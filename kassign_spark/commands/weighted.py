@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS
-from kassign_spark.commands.common import Facts, add_show, add_snapshot
+from kassign_spark.commands.common import Facts, add_settings, add_show, add_snapshot, settings_of
 from kassign_spark.display import group_name
 from kassign_spark.errors import InputError
 from kassign_spark.plans.offsets import partition_weights
@@ -27,6 +27,7 @@ def add_weights(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--effort", choices=list(KICKS), default="default", help="how long to search"
     )
+    add_settings(parser)
     add_show(parser, "print at most N groups")
 
 
@@ -116,6 +117,7 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
         "missing_weight": args.missing_weight,
         "base_weight": args.base_weight,
         "effort": args.effort,
+        "settings": settings_of(args),
     }
 
 

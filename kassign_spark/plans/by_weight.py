@@ -19,7 +19,6 @@ from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
-from kassign_spark.groups.rows import Kernel
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.weight_rows import (
     check_weight_options,
@@ -28,6 +27,7 @@ from kassign_spark.plans.weight_rows import (
     refuse_weights,
 )
 from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.plans.weighted_large import cut, plan_large_groups, trace_large_groups
 from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -42,6 +42,7 @@ from kassign_spark.schemas import (
     has_cluster_id,
     restore_cluster_id,
 )
+from kassign_spark.settings.computing import Settings
 
 
 def _table(name: str, **columns: type) -> Table:
@@ -99,6 +100,7 @@ def plan_by_weight(
     missing_weight: float | None = None,
     base_weight: float = 0.0,
     effort: str = "default",
+    settings: Settings = Settings(),
 ) -> WeightPlan:
     """Plan every group by the weight of its partitions: even loads, with few moves.
 
@@ -128,6 +130,11 @@ def plan_by_weight(
             they are an error.
         base_weight: what is added to the weight of every partition, such as the cost of fetching.
         effort: `fast` for a fleet's first look, `default`, or `thorough`.
+        settings: ``max_partitions_per_task``: a group of more, with hundreds a member, is planned
+            by Spark steps: only what may move is planned by name in a task, and the best loads are
+            not searched for, but taken to be 0.03 % above the bound. So that it may say
+            `not_found` where a search would have said more. With ``together`` or
+            ``bounds.max_count_difference``, and without weight, a task plans it whole.
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.
@@ -149,8 +156,15 @@ def plan_by_weight(
     """
     check_choice("effort", effort, tuple(KICKS))
     given = _given(cost, together, missing_weight, base_weight)
-    kernel = partial(plan_arrow, wanted=Wanted(limit, bounds, effort), given=given)
-    found = _held(members, topics, weights, owned, kernel, PLANNED)
+    wanted = Wanted(limit, bounds, effort)
+    kernel = partial(plan_arrow, wanted=wanted, given=given)
+    eligible, told = _checked(members, topics, weights, owned)
+    large = None
+    if bounds.max_count_difference is None:
+        eligible, large = cut(eligible, told, given, settings)
+    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, eligible.tasks)
+    if large is not None:
+        found = found.unionByName(plan_large_groups(large, wanted, given, settings))
     assignment = found.where("member_id IS NOT NULL").select(
         *GROUP_KEY, "member_id", "topic", "partition"
     )
@@ -171,6 +185,7 @@ def tradeoff(
     missing_weight: float | None = None,
     base_weight: float = 0.0,
     effort: str = "default",
+    settings: Settings = Settings(),
 ) -> DataFrame:
     """Trace how low the greatest load gets with so many moves, group by group.
 
@@ -184,6 +199,8 @@ def tradeoff(
         missing_weight: as for ``plan_by_weight``.
         base_weight: as for ``plan_by_weight``.
         effort: as for ``plan_by_weight``.
+        settings: as for ``plan_by_weight``: the curve of a group that is cut ends 0.03 % above the
+            bound at best.
 
     Returns:
         one row a group and point, each with a lower load than those before it: cluster_id string
@@ -201,7 +218,11 @@ def tradeoff(
     check_choice("effort", effort, tuple(KICKS))
     given = _given(cost, together, missing_weight, base_weight)
     kernel = partial(curve_arrow, effort=effort, given=given)
-    found = _held(members, topics, weights, owned, kernel, CURVE)
+    eligible, told = _checked(members, topics, weights, owned)
+    eligible, large = cut(eligible, told, given, settings)
+    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, CURVE, eligible.tasks)
+    if large is not None:
+        found = found.unionByName(trace_large_groups(large, given, settings))
     return _whole(found.where("moves IS NOT NULL"), TRADEOFF, members)
 
 
@@ -216,22 +237,16 @@ def _given(
     return Given(cost == "weight", missing_weight, base_weight, dict(together or {}))
 
 
-def _held(
-    members: DataFrame,
-    topics: DataFrame,
-    weights: DataFrame,
-    owned: DataFrame | None,
-    kernel: Kernel,
-    schema: str,
-) -> DataFrame:
-    """Check the inputs, and let tasks answer all groups once."""
+def _checked(
+    members: DataFrame, topics: DataFrame, weights: DataFrame, owned: DataFrame | None
+) -> tuple[Eligible, DataFrame]:
+    """Check the inputs: the groups, and conforming weights."""
     check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
     inputs = conform_inputs(members, topics, owned)
     told = conform(weights, WEIGHTS)
-    eligible: Eligible = look(inputs, None).eligible
+    eligible = look(inputs, None).eligible
     refuse_weights(told, inputs.members)
-    table = fold_weights(eligible, told)
-    return in_tasks_or_refused(table, kernel, schema, eligible.tasks)
+    return eligible, told
 
 
 def _whole(frame: DataFrame, table: Table, members: DataFrame) -> DataFrame:

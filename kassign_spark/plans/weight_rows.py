@@ -1,5 +1,6 @@
 """Weights and capacities as rows beside a group's others, checked before they are used."""
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -66,19 +67,19 @@ def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
         the columns of ``fold``, and value double (capacity, weight), cost double: null: none given.
         Rows of kind WEIGHT: topic, number (partition), place (1: of this group alone, else 0).
     """
-    base = fold(eligible).withColumns(
-        {"value": F.lit(None).cast("double"), "cost": F.lit(None).cast("double")}
-    )
-    capacity = eligible.members.where(F.col("capacity").isNotNull())
     own = weights.where(F.col("group_id").isNotNull())
     reading = eligible.members.select(*GROUP_KEY, F.explode("topics").alias("topic")).distinct()
     shared = weights.where(F.col("group_id").isNull()).drop("group_id")
     shared = shared.join(reading, on=[CLUSTER_ID, "topic"], how="inner")
-    return (
-        base.unionByName(_valued(capacity, CAPACITY, F.col("capacity"), F.lit(None)))
-        .unionByName(_weights(own, 1))
-        .unionByName(_weights(shared, 0))
-    )
+    return fold_capacities(eligible).unionByName(_weights(own, 1)).unionByName(_weights(shared, 0))
+
+
+def fold_capacities(eligible: Eligible, *, claims: bool = True) -> DataFrame:
+    """As ``fold_weights``, without weights, and with ``claims`` False without what is owned."""
+    none = F.lit(None).cast("double")
+    base = fold(eligible, claims=claims).withColumns({"value": none, "cost": none})
+    capacity = eligible.members.where(F.col("capacity").isNotNull())
+    return base.unionByName(valued(capacity, CAPACITY, F.col("capacity")))
 
 
 def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
@@ -98,14 +99,19 @@ def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: in
     if counted["problems"]:
         wrong = found.where("problem IS NOT NULL").select(*GROUP_KEY, "problem").distinct()
         rows = wrong.orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
-        listed = [f'group "{row.group_id}": {row.problem}' for row in rows[:MAX_LISTED]]
-        more = "; and more groups" if len(rows) > MAX_LISTED else ""
-        raise InputError("; ".join(listed) + more)
+        raise refused_groups([(row.group_id, row.problem) for row in rows])
     return found
 
 
+def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
+    """The error of groups that cannot be planned: their names, and why; lists some."""
+    listed = [f'group "{group}": {problem}' for group, problem in problems[:MAX_LISTED]]
+    more = "; and more groups" if len(problems) > MAX_LISTED else ""
+    return InputError("; ".join(listed) + more)
+
+
 def _weights(frame: DataFrame, place: int) -> DataFrame:
-    return _valued(
+    return valued(
         frame,
         WEIGHT,
         F.col("weight"),
@@ -115,7 +121,11 @@ def _weights(frame: DataFrame, place: int) -> DataFrame:
     )
 
 
-def _valued(frame: DataFrame, kind: int, value: Column, cost: Column, **given: Column) -> DataFrame:
+def valued(
+    frame: DataFrame, kind: int, value: Column, cost: Column | None = None, **given: Column
+) -> DataFrame:
+    """Rows of a kind with a value, and perhaps a cost; ``given`` as of ``groups.rows.rows``."""
+    cost = F.lit(None) if cost is None else cost
     keys = (*GROUP_KEY, "value", "cost")
     numbers = {"value": value.cast("double"), "cost": cost.cast("double")}
     return rows(frame.withColumns(numbers), kind, keys, **given)

@@ -14,7 +14,8 @@ from kassign_spark.groups.numbers import dense, names
 from kassign_spark.groups.read import CLAIM, MEMBER, read_kinds
 from kassign_spark.plans.weight_rows import CAPACITY, WEIGHT
 
-_NAMED = 5
+NAMED = 5
+"""So many partitions without weight are named."""
 
 
 class Read(NamedTuple):
@@ -112,7 +113,7 @@ def _read(
     if not len(slot):
         return Read(number, None, slot, slot, members, [], "")
     topics = [topic_names[code - 1] for code in batch.topic_name[first_topic:last_topic].tolist()]
-    eligible = _eligible(batch, members, int(first_topic), int(last_topic))
+    eligible = eligible_members(batch, members, int(first_topic), int(last_topic))
     item_of, bundles = _items(batch, slot, topics, int(first_topic), given.together)
     own, cost, problem = _weights(batch, slot, weight[slot], move_cost[slot], given, topics)
     # Who may take an item: whoever may take all of it.
@@ -155,7 +156,7 @@ def _read(
     return Read(number, group, slot[at], item_of[at], members, class_topics, problem)
 
 
-def _eligible(batch: Batch, members: Longs, first: int, last: int) -> np.ndarray:
+def eligible_members(batch: Batch, members: Longs, first: int, last: int) -> np.ndarray:
     """[topic, member]: who subscribes to what."""
     eligible = np.zeros((last - first, len(members)), bool)
     sets, of_member = np.unique(batch.member_set[members], return_inverse=True)
@@ -209,17 +210,22 @@ def _weights(
             first = batch.slot_topic[slot[0]]
             shown = [
                 f"{topics[batch.slot_topic[slot[i]] - first]}-{batch.slot_partition[slot[i]]}"
-                for i in missing[:_NAMED].tolist()
+                for i in missing[:NAMED].tolist()
             ]
-            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-            problem = (
-                f"table weights has no row for {len(missing)} partitions that it reads: "
-                f"{', '.join(shown)}{more}; give them weights, or missing_weight"
-            )
+            problem = missing_says(len(missing), shown)
         weight = np.where(np.isnan(weight), given.missing or 0.0, weight)
     weight = weight + given.base
     cost = np.where(np.isnan(move_cost), weight, move_cost)
     return weight, cost if given.by_weight else np.ones(len(weight)), problem
+
+
+def missing_says(count: int, named: Sequence[str]) -> str:
+    """Say that partitions of a group have no weight, with the names of the first ``NAMED``."""
+    more = f" and {count - NAMED} more" if count > NAMED else ""
+    return (
+        f"table weights has no row for {count} partitions that it reads: "
+        f"{', '.join(named)}{more}; give them weights, or missing_weight"
+    )
 
 
 def _owners(

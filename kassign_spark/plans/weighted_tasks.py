@@ -15,7 +15,7 @@ from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import PIECE, group_columns, member_ids, partition_columns
 from kassign_spark.plans.weighted_groups import Given, Read, names_of, read_groups
 
-_NUMBERS: dict[str, str] = {
+VERDICT_NUMBERS: dict[str, str] = {
     "max_load": "double",
     "fair_load": "double",
     "load_bound": "double",
@@ -32,11 +32,11 @@ _NUMBERS: dict[str, str] = {
 PLANNED = (
     "cluster_id string, group_id string, member_id string, topic string, partition int, "
     "problem string, verdict string, "
-    + ", ".join(f"{name} {kind}" for name, kind in _NUMBERS.items())
+    + ", ".join(f"{name} {kind}" for name, kind in VERDICT_NUMBERS.items())
     + ", detail string"
 )
 """Rows of an assignment (member_id is there), of verdicts (verdict is), and of problems."""
-_POINT: dict[str, str] = {
+POINT_NUMBERS: dict[str, str] = {
     "moves": "bigint",
     "moved_weight": "double",
     "max_load": "double",
@@ -46,7 +46,7 @@ _POINT: dict[str, str] = {
     "is_knee": "boolean",
 }
 CURVE = "cluster_id string, group_id string, problem string, " + ", ".join(
-    f"{name} {kind}" for name, kind in _POINT.items()
+    f"{name} {kind}" for name, kind in POINT_NUMBERS.items()
 )
 """Rows of points (moves is there), and of problems."""
 
@@ -55,6 +55,7 @@ _ARROW = {
     "double": pa.float64(),
     "bigint": pa.int64(),
     "int": pa.int32(),
+    "tinyint": pa.int8(),
     "boolean": pa.bool_(),
 }
 
@@ -85,7 +86,7 @@ def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Ta
     for read, points in zip(planned, curves, strict=True):
         for point in points:
             numbers.append(read.number)
-            rows.append(_point(point))
+            rows.append(point_row(point))
     yield _table(batch, numbers, rows, CURVE)
 
 
@@ -108,25 +109,26 @@ def _assignment(
             "member_id": member_ids(batch, owner),
             **partition_columns(batch, some),
         }
-        yield _complete(columns, len(some), PLANNED)
+        yield complete(columns, len(some), PLANNED)
 
 
 def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) -> dict[str, Any]:
     if answer is None or read.group is None:
-        row: dict[str, Any] = dict.fromkeys(_NUMBERS, 0)
+        row: dict[str, Any] = dict.fromkeys(VERDICT_NUMBERS, 0)
         detail = "no member subscribes to a topic that has partitions"
         return {**row, "verdict": NOTHING_TO_DO, "is_proven": True, "detail": detail}
-    row = {name: getattr(answer, name) for name in _NUMBERS if hasattr(answer, name)}
-    return {
-        **row,
-        "dominant_count": len(answer.dominant),
-        "verdict": answer.verdict,
-        "detail": sentence(answer, names_of(batch, read), wanted.bounds),
-    }
+    return {**verdict_row(answer), "detail": sentence(answer, names_of(batch, read), wanted.bounds)}
 
 
-def _point(point: CurvePoint) -> dict[str, Any]:
-    return {name: getattr(point, name) for name in _POINT}
+def verdict_row(answer: Answer) -> dict[str, Any]:
+    """The columns of a verdict, without its sentence."""
+    row = {name: getattr(answer, name) for name in VERDICT_NUMBERS if hasattr(answer, name)}
+    return {**row, "dominant_count": len(answer.dominant), "verdict": answer.verdict}
+
+
+def point_row(point: CurvePoint) -> dict[str, Any]:
+    """The columns of a point."""
+    return {name: getattr(point, name) for name in POINT_NUMBERS}
 
 
 def _problems(batch: Batch, reads: Sequence[Read], schema: str) -> pa.Table:
@@ -138,14 +140,21 @@ def _problems(batch: Batch, reads: Sequence[Read], schema: str) -> pa.Table:
 def _table(
     batch: Batch, groups: Sequence[int], rows: Sequence[Mapping[str, Any]], schema: str
 ) -> pa.Table:
-    columns = dict(group_columns(batch, np.array(groups, np.int64)))
+    return table_of(group_columns(batch, np.array(groups, np.int64)), rows, schema)
+
+
+def table_of(
+    keys: Mapping[str, pa.Array], rows: Sequence[Mapping[str, Any]], schema: str
+) -> pa.Table:
+    """A table of rows that are given as dicts, beside columns that are there."""
+    columns = dict(keys)
     for name, kind in (field.split() for field in schema.split(", ")):
         if name not in columns:
             columns[name] = pa.array([row.get(name) for row in rows], _ARROW[kind])
-    return _complete(columns, len(rows), schema)
+    return complete(columns, len(rows), schema)
 
 
-def _complete(columns: Mapping[str, pa.Array], size: int, schema: str) -> pa.Table:
+def complete(columns: Mapping[str, pa.Array], size: int, schema: str) -> pa.Table:
     """The columns of a schema in order; those that are not given are null."""
     return pa.table(
         {

@@ -11,7 +11,7 @@ from kassign_spark.errors import SettingsError
 class Settings:
     """What a caller can choose: how an assignment is computed, and what counts more in it.
 
-    Only ``racks_before_moves`` changes a result.
+    Only ``racks_before_moves`` changes a result, and ``max_partitions_per_task`` plans by weight.
 
     Attributes:
         racks_before_moves: whether the general pass, at the best balance, saves partitions without
@@ -28,7 +28,8 @@ class Settings:
         partitions_per_slice: a group of more partitions whose members subscribe alike is cut into
             slices of about so many for the sticky assignors, each settled by a task of its own.
         max_partitions_per_task: a group of more partitions whose members subscribe differently is
-            settled by its counts alone, and its partitions are named by DataFrame steps.
+            settled by its counts alone, and its partitions are named by DataFrame steps. Planned by
+            weight, a group of more, alike or not, has only what may move planned inside a task.
         max_rounds: rounds after which the general pass gives up, with an error.
         use_graphframes: whether connected components come from GraphFrames; left out, they do
             where it is there.

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.bounded import CURVE_KICKS
-from kassign_spark.assignors.weighted.counts import count_difference, deal_by_count
+from kassign_spark.assignors.weighted.counts import count_difference
 from kassign_spark.assignors.weighted.curve import Point, find_curve
 from kassign_spark.assignors.weighted.large import curve_large
 from kassign_spark.assignors.weighted.large import look as look_large
-from kassign_spark.assignors.weighted.plan import LARGE, batches, weighted_part
+from kassign_spark.assignors.weighted.plan import LARGE, batches, deal_idle, weighted_part
 from kassign_spark.assignors.weighted.problem import Group
 from kassign_spark.assignors.weighted.small import look, unit_costs
 
@@ -55,7 +55,7 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
         else:
             found = _small(some, effort)
         for row, (bound, points) in zip(rows, found, strict=True):
-            curves[at[row]] = _measured(groups[at[row]], bound, points)
+            curves[at[row]] = measured(groups[at[row]], bound, points)
     return curves
 
 
@@ -72,28 +72,26 @@ def _small(groups: Sequence[Group], effort: str) -> list[tuple[float, list[Point
     return list(zip(found.bound.tolist(), curves, strict=True))
 
 
-def _measured(group: Group, bound: float, points: Sequence[Point]) -> list[CurvePoint]:
+def measured(group: Group, bound: float, points: Sequence[Point]) -> list[CurvePoint]:
+    """Measure the points of a group's curve, and find its knee."""
     serves = group.eligible.any(axis=0)
-    fair = float(group.weight.sum()) / float(group.capacity[serves].sum())
+    total = float(group.loads(np.zeros(len(group.weight), np.int64)).sum())
+    fair = total / float(group.capacity[serves].sum())
     found: list[CurvePoint] = []
     for point in points:
         done = int((group.weight > 0).sum())
         owner = np.concatenate([point.owner[:done], group.home[done:]])
-        free = np.flatnonzero(owner < 0)
-        count = np.bincount(owner[owner >= 0], minlength=len(group.capacity))
-        if len(free):
-            deal_by_count(group.class_, group.eligible, count, free, owner)
-        load = np.bincount(owner, group.weight, len(group.capacity))
+        deal_idle(group, owner)
+        load = group.loads(owner)
         most = float((load / group.capacity).max())
         away = (group.home >= 0) & (owner != group.home)
-        count = np.bincount(owner, minlength=len(group.capacity))
         found.append(
             CurvePoint(
                 int(away.sum()),
                 float(group.weight[away].sum()) / group.power,
                 most / group.power,
                 most / fair,
-                count_difference(group.eligible, count),
+                count_difference(group.eligible, group.counts(owner)),
                 min(bound, most) / group.power,
                 False,
             )

@@ -22,7 +22,7 @@ from kassign_spark.assignors.weighted.options import Limit
 from kassign_spark.assignors.weighted.parts import find_parts
 from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs, sums_of
 from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.assignors.weighted.verdicts import Measured, answer_of
+from kassign_spark.assignors.weighted.verdicts import Heaviest, Measured, answer_of
 
 _TIGHTER = (0.02, 0.005, 0.001, 0.0003)
 _CLOSE = 1.0003
@@ -31,6 +31,18 @@ _ROUNDS = 400
 _DOMINANT_A_MEMBER = 2
 _POINTS = 12
 _REFINEMENTS = 8
+
+
+class Cut(NamedTuple):
+    """What is known of a group of which only partitions that may move are at hand.
+
+    Attributes:
+        moves_bound: no plan within the limits moves fewer.
+        heaviest: what proofs are made of.
+    """
+
+    moves_bound: int
+    heaviest: Heaviest
 
 
 class Look(NamedTuple):
@@ -94,15 +106,29 @@ def look(group: Group) -> Look:
 
 def plan_large(group: Group, wanted: Wanted) -> Answer:
     """Plan one large group."""
-    seen = look(group)
-    relative = _relative_limits(wanted.limit, group, seen)
+    return plan_seen(group, look(group), wanted)
+
+
+def plan_seen(group: Group, seen: Look, wanted: Wanted, cut: Cut | None = None) -> Answer:
+    """Plan one large group that was looked at.
+
+    Args:
+        group: the group; of one that was cut, the partitions that may move.
+        seen: what is known of it, all its partitions together.
+        wanted: limits and bounds; of one that was cut, none on the difference of counts.
+        cut: what was proven of the partitions that are not in ``group``; None: all are.
+    """
+    relative = relative_limits(wanted.limit, group, seen)
     limit = weights_within(relative, group.capacity)
     by_cost = bool(len(np.unique(group.cost)) > 1)
-    needed = int(least_to_shed(group, _loads(group), limit, seen.owned).sum())
+    if cut is None:
+        needed = int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
+    else:
+        needed = cut.moves_bound
     difference, least = wanted.bounds.max_count_difference, -1
     if difference is None:
         owner = plan_within(group, seen, limit, by_cost=by_cost)
-        if wanted.limit.tolerance == 0 and _excess(group, owner, limit) > 0:
+        if cut is None and wanted.limit.tolerance == 0 and excess(group, owner, limit) > 0:
             owner = seen.owner
     else:
         # Exchanges one for one keep the best counts as they are.
@@ -125,13 +151,14 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
         dominant=seen.dominant,
         max_count_difference=difference,
         least_difference=least,
+        heaviest=None if cut is None else cut.heaviest,
     )
     return answer_of(group, owner, measured, freely)
 
 
 def plan_within(group: Group, seen: Look, limit: Doubles, *, by_cost: bool) -> Longs:
     """Keep members within limits with few moves, from what they own now: who has what then."""
-    load = _loads(group)
+    load = group.loads(group.home)
     given = shed(group, load, limit, seen.movable, by_cost=by_cost)
     owner = group.home.copy()
     np.subtract.at(load, owner[given], group.weight[given])
@@ -139,8 +166,8 @@ def plan_within(group: Group, seen: Look, limit: Doubles, *, by_cost: bool) -> L
     deal(group, owner, load, np.flatnonzero(owner < 0), limit)
     mend(group, owner, load, limit, rounds=_ROUNDS)
     go_home(group, owner, load, limit)
-    present_excess = _excess(group, group.home, limit)
-    if not (group.home < 0).any() and _excess(group, owner, limit) >= present_excess:
+    present_excess = excess(group, group.home, limit)
+    if not (group.home < 0).any() and excess(group, owner, limit) >= present_excess:
         owner = group.home.copy()
     return owner
 
@@ -149,7 +176,7 @@ def curve_large(group: Group, seen: Look, *, by_cost: bool) -> list[Point]:
     """The points of fewest moves against the greatest load, relative to the best one found."""
     best = float((seen.load / group.capacity).max())
     limit = best * group.capacity
-    return _curve(group, seen, limit, _factors(group, limit), by_cost=by_cost)
+    return _curve(group, seen, limit, curve_factors(group, limit), by_cost=by_cost)
 
 
 def _curve(
@@ -159,9 +186,10 @@ def _curve(
     for factor in factors:
         owner = plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)), by_cost=by_cost)
         points.append(_point(group, owner, limit))
-    reached = _point(group, seen.owner, limit)
-    if min(point.ratio for point in points) > reached.ratio * _NEARLY:
-        points.append(reached)
+    if group.rest is None:
+        reached = _point(group, seen.owner, limit)
+        if min(point.ratio for point in points) > reached.ratio * _NEARLY:
+            points.append(reached)
     kept: list[Point] = []
     for point in sorted(points, key=lambda p: (p.moves, p.ratio)):
         if not kept or point.ratio < kept[-1].ratio * (1 - 1e-12):
@@ -169,7 +197,8 @@ def _curve(
     return kept
 
 
-def _factors(group: Group, limit: Doubles) -> list[float]:
+def curve_factors(group: Group, limit: Doubles) -> list[float]:
+    """How many times ``limit`` the points of the curve are looked for at."""
     top = _stay(group, limit).ratio
     if top <= _CLOSE:
         return []
@@ -177,7 +206,7 @@ def _factors(group: Group, limit: Doubles) -> list[float]:
 
 
 def _stay(group: Group, limit: Doubles) -> Point:
-    load = _loads(group)
+    load = group.loads(group.home)
     owner = group.home.copy()
     free = np.flatnonzero(owner < 0)
     # As low as the fullest owner allows; what is free fits below that, or sets the level itself.
@@ -187,7 +216,7 @@ def _stay(group: Group, limit: Doubles) -> Point:
 
 
 def _point(group: Group, owner: Longs, limit: Doubles) -> Point:
-    load = sums_of(owner, group.weight, len(group.capacity))
+    load = group.loads(owner)
     away = (group.home >= 0) & (owner != group.home)
     ratio = float((load / np.maximum(limit, 1.0)).max())
     return Point(owner, int(away.sum()), float(group.cost[away].sum()), ratio, 0.0)
@@ -240,7 +269,8 @@ def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
     return best, sums_of(best, group.weight, members)
 
 
-def _relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
+def relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
+    """[member]: the greatest relative load that each may have."""
     members = len(group.capacity)
     if limit.max_load is not None:
         return np.full(members, limit.max_load * group.power)
@@ -269,12 +299,6 @@ def _heaviest(group: Group, count: int) -> Batch:
     )
 
 
-def _loads(group: Group) -> Doubles:
-    held = group.home >= 0
-    return sums_of(group.home[held], group.weight[held], len(group.capacity))
-
-
-def _excess(group: Group, owner: Longs, limit: Doubles) -> float:
-    held = owner >= 0
-    load = sums_of(owner[held], group.weight[held], len(limit))
-    return float(np.maximum(load - limit, 0.0).sum())
+def excess(group: Group, owner: Longs, limit: Doubles) -> float:
+    """By how much members are above their limits, together."""
+    return float(np.maximum(group.loads(owner) - limit, 0.0).sum())

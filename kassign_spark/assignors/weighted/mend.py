@@ -4,11 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.bulk import by_member, ragged
+from kassign_spark.assignors.weighted.bulk import by_member, deal, ragged, shed
 from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs
 
 _STUCK = 24
-_LAST_FEW = 40
+_FEWEST_TRIES, _MOST_TRIES = 40, 300
+_ELEMENTS = 30_000_000
+"""A step for one member looks at the owners of all partitions: fewer steps for large groups."""
+_MOST_PUSHED = 200_000
+"""A push copies them: only in groups of at most so many partitions."""
+_HOPELESS = 40
+_PUSHES = 3
 _PAIR_ELEMENTS = 200_000
 
 
@@ -39,8 +45,11 @@ def mend(
 ) -> None:
     """Pair the fullest members with the emptiest, round after round, until none is above its limit.
 
-    The last few are tried with every other member.
+    The last few are tried with every other member, and where nothing helps in one exchange, a
+    partition is pushed to a member that makes room for it.
     """
+    if not len(group.weight):  # of a group that was cut nothing may need to move
+        return
     serves = group.eligible.any(axis=0)
     stuck = shift = 0
     for _ in range(rounds):
@@ -72,7 +81,9 @@ def _mend_last(
 ) -> None:
     hopeless = np.zeros(len(load), bool)
     serves = group.eligible.any(axis=0)
-    for _ in range(min(tries, _LAST_FEW)):
+    most_tries = min(max(_ELEMENTS // len(owner), _FEWEST_TRIES), _MOST_TRIES)
+    may_push = not swaps_only and len(owner) <= _MOST_PUSHED
+    for _ in range(min(tries, most_tries)):
         over = np.flatnonzero((load > limit) & ~hopeless)
         under = np.flatnonzero((load < limit) & serves)
         if not len(over) or not len(under):
@@ -86,10 +97,42 @@ def _mend_last(
         best = int(np.lexsort((np.arange(len(under)), found.cost, -found.gain))[0])
         if found.gain[best] > 0:
             _apply(group, owner, load, found, first, under, np.array([best]))
-        else:
+        elif not may_push or not _push(group, owner, load, limit, int(worst)):
             hopeless[worst] = True
-            if hopeless.sum() > _LAST_FEW:
+            if hopeless.sum() > _HOPELESS:
                 return
+
+
+def _push(group: Group, owner: Longs, load: Doubles, limit: Doubles, member: int) -> bool:
+    """Give a partition away to a member that sheds lighter ones for it; False: none can be.
+
+    Where members have few classes in common, nobody has the room for a heavy partition that the
+    members together have.
+    """
+    mine = np.flatnonzero(owner == member)
+    enough = mine[group.weight[mine] >= load[member] - limit[member]]
+    before = np.maximum(load - limit, 0.0).sum()
+    for partition in enough[::-1][:_PUSHES].tolist():
+        weight = group.weight[partition]
+        takes = group.eligible[group.class_[partition]] & (limit >= weight)
+        takes[member] = False
+        takers = np.flatnonzero(takes)
+        for taker in takers[np.argsort((load - limit)[takers], kind="stable")][:_PUSHES].tolist():
+            new, held = owner.copy(), load.copy()
+            new[partition] = -1  # the taker keeps it
+            held[member] -= weight
+            held[taker] += weight
+            only = np.zeros(len(load), bool)
+            only[taker] = True
+            given = shed(group, held, np.where(only, limit, np.inf),
+                         by_member(new, len(load), only), by_cost=False)  # fmt: skip
+            np.subtract.at(held, new[given], group.weight[given])
+            new[given], new[partition] = -1, taker
+            deal(group, new, held, given, limit)
+            if np.maximum(held - limit, 0.0).sum() < before:
+                owner[:], load[:] = new, held
+                return True
+    return False
 
 
 def _exchanges(

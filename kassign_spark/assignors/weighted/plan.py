@@ -36,7 +36,7 @@ def plan_groups(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
         large = len(some[0].weight) > LARGE
         found = [plan_large(some[0], wanted)] if large else plan_small(some, wanted)
         for row, answer in zip(rows, found, strict=True):
-            answers[at[row]] = _with_idle(groups[at[row]], answer)
+            answers[at[row]] = with_idle(groups[at[row]], answer)
     return [answer for answer in answers if answer is not None]
 
 
@@ -73,17 +73,18 @@ def weighted_part(group: Group) -> Group:
         class_=group.class_[:count],
         home=group.home[:count],
         cost=group.cost[:count],
+        rest=group.rest and group.rest._replace(stands_for=group.rest.stands_for[:count]),
     )
 
 
-def _with_idle(group: Group, answer: Answer) -> Answer:
+def with_idle(group: Group, answer: Answer) -> Answer:
     """Put the partitions without weight back: where they are, or by count."""
     done = len(answer.owner)
     if done == len(group.weight):
         return answer
     owner = np.concatenate([answer.owner, group.home[done:]])
-    _deal(group, owner)
-    count = np.bincount(owner, minlength=len(group.capacity))
+    deal_idle(group, owner)
+    count = group.counts(owner)
     verdict = answer.verdict
     if verdict == NOTHING_TO_DO and (group.home[done:] < 0).any():
         verdict = WITHIN_LIMIT
@@ -92,10 +93,13 @@ def _with_idle(group: Group, answer: Answer) -> Answer:
     return Answer(**{**values, "owner": owner, "verdict": verdict, "count_difference": difference})
 
 
-def _deal(group: Group, owner: Longs) -> None:
+def deal_idle(group: Group, owner: Longs) -> None:
+    """Give what nobody has, which weighs nothing, by count: fills in ``owner``."""
     free = np.flatnonzero(owner < 0)
     if len(free):
-        count = np.bincount(owner[owner >= 0], minlength=len(group.capacity))
+        # Of a group that was cut these may be bundles, all of about one size.
+        unit = 1 if group.rest is None else int(group.rest.stands_for[free].max())
+        count = group.counts(owner) // unit
         deal_by_count(group.class_, group.eligible, count, free, owner)
 
 

@@ -23,6 +23,26 @@ _ABOVE = 1 + 1e-9
 _HEAVIEST_A_MEMBER = 8
 
 
+class Heaviest(NamedTuple):
+    """What proofs about a group are made of: its heaviest partitions, and the weight of classes.
+
+    Attributes:
+        group: its partitions are the heaviest ones only; a proof names one by its number here.
+        class_weight: of each class, all of it.
+        taking_part: of each of them its number among the partitions that were planned; -1: it stays
+            at home.
+    """
+
+    group: Group
+    class_weight: Doubles
+    taking_part: Longs
+
+    def owners(self, owner: Longs) -> Longs:
+        """Who has them by a plan."""
+        planned = owner[self.taking_part] if len(owner) else self.group.home
+        return np.where(self.taking_part >= 0, planned, self.group.home)
+
+
 class Measured(NamedTuple):
     """What is known about a group beside its plan; loads relative, weights as the group has them.
 
@@ -36,6 +56,7 @@ class Measured(NamedTuple):
         dominant: partitions that have a member for themselves.
         max_count_difference: the caller's bound.
         least_difference: that subscriptions allow; -1: not asked.
+        heaviest: of a group that was cut; None: all its partitions were planned.
     """
 
     limit: Doubles
@@ -47,6 +68,7 @@ class Measured(NamedTuple):
     dominant: tuple[int, ...] = ()
     max_count_difference: int | None = None
     least_difference: int = -1
+    heaviest: Heaviest | None = None
 
 
 def answer_of(
@@ -60,15 +82,15 @@ def answer_of(
         measured: what is known beside it.
         freely: owners by the plan that bounds on moves forbid; None: they forbid none.
     """
-    load = sums_of(owner, group.weight, len(group.capacity))
+    load = group.loads(owner)
     most = float((load / group.capacity).max())
     away = (group.home >= 0) & (owner != group.home)
-    difference = count_difference(group.eligible, np.bincount(owner, minlength=len(group.capacity)))
+    difference = count_difference(group.eligible, group.counts(owner))
     is_above = most > measured.shown_limit * _ABOVE and bool(measured.dominant)
     verdict, is_proven, proof = _judge(group, owner, load, measured, is_above)
     needed, weight_needed = -1, 0.0
     if freely is not None and verdict in (NOT_FOUND, BOUNDED_BY_PARTITION):
-        free_load = sums_of(freely, group.weight, len(group.capacity))
+        free_load = group.loads(freely)
         if (load > measured.limit).any() and not (free_load > measured.limit).any():
             gone = (group.home >= 0) & (freely != group.home)
             needed, weight_needed = int(gone.sum()), float(group.weight[gone].sum())
@@ -105,35 +127,40 @@ def _judge(
     group: Group, owner: Longs, load: Doubles, measured: Measured, is_above: bool
 ) -> tuple[str, bool, Proof]:
     moved = (group.home >= 0) & (owner != group.home)
+    heaviest = measured.heaviest or Heaviest(
+        group,
+        sums_of(group.class_, group.weight, len(group.eligible)),
+        np.arange(len(group.weight)),
+    )
     if not (load > measured.limit).any():
         if is_above:
-            return BOUNDED_BY_PARTITION, True, _heaviest(group, owner, load)
+            member = int(np.argmax(load / group.capacity))
+            partition = int(np.flatnonzero(heaviest.owners(owner) == member)[0])
+            return BOUNDED_BY_PARTITION, True, Proof(partition=partition)
         if not (owner != group.home).any():
             return NOTHING_TO_DO, True, Proof()
         return WITHIN_LIMIT, bool(moved.sum() == measured.moves_bound), Proof()
-    proof = refute(group, measured.limit)
+    proof = refute(heaviest.group, measured.limit, heaviest.class_weight)
     if proof is None:
         return NOT_FOUND, False, Proof()
     by_partition = proof.partition >= 0 or proof.heaviest > 0
     return (BOUNDED_BY_PARTITION if by_partition else BOUNDED_BY_SUBSCRIPTIONS), True, proof
 
 
-def _heaviest(group: Group, owner: Longs, load: Doubles) -> Proof:
-    """The partition that makes the fullest member the fullest."""
-    member = int(np.argmax(load / group.capacity))
-    partition = int(np.flatnonzero(owner == member)[0])
-    return Proof(partition=partition)
+def refute(group: Group, limit: Doubles, class_weight: Doubles) -> Proof | None:
+    """Prove, where it can be, that nobody keeps these limits: the bounds, with limits as sizes.
 
-
-def refute(group: Group, limit: Doubles) -> Proof | None:
-    """Prove, where it can be, that nobody keeps these limits: the bounds, with limits as sizes."""
+    Args:
+        group: its partitions, or the heaviest of them.
+        limit: of each member, the weight it may have.
+        class_weight: of each class, all of it.
+    """
     most = np.where(group.eligible, limit, -1.0).max(axis=1)[group.class_]
     alone = np.flatnonzero(group.weight > most)
     if len(alone):
         return Proof(partition=int(alone[0]))
     size = np.maximum(limit, 1e-9)
-    weight = sums_of(group.class_, group.weight, len(group.eligible))
-    levels = find_levels(weight[None], group.eligible[None], size[None])
+    levels = find_levels(class_weight[None], group.eligible[None], size[None])
     if levels.bound[0] > _ABOVE:
         closed = levels.closed
         inside = inner_classes(group.eligible[None], closed)[0]

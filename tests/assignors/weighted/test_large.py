@@ -33,6 +33,17 @@ def test_members_get_within_their_limit_with_about_the_fewest_moves(name: str) -
     assert again.moves == 0
 
 
+def test_members_that_share_few_classes_get_within_their_limit() -> None:
+    """400 classes, each for a tenth of the members: what one sheds, few others may take."""
+    group = with_owners(make(LARGE["tenths"]))
+    (answer,) = plan_groups([group], DEFAULT)
+    assert answer.verdict == "bounded_by_partition"  # the heaviest; nobody is above its own limit
+    seen = large.look(group)
+    limit = np.floor(large.relative_limits(DEFAULT.limit, group, seen) * (1 + 1e-12))
+    assert (group.loads(answer.owner) <= limit).all()
+    assert group.eligible[group.class_, answer.owner].all()
+
+
 @pytest.mark.parametrize("name", ["heavy", "zipf"])
 def test_a_dominant_partition_stays_at_loose_limits(name: str) -> None:
     group = with_owners(make(LARGE[name]))
