@@ -29,6 +29,7 @@ LAYERS = [
     {"producer"},
     {"live"},
     {"log"},
+    {"history"},
     {"report", "session"},
     {"commands"},
     {"cli"},
