@@ -120,18 +120,25 @@ def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
 
 
 def _away(seen: View, turned: Turnover) -> Longs:
-    present, records = seen.present, seen.records
+    present, records, before = seen.present, seen.records, seen.leaves
     joined, joined_at, left, left_at = turned[:4]
+    count = len(before.at) + len(left)
+    if not count:
+        return np.full(len(joined), -1)
     rows = np.concatenate((left, joined))
     at = np.concatenate((left_at, joined_at))
-    client = np.unique(key(present.client[rows], present.host[rows]), return_inverse=True)[1]
-    who = np.unique(key(records.group[at], client), return_inverse=True)[1]
-    gone, came = who[: len(left)], who[len(left) :]
-    order = np.argsort(key(gone, left_at))
-    place = np.searchsorted(key(gone, left_at)[order], key(came, joined_at), side="right") - 1
-    if not len(left):
-        return np.full(len(joined), -1)
-    last = order[np.maximum(place, 0)]
-    since = records.at[joined_at] - records.at[left_at[last]]
-    known = (place >= 0) & (gone[last] == came) & (present.client[joined] > 0)
-    return np.where(known & (since <= RESTART_WITHIN), np.maximum(since, 0), -1)
+    client = np.concatenate((before.client, present.client[rows]))
+    host = np.concatenate((before.host, present.host[rows]))
+    group = np.concatenate((before.group, records.group[at]))
+    name = np.unique(key(client, host), return_inverse=True)[1]
+    who = np.unique(key(group, name), return_inverse=True)[1]
+    gone, came = who[:count], who[count:]
+    place = np.concatenate((np.zeros(len(before.at), np.int64), left_at + 1))
+    time = np.concatenate((before.at, records.at[left_at]))
+    order = np.lexsort((time, place, gone))
+    gone, time = gone[order], time[order]
+    wanted = key(came, joined_at + 1)
+    last = np.searchsorted(key(gone, place[order]), wanted, side="right") - 1
+    found = (last >= 0) & (gone[last] == came) & (present.client[joined] > 0)
+    since = records.at[joined_at] - time[last]
+    return np.where(found & (since <= RESTART_WITHIN), np.maximum(since, 0), -1)

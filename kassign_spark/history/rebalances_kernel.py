@@ -13,7 +13,7 @@ from kassign_spark.history.columns import LEFT_KINDS, REBALANCES
 from kassign_spark.history.pauses import Pauses, pauses
 from kassign_spark.history.reasons import Said, reasons
 from kassign_spark.history.turnover import Turnover, turnover
-from kassign_spark.history.views import OWNERS, Log, View, distinct, view
+from kassign_spark.history.views import NOTHING, Before, Log, View, distinct, view
 from kassign_spark.plans.choice import PROTOCOLS
 
 CONSUMER = "consumer"
@@ -49,7 +49,7 @@ def rebalances_arrow(log: Log) -> pa.Table:
     Returns:
         The columns of ``columns.REBALANCES``, by group and then as the log has them.
     """
-    return found(log, OWNERS.empty_table()).rows
+    return found(log).rows
 
 
 class Found(NamedTuple):
@@ -57,22 +57,22 @@ class Found(NamedTuple):
 
     rows: pa.Table
     seen: View
-    pauses: Pauses
+    turned: Turnover
 
 
-def found(log: Log, owners: pa.Table) -> Found:
+def found(log: Log, earlier: Before = NOTHING) -> Found:
     """Give the rows of a log of which something may have come before.
 
     Args:
         log: the tables of whole groups.
-        owners: who had partitions before (``views.OWNERS``).
+        earlier: what came before.
     """
-    seen = view(log, owners)
+    seen = view(log, earlier)
     turned = turnover(seen)
     moves = _moves(seen)
     waited = pauses(seen)
     away = absences(seen, log.log_members, turned)
-    return Found(_rows(seen, log.log_members, turned, moves, waited, away), seen, waited)
+    return Found(_rows(seen, log.log_members, turned, moves, waited, away), seen, turned)
 
 
 def _moves(seen: View) -> Moves:

@@ -38,6 +38,36 @@ OWNERS = pa.schema(
 """Who was the last to have each partition; ``owner`` is an instance id where ``is_static``."""
 
 
+LEAVES = pa.schema(
+    [
+        ("group_id", pa.string()),
+        ("client_id", pa.string()),
+        ("client_host", pa.string()),
+        ("at", pa.timestamp("us", "UTC")),
+    ]
+)
+"""Clients that left before the log."""
+
+
+class Before(NamedTuple):
+    """What came before a log: tables of ``OWNERS`` and ``LEAVES``."""
+
+    owners: pa.Table
+    leaves: pa.Table
+
+
+NOTHING = Before(OWNERS.empty_table(), LEAVES.empty_table())
+
+
+class Leaves(NamedTuple):
+    """Clients that left before the log, as codes, and when."""
+
+    group: Longs
+    client: Longs
+    host: Longs
+    at: Longs
+
+
 @dataclass(frozen=True)
 class Records:
     """What starts generations, by group and then as the log has it.
@@ -129,13 +159,15 @@ class View:
     present: Present
     assigned: Assigned
     committed: Committed
+    leaves: Leaves
     lists: pa.ListArray
     """Subscriptions by code; those with the same topics in another order are one."""
 
 
-def view(log: Log, owners: pa.Table) -> View:
-    """Read a log; ``owners`` tells who had partitions before it (``OWNERS``)."""
-    tables = (*log, owners)
+def view(log: Log, earlier: Before = NOTHING) -> View:
+    """Read a log, after what came before it."""
+    owners, leaves = earlier
+    tables = (*log, owners, leaves)
     groups = _together(*(table["group_id"] for table in tables))
     members, assigned = log.log_members, log.log_assignment
     member, assignee, owner, instance = _together(
@@ -148,6 +180,8 @@ def view(log: Log, owners: pa.Table) -> View:
         members["client_host"],
         members["topics_regex"],
         pa.chunked_array([pa.array(ASSIGNORS)]),
+        leaves["client_id"],
+        leaves["client_host"],
     )
     given = pc.coalesce(assigned["topic"], assigned["topic_id"])
     lists = members["topics"].combine_chunks()
@@ -172,7 +206,7 @@ def view(log: Log, owners: pa.Table) -> View:
     before = _Owners(
         groups[4].code,
         topics[2].code,
-        _longs(owners["partition"]),
+        longs(owners["partition"]),
         np.where(_flags(owners["is_static"]), static + owner.code, owner.code),
     )
     held = _assigned(
@@ -188,6 +222,7 @@ def view(log: Log, owners: pa.Table) -> View:
         present,
         held,
         _committed(records, log.commits, groups[3].code, topics[1].code),
+        Leaves(groups[5].code, texts[6].code, texts[7].code, times(leaves["at"])),
         listed,
     )
 
@@ -235,7 +270,8 @@ def _together(*columns: pa.ChunkedArray) -> list[Names]:
     return encoded.split(*map(len, plain))
 
 
-def _longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
+def longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
+    """Numbers of a column."""
     filled = pc.fill_null(pc.cast(column, pa.int64()), null)
     return np.asarray(filled.to_numpy(), np.int64)
 
@@ -246,7 +282,7 @@ def _flags(column: pa.ChunkedArray) -> Flags:
 
 def times(column: pa.ChunkedArray) -> Longs:
     """Microseconds since 1970."""
-    return _longs(pc.cast(column, pa.timestamp("us", "UTC")))
+    return longs(pc.cast(column, pa.timestamp("us", "UTC")))
 
 
 def _is(column: pa.ChunkedArray, value: str) -> Flags:
@@ -254,7 +290,7 @@ def _is(column: pa.ChunkedArray, value: str) -> Flags:
 
 
 def _records(table: pa.Table, group: Names, assignor: Names) -> Records:
-    offset, generation = _longs(table["offset"]), _longs(table["generation"])
+    offset, generation = longs(table["offset"]), longs(table["generation"])
     order = np.lexsort((offset, group.code))
     gone = _flags(table["is_tombstone"])[order]
     kept = order[~gone]
@@ -276,7 +312,7 @@ def _records(table: pa.Table, group: Names, assignor: Names) -> Records:
         at=times(table["at"])[kept],
         generation=number,
         assignor=assignor.code[kept],
-        member_count=_longs(table["member_count"], 0)[kept],
+        member_count=longs(table["member_count"], 0)[kept],
         is_consumer=consumer,
         is_first=first,
         is_head=~repeats,
@@ -318,7 +354,7 @@ def _encoded(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:
 
 
 def _present(records: Records, table: pa.Table, of: _Members) -> tuple[Present, _Spans]:
-    offset, gone = _longs(table["offset"]), _flags(table["is_tombstone"])
+    offset, gone = longs(table["offset"]), _flags(table["is_tombstone"])
     in_group = np.flatnonzero(_is(table["record"], "group"))
     at = _record_at(records, of.group[in_group], offset[in_group])
     in_group, at = in_group[at >= 0], at[at >= 0]
@@ -376,7 +412,7 @@ def _assigned(
     spans: _Spans,
 ) -> Assigned:
     group, member, topic = codes
-    offset, partition = _longs(table["offset"]), _longs(table["partition"])
+    offset, partition = longs(table["offset"]), longs(table["partition"])
     owner_of = _identities(group, member, members)
     given = np.flatnonzero(_is(table["role"], "assigned"))
     at = _record_at(records, group[given], offset[given])
@@ -438,7 +474,7 @@ def _identities(group: Longs, member: Longs, members: _Members) -> Longs:
 
 
 def _committed(records: Records, table: pa.Table, group: Longs, topic: Longs) -> Committed:
-    offset = _longs(table["offset"])
+    offset = longs(table["offset"])
     rows = np.flatnonzero(~_flags(table["is_tombstone"]))
     rows = rows[np.lexsort((offset[rows], group[rows]))]
     record = records.after(group[rows], offset[rows]) - 1
@@ -448,7 +484,7 @@ def _committed(records: Records, table: pa.Table, group: Longs, topic: Longs) ->
         group[rows],
         np.where(known, heads, -1),
         topic[rows],
-        _longs(table["partition"])[rows],
+        longs(table["partition"])[rows],
         offset[rows],
         times(table["at"])[rows],
     )

@@ -47,6 +47,7 @@ class Made:
     members: list[dict[str, Any]] = field(default_factory=list)
     assignment: list[dict[str, Any]] = field(default_factory=list)
     commits: list[dict[str, Any]] = field(default_factory=list)
+    computed: list[dict[str, Any]] = field(default_factory=list)
     offset: int = 0
 
     def classic(
@@ -86,6 +87,10 @@ class Made:
         said = {"group_id": group, "member_id": member_id}
         self.members.append(said | {"record": "target", **place})
         self._assign(said, owned or (), place, "target", "topic_id")
+
+    def computes(self, group: str, number: int, seconds: float) -> None:
+        """The targets before it are those of an epoch."""
+        self.computed.append({"group_id": group, "generation": number, **self._place(seconds)})
 
     def commit(self, group: str, topic: str, partition: int, seconds: float) -> None:
         place = self._place(seconds)

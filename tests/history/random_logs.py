@@ -128,6 +128,7 @@ class _Life:
             for name, member in self.members.items():
                 if sorted(member.owned) != sorted(given[name]) or rng.random() < 0.1:
                     self.made.target(self.group, name, self.now, given[name])
+            self.made.computes(self.group, self.number, self.now)
         for name, member in self.members.items():
             self.members[name] = replace(member, owned=given[name])
         if not self.new:
