@@ -49,6 +49,7 @@ def read(made: Made) -> list[Row]:
 
 class _Reader:
     def __init__(self, made: Made, group: str) -> None:
+        self.group = group
         tagged = [("generation", row) for row in made.generations]
         tagged += [("member", row) for row in made.members if row["record"] == "member"]
         tagged += [("target", row) for row in made.members if row["record"] == "target"]
@@ -246,6 +247,7 @@ class _Reader:
         pause = self.paused.get(self.place)
         self.found.append(
             {
+                "group_id": self.group,
                 "generation": now.number,
                 "previous_generation": None if last is None else last.number,
                 "at": now.at,

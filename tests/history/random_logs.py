@@ -147,8 +147,9 @@ class _Life:
         self.now = end
 
 
-def random_log(seed: int, groups: int = 20, steps: int = 12) -> Made:
+def random_log(seed: int, groups: int = 20, steps: int = 12, *, new: bool = True) -> Made:
+    """A third of the groups are of the new protocol, unless there are to be none."""
     made, rng = Made(), random.Random(seed)
     for number in range(groups):
-        _Life(made, f"g{number:02}", rng, new=number % 3 == 2).run(steps)
+        _Life(made, f"g{number:02}", rng, new=new and number % 3 == 2).run(steps)
     return made
