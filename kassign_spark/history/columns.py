@@ -53,6 +53,25 @@ CLOSED, CRASHED, TOO_SLOW = "left", "crashed", "too_slow"
 LEFT_KINDS = (CLOSED, CRASHED, TOO_SLOW)
 """How a member went, as far as its commits tell."""
 
+TOO_SLOW_POLLS = "polls_too_slow"
+CRASHES = "crashes"
+TWO_DEPLOYMENTS = "two_deployments"
+RESTARTS = "restarts"
+SUBSCRIPTIONS = "subscriptions"
+COMING_AND_GOING = "members_come_and_go"
+OTHERS = "other"
+CAUSES = {
+    TOO_SLOW_POLLS: "a client is too slow between two polls, over and over",
+    CRASHES: "a client is silent longer than its session timeout, over and over",
+    TWO_DEPLOYMENTS: "members with different subscriptions come and go: two applications may share "
+    "the group.id",
+    RESTARTS: "a client leaves and comes back, over and over",
+    SUBSCRIPTIONS: "members change what they subscribe to, over and over",
+    COMING_AND_GOING: "many clients join and leave: a deployment, or something that scales",
+    OTHERS: "something else: see the reasons of the rebalances",
+}
+"""What each cause of a storm means, in the order in which they are looked for."""
+
 
 def _required(name: str, data_type: ArrayType | IntegerType | StringType) -> StructField:
     return StructField(name, data_type, nullable=False)
@@ -92,8 +111,34 @@ REBALANCES = Table(
             _required("idle", _INT),
             _required("static_restarts", _INT),
             StructField("session_timeout_ms", _INT),
+            _required("subscription_count", _INT),
             StructField("offset", _LONG, nullable=False),
         ]
     ),
 )
 """One row a group and generation; see ``rebalances.rebalances``."""
+
+STORMS = Table(
+    "storms",
+    StructType(
+        [
+            _required("group_id", _STRING),
+            StructField("begins", _TIMESTAMP, nullable=False),
+            StructField("ends", _TIMESTAMP, nullable=False),
+            _required("rebalances", _INT),
+            _required("most_within", _INT),
+            _required("cause", _STRING),
+            StructField("client_id", _STRING),
+            StructField("client_host", _STRING),
+            _required("joins", _INT),
+            _required("leaves", _INT),
+            _required("moved", _INT),
+            StructField("longest_pause", _DOUBLE),
+            _required("saved_by_static", _INT),
+            _required("saved_by_session", _INT),
+            StructField("session_needed_ms", _INT),
+            StructField("detail", _STRING),
+        ]
+    ),
+)
+"""One row a storm; see ``storms.storms``."""

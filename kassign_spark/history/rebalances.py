@@ -68,7 +68,8 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
         longest_pause_topic string and longest_pause_partition int (null: nobody committed on both
         sides); idle int: members without a partition; static_restarts int: static members that came
         back since the generation before, without a rebalance; session_timeout_ms int: the longest
-        of a member; offset bigint: where the record stands in its partition of the log.
+        of a member; subscription_count int: how many different ones they have; offset bigint: where
+        the record stands in its partition of the log.
         `consumer` groups assign topics by id, so their pauses alone name topics.
 
     Raises:

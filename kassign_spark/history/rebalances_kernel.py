@@ -174,6 +174,8 @@ def _rows(
     np.maximum.at(
         timeouts, present.record, np.nan_to_num(session, nan=-1)[present.row].astype(np.int64)
     )
+    _, listed = np.unique(present.subscription, return_inverse=True)
+    subscriptions = np.bincount(distinct(key(present.record, listed)) >> 32, minlength=size)
     protocol = _protocols(seen)
     said = reasons(Said(seen, turned, away, grown_at, grown, moves.handed_over, heads, earlier))
     who = _Listed(seen, heads)
@@ -215,6 +217,7 @@ def _rows(
         "idle": np.maximum(records.member_count - moves.owners, 0)[heads],
         "static_restarts": np.where(known, by_head[earlier], 0),
         "session_timeout_ms": pa.array(timeouts[heads], mask=timeouts[heads] < 0),
+        "subscription_count": subscriptions[heads],
         "offset": records.offset[heads],
     }
     return pa.table(columns).cast(ROWS)
