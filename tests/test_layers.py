@@ -28,6 +28,7 @@ LAYERS = [
     {"brokers", "tables"},
     {"producer"},
     {"live"},
+    {"log"},
     {"report", "session"},
     {"commands"},
     {"cli"},
