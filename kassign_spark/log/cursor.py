@@ -23,8 +23,15 @@ REASONS = {
 }
 """What may be wrong with a message, by the number that ``Cursors.wrong`` has."""
 
+_INT16 = 1 << 15
 _PADDING = 8
 """Zeros behind all bytes, so that the widest number may be looked up at every position."""
+
+
+def distinct(numbers: Ints) -> list[int]:
+    """The different ones among numbers of 16 bits, ascending."""
+    found: list[int] = (np.flatnonzero(np.bincount(numbers + _INT16)) - _INT16).tolist()
+    return found
 
 
 class Span(NamedTuple):
