@@ -110,7 +110,10 @@ class Cursors:
         return self._past(values, size)
 
     def unsigned_varint(self) -> Ints:
-        """Read an unsigned number of at most 32 bits, seven a byte, the lowest first."""
+        """Read a number of 32 bits, seven a byte, the lowest first.
+
+        As Kafka's it ends as a signed one: of the fifth byte's bits all but four are lost.
+        """
         byte = self.source.data[self.position].astype(np.int64)
         values = self._past(byte & 0x7F, 1)
         rows = np.flatnonzero((byte > 0x7F) & (self.wrong == FINE))
@@ -120,6 +123,8 @@ class Cursors:
             some = self.at(rows)
             byte = self.source.data[some.position].astype(np.int64)
             values[rows] |= some._past(byte & 0x7F, 1) << shift
+            if shift == 28:
+                values[rows] = values[rows].astype(np.int32)
             self.back(rows, some)
             rows = rows[(byte > 0x7F) & (some.wrong == FINE)]
         unending = np.zeros(len(values), dtype=bool)

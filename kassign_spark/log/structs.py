@@ -80,7 +80,8 @@ class Struct:
         found = {tag: dict(spread(columns, everybody)) for tag, columns in nothing.items()}
         counts = np.zeros(len(everybody), dtype=np.int64)
         if version >= self.flexible and self.open:
-            counts = cursors.count(cursors.unsigned_varint(), least=2)
+            # A negative count is none, as Kafka's loop over them has it.
+            counts = cursors.count(np.maximum(cursors.unsigned_varint(), 0), least=2)
         for rows in _steps(cursors, counts):
             some = cursors.at(rows)
             tags, sizes = some.unsigned_varint(), some.unsigned_varint()
