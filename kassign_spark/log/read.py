@@ -31,22 +31,49 @@ _TYPES: dict[str, tuple[int, ...]] = {
 
 
 class GroupLog(NamedTuple):
-    """What ``__consumer_offsets`` holds; the columns are in docs/history.md.
+    """What ``__consumer_offsets`` holds.
 
     Every table is computed when it is asked for, from the raw records: those are decoded anew for
-    each, but only the kinds of records that it is made of. None is cached.
+    each, but only the kinds of records that it is made of. None is cached. In all of them offset
+    bigint is the record's, and partition int too but where said otherwise; at is its time, of a
+    commit or a classic generation the time in it; is_tombstone says that the record takes back
+    what its key said.
 
     Attributes:
-        generations: a row each time that a group had new members or a new assignment.
-        log_members: what a record says of one member.
-        log_assignment: the partitions of members.
-        commits: a row each offset commit.
-        log_targets: of the new protocol, for which epoch the target was computed.
-        log_regexes: of the new protocol, which topics a regex stands for.
-        log_topics: of the new protocol, up to Kafka 4.0: topics with their ids.
-        unread: records, or parts of them, that no table has, counted by kind, version and reason;
-            of a stream a row a batch of Arrow's, for you to add up.
-        records: the raw ones.
+        generations: a row each time that a group had new members or a new assignment: group_id
+            string, group_type string (`classic` or `consumer`), generation int? (of type
+            `consumer` the group epoch), protocol_type string?, assignor string?, leader string?,
+            member_count int?, partition int, offset bigint, at timestamp, is_tombstone boolean.
+        log_members: what a record says of a member: group_id string, record string (`group`: in
+            a record of a classic group; of the new protocol `member`: as it joined or changed,
+            `target`, `current`), generation int? (of `current` the member's epoch),
+            member_id string, group_instance_id string?, client_id string?, client_host string?,
+            rack_id string?, rebalance_timeout_ms int?, session_timeout_ms int?,
+            topics `array<string>`?, topics_regex string?, assignor string?, owned_generation int?
+            (what a classic member said that it last had), previous_generation int? and
+            state string? (of `current`), partition int, offset bigint, at timestamp,
+            is_tombstone boolean.
+        log_assignment: a row a member and partition: group_id string, generation int?,
+            offset bigint, member_id string, role string (`assigned`, `owned`, `target` or
+            `revoking`), topic string?, topic_id string? (of the new protocol, instead of topic),
+            partition int: of that topic.
+        commits: a row each offset commit: group_id string, topic string, partition int: of that
+            topic, committed bigint?, at timestamp, is_tombstone boolean, offset bigint,
+            topic_id string?.
+        log_targets: of the new protocol, the epoch that a target was computed for: group_id
+            string, generation int?, partition int, offset bigint, at timestamp,
+            is_tombstone boolean.
+        log_regexes: of the new protocol, which topics a regex stands for: group_id string,
+            topics_regex string, topics `array<string>`?, partition int, offset bigint,
+            at timestamp, is_tombstone boolean.
+        log_topics: of the new protocol, up to Kafka 4.0, a row a topic: group_id string,
+            topic string?, topic_id string?, num_partitions int?, partition int, offset bigint,
+            at timestamp, is_tombstone boolean.
+        unread: records, or parts of them, that no table has: kind string (Kafka's name of the
+            record; `unknown`), version int? (of `unknown` the type in front of the key),
+            reason string, count bigint; of a stream several rows each, for you to add up.
+        records: the raw ones: key binary?, value binary?, topic string, partition int,
+            offset bigint, timestamp timestamp.
     """
 
     generations: DataFrame
@@ -80,6 +107,11 @@ def read_group_log(
         stream: whether the tables are streams (Structured Streaming) or what there is now.
         owned: whether ``log_assignment`` also has, with role `owned`, the partitions that members
             of classic groups claimed when they joined.
+
+    Returns:
+        GroupLog. What cannot be read is in no table but counted in ``unread``; nothing in the
+        records makes the reading fail. All times are UTC. What is of the new protocol follows
+        KIP-848, the bytes of classic members Kafka's ``ConsumerProtocol``.
 
     Raises:
         InputError: the files cannot be read, hold no record, or records of another topic.
