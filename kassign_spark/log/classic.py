@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.log import schemas
-from kassign_spark.log.columns import Column, Columns, Items, items, numbers, spans
-from kassign_spark.log.cursor import Bools, Bytes, Ints, Span
+from kassign_spark.log.columns import Columns, Items, items, numbers, spans, spread
+from kassign_spark.log.cursor import Bools, Bytes, Ints
 from kassign_spark.log.messages import ASSIGNMENT, NEWEST_PROTOCOL, SUBSCRIPTION
 from kassign_spark.log.records import Records
 from kassign_spark.log.rows import Part, part
@@ -23,7 +23,6 @@ _CONSUMER = "consumer"
 def commits(records: Records) -> list[Part]:
     """Rows of ``commits``, of either kind of record."""
     said, values, gone = records
-    topic_id = values.get("topic_id")
     rows = part(
         schemas.COMMITS,
         said.record,
@@ -34,7 +33,9 @@ def commits(records: Records) -> list[Part]:
         at=said.times(numbers(values["commit_timestamp"])),
         is_tombstone=False,
         offset=said.place()["offset"],
-        topic_id=None if topic_id is None else ids(said.batch.values, spans(topic_id)),
+        topic_id=ids(said.batch.values, spans(values["topic_id"]))
+        if "topic_id" in values
+        else None,
     )
     tombstones = part(
         schemas.COMMITS,
@@ -152,28 +153,7 @@ def _message(
     there[read.rows] = True
     if there.all():
         return _Message(there, read.columns, list(read.unread))
-    return _Message(there, _spread(read.columns, there), list(read.unread))
-
-
-def _spread(columns: Columns, there: Bools) -> Columns:
-    """Rows for all of what is of some: -1, null or an empty list elsewhere."""
-    spread: dict[str, Column] = {}
-    for name, column in columns.items():
-        if isinstance(column, Items):
-            counts = np.zeros(len(there), dtype=np.int64)
-            counts[there] = column.counts
-            spread[name] = Items(counts, column.columns)
-        elif isinstance(column, Span):
-            spread[name] = Span(_put(column.start, there), _put(column.length, there))
-        else:
-            spread[name] = _put(column, there)
-    return spread
-
-
-def _put(values: Ints, there: Bools) -> Ints:
-    whole = np.full(len(there), -1, dtype=np.int64)
-    whole[there] = values
-    return whole
+    return _Message(there, spread(read.columns, there), list(read.unread))
 
 
 def _partitions(members: _Members, role: str, held: Items, source: Bytes) -> Part:

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kassign_spark.log.cursor import Ints, Span
+from kassign_spark.log.cursor import Bools, Ints, Span
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,26 @@ def take(columns: Columns, rows: Ints) -> Columns:
 def concatenate(parts: Sequence[Columns]) -> Columns:
     """Put rows of the same columns one after the other."""
     return {name: _concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def spread(columns: Columns, there: Bools) -> Columns:
+    """Rows for all of what is of those ``there``: -1, null or an empty list elsewhere."""
+    return {name: _spread(column, there) for name, column in columns.items()}
+
+
+def _spread(column: Column, there: Bools) -> Column:
+    if isinstance(column, Items):
+        counts = np.zeros(len(there), dtype=np.int64)
+        counts[there] = column.counts
+        return Items(counts, column.columns)
+    if isinstance(column, Span):
+        # A start stays within the bytes, whatever is looked up there.
+        start = np.zeros(len(there), dtype=np.int64)
+        start[there] = column.start
+        return Span(start, numbers(_spread(column.length, there)))
+    whole = np.full(len(there), -1, dtype=np.int64)
+    whole[there] = column
+    return whole
 
 
 def _take(column: Column, rows: Ints) -> Column:

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from kassign_spark.log import schemas
 from kassign_spark.log.columns import items, numbers, spans
-from kassign_spark.log.cursor import Cursors
-from kassign_spark.log.messages import CLASSIC_MEMBER, MEMBER_STATES
+from kassign_spark.log.messages import MEMBER_STATES
 from kassign_spark.log.records import Records, Rows
 from kassign_spark.log.rows import Part, part
 from kassign_spark.log.values import ids, integers, lists_of_texts, texts
@@ -92,6 +90,7 @@ def members(records: Records) -> list[Part]:
     said, values, gone = records
     source = said.batch.values
     timeout = numbers(values["rebalance_timeout_ms"])
+    session = numbers(values["session_timeout_ms"])
     named = ("group_instance_id", "rack_id", "client_id", "client_host", "topics_regex", "assignor")
     said_by_member = {name: texts(source, spans(values[name])) for name in named}
     return [
@@ -99,23 +98,12 @@ def members(records: Records) -> list[Part]:
             said,
             "member",
             rebalance_timeout_ms=integers(timeout, pa.int32(), timeout >= 0),
-            session_timeout_ms=_classic_session(records),
+            session_timeout_ms=integers(session, pa.int32(), session >= 0),
             topics=lists_of_texts(source, items(values["topics"])),
             **said_by_member,
         ),
         _member_rows(gone, "member"),
     ]
-
-
-def _classic_session(records: Records) -> pa.Array:
-    """Session timeouts of members that speak the classic protocol; of others it is the broker's."""
-    span = spans(records.values["classic"])
-    cursors = Cursors(
-        records.said.batch.values, span.start, span.start + np.maximum(span.length, 0)
-    )
-    classic = CLASSIC_MEMBER.read(cursors, 0)
-    there = (cursors.wrong == 0) & (numbers(classic["present"]) >= 0)
-    return integers(numbers(classic["session_timeout_ms"]), pa.int32(), there)
 
 
 def target_members(records: Records) -> list[Part]:

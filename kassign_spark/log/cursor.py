@@ -23,8 +23,15 @@ REASONS = {
 }
 """What may be wrong with a message, by the number that ``Cursors.wrong`` has."""
 
+_INT16 = 1 << 15
 _PADDING = 8
 """Zeros behind all bytes, so that the widest number may be looked up at every position."""
+
+
+def distinct(numbers: Ints) -> list[int]:
+    """The different ones among numbers of 16 bits, ascending."""
+    found: list[int] = (np.flatnonzero(np.bincount(numbers + _INT16)) - _INT16).tolist()
+    return found
 
 
 class Span(NamedTuple):
@@ -103,7 +110,10 @@ class Cursors:
         return self._past(values, size)
 
     def unsigned_varint(self) -> Ints:
-        """Read an unsigned number of at most 32 bits, seven a byte, the lowest first."""
+        """Read a number of 32 bits, seven a byte, the lowest first.
+
+        As Kafka's it ends as a signed one: of the fifth byte's bits all but four are lost.
+        """
         byte = self.source.data[self.position].astype(np.int64)
         values = self._past(byte & 0x7F, 1)
         rows = np.flatnonzero((byte > 0x7F) & (self.wrong == FINE))
@@ -113,6 +123,8 @@ class Cursors:
             some = self.at(rows)
             byte = self.source.data[some.position].astype(np.int64)
             values[rows] |= some._past(byte & 0x7F, 1) << shift
+            if shift == 28:
+                values[rows] = values[rows].astype(np.int32)
             self.back(rows, some)
             rows = rows[(byte > 0x7F) & (some.wrong == FINE)]
         unending = np.zeros(len(values), dtype=bool)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.log import classic, consumer, schemas
-from kassign_spark.log.cursor import FINE, REASONS, SHORT, Bools, Cursors
+from kassign_spark.log.cursor import FINE, REASONS, SHORT, Bools, Cursors, distinct
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
 from kassign_spark.log.records import Batch, Records
 from kassign_spark.log.rows import Part, arrow_schemas, ordered
@@ -104,7 +104,7 @@ def _decode(batch: Batch, *, owned: bool) -> Decoded:
     known = keys.wrong == FINE
     unread = _without_type(batch, known)
     parts: list[Part] = []
-    for number in np.unique(types[known]).tolist():
+    for number in distinct(types[known]):
         rows = np.flatnonzero(known & (types == number))
         if number not in KINDS:
             unread.append(_other(number, len(rows)))

@@ -7,9 +7,13 @@ version.
 
 from typing import NamedTuple
 
-from kassign_spark.log.structs import Field, Struct
+from kassign_spark.log.structs import Field, Struct, Tagged
 
 _GROUP, _MEMBER = Field("group_id", "string"), Field("member_id", "string")
+
+
+def _alone(given: Field) -> Tagged:
+    return Tagged(Struct((given,), flexible=0, open=False))
 
 
 class Kind(NamedTuple):
@@ -21,8 +25,12 @@ class Kind(NamedTuple):
     newest: int = 0
 
 
-_PARTITIONS = Struct(
-    (Field("topic_id", "uuid"), Field("partitions", "list", of="int32")), flexible=0
+_PARTITIONS = (Field("topic_id", "uuid"), Field("partitions", "list", of="int32"))
+_OF_TARGET = Struct(_PARTITIONS, flexible=0)
+_OF_CURRENT = Struct(
+    _PARTITIONS,
+    flexible=0,
+    tags={0: _alone(Field("epochs", "list", of="int32", nullable=True))},
 )
 
 _LEGACY_OFFSET_COMMIT = Struct(
@@ -41,7 +49,7 @@ _OFFSET_COMMIT = Struct(
         Field("expire_timestamp", "int64", since=1, until=1),
     ),
     flexible=4,
-    tags={0: "topic_id"},
+    tags={0: _alone(Field("topic_id", "uuid"))},
 )
 _GROUP_METADATA = Struct(
     (
@@ -70,7 +78,12 @@ _GROUP_METADATA = Struct(
     ),
     flexible=4,
 )
-_EPOCH = Struct((Field("generation", "int32"),), flexible=0)
+_EPOCH = Struct(
+    (Field("generation", "int32"),),
+    flexible=0,
+    tags={0: _alone(Field("hash_or_time", "int64"))},
+)
+"""Of a group, with the hash of its topics' metadata, or of a target, with the time it was made."""
 _PARTITION_METADATA = Struct(
     (
         Field(
@@ -99,6 +112,18 @@ _PARTITION_METADATA = Struct(
     ),
     flexible=0,
 )
+_CLASSIC_MEMBER = Struct(
+    (
+        Field("session_timeout_ms", "int32"),
+        Field(
+            "supported_protocols",
+            "list",
+            of=Struct((Field("name", "string"), Field("metadata", "bytes")), flexible=0),
+        ),
+    ),
+    flexible=0,
+)
+"""Of a member that still speaks the classic protocol."""
 _MEMBER_METADATA = Struct(
     (
         Field("group_instance_id", "string", nullable=True),
@@ -111,18 +136,16 @@ _MEMBER_METADATA = Struct(
         Field("assignor", "string", nullable=True),
     ),
     flexible=0,
-    tags={0: "classic"},
+    tags={0: Tagged(_CLASSIC_MEMBER, nullable=True)},
 )
-CLASSIC_MEMBER = Struct((Field("present", "int8"), Field("session_timeout_ms", "int32")))
-"""How the tagged ClassicMemberMetadata begins: the rest of it is not read."""
-_TARGET = Struct((Field("target", "list", of=_PARTITIONS),), flexible=0)
+_TARGET = Struct((Field("target", "list", of=_OF_TARGET),), flexible=0)
 _CURRENT = Struct(
     (
         Field("generation", "int32"),
         Field("previous_generation", "int32"),
         Field("state", "int8"),
-        Field("assigned", "list", of=_PARTITIONS),
-        Field("revoking", "list", of=_PARTITIONS),
+        Field("assigned", "list", of=_OF_CURRENT),
+        Field("revoking", "list", of=_OF_CURRENT),
     ),
     flexible=0,
 )

@@ -11,18 +11,6 @@ from kassign_spark.log import schemas
 from kassign_spark.log.cursor import Ints
 from kassign_spark.schemas import Table
 
-TABLES: tuple[Table, ...] = (
-    schemas.GENERATIONS,
-    schemas.LOG_MEMBERS,
-    schemas.LOG_ASSIGNMENT,
-    schemas.COMMITS,
-    schemas.LOG_TARGETS,
-    schemas.LOG_REGEXES,
-    schemas.LOG_TOPICS,
-    schemas.UNREAD,
-)
-"""What decoding gives, in the order of its result."""
-
 
 class Part(NamedTuple):
     """Some rows of a table, and the record of the batch that each is from, ascending."""
@@ -35,7 +23,9 @@ class Part(NamedTuple):
 @cache
 def arrow_schemas() -> dict[str, pa.Schema]:
     """The columns of every table as Arrow's, by its name."""
-    return {table.name: to_arrow_schema(table.columns) for table in TABLES}
+    return {
+        table.name: to_arrow_schema(table.columns) for table in (*schemas.DECODED, schemas.UNREAD)
+    }
 
 
 def part(table: Table, record: Ints, /, **columns: Any) -> Part:

@@ -187,3 +187,6 @@ UNREAD = Table(
     ),
 )
 """Records, or parts of them, that no table has, counted. `kind` is Kafka's name of the record."""
+
+DECODED = (GENERATIONS, LOG_MEMBERS, LOG_ASSIGNMENT, COMMITS, LOG_TARGETS, LOG_REGEXES, LOG_TOPICS)
+"""The tables that records are decoded to, but for the unread."""

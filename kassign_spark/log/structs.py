@@ -10,7 +10,16 @@ from typing import Literal
 
 import numpy as np
 
-from kassign_spark.log.columns import Column, Columns, Items, concatenate, ranges, take
+from kassign_spark.log.columns import (
+    Column,
+    Columns,
+    Items,
+    concatenate,
+    numbers,
+    ranges,
+    spread,
+    take,
+)
 from kassign_spark.log.cursor import FINE, Cursors, Ints, Span
 
 Primitive = Literal["int8", "int16", "int32", "int64", "string", "bytes", "uuid"]
@@ -35,18 +44,19 @@ class Field:
 class Struct:
     """Fields in order; of the versions from ``flexible`` on, tagged fields after them.
 
-    ``tags`` names those that are of interest: each is a column with the span of its bytes.
+    ``open`` is false of what stands alone as a tagged field: none follow.
     """
 
     fields: tuple[Field, ...]
     flexible: int = _NEVER
-    tags: dict[int, str] = field(default_factory=dict, hash=False)
+    tags: dict[int, "Tagged"] = field(default_factory=dict, hash=False)
+    open: bool = True
 
     def least(self, version: int) -> int:
         """The bytes that one takes at least."""
         flexible = version >= self.flexible
         sizes = [_least(f, flexible) for f in self.fields if f.since <= version <= f.until]
-        return sum(sizes) + flexible
+        return sum(sizes) + (flexible and self.open)
 
     def read(self, cursors: Cursors, version: int) -> Columns:
         """Read one struct of each message; of what a version lacks, -1, null or no elements."""
@@ -56,23 +66,67 @@ class Struct:
             there = f.since <= version <= f.until
             read = _read if there else _lacking
             columns[f.name] = read(cursors, f, version, flexible)
-        return {**columns, **self._tagged(cursors, flexible)}
+        return {**columns, **self._tagged(cursors, version)}
 
-    def _tagged(self, cursors: Cursors, flexible: bool) -> Columns:
-        """Go past the tagged fields, if any, and keep where those of interest stand."""
-        nothing = np.full(len(cursors.position), -1, dtype=np.int64)
-        found = {tag: Span(cursors.position.copy(), nothing.copy()) for tag in self.tags}
-        counts = cursors.count(cursors.unsigned_varint(), least=2) if flexible else nothing
+    def _tagged(self, cursors: Cursors, version: int) -> Columns:
+        """Read the tagged fields, if any; those that nobody knows are passed over by their size.
+
+        One that is known is read as it is, whatever its size is said to be: so does Kafka.
+        """
+        everybody = np.zeros(len(cursors.position), dtype=np.bool_)
+        nothing = {
+            tag: tagged.read(cursors.at(_NO_ROWS), version) for tag, tagged in self.tags.items()
+        }
+        found = {tag: dict(spread(columns, everybody)) for tag, columns in nothing.items()}
+        counts = np.zeros(len(everybody), dtype=np.int64)
+        if version >= self.flexible and self.open:
+            # A negative count is none, as Kafka's loop over them has it.
+            counts = cursors.count(np.maximum(cursors.unsigned_varint(), 0), least=2)
         for rows in _steps(cursors, counts):
             some = cursors.at(rows)
-            tags = some.unsigned_varint()
-            span = some.span(some.unsigned_varint(), nullable=False)
-            for tag, kept in found.items():
-                here = (tags == tag) & (some.wrong == FINE)
-                kept.start[rows[here]] = span.start[here]
-                kept.length[rows[here]] = span.length[here]
+            tags, sizes = some.unsigned_varint(), some.unsigned_varint()
+            unknown = np.ones(len(rows), dtype=np.bool_)
+            for tag, tagged in self.tags.items():
+                of_tag = np.flatnonzero((tags == tag) & (some.wrong == FINE))
+                unknown[of_tag] = False
+                inner = some.at(of_tag)
+                _put(found[tag], rows[of_tag], tagged.read(inner, version))
+                some.back(of_tag, inner)
+            some.span(np.where(unknown, sizes, 0), nullable=False)
             cursors.back(rows, some)
-        return {self.tags[tag]: span for tag, span in found.items()}
+        return {name: column for columns in found.values() for name, column in columns.items()}
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A tagged field by what it holds; a ``nullable`` struct has a 1 before it, or is a 0.
+
+    Numbers and spans in it are columns of the struct that it is in; lists are passed over.
+    """
+
+    struct: Struct
+    nullable: bool = False
+
+    def read(self, cursors: Cursors, version: int) -> Columns:
+        """Read it of rows that have it."""
+        there = np.ones(len(cursors.position), dtype=np.bool_)
+        if self.nullable:
+            there = cursors.unsigned_varint() > 0
+        rows = np.flatnonzero(there)
+        some = cursors.at(rows)
+        columns = self.struct.read(some, version)
+        cursors.back(rows, some)
+        kept = {name: given for name, given in columns.items() if not isinstance(given, Items)}
+        return spread(kept, there)
+
+
+def _put(columns: dict[str, Column], rows: Ints, given: Columns) -> None:
+    for name, values in given.items():
+        column = columns[name]
+        if isinstance(column, Span) and isinstance(values, Span):
+            column.start[rows], column.length[rows] = values
+        else:
+            numbers(column)[rows] = numbers(values)
 
 
 def _least(given: Field, flexible: bool) -> int:

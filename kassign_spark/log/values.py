@@ -71,6 +71,8 @@ def lists_of_texts(source: Bytes, lists: Items, there: Bools | None = None) -> p
 def ids(source: Bytes, span: Span) -> pa.Array:
     """Ids as Kafka writes them, base64 for URLs; null where the id is zero or not there."""
     there = span.length == _ID_BYTES
+    if not there.any():
+        return pa.nulls(len(there), pa.string())
     start = np.where(there, span.start, 0)
     # A zero byte fills the last group of six bits, and goes with it.
     raw = np.zeros((len(start), _ID_BYTES + 2), dtype=np.uint32)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kassign_spark.log.columns import Columns, concatenate, take
-from kassign_spark.log.cursor import FINE, REASONS, Bools, Bytes, Cursors, Ints
+from kassign_spark.log.cursor import FINE, REASONS, Bools, Bytes, Cursors, Ints, distinct
 from kassign_spark.log.structs import Struct
 
 NEWER = "this version is not known"
@@ -50,12 +50,12 @@ def read_versioned(
     known = (versions >= 0) & ((versions <= newest) | lenient)
     short = cursors.wrong != FINE
     unread = _count(kind, None, cursors.wrong[short])
-    for version in np.unique(versions[~known & ~short]).tolist():
+    for version in distinct(versions[~known & ~short]):
         unread.append(Unread(kind, version, NEWER, int((versions == version).sum())))
     read_as = np.minimum(versions, newest)
     parts: list[Columns] = [struct.read(cursors.at(np.zeros(0, dtype=np.int64)), newest)]
     places = [np.zeros(0, dtype=np.int64)]
-    for version in np.unique(read_as[known & ~short]).tolist():
+    for version in distinct(read_as[known & ~short]):
         of_version = np.flatnonzero(known & ~short & (read_as == version))
         some = cursors.at(of_version)
         columns = struct.read(some, version)
@@ -82,8 +82,5 @@ def read_keys(kind: str, struct: Struct, cursors: Cursors) -> tuple[Bools, Colum
 
 
 def _count(kind: str, version: int | None, wrong: npt.NDArray[np.int8]) -> list[Unread]:
-    reasons, counts = np.unique(wrong, return_counts=True)
-    return [
-        Unread(kind, version, REASONS[reason], count)
-        for reason, count in zip(reasons.tolist(), counts.tolist(), strict=True)
-    ]
+    counts = [(text, int((wrong == reason).sum())) for reason, text in REASONS.items()]
+    return [Unread(kind, version, text, count) for text, count in counts if count]
