@@ -56,6 +56,7 @@ from kassign_spark.graph.fleet import FleetGraph, fleet_graph, group_clusters, t
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.inputs.new_topics import touched_groups
 from kassign_spark.inputs.patterns import resolve_patterns
+from kassign_spark.log.read import GroupLog, read_group_log
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.violations import violations
 from kassign_spark.plans.assign import assign
@@ -93,6 +94,7 @@ __all__ = [
     "Eligibility",
     "Eligible",
     "FleetGraph",
+    "GroupLog",
     "KassignError",
     "Limit",
     "Migration",
@@ -130,6 +132,7 @@ __all__ = [
     "plan_by_weight",
     "predict",
     "predict_rebalance",
+    "read_group_log",
     "read_snapshot",
     "rebalance",
     "resolve_patterns",

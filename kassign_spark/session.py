@@ -51,13 +51,15 @@ _INSTALL_JAVA = (
 
 
 @contextmanager
-def open_session(*inputs: str, verbose: bool = False) -> Iterator[SparkSession]:
+def open_session(*inputs: str, verbose: bool = False, package: str = "") -> Iterator[SparkSession]:
     """Open the session that a command works with, and stop it at the end.
 
     Args:
         *inputs: the files and folders that the command reads; where all are small and of this
             machine, the session is one for small inputs, with ``SMALL_DEFAULTS``.
         verbose: let Spark talk.
+        package: the Maven coordinate of a Spark package that the command needs, which Spark
+            fetches when it starts; a session that is there has to have it.
 
     A session that is already there is used and left as it is. Under ``spark-submit`` master, memory
     and all else come from its own options; otherwise the session is local, with
@@ -65,7 +67,7 @@ def open_session(*inputs: str, verbose: bool = False) -> Iterator[SparkSession]:
     watching.
 
     Raises:
-        KassignError: Java is missing or does not start.
+        KassignError: Java is missing or does not start, or the package cannot be had.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -78,6 +80,8 @@ def open_session(*inputs: str, verbose: bool = False) -> Iterator[SparkSession]:
         # From a zip the file comes out for as long as Java needs to read it.
         with as_file(files("kassign_spark").joinpath("log4j2.properties")) as log4j2:
             conf = _local_conf(None if verbose else log4j2, inputs)
+            if package:
+                conf.set("spark.jars.packages", package)
             _start_java(conf, verbose)
     session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
     _cancel_jobs_on_interrupt(session.sparkContext)
@@ -171,6 +175,13 @@ def _start_java(conf: SparkConf, verbose: bool) -> None:
         os.close(writing)
         relay.join(timeout=5)
         said = b"".join(starting).decode(errors="replace").splitlines()
+        package = conf.get("spark.jars.packages")
+        if package and any("UNRESOLVED DEPENDENCIES" in line for line in said):
+            raise KassignError(
+                f"the Spark package {package} cannot be had from the repositories that Spark "
+                "asks (Maven Central first); name a version that can with --package, or run "
+                "under spark-submit with --jars"
+            ) from None
         reason = next((line for line in said if "incubator" not in line), "it gave no reason")
         raise KassignError(f"Java did not start: {reason}; {_INSTALL_JAVA}") from None
     os.close(writing)

@@ -29,6 +29,8 @@ LAYERS = [
     {"brokers", "tables"},
     {"producer"},
     {"live"},
+    {"log"},
+    {"history"},
     {"report", "session"},
     {"commands"},
     {"cli"},

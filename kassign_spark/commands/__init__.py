@@ -10,6 +10,7 @@ from kassign_spark.commands import (
     diff,
     explain,
     graph,
+    log,
     migrate,
     plan,
     predict,
@@ -24,6 +25,7 @@ from kassign_spark.commands import (
 
 COMMANDS = (
     snapshot,
+    log,
     validate,
     assign,
     rebalance,

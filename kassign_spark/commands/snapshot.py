@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import Any
 
+from kassign_spark.commands import snapshot_from_log
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -12,7 +13,9 @@ from kassign_spark.commands.common import (
     new_parser,
     one_stream,
 )
+from kassign_spark.commands.log import add_package
 from kassign_spark.display import one_line, plural, printable, table
+from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
 from kassign_spark.session import open_session
@@ -27,15 +30,30 @@ def add_parser(commands: Any) -> None:
         summary="read a live cluster's groups, topics and owned partitions",
         description="Read every consumer group of a live cluster, and its topics, into a\n"
         "folder of tables that the other commands take. It only asks; it changes nothing.\n"
+        "With --from-log the groups come from the records of __consumer_offsets, so that no\n"
+        "group is asked, however many there are.\n"
         "Exits 0 when done, 2 on an error.",
         example="kassign-spark snapshot --bootstrap-server 127.0.0.1:9092 --output build/fleet",
     )
     parser.add_argument(
         "--bootstrap-server",
         metavar="HOST:PORT",
-        required=True,
         help="address of the cluster, or several with commas",
     )
+    parser.add_argument(
+        "--from-log",
+        metavar="LOG",
+        nargs="?",
+        const="",
+        help="make the groups of the group log: a folder that kassign-spark log wrote or, without "
+        "LOG, the cluster's topic itself",
+    )
+    parser.add_argument(
+        "--topics",
+        metavar="SNAPSHOT",
+        help="with --from-log: a folder with the table topics, instead of the cluster's own",
+    )
+    add_package(parser)
     parser.add_argument(
         "--command-config",
         metavar="FILE",
@@ -72,6 +90,12 @@ def _name(text: str) -> str:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
+    if args.from_log is not None:
+        return snapshot_from_log.run(args)
+    if args.topics is not None:
+        raise InputError("--topics goes with --from-log")
+    if args.bootstrap_server is None:
+        raise InputError("--bootstrap-server or --from-log is needed")
     properties = read_properties(args.command_config) if args.command_config else {}
     with (
         open_session(verbose=args.verbose) as spark,

@@ -120,10 +120,7 @@ def read_cluster(
         ClusterError: the cluster cannot be reached or read, or kafka-python is not installed.
         SettingsError: a property is not understood; only its key is named.
     """
-    if not all(_ADDRESS.fullmatch(address) for address in bootstrap_server.split(",")):
-        raise ClusterError(
-            f"bootstrap server {bootstrap_server!r} is not host:port (several with commas)"
-        )
+    check_address(bootstrap_server)
     settings = admin_settings(properties or {})
     with admin_client(bootstrap_server, settings) as admin:
         racks = {
@@ -169,6 +166,18 @@ def read_cluster(
         None if found is None else [(cluster_id, *row) for row in found.rows],
         settings_rows,
     )
+
+
+def check_address(bootstrap_server: str) -> None:
+    """Refuse what is no address.
+
+    Raises:
+        ClusterError: it is not host:port, or several with commas.
+    """
+    if not all(_ADDRESS.fullmatch(address) for address in bootstrap_server.split(",")):
+        raise ClusterError(
+            f"bootstrap server {bootstrap_server!r} is not host:port (several with commas)"
+        )
 
 
 def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:

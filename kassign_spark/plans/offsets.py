@@ -75,7 +75,7 @@ def partition_weights(
         SettingsError: the horizon is no length of time.
     """
     check_choice("auto_offset_reset", auto_offset_reset, _RESETS)
-    seconds = _seconds(horizon)
+    seconds = seconds_of("horizon", horizon)
     check_same_clusters([(OFFSETS, offsets), (OFFSETS, offsets_before)])
     now = conform(offsets, OFFSETS)
     before = None if offsets_before is None else conform(offsets_before, OFFSETS)
@@ -107,11 +107,16 @@ def partition_weights(
     return restore_cluster_id(declare(found, PARTITION_WEIGHTS), has_cluster_id(offsets))
 
 
-def _seconds(horizon: str) -> float:
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", horizon)
+def seconds_of(name: str, length: str) -> float:
+    """Read a length of time, such as 10m.
+
+    Raises:
+        SettingsError: it is none; it names the setting.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", length)
     if not match or match[2] not in _UNITS or float(match[1]) <= 0:
         raise SettingsError(
-            f"horizon {horizon!r} is no length of time; give a number and one of s, min, h, d"
+            f"{name} {length!r} is no length of time; give a number and one of s, min, h, d"
         )
     return float(match[1]) * _UNITS[match[2]]
 

@@ -20,7 +20,7 @@ TABLE_NAMES = frozenset(table.name for table in SNAPSHOT_TABLES)
 TABLE_NAMES |= {"assignment", "balance", "violations"}
 TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
 TABLE_NAMES |= {"vertices", "edges", "bottlenecks", "advice", "touched", "explained", "events"}
-TABLE_NAMES |= {"sweep", "delivery", "tradeoff", "findings", "coordinators", "load"}
+TABLE_NAMES |= {"sweep", "delivery", "tradeoff", "findings", "coordinators", "load", "records"}
 """Tables that a folder of ours may hold."""
 FILE_NAMES = frozenset({"graph.dot", "graph.graphml"})
 """Plain files likewise."""

@@ -1,0 +1,108 @@
+"""``kassign-spark log``: keep the records of ``__consumer_offsets`` in files."""
+
+import argparse
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import Facts, Outcome, announced, new_parser
+from kassign_spark.display import plural, printable
+from kassign_spark.live.client_properties import read_properties
+from kassign_spark.live.snapshot import check_address
+from kassign_spark.log.kafka_source import PACKAGE, kafka_options
+from kassign_spark.log.read import read_group_log
+from kassign_spark.log.schemas import RECORDS
+from kassign_spark.session import open_session
+from kassign_spark.tables.snapshots import new_folder, read_table, write_table
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "log",
+        summary="keep the group log, the records of __consumer_offsets, in files",
+        description="Read the topic __consumer_offsets of a live cluster, as far as it goes now,\n"
+        "and write its records as they are to Parquet files, which read_group_log and\n"
+        "snapshot --from-log take. It changes nothing on the cluster.\n"
+        "Exits 0 when done, 2 on an error.",
+        example="kassign-spark log --bootstrap-server 127.0.0.1:9092 --save build/log",
+    )
+    parser.add_argument(
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        required=True,
+        help="address of the cluster, or several with commas",
+    )
+    add_reading(parser)
+    parser.add_argument(
+        "--save", metavar="DIR", required=True, help="new folder to write, with the table records"
+    )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace DIR if kassign-spark wrote it and it holds nothing else",
+    )
+    parser.set_defaults(run=run)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the options by which Spark reads a cluster's log."""
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="client properties, as of Kafka's own tools: TLS and SASL belong there",
+    )
+    add_package(parser)
+
+
+def add_package(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the Spark package of the Kafka source."""
+    parser.add_argument(
+        "--package",
+        metavar="COORDINATE",
+        default=PACKAGE,
+        help=f"Spark package that reads the log from Kafka (default: {PACKAGE}); not under "
+        "spark-submit, which has --packages",
+    )
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    check_address(args.bootstrap_server)
+    properties = read_properties(args.command_config) if args.command_config else {}
+    options = kafka_options(args.bootstrap_server, properties)
+    with (
+        open_session(verbose=args.verbose, package=args.package) as spark,
+        announced(f"reading the group log of {args.bootstrap_server}"),
+        new_folder(spark, args.save, overwrite=args.overwrite) as folder,
+    ):
+        write_table(read_group_log(options, spark).records, folder, RECORDS.name)
+        written = read_table(spark, folder, RECORDS)
+        said = written.agg(
+            F.count(F.lit(1)),
+            F.count_distinct("partition"),
+            F.date_format(F.min("timestamp"), _TIME),
+            F.date_format(F.max("timestamp"), _TIME),
+        ).collect()[0]
+    facts: Facts = {
+        "bootstrap_server": args.bootstrap_server,
+        "save": args.save,
+        "record_count": said[0],
+        "partition_count": said[1],
+        "first": said[2],
+        "last": said[3],
+    }
+    return Outcome(0, facts, _lines(facts))
+
+
+_TIME = "yyyy-MM-dd'T'HH:mm:ssXXX"
+
+
+def _lines(facts: Facts) -> list[str]:
+    return [
+        f"{plural(facts['record_count'], 'record')} of "
+        f"{plural(facts['partition_count'], 'partition')}, {facts['first']} to {facts['last']}",
+        "",
+        f"the log is in {printable(facts['save'])}: records",
+    ]

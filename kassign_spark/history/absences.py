@@ -1,0 +1,144 @@
+"""How members went, and how long those that came had been away, as far as the log tells."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kassign_spark.groups.numbers import Longs, find, key
+from kassign_spark.history.columns import CLOSED, CRASHED, LEFT_KINDS, TOO_SLOW
+from kassign_spark.history.turnover import Turnover
+from kassign_spark.history.views import View
+from kassign_spark.simulation.timeouts import Timeouts
+
+RESTART_WITHIN = 600_000_000
+"""Microseconds in which a client that left and comes back is the same one, restarted."""
+
+
+class Absences(NamedTuple):
+    """What is known of those that went and came.
+
+    Attributes:
+        kind: place in ``LEFT_KINDS`` of each that left.
+        silence: microseconds from its last commit to the rebalance without it; -1: not known.
+        limit: its session timeout, or the interval of polls that it passed; microseconds.
+        away: microseconds since a client of the same name and host left, of each that joined; -1:
+            none did within ``RESTART_WITHIN``.
+    """
+
+    kind: Longs
+    silence: Longs
+    limit: Longs
+    away: Longs
+
+
+def absences(seen: View, table: pa.Table, turned: Turnover) -> Absences:
+    """Say of those that came and went how they went, and how long they had been away.
+
+    Args:
+        seen: the log.
+        table: its ``log_members``.
+        turned: who came and went.
+    """
+    left, left_at = turned.left, turned.left_at
+    rows = seen.present.row[left]
+    defaults = Timeouts()
+    session = _milliseconds(table["session_timeout_ms"], defaults.session_timeout_ms)[rows] * 1000
+    polls = _milliseconds(table["rebalance_timeout_ms"], defaults.max_poll_interval_ms)[rows] * 1000
+    last, interval = _commits(seen, left, left_at)
+    known = last >= 0
+    silence = np.where(known, np.maximum(seen.records.at[left_at] - last, 0), -1)
+    # Who commits seldom is silent often: it has to be longer than usual.
+    unusual = known & (interval >= 0) & (silence > 2 * interval)
+    slow = unusual & (silence >= polls)
+    # A static member does not leave on closing, unless it is told to.
+    static = (seen.present.instance[left] > 0) & ~(known & (silence < session))
+    crashed = ~slow & (static | (unusual & (silence >= session)))
+    kind = np.select(
+        [slow, crashed],
+        [LEFT_KINDS.index(TOO_SLOW), LEFT_KINDS.index(CRASHED)],
+        LEFT_KINDS.index(CLOSED),
+    )
+    return Absences(kind, silence, np.where(slow, polls, session), _away(seen, turned))
+
+
+def _milliseconds(column: pa.ChunkedArray, default: int) -> Longs:
+    filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
+    given = np.asarray(filled.to_numpy(), np.int64)
+    return np.where(given > 0, given, default)
+
+
+def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
+    """Of each that left the last commit of what it had, and the interval to the one before.
+
+    Both in microseconds, -1 where there is none. Of several partitions it is the shortest.
+    """
+    records, held, commits = seen.records, seen.assigned, seen.committed
+    head = records.head[left_at - 1]
+    wanted = np.zeros(len(records.group) + 1, bool)
+    wanted[head] = True
+    owned = np.flatnonzero(wanted[held.record])
+    keys, place = np.unique(key(head, seen.present.identity[left]), return_inverse=True)
+    of = find(keys, key(held.record[owned], held.owner[owned]))
+    owned, of = owned[of >= 0], of[of >= 0]
+    done = np.flatnonzero(wanted[commits.record])
+    done = done[
+        np.lexsort(
+            (
+                commits.offset[done],
+                commits.partition[done],
+                commits.topic[done],
+                commits.record[done],
+            )
+        )
+    ]
+    both = [
+        np.concatenate(columns)
+        for columns in (
+            (held.topic[owned], commits.topic[done]),
+            (held.partition[owned], commits.partition[done]),
+        )
+    ]
+    number = np.unique(key(*both), return_inverse=True)[1]
+    runs = key(commits.record[done], number[len(owned) :])
+    ends = np.flatnonzero(np.append(runs[1:] != runs[:-1], True)[: len(runs)])
+    at = commits.at[done]
+    two = np.zeros(len(ends), bool)
+    two[ends > 0] = runs[ends[ends > 0] - 1] == runs[ends[ends > 0]]
+    between = np.where(two, at[ends] - at[ends - 1], -1)
+    by_key = np.argsort(runs[ends])
+    found = find(runs[ends][by_key], key(held.record[owned], number[: len(owned)]))
+    of, run = of[found >= 0], by_key[found[found >= 0]]
+    last = np.full(len(keys), -1)
+    np.maximum.at(last, of, at[ends][run])
+    most = np.iinfo(np.int64).max
+    interval = np.full(len(keys), most)
+    regular = between[run] >= 0
+    np.minimum.at(interval, of[regular], between[run][regular])
+    return last[place], np.where(interval == most, -1, interval)[place]
+
+
+def _away(seen: View, turned: Turnover) -> Longs:
+    present, records, before = seen.present, seen.records, seen.leaves
+    joined, joined_at, left, left_at = turned[:4]
+    count = len(before.at) + len(left)
+    if not count:
+        return np.full(len(joined), -1)
+    rows = np.concatenate((left, joined))
+    at = np.concatenate((left_at, joined_at))
+    client = np.concatenate((before.client, present.client[rows]))
+    host = np.concatenate((before.host, present.host[rows]))
+    group = np.concatenate((before.group, records.group[at]))
+    name = np.unique(key(client, host), return_inverse=True)[1]
+    who = np.unique(key(group, name), return_inverse=True)[1]
+    gone, came = who[:count], who[count:]
+    place = np.concatenate((np.zeros(len(before.at), np.int64), left_at + 1))
+    time = np.concatenate((before.at, records.at[left_at]))
+    order = np.lexsort((time, place, gone))
+    gone, time = gone[order], time[order]
+    wanted = key(came, joined_at + 1)
+    last = np.searchsorted(key(gone, place[order]), wanted, side="right") - 1
+    found = (last >= 0) & (gone[last] == came) & (present.client[joined] > 0)
+    since = records.at[joined_at] - time[last]
+    return np.where(found & (since <= RESTART_WITHIN), np.maximum(since, 0), -1)

@@ -1,0 +1,197 @@
+"""One group's log as it comes: what is told at once, what waits, and what has to be kept for later.
+
+What is kept is bounded by the group: two generations, who had each partition last, the clients that
+left in the last minutes, and of each partition and generation a few commits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.history.absences import RESTART_WITHIN
+from kassign_spark.history.pauses import PAUSE_WITHIN
+from kassign_spark.history.rebalances_kernel import Found, found
+from kassign_spark.history.views import (
+    LEAVES,
+    NOTHING,
+    OWNERS,
+    Before,
+    Log,
+    View,
+    longs,
+    times,
+)
+
+
+class Kept(NamedTuple):
+    """What is kept of a group between two pieces of its log.
+
+    Attributes:
+        log: the last generations and what came after them.
+        targets: when targets were computed, of the new protocol (``LOG_TARGETS``).
+        before: what is known of earlier ones.
+        told: the offset of the last generation that was told; -1: none.
+    """
+
+    log: Log
+    targets: pa.Table
+    before: Before
+    told: int
+
+
+def follow(kept: Kept | None, log: Log, targets: pa.Table) -> tuple[pa.Table, Kept]:
+    """Go on with the log of one group.
+
+    A generation is told when nothing that comes can change its row: the next one is there, or each
+    partition that was committed before it has been committed again, or ``PAUSE_WITHIN`` has passed
+    by the clock of the log; of the new protocol, also its target has to be known.
+
+    Args:
+        kept: what was kept of what came before; None: nothing did.
+        log: records of the group, all later than those before.
+        targets: ``LOG_TARGETS`` of the group.
+
+    Returns:
+        rows of ``REBALANCES``, and what to keep.
+    """
+    if kept is not None:
+        log = Log(*(pa.concat_tables(both) for both in zip(kept.log, log, strict=True)))
+        targets = pa.concat_tables([kept.targets, targets])
+    before, told = (NOTHING, -1) if kept is None else (kept.before, kept.told)
+    made = found(log, before)
+    records = made.seen.records
+    if not len(records.group):
+        return made.rows, Kept(log, targets, before, told)
+    last = int(records.head[-1])
+    is_over = _is_over(made.seen, last, targets)
+    offsets = longs(made.rows["offset"])
+    telling = (offsets > told) & ((offsets < records.offset[last]) | is_over)
+    told = max(told, int(offsets[telling].max(initial=-1)))
+    # The row of a generation that waits takes the one before it.
+    cut = last if is_over else int(records.head[max(records.previous[last], 0)])
+    if records.is_first[last]:
+        cut = last
+    return made.rows.filter(pa.array(telling)), _keep(made, log, targets, before, told, cut)
+
+
+def _is_over(seen: View, last: int, targets: pa.Table) -> bool:
+    records, commits = seen.records, seen.committed
+    begun = records.at[last]
+    latest = max(int(commits.at.max(initial=begun)), int(records.at[-1]))
+    if records.is_consumer[last] and records.member_count[last]:
+        computed = longs(targets["generation"])[longs(targets["offset"]) > records.offset[last]]
+        if not (computed >= records.generation[last]).any():
+            return False
+    if records.is_first[last] or latest - begun > PAUSE_WITHIN:
+        return True
+    names = list(zip(commits.topic.tolist(), commits.partition.tolist(), strict=True))
+    after = commits.record >= last
+    return {name for name, is_after in zip(names, after, strict=True) if not is_after} <= {
+        name for name, is_after in zip(names, after, strict=True) if is_after
+    }
+
+
+def _keep(made: Found, log: Log, targets: pa.Table, before: Before, told: int, cut: int) -> Kept:
+    offset = made.seen.records.offset[cut]
+    members = _members(log.log_members, offset)
+    said = np.isin(longs(log.log_assignment["offset"]), longs(members["offset"]))
+    return Kept(
+        Log(
+            _since(log.generations, offset),
+            members,
+            log.log_assignment.filter(pa.array(said)),
+            _commits(made.seen, log.commits, cut),
+        ),
+        _since(targets, offset),
+        Before(_owners(made.seen, cut), _leaves(made, before, cut)),
+        told,
+    )
+
+
+def _since(table: pa.Table, offset: int) -> pa.Table:
+    return table.filter(pc.greater_equal(table["offset"], offset))
+
+
+def _members(table: pa.Table, offset: int) -> pa.Table:
+    """Rows since an offset, and of the new protocol what held then."""
+    earlier = pc.and_(
+        pc.less(table["offset"], offset), pc.is_in(table["record"], pa.array(["member", "target"]))
+    )
+    held = table.filter(earlier).sort_by("offset")
+    keys = zip(held["record"].to_pylist(), held["member_id"].to_pylist(), strict=True)
+    last = {who: place for place, who in enumerate(keys)}
+    held = held.take(pa.array(sorted(last.values()), pa.int64()))
+    held = held.filter(pc.invert(held["is_tombstone"]))
+    return pa.concat_tables([held, _since(table, offset)])
+
+
+def _commits(seen: View, table: pa.Table, cut: int) -> pa.Table:
+    """Of each partition the last commit before the cut; in each generation the first, the last two.
+
+    They are what pauses and the rhythm of a member's commits are read from.
+    """
+    commits = seen.committed
+    record = np.where(commits.record < cut, -1, commits.record)
+    order = np.lexsort((commits.offset, record, commits.partition, commits.topic))
+    run = np.stack([commits.topic, commits.partition, record])[:, order]
+    begins = np.append(True, (run[:, 1:] != run[:, :-1]).any(axis=0))[: len(order)]
+    ends = np.append(begins[1:], True)[: len(order)]
+    one_before = np.append(ends[1:], False)[: len(order)]
+    inside = run[2] >= 0
+    kept = ends | ((begins | one_before) & inside)
+    return table.filter(pa.array(np.isin(longs(table["offset"]), commits.offset[order[kept]])))
+
+
+def _owners(seen: View, cut: int) -> pa.Table:
+    """Who was the last to have each partition before the cut."""
+    held, records = seen.assigned, seen.records
+    rows = np.flatnonzero((held.record < cut) & (held.era == records.era[cut]))
+    # Of several owners at once the last by name is the one that later ones are compared with.
+    order = np.lexsort(
+        (held.owner[rows], held.record[rows], held.partition[rows], held.topic[rows])
+    )
+    rows = rows[order]
+    ends = _ends(held.topic[rows], held.partition[rows])
+    rows = rows[ends]
+    static = held.owner[rows] > seen.static
+    owner = held.owner[rows] - np.where(static, seen.static, 0)
+    return pa.table(
+        {
+            "group_id": seen.group_names.take(pa.array(records.group[cut] * (rows * 0 + 1) - 1)),
+            "topic": seen.topics.take(pa.array(held.topic[rows] - 1)),
+            "partition": held.partition[rows],
+            "owner": seen.people.take(pa.array(owner - 1)),
+            "is_static": static,
+        }
+    ).cast(OWNERS)
+
+
+def _ends(topic: Longs, partition: Longs) -> Flags:
+    differs = (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])
+    return np.append(differs, True)[: len(topic)]
+
+
+def _leaves(made: Found, before: Before, cut: int) -> pa.Table:
+    """Clients that left up to the cut, and may yet come back."""
+    seen, turned = made.seen, made.turned
+    gone = turned.left_at <= cut
+    rows, at = turned.left[gone], turned.left_at[gone]
+    texts, records = seen.texts, seen.records
+
+    def named(codes: Longs) -> pa.Array:
+        return texts.take(pa.array(np.maximum(codes - 1, 0), mask=codes < 1))
+
+    now = pa.table(
+        {
+            "group_id": seen.group_names.take(pa.array(records.group[at] - 1)),
+            "client_id": named(seen.present.client[rows]),
+            "client_host": named(seen.present.host[rows]),
+            "at": pa.array(records.at[at], pa.timestamp("us", "UTC")),
+        }
+    ).cast(LEAVES)
+    both = pa.concat_tables([before.leaves, now])
+    recent = times(both["at"]) >= records.at[cut] - RESTART_WITHIN
+    return both.filter(pa.array(recent))

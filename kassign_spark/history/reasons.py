@@ -1,0 +1,191 @@
+"""Why a group rebalanced, in a word and in a sentence."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kassign_spark.groups.numbers import Flags, Longs, starts
+from kassign_spark.history import columns as c
+from kassign_spark.history.absences import Absences
+from kassign_spark.history.turnover import Turnover
+from kassign_spark.history.views import View
+
+_TYPES = pa.array(["classic", "consumer"])
+_MOST_NAMED = 5
+"""Names that a sentence lists; of more it says how many."""
+
+
+class Said(NamedTuple):
+    """What is known of rebalances; arrays by record but where they say otherwise."""
+
+    seen: View
+    turned: Turnover
+    away: Absences
+    grown_at: Longs
+    grown: Longs
+    handed_over: Longs
+    heads: Longs
+    earlier: Longs
+
+
+class Reasons(NamedTuple):
+    """Of each head."""
+
+    reason: pa.Array
+    detail: pa.Array
+
+
+def reasons(said: Said) -> Reasons:
+    """Choose the reason of each generation (see ``columns.REASONS``), and say more about it."""
+    seen, turned, away, heads = said.seen, said.turned, said.away, said.heads
+    records = seen.records
+    size = len(records.group)
+    before = np.maximum(records.previous[heads], 0)
+
+    def count(at: Longs, weights: Flags | None = None) -> Longs:
+        return np.bincount(at, weights, size).astype(np.int64)[heads]
+
+    joined, left = count(turned.joined_at), count(turned.left_at)
+    # A static member that is back joins under another id; it is no other.
+    returned = count(turned.returned_at)
+    restarted = count(turned.joined_at, away.away >= 0)
+    changed, grown = count(turned.changed_at), count(said.grown_at)
+    crashed, slow = (
+        count(turned.left_at, away.kind == c.LEFT_KINDS.index(kind))
+        for kind in (c.CRASHED, c.TOO_SLOW)
+    )
+    first = records.is_first[heads]
+    generation, previous = records.generation[heads], records.generation[before]
+    converted = ~first & (records.is_consumer[heads] != records.is_consumer[before])
+    gap = ~first & ~converted & (generation != previous + 1)
+    assignor, had = records.assignor[heads], records.assignor[before]
+    other = ~first & ~converted & (assignor != had) & (assignor > 0) & (had > 0)
+    tests = {
+        c.FIRST: first,
+        c.GAP: gap,
+        c.PROTOCOL_CHANGED: converted,
+        c.MEMBER_CRASHED: crashed > 0,
+        c.MEMBER_TOO_SLOW: slow > 0,
+        c.MEMBER_RESTARTED: (joined + returned > 0) & (joined == restarted) & (left <= restarted),
+        c.MEMBERS_CHANGED: (joined > 0) & (left > 0),
+        c.MEMBER_JOINED: joined > 0,
+        c.MEMBER_LEFT: left > 0,
+        c.ASSIGNOR_CHANGED: other,
+        c.SUBSCRIPTION_CHANGED: changed > 0,
+        c.PARTITIONS_ADDED: grown > 0,
+        c.HANDOVER: said.handed_over[heads] > 0,
+    }
+    chosen = np.select(list(tests.values()), range(len(tests)), len(tests))
+    reason = pa.array([*tests, c.UNKNOWN]).take(pa.array(chosen))
+    clients = _Sentence(seen, heads)
+    worst = np.flatnonzero(away.kind > 0)
+    parts = [
+        _when(first & (generation > 1), "the log begins with generation ", _text(generation)),
+        _when(
+            gap & (generation > previous + 1),
+            "generations ", _text(previous + 1), " to ", _text(generation - 1),
+            " are not in the log",
+        ),
+        _when(gap & (generation <= previous), "after generation ", _text(previous)),
+        _when(converted, "to the protocol ", _TYPES.take(pa.array(records.is_consumer[heads] * 1))),
+        clients.of("joined ", turned.joined, turned.joined_at),
+        clients.longest("away for ", away.away, turned.joined_at),
+        clients.of("left ", turned.left, turned.left_at),
+        clients.silence(away, worst, turned.left_at),
+        clients.of("subscription changed of ", turned.changed, turned.changed_at),
+        _when(other, "assignor ", _named(seen.texts, had), " -> ", _named(seen.texts, assignor)),
+        clients.topics("grown: ", said.grown_at, said.grown),
+        _when(
+            (chosen == list(tests).index(c.HANDOVER)), _text(said.handed_over[heads]),
+            " partitions handed over",
+        ),
+        _when(returned > 0, _text(returned), " static members came back"),
+    ]  # fmt: skip
+    # Arrow gives nothing for rows that are null altogether: each begins with a text.
+    begun = pa.repeat("", len(heads))
+    joint = pc.binary_join_element_wise(begun, *parts, "; ", null_handling="skip")
+    detail = pc.utf8_slice_codeunits(joint, start=len("; "))
+    return Reasons(reason, pc.if_else(pc.equal(detail, ""), pa.scalar(None, pa.string()), detail))
+
+
+def _text(numbers: Longs) -> pa.Array:
+    return pc.cast(pa.array(numbers), pa.string())
+
+
+def _named(texts: pa.Array, codes: Longs) -> pa.Array:
+    return texts.take(pa.array(np.maximum(codes - 1, 0), mask=codes < 1))
+
+
+def _when(rows: Flags, *parts: pa.Array | str) -> pa.Array:
+    """Put texts together where something holds; null elsewhere."""
+    text = pc.binary_join_element_wise(*parts, "", null_handling="replace", null_replacement="?")
+    if isinstance(text, pa.Scalar):
+        text = pa.repeat(text, len(rows))
+    return pc.if_else(pa.array(rows), text, pa.scalar(None, pa.string()))
+
+
+class _Sentence:
+    """Parts of sentences about the members and topics of heads."""
+
+    def __init__(self, seen: View, heads: Longs) -> None:
+        self._seen = seen
+        self._count = len(heads)
+        self._place = np.full(len(seen.records.group), -1)
+        self._place[heads] = np.arange(len(heads))
+
+    def of(self, what: str, rows: Longs, at: Longs) -> pa.Array:
+        """Name the clients of rows of ``View.present``, or their members where they have none."""
+        present = self._seen.present
+        texts, people = self._seen.texts, self._seen.people
+        client = pc.coalesce(
+            _named(texts, present.client[rows]), _named(people, present.member[rows])
+        )
+        rank = np.zeros(len(rows), np.int64)
+        rank[np.asarray(pc.sort_indices(client), np.int64)] = np.arange(len(rows))
+        return self._listed(what, at, client, rank, " members")
+
+    def topics(self, what: str, at: Longs, topic: Longs) -> pa.Array:
+        """Name topics."""
+        return self._listed(what, at, _named(self._seen.topics, topic), topic, " topics")
+
+    def longest(self, what: str, span: Longs, at: Longs) -> pa.Array:
+        """Tell the longest of spans, in seconds; -1 is none."""
+        longest = self._most(span, at)
+        return _when(longest >= 0, what, _seconds(longest), " s")
+
+    def silence(self, away: Absences, rows: Longs, at: Longs) -> pa.Array:
+        """Tell how long those that did not close were silent."""
+        silence, limit = (self._most(of[rows], at[rows]) for of in (away.silence, away.limit))
+        told = _when(
+            silence >= 0, "silent for ", _seconds(silence), " s, allowed ", _seconds(limit), " s"
+        )
+        return pc.coalesce(told, _when(limit >= 0, "static, allowed ", _seconds(limit), " s"))
+
+    def _most(self, values: Longs, at: Longs) -> Longs:
+        most = np.full(len(self._place), -1)
+        np.maximum.at(most, at, values)
+        return most[self._place >= 0]
+
+    def _listed(self, what: str, at: Longs, names: pa.Array, rank: Longs, noun: str) -> pa.Array:
+        place = self._place[at]
+        order = np.lexsort((rank, place))
+        order = order[place[order] >= 0]
+        count = np.bincount(place[order], minlength=self._count)
+        few = count <= _MOST_NAMED
+        order = order[few[place[order]]]
+        lists = pa.ListArray.from_arrays(
+            pa.array(starts(np.where(few, count, 0)).astype(np.int32)), names.take(pa.array(order))
+        )
+        text = pc.if_else(
+            pa.array(few),
+            pc.binary_join(lists, ", "),
+            pc.binary_join_element_wise(_text(count), noun, ""),
+        )
+        return _when(count > 0, what, text)
+
+
+def _seconds(micros: Longs) -> pa.Array:
+    tenths = np.maximum(micros, 0) // 100_000
+    return pc.binary_join_element_wise(_text(tenths // 10), _text(tenths % 10), ".")

@@ -1,0 +1,145 @@
+"""Every rebalance that happened: a row a group and generation, from the group log."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+
+from kassign_spark.history.columns import REBALANCES
+from kassign_spark.history.following import Kept, follow
+from kassign_spark.history.rebalances_kernel import rebalances_arrow
+from kassign_spark.history.state_bytes import from_bytes, to_bytes
+from kassign_spark.history.views import Log
+from kassign_spark.log.decode import Decoded, decode
+from kassign_spark.log.schemas import RECORDS
+from kassign_spark.workers import check_workers, cores
+
+_MOST_BYTES = 1 << 25
+"""Of keys and values whose groups are read at once."""
+_TASKS_A_CORE = 2
+_NAME = "group_name"
+_COLUMNS = ("key", "value", "timestamp", "partition", "offset")
+
+
+class HasRecords(Protocol):
+    """What ``read_group_log`` gives."""
+
+    @property
+    def records(self) -> DataFrame:
+        """The raw records."""
+
+
+def rebalances(log: HasRecords | DataFrame) -> DataFrame:
+    """Say when each group rebalanced and why, what moved, and how long partitions were not read.
+
+    A record of the log says who is in a generation, with which subscription and partitions (of the
+    new protocol: which epoch, member or target is new); what happened is the difference from the
+    generation before. Groups stay whole in tasks, one job; what a task holds at once
+    is bounded.
+
+    Of a stream a row comes when nothing can change it any more: with the next generation, when all
+    partitions have been committed again, or ten minutes of the log later. State is kept a group and
+    bounded by it; a query that starts again from its checkpoint loses nothing and repeats nothing.
+
+    Args:
+        log: what ``read_group_log`` gives, or its raw records (``log.schemas.RECORDS``), of a batch
+            or a stream.
+
+    Returns:
+        One row a group and generation: group_id string, group_type string (`classic`, `consumer`),
+        generation int (of `consumer` groups the epoch), previous_generation int, at timestamp,
+        previous_at timestamp (null in the group's first row), assignor string (of `consumer` groups
+        as their members vote), protocol string (`eager`, `cooperative`, `consumer`; null: of an
+        assignor that is not Kafka's), member_count int; joined, left, changed array<string>: ids of
+        members that are new, gone, or subscribe to other topics, by id (a static member is itself
+        under any id); joined_clients, left_clients, changed_clients, joined_hosts, left_hosts:
+        their ``client.id`` and host; joined_away array<double>: seconds since the same client left,
+        null where it did not within ten minutes; left_kinds array<string>: `left`, `crashed` (its
+        partitions were not committed for longer than its session timeout) or `too_slow` (than its
+        ``max.poll.interval.ms``), `left` where commits tell nothing; grown_topics array<string>;
+        reason string (``columns.REASONS``), reason_detail string; moved, kept int: partitions with
+        another owner than the last they had, or the same; longest_pause double: seconds from the
+        last commit of a partition before to the first after, of the longest, with
+        longest_pause_topic string and longest_pause_partition int (null: nobody committed on both
+        sides); idle int: members without a partition; static_restarts int: static members that came
+        back since the generation before, without a rebalance; session_timeout_ms int: the longest
+        of a member; subscription_count int: how many different ones they have; offset bigint: where
+        the record stands in its partition of the log.
+        `consumer` groups assign topics by id, so their pauses alone name topics.
+
+    Raises:
+        WorkerError: Spark's Python workers cannot run what they are handed.
+    """
+    records = log if isinstance(log, DataFrame) else log.records
+    check_workers(records.sparkSession)
+    named = records.select(group_of(F.col("key")).alias(_NAME), *_COLUMNS)
+    schema = REBALANCES.columns
+    if records.isStreaming:
+        state = "kept binary"
+        return named.groupBy(_NAME).applyInPandasWithState(
+            _advance, schema, state, "append", GroupStateTimeout.NoTimeout
+        )
+    tasks = _TASKS_A_CORE * cores(records.sparkSession)
+    whole = named.repartition(tasks, _NAME).sortWithinPartitions(_NAME, "partition", "offset")
+    return whole.mapInArrow(_by_whole_groups, schema)
+
+
+def group_of(key: Column) -> Column:
+    """The bytes of the group's name in a key: all begin with a version and the name's length."""
+    length = F.conv(F.hex(F.substring(key, 3, 2)), 16, 10).cast("int")
+    return F.coalesce(F.substring(key, F.lit(5), length), F.lit(b""))
+
+
+def _by_whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the groups of a task, some at once; the rows come by group."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        names = batch.column(_NAME)
+        waiting.append(batch)
+        size += batch.nbytes
+        if size > _MOST_BYTES:
+            last = names[-1]
+            begins = pc.index(names, last).as_py()
+            if begins or (waiting[:-1] and waiting[-2].column(_NAME)[-1] != last):
+                whole = [*waiting[:-1], batch.slice(0, begins)]
+                yield from _read(whole)
+                waiting = [batch.slice(begins)]
+                size = waiting[0].nbytes
+    if waiting:
+        yield from _read(waiting)
+
+
+def _read(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    decoded = _decode(pa.Table.from_batches(batches))
+    yield from rebalances_arrow(_log(decoded)).to_batches()
+
+
+def _decode(table: pa.Table) -> Decoded:
+    return decode(*(table[name] for name in _COLUMNS))
+
+
+def _log(decoded: Decoded) -> Log:
+    return Log(decoded.generations, decoded.log_members, decoded.log_assignment, decoded.commits)
+
+
+def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> Iterable[Any]:
+    """Go on with a group of a stream: its new records, after what was kept of those before."""
+    raw = to_arrow_schema(RECORDS.columns)
+    columns = pa.schema([raw.field(name) for name in _COLUMNS])
+    tables = [
+        pa.Table.from_pandas(frame[list(_COLUMNS)], columns, preserve_index=False)
+        for frame in frames
+    ]
+    table = pa.concat_tables(tables).sort_by([("partition", "ascending"), ("offset", "ascending")])
+    decoded = _decode(table)
+    kept: Kept | None = from_bytes(state.get[0]) if state.exists else None
+    rows, kept = follow(kept, _log(decoded), decoded.log_targets)
+    state.update((to_bytes(kept),))
+    if len(rows):
+        yield rows.to_pandas()

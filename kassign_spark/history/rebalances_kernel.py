@@ -1,0 +1,264 @@
+"""Every rebalance of the groups of a task: who came and went, what moved, who waited, and why."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
+from kassign_spark.groups.numbers import Flags, Longs, find, key, ranges, starts
+from kassign_spark.history.absences import Absences, absences
+from kassign_spark.history.columns import LEFT_KINDS, REBALANCES
+from kassign_spark.history.pauses import Pauses, pauses
+from kassign_spark.history.reasons import Said, reasons
+from kassign_spark.history.turnover import Turnover, turnover
+from kassign_spark.history.views import NOTHING, Before, Log, View, distinct, view
+from kassign_spark.plans.choice import PROTOCOLS
+
+CONSUMER = "consumer"
+_PROTOCOLS = (EAGER, COOPERATIVE, CONSUMER)
+_KNOWN = {
+    name: _PROTOCOLS.index(COOPERATIVE if name in COOPERATIVE_ASSIGNORS else EAGER)
+    for name in PROTOCOLS
+}
+ROWS = to_arrow_schema(REBALANCES.columns)
+
+
+class Moves(NamedTuple):
+    """Of each record: partitions by what became of them since somebody last had them."""
+
+    moved: Longs
+    kept: Longs
+    handed_over: Longs
+    """Those that nobody had in the record before, but somebody earlier."""
+    owners: Longs
+    """Members with a partition."""
+    grown: Longs
+    """Records and topics (``key``) with a partition above all that the log had shown."""
+    begun: Longs
+    """Records and topics of which no partition was assigned before."""
+
+
+def rebalances_arrow(log: Log) -> pa.Table:
+    """Give every rebalance in the log of some groups.
+
+    Args:
+        log: the tables of whole groups, rows in any order.
+
+    Returns:
+        The columns of ``columns.REBALANCES``, by group and then as the log has them.
+    """
+    return found(log).rows
+
+
+class Found(NamedTuple):
+    """The rows of a log, and what they were made of."""
+
+    rows: pa.Table
+    seen: View
+    turned: Turnover
+
+
+def found(log: Log, earlier: Before = NOTHING) -> Found:
+    """Give the rows of a log of which something may have come before.
+
+    Args:
+        log: the tables of whole groups.
+        earlier: what came before.
+    """
+    seen = view(log, earlier)
+    turned = turnover(seen)
+    moves = _moves(seen)
+    waited = pauses(seen)
+    away = absences(seen, log.log_members, turned)
+    return Found(_rows(seen, log.log_members, turned, moves, waited, away), seen, turned)
+
+
+def _moves(seen: View) -> Moves:
+    held, records = seen.assigned, seen.records
+    size = len(records.group)
+    topic = key(held.era, held.topic)
+    order = np.lexsort((held.owner, held.record, held.partition, topic))
+    topic, partition = topic[order], held.partition[order]
+    record, owner = held.record[order], held.owner[order]
+    same = np.zeros(len(order), bool)
+    same[1:] = (topic[1:] == topic[:-1]) & (partition[1:] == partition[:-1])
+    twice = np.zeros(len(order), bool)
+    twice[1:] = same[1:] & (record[1:] == record[:-1])
+    with_owner = distinct(key(record[record >= 0], owner[record >= 0]))
+    # A partition that several members have in one record counts once, with the first of them.
+    topic, partition, record, owner = (a[~twice] for a in (topic, partition, record, owner))
+    same = same[~twice]
+    had = np.append(-1, owner)[:-1] if len(owner) else owner
+    last = np.append(-1, record)[:-1] if len(record) else record
+    is_kept = same & (had == owner)
+    is_moved = same & (had != owner)
+    before = records.previous[np.maximum(record, 0)] if size else record
+    before = np.where(before >= 0, records.head[before], -1) if size else before
+    handed = same & (last != before) & (record >= 0)
+
+    def count(rows: Flags) -> Longs:
+        at = record[rows]
+        return np.bincount(at[at >= 0], minlength=size)
+
+    grown, begun = _grown(topic, partition, record)
+    return Moves(
+        count(is_moved),
+        count(is_kept),
+        count(handed),
+        np.bincount(with_owner >> 32, minlength=size),
+        grown,
+        begun,
+    )
+
+
+def _grown(topic: Longs, partition: Longs, record: Longs) -> tuple[Longs, Longs]:
+    """Records and topics with a partition above all before, and those with the first ever."""
+    order = np.lexsort((partition, record, topic))
+    topic, partition, record = topic[order], partition[order], record[order]
+    ends = np.append((topic[1:] != topic[:-1]) | (record[1:] != record[:-1]), True)[: len(order)]
+    topic, most, record = topic[ends], partition[ends], record[ends]
+    number = np.cumsum(np.diff(topic, prepend=-1) != 0)
+    highest = np.maximum.accumulate(key(number, most)) if len(most) else most
+    begins = np.diff(number, prepend=0) != 0
+    rises = np.append(False, highest[1:] > highest[:-1])[: len(most)] & ~begins
+    names = topic & ((1 << 32) - 1)
+    begins &= record >= 0
+    return key(record[rises], names[rises]), key(record[begins], names[begins])
+
+
+def _grown_topics(seen: View, turned: Turnover, moves: Moves) -> tuple[Longs, Longs]:
+    """Records and topics that grew: also those that came to be while members waited for them."""
+    records = seen.records
+    record, topic = moves.begun >> 32, moves.begun & ((1 << 32) - 1)
+    later = ~records.is_first[record]
+    record, topic = record[later], topic[later]
+    changed = np.zeros(len(records.group), bool)
+    changed[turned.joined_at] = changed[turned.changed_at] = True
+    # Of the new protocol topics have ids, which subscriptions do not name.
+    by_id = records.is_consumer[record] & ~changed[record]
+    before = records.previous[record]
+    wanted = before[~by_id]
+    is_wanted = np.zeros(len(records.group), bool)
+    is_wanted[wanted] = True
+    rows = np.flatnonzero(is_wanted[seen.present.record])
+    lists = seen.lists.take(pa.array(seen.present.subscription[rows] >> 32))
+    offsets = np.asarray(lists.offsets, np.int64)
+    asked = distinct(
+        key(
+            np.repeat(seen.present.record[rows], np.diff(offsets)),
+            np.asarray(lists.flatten(), np.int64),
+        )
+    )
+    waited = by_id | (find(asked, key(before, topic)) >= 0)
+    grown = np.unique(np.concatenate((moves.grown, key(record[waited], topic[waited]))))
+    return grown >> 32, grown & ((1 << 32) - 1)
+
+
+def _rows(
+    seen: View, table: pa.Table, turned: Turnover, moves: Moves, waited: Pauses, away: Absences
+) -> pa.Table:
+    records, present = seen.records, seen.present
+    heads = np.flatnonzero(records.is_head)
+    size = len(records.group)
+    previous = records.previous[heads]
+    earlier = np.where(previous >= 0, records.head[previous], -1) if size else previous
+    known = earlier >= 0
+    grown_at, grown = _grown_topics(seen, turned, moves)
+    # What a static member's return changes is seen at the next generation.
+    returned = np.bincount(turned.returned_at[~records.is_head[turned.returned_at]], minlength=size)
+    by_head = np.bincount(records.head, returned, size).astype(np.int64)
+    timeouts = np.full(size, -1)
+    session = table["session_timeout_ms"].to_numpy(zero_copy_only=False)
+    np.maximum.at(
+        timeouts, present.record, np.nan_to_num(session, nan=-1)[present.row].astype(np.int64)
+    )
+    _, listed = np.unique(present.subscription, return_inverse=True)
+    subscriptions = np.bincount(distinct(key(present.record, listed)) >> 32, minlength=size)
+    protocol = _protocols(seen)
+    said = reasons(Said(seen, turned, away, grown_at, grown, moves.handed_over, heads, earlier))
+    who = _Listed(seen, heads)
+    texts, people = seen.texts, seen.people
+    joined, left = (turned.joined, turned.joined_at), (turned.left, turned.left_at)
+    changed = turned.changed, turned.changed_at
+    columns = {
+        "group_id": seen.group_names.take(pa.array(records.group[heads] - 1)),
+        "group_type": pa.array(["classic", "consumer"]).take(
+            pa.array(records.is_consumer[heads].astype(int))
+        ),
+        "generation": records.generation[heads],
+        "previous_generation": pa.array(records.generation[earlier], mask=~known),
+        "at": pa.array(records.at[heads], pa.timestamp("us", "UTC")),
+        "previous_at": pa.array(records.at[earlier], pa.timestamp("us", "UTC"), mask=~known),
+        "assignor": _named(texts, records.assignor[heads]),
+        "protocol": pa.array(_PROTOCOLS).take(pa.array(protocol[heads], mask=protocol[heads] < 0)),
+        "member_count": records.member_count[heads],
+        "joined": who.list(*joined, people, present.member),
+        "joined_clients": who.list(*joined, texts, present.client),
+        "joined_hosts": who.list(*joined, texts, present.host),
+        "joined_away": who.values(*joined, _seconds(away.away)),
+        "left": who.list(*left, people, present.member),
+        "left_clients": who.list(*left, texts, present.client),
+        "left_hosts": who.list(*left, texts, present.host),
+        "left_kinds": who.values(*left, pa.array(LEFT_KINDS).take(pa.array(away.kind))),
+        "changed": who.list(*changed, people, present.member),
+        "changed_clients": who.list(*changed, texts, present.client),
+        "grown_topics": _lists(grown_at, seen.topics.take(pa.array(grown - 1)), heads),
+        "reason": said.reason,
+        "reason_detail": said.detail,
+        "moved": moves.moved[heads],
+        "kept": moves.kept[heads],
+        "longest_pause": _seconds(waited.longest[heads]),
+        "longest_pause_topic": _named(seen.topics, waited.topic[heads]),
+        "longest_pause_partition": pa.array(
+            waited.partition[heads], mask=waited.longest[heads] < 0
+        ),
+        "idle": np.maximum(records.member_count - moves.owners, 0)[heads],
+        "static_restarts": np.where(known, by_head[earlier], 0),
+        "session_timeout_ms": pa.array(timeouts[heads], mask=timeouts[heads] < 0),
+        "subscription_count": subscriptions[heads],
+        "offset": records.offset[heads],
+    }
+    return pa.table(columns).cast(ROWS)
+
+
+def _protocols(seen: View) -> Longs:
+    """The protocol of each record as a place in ``_PROTOCOLS``; -1: not known."""
+    names = seen.texts.to_pylist()
+    known = [-1, *(_KNOWN.get(name, -1) for name in names)]
+    return np.where(
+        seen.records.is_consumer, _PROTOCOLS.index(CONSUMER), np.array(known)[seen.records.assignor]
+    )
+
+
+def _named(names: pa.Array, codes: Longs) -> pa.Array:
+    return names.take(pa.array(np.maximum(codes - 1, 0), mask=codes < 1))
+
+
+def _seconds(micros: Longs) -> pa.Array:
+    return pa.array(micros / 1e6, mask=micros < 0)
+
+
+def _lists(at: Longs, values: pa.Array, heads: Longs) -> pa.Array:
+    """Give each head the values of its record, which are sorted by that."""
+    begin, end = np.searchsorted(at, heads), np.searchsorted(at, heads, side="right")
+    rows = ranges(begin, end - begin)
+    offsets = pa.array(starts(end - begin).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, values.take(pa.array(rows)))
+
+
+class _Listed:
+    """Lists of rows of ``View.present`` for each head, by member id."""
+
+    def __init__(self, seen: View, heads: Longs) -> None:
+        self._member, self._heads = seen.present.member, heads
+
+    def list(self, rows: Longs, at: Longs, names: pa.Array, codes: Longs) -> pa.Array:
+        """Names of the rows."""
+        return self.values(rows, at, _named(names, codes[rows]))
+
+    def values(self, rows: Longs, at: Longs, values: pa.Array) -> pa.Array:
+        """Values that stand beside the rows."""
+        order = np.lexsort((self._member[rows], at))
+        return _lists(at[order], values.take(pa.array(order)), self._heads)

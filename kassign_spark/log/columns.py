@@ -1,0 +1,104 @@
+"""What was read from many messages: numbers, spans, and lists of records of these, by columns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from kassign_spark.log.cursor import Bools, Ints, Span
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list a row: how long it is, and the columns of all elements, row after row."""
+
+    counts: Ints
+    columns: "Columns"
+
+    def rows(self) -> Ints:
+        """The row that each element belongs to."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    def __getitem__(self, name: str) -> "Column":
+        return self.columns[name]
+
+
+Column = Ints | Span | Items
+Columns = Mapping[str, Column]
+
+
+def numbers(column: Column) -> Ints:
+    """Take a column that holds numbers."""
+    return cast(Ints, column)
+
+
+def spans(column: Column) -> Span:
+    """Take a column that holds spans."""
+    return cast(Span, column)
+
+
+def items(column: Column) -> Items:
+    """Take a column that holds lists."""
+    return cast(Items, column)
+
+
+def ranges(starts: Ints, counts: Ints) -> Ints:
+    """Concatenate the ranges that begin at ``starts``."""
+    before = np.cumsum(counts) - counts
+    total: Ints = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
+    return total
+
+
+def take(columns: Columns, rows: Ints) -> Columns:
+    """Take rows, each with its lists."""
+    return {name: _take(column, rows) for name, column in columns.items()}
+
+
+def concatenate(parts: Sequence[Columns]) -> Columns:
+    """Put rows of the same columns one after the other."""
+    return {name: _concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def spread(columns: Columns, there: Bools) -> Columns:
+    """Rows for all of what is of those ``there``: -1, null or an empty list elsewhere."""
+    return {name: _spread(column, there) for name, column in columns.items()}
+
+
+def _spread(column: Column, there: Bools) -> Column:
+    if isinstance(column, Items):
+        counts = np.zeros(len(there), dtype=np.int64)
+        counts[there] = column.counts
+        return Items(counts, column.columns)
+    if isinstance(column, Span):
+        # A start stays within the bytes, whatever is looked up there.
+        start = np.zeros(len(there), dtype=np.int64)
+        start[there] = column.start
+        return Span(start, numbers(_spread(column.length, there)))
+    whole = np.full(len(there), -1, dtype=np.int64)
+    whole[there] = column
+    return whole
+
+
+def _take(column: Column, rows: Ints) -> Column:
+    if isinstance(column, Items):
+        starts = np.cumsum(column.counts) - column.counts
+        counts = column.counts[rows]
+        return Items(counts, take(column.columns, ranges(starts[rows], counts)))
+    if isinstance(column, Span):
+        return Span(column.start[rows], column.length[rows])
+    return column[rows]
+
+
+def _concatenate(parts: Sequence[Column]) -> Column:
+    if isinstance(parts[0], Items):
+        lists = [items(part) for part in parts]
+        counts = np.concatenate([part.counts for part in lists])
+        return Items(counts, concatenate([part.columns for part in lists]))
+    if isinstance(parts[0], Span):
+        both = [spans(part) for part in parts]
+        return Span(
+            np.concatenate([part.start for part in both]),
+            np.concatenate([part.length for part in both]),
+        )
+    return np.concatenate([numbers(part) for part in parts])

@@ -1,0 +1,98 @@
+"""``__consumer_offsets`` of a live cluster through Spark's own Kafka source."""
+
+from collections.abc import Mapping
+
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
+
+from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
+from kassign_spark.errors import ClusterError, KassignError, SettingsError
+from kassign_spark.spark_errors import SparkError
+
+PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+"""The Spark package that the source is in."""
+
+_SERVERS = "kafka.bootstrap.servers"
+_DEFAULTS = {
+    "subscribe": OFFSETS_TOPIC,
+    "startingOffsets": "earliest",
+    # Commits of transactions that were aborted are in the topic too.
+    "kafka.isolation.level": "read_committed",
+    # Compaction takes records away; that is no loss.
+    "failOnDataLoss": "false",
+}
+_WHY = {
+    "TopicAuthorizationException": "this user may not read {topic}: it needs READ and DESCRIBE on "
+    "that topic",
+    "GroupAuthorizationException": "this user may not use the consumer group that Spark reads "
+    "with: it needs READ on groups spark-kafka-*, or name one with the option kafka.group.id",
+    "SaslAuthenticationException": "the cluster refused the login; check security.protocol, "
+    "sasl.mechanism and sasl.jaas.config in the client properties file",
+    "SslAuthenticationException": "the TLS handshake failed; check security.protocol and ssl.* in "
+    "the client properties file",
+    "UnknownTopicOrPartitionException": "there is no topic {topic}: no group has ever committed",
+    "TimeoutException": "no answer; check the address, that a broker listens there, and that the "
+    "client properties file fits that listener (security.protocol)",
+}
+"""What to say by the class that a Java client throws; its own text may hold settings."""
+
+
+def kafka_options(bootstrap_server: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Options of Spark's Kafka source from an address and a Java client's properties.
+
+    Raises:
+        SettingsError: the properties name a cluster of their own.
+    """
+    if "bootstrap.servers" in properties:
+        raise SettingsError(
+            "client properties: bootstrap.servers: give the address as --bootstrap-server instead"
+        )
+    return {_SERVERS: bootstrap_server, **{f"kafka.{k}": v for k, v in properties.items()}}
+
+
+def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool) -> DataFrame:
+    """Give the records as a batch or a stream; what is not said in ``options`` is a default.
+
+    Raises:
+        SettingsError: the options name no cluster, or another topic.
+        ClusterError: the session lacks the Spark package of the source, or the source refuses.
+    """
+    if _SERVERS not in options:
+        raise SettingsError(f"options of the group log: {_SERVERS} is missing (host:port)")
+    lower = {name.lower() for name in options}
+    topics = {name: options[name] for name in options if name.lower() in _TOPIC_OPTIONS}
+    if set(topics.values()) - {OFFSETS_TOPIC}:
+        raise SettingsError(
+            f"options of the group log: {', '.join(topics)} must name {OFFSETS_TOPIC}, the topic "
+            "that groups are recorded in, or be left out"
+        )
+    given = {k: v for k, v in _DEFAULTS.items() if k.lower() not in lower} | dict(options)
+    if topics:
+        given.pop("subscribe", None)
+        given |= topics
+    reader = (spark.readStream if stream else spark.read).format("kafka")
+    try:
+        return reader.options(**given).load()
+    except SparkError as error:
+        raise explained(error, options) from None
+
+
+def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
+    """What went wrong in one line, without a text that may hold settings."""
+    text = str(error)
+    if "Failed to find data source: kafka" in text or "DATA_SOURCE_NOT_FOUND" in text:
+        return ClusterError(
+            "reading the group log from Kafka needs the Spark package "
+            f"{PACKAGE}; start the session with it (spark.jars.packages, or spark-submit "
+            "--packages)"
+        )
+    address = options.get(_SERVERS, "")
+    for name, why in _WHY.items():
+        if name in text:
+            return ClusterError(f"Kafka at {address}: {why.format(topic=OFFSETS_TOPIC)}")
+    return ClusterError(
+        f"reading {OFFSETS_TOPIC} of Kafka at {address} failed ({type(error).__name__})"
+    )
+
+
+_TOPIC_OPTIONS = frozenset({"subscribe", "subscribepattern", "assign"})

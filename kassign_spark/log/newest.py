@@ -1,0 +1,185 @@
+"""The newest state in the group log as a snapshot: all groups, nobody asked."""
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kassign_spark.live.consumer_groups import CONSUMER, NOT_ASKED_FOR
+from kassign_spark.log.read import group_log
+from kassign_spark.schemas import (
+    CLUSTER_ID,
+    MEMBERS,
+    OWNED,
+    TARGET,
+    TOPICS,
+    Table,
+    conform,
+    declare,
+    has_cluster_id,
+    restore_cluster_id,
+)
+from kassign_spark.tables.snapshots import Snapshot
+
+_STATE_TYPES = (2, 3, 5, 7, 8)
+"""Records of groups, members, targets and current assignments."""
+_DEFAULT_ASSIGNOR = "uniform"
+"""What a coordinator takes of a group whose members name none."""
+_OF_MEMBER = ["group_id", "member_id"]
+
+
+class NewestState(NamedTuple):
+    """A snapshot, and the groups of the log that are not in it.
+
+    Attributes:
+        snapshot: its members, topics, owned partitions and, where there are groups of the new
+            protocol, targets.
+        omitted: group_id string, reason string; null for no column.
+    """
+
+    snapshot: Snapshot
+    omitted: DataFrame
+
+
+def newest_state(
+    records: DataFrame, topics: DataFrame, *, consumer_groups: bool = True
+) -> NewestState:
+    """Make a snapshot of the last that raw records say of each group.
+
+    - ``generation`` of classic groups is the group's own number, which a live coordinator does not
+      tell: there a snapshot has the least that it can be. Of the new protocol it is the member's
+      epoch.
+    - ``member_seq`` is the place in the record; null of the new protocol.
+    - ``owned`` is what the leader assigned, or of the new protocol what a member was given and has
+      not given up.
+    - ``target`` has no ``position``: the log does not keep the coordinator's order.
+
+    Left out as a whole are groups without members, of other protocols, and with a member whose
+    bytes cannot be decoded.
+
+    Args:
+        records: a batch with the columns of ``schemas.RECORDS``.
+        topics: the cluster's topics as of now (``schemas.TOPICS``); the new protocol's partitions
+            need the column topic_id. Its ``cluster_id`` is that of the whole snapshot.
+        consumer_groups: Whether groups of the new protocol are in it too; else they are left out.
+    """
+    named = has_cluster_id(topics)
+    topics = conform(topics, TOPICS)
+    log = group_log(_newest(records))
+    groups = log.generations.where("NOT is_tombstone")
+    members = log.log_members.where("NOT is_tombstone")
+    reasons = _reasons(groups, members, consumer_groups)
+    fine = reasons.where("reason IS NULL").select("group_id")
+    omitted = reasons.where("reason IS NOT NULL")
+
+    classic = _classic(groups, members).join(fine, "group_id", "left_semi")
+    consumer = _consumer(groups, members).join(fine, "group_id", "left_semi")
+    cluster = topics.agg(F.max(CLUSTER_ID).alias(CLUSTER_ID))
+    whole = classic.unionByName(consumer, allowMissingColumns=True)
+    held = _named(log.log_assignment, topics).join(
+        whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi"
+    )
+
+    def table(frame: DataFrame, of: Table) -> DataFrame:
+        return restore_cluster_id(declare(frame.crossJoin(F.broadcast(cluster)), of), named)
+
+    of_new = () if consumer_groups else ("topics_regex", "group_type")
+    snapshot = Snapshot(
+        table(whole, MEMBERS).drop("capacity", *of_new),
+        restore_cluster_id(declare(topics, TOPICS), named),
+        table(held.where("role IN ('assigned', 'revoking')"), OWNED),
+        table(held.where("role = 'target'"), TARGET) if consumer_groups else None,
+    )
+    return NewestState(snapshot, omitted)
+
+
+def _newest(records: DataFrame) -> DataFrame:
+    """The last record of each key: what compaction will leave."""
+    heads = [F.lit(number.to_bytes(2, "big")) for number in _STATE_TYPES]
+    columns = [name for name in records.columns if name != "key"]
+    last: Column = F.max_by(F.struct(*columns), "offset")
+    of_state = records.where(F.substring("key", 1, 2).isin(*heads))
+    return of_state.groupBy("key").agg(last.alias("last")).select("key", "last.*")
+
+
+def _reasons(groups: DataFrame, members: DataFrame, consumer_groups: bool) -> DataFrame:
+    """Each group of the log, and why it is left out; null where it is not."""
+    counted = (
+        members.where("record IN ('group', 'member')")
+        .groupBy("group_id")
+        .agg(
+            F.count(F.lit(1)).alias("members"),
+            # A member of the new protocol always has topics: none where it gave a regex alone.
+            F.min(F.struct(F.col("topics").isNotNull(), "member_id")).alias("first"),
+        )
+    )
+    undecoded = F.concat(
+        F.lit("member "), "first.member_id", F.lit(": its bytes cannot be decoded")
+    )
+    other = F.concat(F.lit("protocol type "), "protocol_type", F.lit(", not consumer"))
+    not_asked_for = F.lit(not consumer_groups) & (F.col("group_type") == CONSUMER)
+    reason = (
+        F.when(not_asked_for, F.lit(NOT_ASKED_FOR))
+        .when(F.col("members").isNull(), F.lit("no members"))
+        .when(F.col("protocol_type") != "consumer", other)
+        .when(~F.col("first.col1"), undecoded)
+    )
+    return groups.join(counted, "group_id", "left").select("group_id", reason.alias("reason"))
+
+
+def _classic(groups: DataFrame, members: DataFrame) -> DataFrame:
+    """Rows of ``members`` of classic groups."""
+    of_group = groups.where("group_type = 'classic'").select("group_id", "assignor")
+    in_record = Window.partitionBy("group_id").orderBy("ordinal")
+    return (
+        members.where("record = 'group'")
+        .drop("assignor")
+        .withColumn("ordinal", F.monotonically_increasing_id())
+        .join(of_group, "group_id")
+        .select(
+            *_OF_MEMBER,
+            "group_instance_id",
+            "rack_id",
+            "topics",
+            "generation",
+            (F.row_number().over(in_record) - 1).alias("member_seq"),
+            "assignor",
+        )
+    )
+
+
+def _consumer(groups: DataFrame, members: DataFrame) -> DataFrame:
+    """Rows of ``members`` of groups of the new protocol."""
+    of_group = groups.where("group_type = 'consumer'").select("group_id")
+    epochs = members.where("record = 'current'").select(*_OF_MEMBER, "generation")
+    said = members.where("record = 'member'").join(of_group, "group_id", "left_semi")
+    votes = said.where("assignor IS NOT NULL").groupBy("group_id", "assignor").count()
+    # The most votes; of two with as many the coordinator takes any.
+    chosen = votes.groupBy("group_id").agg(
+        F.min_by("assignor", F.struct(-F.col("count"), F.col("assignor"))).alias("chosen")
+    )
+    return (
+        said.drop("generation")
+        .join(epochs, _OF_MEMBER, "left")
+        .join(chosen, "group_id", "left")
+        .select(
+            *_OF_MEMBER,
+            "group_instance_id",
+            F.nullif("rack_id", F.lit("")).alias("rack_id"),
+            "topics",
+            F.nullif("topics_regex", F.lit("")).alias("topics_regex"),
+            "generation",
+            F.coalesce("chosen", F.lit(_DEFAULT_ASSIGNOR)).alias("assignor"),
+            F.lit(CONSUMER).alias("group_type"),
+        )
+    )
+
+
+def _named(assignment: DataFrame, topics: DataFrame) -> DataFrame:
+    """Partitions with their topics' names; without those of topics that exist no more."""
+    names = topics.where("topic_id IS NOT NULL").select("topic_id", F.col("topic").alias("name"))
+    return (
+        assignment.join(F.broadcast(names), "topic_id", "left")
+        .select(*_OF_MEMBER, "role", F.coalesce("topic", "name").alias("topic"), "partition")
+        .where("topic IS NOT NULL")
+    )

@@ -1,0 +1,212 @@
+"""Messages of one shape read by their description: fields, versions, flexible or not.
+
+The description follows Kafka's message definitions: a field has versions from ``since`` to
+``until``; of a flexible version lengths are variable and tagged fields follow each struct.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from kassign_spark.log.columns import (
+    Column,
+    Columns,
+    Items,
+    concatenate,
+    numbers,
+    ranges,
+    spread,
+    take,
+)
+from kassign_spark.log.cursor import FINE, Cursors, Ints, Span
+
+Primitive = Literal["int8", "int16", "int32", "int64", "string", "bytes", "uuid"]
+_SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8}
+_NEVER = 1 << 15
+_NO_ROWS = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a struct: a primitive, or a list of ``of``."""
+
+    name: str
+    type: "Primitive | Literal['list']"
+    since: int = 0
+    until: int = _NEVER
+    nullable: bool = False
+    of: "Struct | Primitive" = "int32"
+
+
+@dataclass(frozen=True)
+class Struct:
+    """Fields in order; of the versions from ``flexible`` on, tagged fields after them.
+
+    ``open`` is false of what stands alone as a tagged field: none follow.
+    """
+
+    fields: tuple[Field, ...]
+    flexible: int = _NEVER
+    tags: dict[int, "Tagged"] = field(default_factory=dict, hash=False)
+    open: bool = True
+
+    def least(self, version: int) -> int:
+        """The bytes that one takes at least."""
+        flexible = version >= self.flexible
+        sizes = [_least(f, flexible) for f in self.fields if f.since <= version <= f.until]
+        return sum(sizes) + (flexible and self.open)
+
+    def read(self, cursors: Cursors, version: int) -> Columns:
+        """Read one struct of each message; of what a version lacks, -1, null or no elements."""
+        flexible = version >= self.flexible
+        columns: dict[str, Column] = {}
+        for f in self.fields:
+            there = f.since <= version <= f.until
+            read = _read if there else _lacking
+            columns[f.name] = read(cursors, f, version, flexible)
+        return {**columns, **self._tagged(cursors, version)}
+
+    def _tagged(self, cursors: Cursors, version: int) -> Columns:
+        """Read the tagged fields, if any; those that nobody knows are passed over by their size.
+
+        One that is known is read as it is, whatever its size is said to be: so does Kafka.
+        """
+        everybody = np.zeros(len(cursors.position), dtype=np.bool_)
+        nothing = {
+            tag: tagged.read(cursors.at(_NO_ROWS), version) for tag, tagged in self.tags.items()
+        }
+        found = {tag: dict(spread(columns, everybody)) for tag, columns in nothing.items()}
+        counts = np.zeros(len(everybody), dtype=np.int64)
+        if version >= self.flexible and self.open:
+            # A negative count is none, as Kafka's loop over them has it.
+            counts = cursors.count(np.maximum(cursors.unsigned_varint(), 0), least=2)
+        for rows in _steps(cursors, counts):
+            some = cursors.at(rows)
+            tags, sizes = some.unsigned_varint(), some.unsigned_varint()
+            unknown = np.ones(len(rows), dtype=np.bool_)
+            for tag, tagged in self.tags.items():
+                of_tag = np.flatnonzero((tags == tag) & (some.wrong == FINE))
+                unknown[of_tag] = False
+                inner = some.at(of_tag)
+                _put(found[tag], rows[of_tag], tagged.read(inner, version))
+                some.back(of_tag, inner)
+            some.span(np.where(unknown, sizes, 0), nullable=False)
+            cursors.back(rows, some)
+        return {name: column for columns in found.values() for name, column in columns.items()}
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A tagged field by what it holds; a ``nullable`` struct has a 1 before it, or is a 0.
+
+    Numbers and spans in it are columns of the struct that it is in; lists are passed over.
+    """
+
+    struct: Struct
+    nullable: bool = False
+
+    def read(self, cursors: Cursors, version: int) -> Columns:
+        """Read it of rows that have it."""
+        there = np.ones(len(cursors.position), dtype=np.bool_)
+        if self.nullable:
+            there = cursors.unsigned_varint() > 0
+        rows = np.flatnonzero(there)
+        some = cursors.at(rows)
+        columns = self.struct.read(some, version)
+        cursors.back(rows, some)
+        kept = {name: given for name, given in columns.items() if not isinstance(given, Items)}
+        return spread(kept, there)
+
+
+def _put(columns: dict[str, Column], rows: Ints, given: Columns) -> None:
+    for name, values in given.items():
+        column = columns[name]
+        if isinstance(column, Span) and isinstance(values, Span):
+            column.start[rows], column.length[rows] = values
+        else:
+            numbers(column)[rows] = numbers(values)
+
+
+def _least(given: Field, flexible: bool) -> int:
+    if given.type == "uuid":
+        return 16
+    if given.type in _SIZES:
+        return _SIZES[given.type]
+    return 1 if flexible else 2 if given.type == "string" else 4
+
+
+def _read(cursors: Cursors, given: Field, version: int, flexible: bool) -> Column:
+    if given.type == "list":
+        return _read_list(cursors, given, version, flexible)
+    if given.type == "uuid":
+        return cursors.span(np.full(len(cursors.position), 16), nullable=False)
+    if given.type in _SIZES:
+        return cursors.number(_SIZES[given.type])
+    width = 2 if given.type == "string" else 4
+    length = cursors.unsigned_varint() - 1 if flexible else cursors.number(width)
+    return cursors.span(length, nullable=given.nullable)
+
+
+def _lacking(cursors: Cursors, given: Field, version: int, flexible: bool) -> Column:
+    nothing = np.full(len(cursors.position), -1, dtype=np.int64)
+    if given.type == "list":
+        elements = _read_element(cursors.at(_NO_ROWS), given.of, version, flexible)
+        return Items(np.zeros_like(nothing), elements)
+    return nothing if given.type in _SIZES else Span(cursors.position.copy(), nothing)
+
+
+def _read_list(cursors: Cursors, given: Field, version: int, flexible: bool) -> Items:
+    """Read lists, one element of every list a step; a null list is read as an empty one."""
+    counts = cursors.unsigned_varint() - 1 if flexible else cursors.number(4)
+    if given.nullable:
+        counts = np.maximum(counts, 0)
+    if given.of == "int32":
+        return _read_numbers(cursors, cursors.count(counts, least=4))
+    counts = cursors.count(counts, least=max(1, _least_element(given.of, version, flexible)))
+    parts = [_read_element(cursors.at(_NO_ROWS), given.of, version, flexible)]
+    read: list[Ints] = [_NO_ROWS]
+    for rows in _steps(cursors, counts):
+        some = cursors.at(rows)
+        parts.append(_read_element(some, given.of, version, flexible))
+        cursors.back(rows, some)
+        read.append(rows)
+    # A message that turned out broken has fewer than it said.
+    counts = np.bincount(np.concatenate(read), minlength=len(counts))
+    starts = np.cumsum(counts) - counts
+    places = np.concatenate([starts[rows] + step for step, rows in enumerate(read, -1)])
+    order = np.empty(len(places), dtype=np.int64)
+    order[places] = np.arange(len(places))
+    return Items(counts, take(concatenate(parts), order))
+
+
+def _read_element(
+    cursors: Cursors, of: Struct | Primitive, version: int, flexible: bool
+) -> Columns:
+    if isinstance(of, Struct):
+        return of.read(cursors, version)
+    return {"": _read(cursors, Field("", of), version, flexible)}
+
+
+def _least_element(of: Struct | Primitive, version: int, flexible: bool) -> int:
+    if isinstance(of, Struct):
+        return of.least(version)
+    return _least(Field("", of), flexible)
+
+
+def _read_numbers(cursors: Cursors, counts: Ints) -> Items:
+    span = cursors.span(4 * counts, nullable=False)
+    counts = span.length // 4
+    positions = np.repeat(span.start, counts) + 4 * (ranges(np.zeros_like(counts), counts))
+    return Items(counts, {"": cursors.source.numbers[4][positions].astype(np.int64)})
+
+
+def _steps(cursors: Cursors, counts: Ints) -> Iterator[Ints]:
+    """The rows that have a first element, a second one, and so on, while they are not broken."""
+    rows = np.flatnonzero(counts > 0)
+    step = 0
+    while len(rows):
+        yield rows
+        step += 1
+        rows = rows[(counts[rows] > step) & (cursors.wrong[rows] == FINE)]

@@ -1,0 +1,97 @@
+"""Spans of bytes as Arrow arrays: texts, bytes, topic ids."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kassign_spark.log.columns import Items, spans
+from kassign_spark.log.cursor import Bools, Bytes, Ints, Span
+
+_ALPHABET = np.frombuffer(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8
+)
+_ID_BYTES, _ID_TEXT = 16, 22
+
+
+def binary(source: Bytes, span: Span) -> pa.Array:
+    """The bytes of spans in the order of their bytes; null where the length is -1.
+
+    The spans and the gaps between them are one array over the bytes as they are; taking every
+    second of its values copies each span at once.
+    """
+    there = span.length >= 0
+    end = np.maximum.accumulate(np.where(there, span.start + span.length, 0))
+    before = np.concatenate([np.zeros(1, dtype=np.int64), end[:-1]]) if len(end) else end
+    offsets = np.zeros(2 * len(end) + 1, dtype=np.int32)
+    offsets[1::2] = np.where(there, span.start, before)
+    offsets[2::2] = end
+    valid = np.ones(2 * len(end), dtype=np.bool_)
+    valid[1::2] = there
+    buffers = [
+        pa.py_buffer(np.packbits(valid, bitorder="little")),
+        pa.py_buffer(offsets),
+        pa.py_buffer(source.data),
+    ]
+    gaps_and_spans = pa.Array.from_buffers(pa.binary(), 2 * len(end), buffers)
+    return gaps_and_spans.take(pa.array(np.arange(1, 2 * len(end), 2)))
+
+
+def texts(source: Bytes, span: Span) -> pa.Array:
+    """The texts of spans, as ``binary``; bytes that are no UTF-8 are replaced, as Java does."""
+    found = binary(source, span)
+    try:
+        return found.cast(pa.string())
+    except pa.ArrowInvalid:
+        return _replaced(found)
+
+
+def _replaced(found: pa.Array) -> pa.Array:
+    """Decode texts some of which are broken: those with bytes beyond ASCII one by one."""
+    kept = pc.fill_null(found, b"")
+    _, offsets, data = kept.buffers()
+    at = np.frombuffer(offsets, dtype=np.int32)[kept.offset : kept.offset + len(kept) + 1]
+    beyond = np.concatenate([[0], np.cumsum(np.frombuffer(data, dtype=np.uint8) > 0x7F)])
+    rows = np.flatnonzero(beyond[at[1:]] > beyond[at[:-1]])
+    replaced = [value.decode("utf-8", "replace").encode() for value in kept.take(rows).to_pylist()]
+    chosen = np.zeros(len(kept), dtype=np.bool_)
+    chosen[rows] = True
+    whole = pc.replace_with_mask(kept, pa.array(chosen), pa.array(replaced, pa.binary()))
+    null = pa.array([None], pa.binary())[0]
+    return pc.if_else(found.is_valid(), whole, null).cast(pa.string())
+
+
+def lists_of_texts(source: Bytes, lists: Items, there: Bools | None = None) -> pa.Array:
+    """Lists of texts; null where not ``there`` (such a list must be empty)."""
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lists.counts)])
+    values = texts(source, spans(lists[""]))
+    mask = None if there is None else pa.array(~there)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=mask)
+
+
+def ids(source: Bytes, span: Span) -> pa.Array:
+    """Ids as Kafka writes them, base64 for URLs; null where the id is zero or not there."""
+    there = span.length == _ID_BYTES
+    if not there.any():
+        return pa.nulls(len(there), pa.string())
+    start = np.where(there, span.start, 0)
+    # A zero byte fills the last group of six bits, and goes with it.
+    raw = np.zeros((len(start), _ID_BYTES + 2), dtype=np.uint32)
+    place = np.minimum(start[:, None] + np.arange(_ID_BYTES), len(source.data) - 1)
+    raw[:, :_ID_BYTES] = source.data[place] * there[:, None]
+    triples = raw.reshape(-1, 6, 3)
+    joined = triples[:, :, 0] << 16 | triples[:, :, 1] << 8 | triples[:, :, 2]
+    sixes = np.stack([joined >> shift & 63 for shift in (18, 12, 6, 0)], axis=2)
+    letters = _ALPHABET[sixes.reshape(-1, 24)[:, :_ID_TEXT]]
+    offsets = np.arange(len(start) + 1, dtype=np.int32) * _ID_TEXT
+    known = there & raw.any(axis=1)
+    buffers = [
+        pa.py_buffer(np.packbits(known, bitorder="little")),
+        pa.py_buffer(offsets),
+        pa.py_buffer(np.ascontiguousarray(letters)),
+    ]
+    return pa.Array.from_buffers(pa.string(), len(start), buffers)
+
+
+def integers(values: Ints, kind: pa.DataType, there: Bools | None = None) -> pa.Array:
+    """Numbers of a type that they fit into; null where not ``there``."""
+    return pa.array(values, mask=None if there is None else ~there).cast(kind)

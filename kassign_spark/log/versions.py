@@ -1,0 +1,86 @@
+"""Messages of several versions read together: those that can be, and of the others the reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kassign_spark.log.columns import Columns, concatenate, take
+from kassign_spark.log.cursor import FINE, REASONS, Bools, Bytes, Cursors, Ints, distinct
+from kassign_spark.log.structs import Struct
+
+NEWER = "this version is not known"
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Messages that no table has: what they are, and how many."""
+
+    kind: str
+    version: int | None
+    reason: str
+    count: int
+
+
+class Read(NamedTuple):
+    """What was read: ``rows`` (of those given, in order) with their columns, and the rest."""
+
+    rows: Ints
+    columns: Columns
+    unread: Sequence[Unread]
+
+
+def read_versioned(
+    kind: str, struct: Struct, source: Bytes, rows: Ints, newest: int, *, lenient: bool = False
+) -> Read:
+    """Read messages that begin with their version.
+
+    Args:
+        kind: what they are called where they cannot be read.
+        struct: what follows the version.
+        source: all bytes.
+        rows: those to read, ascending.
+        newest: the newest version that is known.
+        lenient: whether to read higher versions as that one, as the consumers' protocol does.
+    """
+    cursors = Cursors(source, source.start[rows], source.end[rows])
+    versions = cursors.number(2)
+    known = (versions >= 0) & ((versions <= newest) | lenient)
+    short = cursors.wrong != FINE
+    unread = _count(kind, None, cursors.wrong[short])
+    for version in distinct(versions[~known & ~short]):
+        unread.append(Unread(kind, version, NEWER, int((versions == version).sum())))
+    read_as = np.minimum(versions, newest)
+    parts: list[Columns] = [struct.read(cursors.at(np.zeros(0, dtype=np.int64)), newest)]
+    places = [np.zeros(0, dtype=np.int64)]
+    for version in distinct(read_as[known & ~short]):
+        of_version = np.flatnonzero(known & ~short & (read_as == version))
+        some = cursors.at(of_version)
+        columns = struct.read(some, version)
+        fine = some.wrong == FINE
+        unread += _count(kind, version, some.wrong[~fine])
+        parts.append(columns if fine.all() else take(columns, np.flatnonzero(fine)))
+        places.append(of_version[fine])
+    if len(parts) == 2:
+        return Read(rows[places[1]], parts[1], unread)
+    place = np.concatenate(places)
+    order = np.argsort(place)
+    return Read(rows[place[order]], take(concatenate(parts), order), unread)
+
+
+def read_keys(kind: str, struct: Struct, cursors: Cursors) -> tuple[Bools, Columns, list[Unread]]:
+    """Read what follows the type in keys; the columns are of those that are fine."""
+    columns = struct.read(cursors, 0)
+    fine = cursors.wrong == FINE
+    unread = [
+        replace(row, reason=f"its key: {row.reason}")
+        for row in _count(kind, None, cursors.wrong[~fine])
+    ]
+    return fine, columns if fine.all() else take(columns, np.flatnonzero(fine)), unread
+
+
+def _count(kind: str, version: int | None, wrong: npt.NDArray[np.int8]) -> list[Unread]:
+    counts = [(text, int((wrong == reason).sum())) for reason, text in REASONS.items()]
+    return [Unread(kind, version, text, count) for text, count in counts if count]

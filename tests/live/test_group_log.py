@@ -1,0 +1,117 @@
+"""The group log of a real broker: kept in files, and as a snapshot equal to the live one."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ResourcePattern,
+    ResourceType,
+)
+from pyspark.sql import SparkSession
+
+from kassign_spark import cli
+from kassign_spark.errors import ClusterError
+from kassign_spark.log.kafka_source import kafka_options
+from kassign_spark.log.read import read_group_log
+from kassign_spark.tables.snapshots import Snapshot, read_snapshot
+from tests.kafka.consumers import JavaConsumers, State, java_consumers
+from tests.kafka.secured import SecuredBroker
+from tests.kafka.topics import create_topics
+
+pytestmark = pytest.mark.broker
+
+_TOPICS = {"log-a": 5, "log-b": 3}
+_CLASSIC = {"log-range": "range", "log-cooperative": "cooperative-sticky"}
+_GROUPS = [*_CLASSIC, "log-consumer"]
+
+
+@pytest.fixture(scope="module")
+def settled(spark: SparkSession, broker: SecuredBroker) -> Iterator[JavaConsumers]:
+    """Groups of both protocols, of which a member has left."""
+    create_topics(broker.bootstrap_server, _TOPICS)
+    with java_consumers(spark, broker.bootstrap_server) as consumers:
+        for group, assignor in _CLASSIC.items():
+            for place in "abc":
+                consumers.start(f"{group}-{place}", group, list(_TOPICS), assignor)
+        for place in "abc":
+            static = {"group_instance_id": "one"} if place == "a" else {}
+            consumers.start(
+                f"log-consumer-{place}",
+                "log-consumer",
+                list(_TOPICS),
+                None,
+                group_protocol="consumer",
+                **static,
+            )
+        consumers.wait_until_joined(9)
+        for group in _GROUPS:
+            consumers.stop(f"{group}-c")
+        consumers.wait_until(_all_held, 90)
+        yield consumers
+
+
+def _all_held(states: dict[str, State]) -> bool:
+    held = Counter(s.group_id for s in states.values() for _ in s.assignment)
+    return len(states) == 6 and all(held[group] == sum(_TOPICS.values()) for group in _GROUPS)
+
+
+def _command(*arguments: str | Path) -> None:
+    assert cli.main([str(argument) for argument in arguments]) == 0
+
+
+def _rows(snapshot: Snapshot, table: str, *but: str) -> list[str]:
+    frame = snapshot.tables()[table]
+    mine = frame.where(frame.group_id.isin(*_GROUPS)).drop(*but)
+    return sorted(str(row.asDict()) for row in mine.collect())
+
+
+def test_the_log_says_what_the_live_groups_say(
+    spark: SparkSession, broker: SecuredBroker, settled: JavaConsumers, tmp_path: Path
+) -> None:
+    address = ("--bootstrap-server", broker.bootstrap_server)
+    _command("log", *address, "--save", tmp_path / "log")
+    both = ("--consumer-groups", "--output")
+    _command("snapshot", *address, *both, tmp_path / "live")
+    _command("snapshot", *address, *both, tmp_path / "logged", "--from-log", tmp_path / "log")
+    _command("snapshot", *both, tmp_path / "offline", "--from-log", tmp_path / "log",
+             "--topics", tmp_path / "live")  # fmt: skip
+    live = read_snapshot(tmp_path / "live", spark)
+    for name in ("logged", "offline"):
+        logged = read_snapshot(tmp_path / name, spark)
+        # The coordinator's own order is not in the log.
+        assert _rows(logged, "members", "member_seq") == _rows(live, "members", "member_seq")
+        assert len(_rows(logged, "members")) == 6
+        assert _rows(logged, "owned") == _rows(live, "owned")
+        assert len(_rows(logged, "owned")) == 3 * 8
+        assert _rows(logged, "target", "position") == _rows(live, "target", "position")
+    log = read_group_log(tmp_path / "log", spark)
+    assert log.unread.where("kind NOT LIKE 'Share%' AND kind NOT LIKE 'Streams%'").collect() == []
+
+
+def test_without_rights_it_is_one_line_and_no_secret(
+    spark: SparkSession, broker: SecuredBroker, settled: JavaConsumers
+) -> None:
+    options = kafka_options(broker.addresses["SASL"], broker.credentials.sasl_properties())
+    assert read_group_log(options, spark).records.where("partition = 0").count() >= 0
+    only_others = ACL(
+        principal="User:somebody-else",
+        host="*",
+        operation=ACLOperation.ALL,
+        permission_type=ACLPermissionType.ALLOW,
+        resource_pattern=ResourcePattern(ResourceType.TOPIC, "__consumer_offsets"),
+    )
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
+    try:
+        admin.create_acls([only_others])
+        with pytest.raises(ClusterError, match="may not read __consumer_offsets") as raised:
+            read_group_log(options, spark)
+        admin.delete_acls([only_others])
+    finally:
+        admin.close()
+    assert broker.credentials.password not in str(raised.value)

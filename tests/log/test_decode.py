@@ -1,0 +1,61 @@
+"""The decoder of the group log against the coordinator's own classes of the pinned jar."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark.log.messages import KINDS, OTHER_KINDS
+from tests.kafka.log_records import Bytes, Record, kinds, random_record, read, versions, write
+from tests.log.batches import damaged, decoded, differences, with_messages
+from tests.log.said import TABLES, Said
+
+Written = list[tuple[Bytes, Record]]
+
+
+@pytest.fixture(scope="module")
+def written(spark: SparkSession) -> Written:
+    """Records of every type and version as the jar writes them, and as it reads them again."""
+    rng = random.Random(18)
+    records = [
+        random_record(rng, type_, version)
+        for type_ in kinds()
+        for version in versions(type_)
+        for _ in range(40)
+    ]
+    records += [with_messages(rng, record) for record in records if record.type == 2]
+    records += [replace(rng.choice(records), value=None) for _ in range(100)]
+    rng.shuffle(records)
+    both = write(spark, records)
+    said = read(spark, both)
+    assert all(isinstance(record, Record) for record in said)
+    return [(b, record) for b, record in zip(both, said, strict=True) if isinstance(record, Record)]
+
+
+def _agrees(records: Sequence[Bytes], said: Said) -> None:
+    found = decoded(records)
+    tables = {table.name: found[i].to_pylist() for i, table in enumerate(TABLES)}
+    assert differences(tables, said.tables) == []
+    assert sum(row["count"] for row in found.unread.to_pylist()) == said.unread.total()
+
+
+def test_every_kind_and_version_is_decoded_as_the_jar_reads_it(written: Written) -> None:
+    _agrees([both for both, _ in written], Said().all(record for _, record in written))
+
+
+def test_every_kind_is_known_by_kafkas_name() -> None:
+    names = {type_: key["name"].removesuffix("Key") for type_, (key, _) in kinds().items()}
+    assert {type_: kind.name for type_, kind in KINDS.items()} | OTHER_KINDS == names
+    assert {t: kind.newest for t, kind in KINDS.items()} == {t: versions(t)[-1] for t in KINDS}
+
+
+def test_damaged_records_are_what_the_jar_reads_or_counted(
+    written: Written, spark: SparkSession
+) -> None:
+    rng = random.Random(19)
+    broken = [damaged(rng, both) for both, _ in rng.choices(written, k=6000)]
+    said = read(spark, broken)
+    assert 1000 < sum(isinstance(record, str) for record in said) < 5000
+    _agrees(broken, Said().all(said))
