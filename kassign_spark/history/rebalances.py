@@ -17,7 +17,8 @@ from kassign_spark.history.state_bytes import from_bytes, to_bytes
 from kassign_spark.history.views import Log
 from kassign_spark.log.decode import Decoded, decode
 from kassign_spark.log.schemas import RECORDS
-from kassign_spark.workers import check_workers, cores
+from kassign_spark.sessions import cores
+from kassign_spark.workers import check_workers
 
 _MOST_BYTES = 1 << 25
 """Of keys and values whose groups are read at once."""

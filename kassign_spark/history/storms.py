@@ -10,7 +10,8 @@ from kassign_spark.history.columns import REBALANCES, STORMS
 from kassign_spark.history.storms_kernel import storms_arrow
 from kassign_spark.plans.offsets import seconds_of
 from kassign_spark.schemas import conform
-from kassign_spark.workers import check_workers, cores
+from kassign_spark.sessions import cores
+from kassign_spark.workers import check_workers
 
 
 def storms(rebalances: DataFrame, *, within: str = "10m", at_least: int = 5) -> DataFrame:
