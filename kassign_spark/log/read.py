@@ -102,7 +102,9 @@ def read_group_log(
             timestamp, such as ``kassign-spark log --save`` writes; or options of Spark's Kafka
             source, of which `kafka.bootstrap.servers` must be there and security goes by
             `kafka.` and the Java client's name of the property. The session then needs the Spark
-            package ``org.apache.spark:spark-sql-kafka-0-10_2.13``.
+            package ``org.apache.spark:spark-sql-kafka-0-10_2.13``, and its setting
+            ``spark.sql.streaming.kafka.useDeprecatedOffsetFetching`` is made true: else Spark sees
+            no internal topic.
         spark: the session.
         stream: whether the tables are streams (Structured Streaming) or what there is now.
         owned: whether ``log_assignment`` also has, with role `owned`, the partitions that members

@@ -97,6 +97,10 @@ _BAD: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
         "has records of topic orders; the log of the groups is __consumer_offsets",
     ),
     "no cluster": (lambda *_: {}, "kafka.bootstrap.servers is missing"),
+    "no package": (
+        lambda *_: {"kafka.bootstrap.servers": "localhost:1"},
+        "needs the Spark package org.apache.spark:spark-sql-kafka-0-10_2.13:",
+    ),
     "another topic": (
         lambda *_: {"kafka.bootstrap.servers": "localhost:1", "subscribe": "orders"},
         "subscribe must name __consumer_offsets",
