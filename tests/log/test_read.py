@@ -91,6 +91,10 @@ _BAD: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
         lambda spark, path: _of(spark, path, "key", "value"),
         "table records: column topic .* is missing",
     ),
+    "no value": (
+        lambda spark, path: _of(spark, path, "key", "topic"),
+        r"table records: column value \(binary\) is missing",
+    ),
     "empty": (lambda spark, path: _of(spark, path, where="false"), "holds no record"),
     "another": (
         _of,
