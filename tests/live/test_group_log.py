@@ -16,6 +16,7 @@ from kafka.admin import (
     ResourceType,
 )
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kassign_spark import cli
 from kassign_spark.log.read import read_group_log
@@ -81,6 +82,8 @@ def _process(*arguments: str) -> "subprocess.CompletedProcess[str]":
 def _rows(snapshot: Snapshot, table: str, *but: str) -> list[str]:
     frame = snapshot.tables()[table]
     mine = frame.where(frame.group_id.isin(*_GROUPS)).drop(*but)
+    if "topics" in mine.columns:  # a set to the coordinator of the new protocol
+        mine = mine.withColumn("topics", F.array_sort("topics"))
     return sorted(str(row.asDict()) for row in mine.collect())
 
 
