@@ -1,6 +1,8 @@
 """``__consumer_offsets`` of a live cluster through Spark's own Kafka source."""
 
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pyspark
@@ -69,7 +71,7 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
         raise SettingsError(f"options of the group log: {_SERVERS} is missing (host:port)")
     lower = {name.lower() for name in options}
     topics = {name: options[name] for name in options if name.lower() in _TOPIC_OPTIONS}
-    if set(topics.values()) - {OFFSETS_TOPIC}:
+    if not all(_is_the_log(value) for value in topics.values()):
         raise SettingsError(
             f"options of the group log: {', '.join(topics)} must name {OFFSETS_TOPIC}, the topic "
             "that groups are recorded in, or be left out"
@@ -102,6 +104,14 @@ def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
     return ClusterError(
         f"reading {OFFSETS_TOPIC} of Kafka at {address} failed ({type(error).__name__})"
     )
+
+
+def _is_the_log(value: str) -> bool:
+    """Whether it is the topic's name or, for option assign, the topic with its partitions."""
+    with suppress(ValueError):
+        assigned = json.loads(value)
+        return isinstance(assigned, dict) and set(assigned) == {OFFSETS_TOPIC}
+    return value == OFFSETS_TOPIC
 
 
 def _classes(error: Exception) -> Iterator[str]:
