@@ -73,7 +73,6 @@ def start_session(
                 for jar in [
                     jars.clients_jar(),
                     *jars.coordinator_jars(),
-                    *jars.kafka_source_jars(),
                     *jars.graphframes_jars(),
                 ]
             ),
