@@ -130,11 +130,11 @@ def plan_by_weight(
             they are an error.
         base_weight: what is added to the weight of every partition, such as the cost of fetching.
         effort: `fast` for a fleet's first look, `default`, or `thorough`.
-        settings: ``max_partitions_per_task``: a group of more, with hundreds a member, is planned
-            by Spark steps: only what may move is planned by name in a task, and the best loads are
-            not searched for, but taken to be 0.03 % above the bound. So that it may say
-            `not_found` where a search would have said more. With ``together`` or
-            ``bounds.max_count_difference``, and without weight, a task plans it whole.
+        settings: ``batches``, ``max_partitions_per_task``. A group of more partitions, and at least
+            300 a member, is planned by Spark steps, and says so: only what may move is planned by
+            name in a task, and the best loads are not searched for, but taken to be 0.03 % above
+            the bound; where they are not, it may say `not_found`. With ``together`` or
+            ``bounds.max_count_difference``, or without weight, a task plans it whole.
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.
@@ -162,7 +162,8 @@ def plan_by_weight(
     large = None
     if bounds.max_count_difference is None:
         eligible, large = cut(eligible, told, given, settings)
-    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, eligible.tasks)
+    tasks = settings.batches or eligible.tasks
+    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, tasks)
     if large is not None:
         found = found.unionByName(plan_large_groups(large, wanted, given, settings))
     assignment = found.where("member_id IS NOT NULL").select(
@@ -220,7 +221,8 @@ def tradeoff(
     kernel = partial(curve_arrow, effort=effort, given=given)
     eligible, told = _checked(members, topics, weights, owned)
     eligible, large = cut(eligible, told, given, settings)
-    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, CURVE, eligible.tasks)
+    tasks = settings.batches or eligible.tasks
+    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, CURVE, tasks)
     if large is not None:
         found = found.unionByName(trace_large_groups(large, given, settings))
     return _whole(found.where("moves IS NOT NULL"), TRADEOFF, members)
