@@ -134,7 +134,8 @@ def plan_by_weight(
             300 a member, is planned by Spark steps, and says so: only what may move is planned by
             name in a task, and the best loads are not searched for, but taken to be 0.03 % above
             the bound; where they are not, it may say `not_found`. With ``together`` or
-            ``bounds.max_count_difference``, or without weight, a task plans it whole.
+            ``bounds.max_count_difference``, or without weight, a task plans it whole; with a
+            tolerance of 0 also where all weights are equal.
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.
@@ -161,7 +162,8 @@ def plan_by_weight(
     eligible, told = _checked(members, topics, weights, owned)
     large = None
     if bounds.max_count_difference is None:
-        eligible, large = cut(eligible, told, given, settings)
+        even_first = limit.tolerance == 0
+        eligible, large = cut(eligible, told, given, settings, even_first=even_first)
     tasks = settings.batches or eligible.tasks
     found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, tasks)
     if large is not None:

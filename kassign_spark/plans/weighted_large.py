@@ -92,12 +92,18 @@ class Large(NamedTuple):
 
 
 def cut(
-    eligible: Eligible, weights: DataFrame, given: Given, settings: Settings
+    eligible: Eligible,
+    weights: DataFrame,
+    given: Given,
+    settings: Settings,
+    *,
+    even_first: bool = False,
 ) -> tuple[Eligible, Large | None]:
     """Tell groups that are cut from those that a task plans whole; runs jobs if some are large.
 
     Cut are groups of more partitions than ``settings.max_partitions_per_task`` and at least
-    ``PARTITIONS_A_MEMBER`` a member, that have weight. Where topics are kept together, none is.
+    ``PARTITIONS_A_MEMBER`` a member, that have weight. Where topics are kept together, none is, nor
+    with ``even_first`` those whose partitions all weigh the same: their best balance is by counts.
 
     Returns:
         the groups for tasks, and the others; None: there are none.
@@ -128,7 +134,7 @@ def cut(
     members = _numbered_members(some)
     raw = hold(_partitions(some, topics, members, weights), {"rows": F.count("*")}).frame
     units, found = hold(
-        _units(raw, found_large, given),
+        _units(raw, found_large, given, even_first),
         {
             "problems": F.count_if(F.col("lacks")),
             "weighed": F.count_if(F.col("power") > 0),
@@ -288,7 +294,7 @@ def _owners(eligible: Eligible, topics: DataFrame, members: DataFrame) -> DataFr
     return found.join(disputed, on=[*GROUP_KEY, *_AT], how="left_anti")
 
 
-def _units(raw: DataFrame, large: DataFrame, given: Given) -> DataFrame:
+def _units(raw: DataFrame, large: DataFrame, given: Given, even_first: bool) -> DataFrame:
     """How the weights of each group are scaled, as ``problem.scaled`` does; power 0: no weight."""
     keys = list(GROUP_KEY)
     weight = F.coalesce("weight", F.lit(given.missing or 0.0)) + F.lit(given.base)
@@ -296,6 +302,7 @@ def _units(raw: DataFrame, large: DataFrame, given: Given) -> DataFrame:
         F.count("*").alias("count"),
         F.count("weight").alias("known"),
         F.max(weight).alias("most"),
+        F.min(weight).alias("least"),
         F.count_if(F.col("home").isNull()).alias("free"),
         F.count_if(F.col("home").isNull() & (weight <= 0)).alias("free_idle"),
     )
@@ -307,11 +314,12 @@ def _units(raw: DataFrame, large: DataFrame, given: Given) -> DataFrame:
     ).otherwise(1)
     shift = F.lit(50) - bits - F.length(F.bin("count"))
     power = F.pow(F.lit(2.0), F.greatest(F.least(shift, F.lit(1000)), F.lit(-1000)))
+    by_count = F.lit(even_first) & (F.col("least") == most)
     lacks = (F.col("known") > 0) & (F.col("known") < F.col("count")) & F.lit(given.missing is None)
     return counted.join(large.select(*keys, "member_count"), on=keys, how="inner").select(
         *keys,
         lacks.alias("lacks"),
-        F.when((F.col("known") > 0) & (most > 0), power).otherwise(0.0).alias("power"),
+        F.when((F.col("known") > 0) & (most > 0) & ~by_count, power).otherwise(0.0).alias("power"),
         F.col("member_count").cast("int").alias("member_count"),
         (F.col("count") - F.col("known")).alias("missing"),
         "free",
