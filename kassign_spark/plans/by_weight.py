@@ -27,7 +27,8 @@ from kassign_spark.plans.weight_rows import (
     refuse_weights,
 )
 from kassign_spark.plans.weighted_groups import Given
-from kassign_spark.plans.weighted_large import cut, plan_large_groups, trace_large_groups
+from kassign_spark.plans.weighted_large import cut
+from kassign_spark.plans.weighted_steps import plan_large_groups, trace_large_groups
 from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
 from kassign_spark.schemas import (
     ASSIGNMENT,
