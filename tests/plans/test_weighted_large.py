@@ -178,6 +178,7 @@ def test_rows_company_and_tasks_change_nothing(cut: Any, fleet: tuple[DataFrame,
     assert there.equals(owners.filter(pc.is_in(owners["group_id"], pa.array(FEW))))
 
 
+@pytest.mark.slow  # test_cut has the kernels' part
 def test_bounds_on_moves_are_kept(fleet: tuple[DataFrame, ...]) -> None:
     some, bounds = of(fleet, "halves", "skewed"), Bounds(max_moves=12)
     found = verdicts_of(plan_by_weight(*some, bounds=bounds, settings=CUT))

@@ -79,6 +79,17 @@ def test_steps_find_what_one_task_finds(name: str, limit: Limit) -> None:
     assert answer.moves == ((group.home >= 0) & (owner != group.home)).sum()
 
 
+def test_bounds_on_moves_are_kept() -> None:
+    group = with_owners(make(SHAPES["classes"]), drift=0.6)
+    (whole,) = plan_groups([group], Wanted(Limit(), Bounds(), "default"))
+    bounds = Bounds(max_moves=whole.moves // 2)
+    answer, owner = by_steps(group, Wanted(Limit(), bounds, "default"), 10_000)
+    (other,) = plan_groups([group], Wanted(Limit(), bounds, "default"))
+    assert answer.verdict == other.verdict == "bounded_by_moves"
+    assert 0 < answer.moves == ((group.home >= 0) & (owner != group.home)).sum() <= bounds.max_moves
+    assert answer.max_load <= 1.01 * other.max_load
+
+
 def test_bundles_are_of_one_run_and_small() -> None:
     random = np.random.default_rng(7)
     run = np.sort(random.integers(0, 5, 2_000))
