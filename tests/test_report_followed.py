@@ -151,3 +151,10 @@ def test_a_plan_by_weight_is_reached_at_once() -> None:
     names = ("planned_rounds", "planned_moved", "planned_paused", "planned_settles")
     assert [row[name] for name in names] == [1, 1, 1, True]
     assert (row["withheld_count"], row["idle_after"], row["max_before"]) == (0, 0, 2)
+    assert (row["protocol"], row["eager_rounds"]) == ("cooperative", 1)
+    unknown = Group({"t": 4}, members, "com.example.Own")
+    without = pa.concat_tables([table_of([unknown]), pa.Table.from_pylist(planned, SCHEMA)])
+    (of_none,) = pa.concat_tables(follow_both_arrow(without, at_once=True)).to_pylist()
+    assert [of_none[name] for name in names] == [1, 1, 1, True]
+    assert of_none["protocol"] is None
+    assert of_none["eager_rounds"] is None

@@ -114,6 +114,36 @@ def test_a_plan_by_weight_is_reported(
     assert 'id="weights"' not in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
+def test_groups_of_every_type_are_reported(
+    spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What ``plan`` takes: of the new protocol, without an assignor, with one that nobody knows."""
+    kinds = {"g": "range", "mixed": None, "new": "uniform", "none": None, "own": "com.example.Own"}
+    rows = [
+        {
+            "group_id": group,
+            "member_id": member,
+            "topics": ["t"],
+            "assignor": assignor if (group, member) != ("mixed", "b") else "sticky",
+            "group_type": "consumer" if group == "new" else "classic",
+        }
+        for group, assignor in kinds.items()
+        for member in "ab"
+    ]
+    claims = [row for group in kinds for row in builders.held("a: tp0 tp1 tp2; b: tp3", group)]
+    tables = builders.members(spark, rows), builders.topics(spark, {"t": 4})
+    write_snapshot(Snapshot(*tables, builders.owned(spark, claims)), tmp_path / "types")
+    told = ("--weights", folder / "told")
+    code, facts = run(capsys, "plan", tmp_path / "types", *told, "--output", tmp_path / "plan")
+    assert (code, facts["verdicts"]) == (0, {"within_limit": 5})
+    code, facts = run(
+        capsys, "report", tmp_path / "plan", "--output", tmp_path / "page.html", *told
+    )
+    assert (code, facts["weighed_group_count"], facts["moved"]) == (0, 5, 5)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(f'<tr><th scope="row">{group}</th>' in page for group in kinds)
+
+
 def test_tradeoff_in_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["tradeoff", str(folder / "now"), "--weights", str(folder / "told")]) == 0
     lines = capsys.readouterr().out.splitlines()

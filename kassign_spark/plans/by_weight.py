@@ -27,7 +27,8 @@ from kassign_spark.plans.weight_rows import (
     refuse_weights,
 )
 from kassign_spark.plans.weighted_groups import Given
-from kassign_spark.plans.weighted_large import cut, plan_large_groups, trace_large_groups
+from kassign_spark.plans.weighted_large import cut
+from kassign_spark.plans.weighted_steps import plan_large_groups, trace_large_groups
 from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -130,11 +131,12 @@ def plan_by_weight(
             they are an error.
         base_weight: what is added to the weight of every partition, such as the cost of fetching.
         effort: `fast` for a fleet's first look, `default`, or `thorough`.
-        settings: ``max_partitions_per_task``: a group of more, with hundreds a member, is planned
-            by Spark steps: only what may move is planned by name in a task, and the best loads are
-            not searched for, but taken to be 0.03 % above the bound. So that it may say
-            `not_found` where a search would have said more. With ``together`` or
-            ``bounds.max_count_difference``, and without weight, a task plans it whole.
+        settings: ``batches``, ``max_partitions_per_task``. A group of more partitions, and at least
+            300 a member, is planned by Spark steps, and says so: only what may move is planned by
+            name in a task, and the best loads are not searched for, but taken to be 0.03 % above
+            the bound; where they are not, it may say `not_found`. With ``together`` or
+            ``bounds.max_count_difference``, or without weight, a task plans it whole; with a
+            tolerance of 0 also where all weights are equal.
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.
@@ -161,8 +163,10 @@ def plan_by_weight(
     eligible, told = _checked(members, topics, weights, owned)
     large = None
     if bounds.max_count_difference is None:
-        eligible, large = cut(eligible, told, given, settings)
-    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, eligible.tasks)
+        even_first = limit.tolerance == 0
+        eligible, large = cut(eligible, told, given, settings, even_first=even_first)
+    tasks = settings.batches or eligible.tasks
+    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, tasks)
     if large is not None:
         found = found.unionByName(plan_large_groups(large, wanted, given, settings))
     assignment = found.where("member_id IS NOT NULL").select(
@@ -220,7 +224,8 @@ def tradeoff(
     kernel = partial(curve_arrow, effort=effort, given=given)
     eligible, told = _checked(members, topics, weights, owned)
     eligible, large = cut(eligible, told, given, settings)
-    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, CURVE, eligible.tasks)
+    tasks = settings.batches or eligible.tasks
+    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, CURVE, tasks)
     if large is not None:
         found = found.unionByName(trace_large_groups(large, given, settings))
     return _whole(found.where("moves IS NOT NULL"), TRADEOFF, members)

@@ -4,14 +4,12 @@ Members and topics of a group go by number here, in Java's order of their names.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.weighted.cut import (
-    Facts,
-    Pool,
     bundled,
     curve_cut,
     limits_of_curve,
@@ -20,15 +18,13 @@ from kassign_spark.assignors.weighted.cut import (
     to_open,
     to_shed,
 )
-from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs
-from kassign_spark.assignors.weighted.sentences import Names, sentence
+from kassign_spark.assignors.weighted.problem import Longs
+from kassign_spark.assignors.weighted.sentences import sentence
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import dense, names
-from kassign_spark.groups.read import read_kinds
-from kassign_spark.plans.weight_rows import CAPACITY
-from kassign_spark.plans.weighted_groups import eligible_members
+from kassign_spark.plans.weighted_cut_read import CutRead, names_of_cut, numbers_of, read_cut
 from kassign_spark.plans.weighted_tasks import (
     CURVE,
     VERDICT_NUMBERS,
@@ -38,14 +34,6 @@ from kassign_spark.plans.weighted_tasks import (
     verdict_row,
 )
 
-UNIT, SUM, LOAD, HEAVY, POOL = range(12, 17)
-"""Kinds of rows beside those of ``weight_rows``:
-UNIT: value (by what weights were multiplied), number (bound on moves);
-SUM: place (topic), value (its weight);
-LOAD: subscription (member), number (partitions that it has), value (their weight);
-HEAVY: place (topic), number (partition), subscription (member that has it, or -1), value (weight);
-POOL: as HEAVY, what may move: cost (of moving it; of what nobody has: for how many it stands).
-"""
 OVER, KEPT, CLASS, PART = range(4)
 
 LIMITS = (
@@ -77,25 +65,9 @@ CUT = (
 the next round (opened), and of verdicts."""
 
 
-class _Read(NamedTuple):
-    """A group that was cut."""
-
-    number: int
-    facts: Facts
-    pool: Pool
-    taking_part: Longs
-    moves_bound: int
-    class_topics: list[list[str]]
-    topic_class: Longs
-    heavy_at: tuple[Longs, Longs]
-    pool_at: tuple[Longs, Longs]
-    members: Longs
-    first_topic: int
-
-
 def heaviest_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """The heaviest partitions of each group among the rows of a task: ``most`` of them."""
-    columns = _numbers(table, "topic_number", "partition", "home", "whole", "most")
+    columns = numbers_of(table, "topic_number", "partition", "home", "whole", "most")
     run = _group_numbers(table)
     chosen = []
     for group in range(int(run.max(initial=-1)) + 1):
@@ -113,7 +85,7 @@ def heaviest_arrow(table: pa.Table) -> Iterator[pa.Table]:
 
 def limits_arrow(table: pa.Table, *, wanted: Wanted | None) -> Iterator[pa.Table]:
     """Say who is above which limit: of a plan, or, with ``wanted`` None, of the curve's points."""
-    batch, reads = _read_groups(table)
+    batch, reads = read_cut(table)
     for read in reads:
         facts = read.facts
         found = limits_of_curve(facts) if wanted is None else limits_of_plan(facts, wanted)
@@ -139,7 +111,7 @@ def shed_arrow(table: pa.Table, *, by_cost: bool) -> Iterator[pa.Table]:
 
     Of PART number 1 says that the partition stays.
     """
-    columns = _numbers(
+    columns = numbers_of(
         table, "kind", "home", "topic_number", "partition", "number", "value", "cost"
     )
     group = _group_numbers(table)
@@ -180,7 +152,7 @@ _SHED_NAMES = [
 
 def bundle_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Put light partitions that nobody has together, within their class and slice."""
-    columns = _numbers(
+    columns = numbers_of(
         table, "topic_number", "partition", "whole", "number", "slice", "value", "unit"
     )
     group = _group_numbers(table)
@@ -205,7 +177,7 @@ def bundle_arrow(table: pa.Table) -> Iterator[pa.Table]:
 
 def cut_arrow(table: pa.Table, *, wanted: Wanted, most: int) -> Iterator[pa.Table]:
     """Plan what may move; ``most`` partitions of opened members."""
-    batch, reads = _read_groups(table)
+    batch, reads = read_cut(table)
     for read in reads:
         answer, over = plan_cut(read.facts, read.pool, read.taking_part, read.moves_bound, wanted)
         kept = limits_of_plan(read.facts, wanted).kept
@@ -216,12 +188,12 @@ def cut_arrow(table: pa.Table, *, wanted: Wanted, most: int) -> Iterator[pa.Tabl
         yield _columns(batch, read.number, {"opened": opened}, CUT)
         said = {
             **verdict_row(answer),
-            "detail": sentence(answer, _names(batch, read), wanted.bounds) + _says_cut(read),
+            "detail": sentence(answer, names_of_cut(batch, read), wanted.bounds) + _says_cut(read),
         }
         yield _rows(batch, read.number, [said], CUT)
 
 
-def _says_cut(read: _Read) -> str:
+def _says_cut(read: CutRead) -> str:
     could, whole = int(read.pool.stands_for.sum()), read.facts.partitions.sum()
     whole += int(read.pool.stands_for[read.pool.home < 0].sum())
     return f"; planned in steps, in which {could:,} of {whole:,} partitions could move"
@@ -229,131 +201,10 @@ def _says_cut(read: _Read) -> str:
 
 def curve_cut_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Trace the curves."""
-    batch, reads = _read_groups(table)
+    batch, reads = read_cut(table)
     for read in reads:
         points = [point_row(point) for point in curve_cut(read.facts, read.pool)]
         yield _rows(batch, read.number, points, CURVE)
-
-
-def _read_groups(table: pa.Table) -> tuple[Batch, list[_Read]]:
-    """Read the rows of whole groups, of the kinds above and of ``groups.rows.fold``."""
-    batch, kinds = read_kinds(table, (CAPACITY, UNIT, SUM, LOAD, HEAVY, POOL))
-    kind = table["kind"].to_numpy()
-    columns = _numbers(table, "number", "place", "subscription", "value", "cost")
-    capacity = np.ones(len(batch.member_group))
-    sized = kinds[0]
-    known = sized.member >= 0
-    capacity[sized.member[known]] = columns["value"][kind == CAPACITY][known]
-    topic_names = batch.topic_names.to_pylist()
-    reads = []
-    for group in range(batch.group_count):
-        first, last = batch.first_topic[group : group + 2].tolist()
-        members = np.arange(*batch.first_member[group : group + 2].tolist())
-        eligible = eligible_members(batch, members, first, last)
-        different, topic_class = np.unique(eligible, axis=0, return_inverse=True)
-        topic_class = topic_class.reshape(-1)
-        mine = [
-            np.flatnonzero(kind == of)[claims.group == group]
-            for of, claims in zip((UNIT, SUM, LOAD, HEAVY, POOL), kinds[1:], strict=True)
-        ]
-        unit, sums, loads, heavy, pool = mine
-        heavy, pool = (_heaviest_first(columns, rows) for rows in (heavy, pool))
-        place, home = columns["place"], columns["subscription"]
-        class_weight = np.zeros(len(different))
-        np.add.at(class_weight, topic_class[place[sums]], columns["value"][sums])
-        load, count = np.zeros(len(members)), np.zeros(len(members), np.int64)
-        load[home[loads]] = columns["value"][loads]
-        count[home[loads]] = columns["number"][loads]
-        heaviest = Group(
-            columns["value"][heavy],
-            topic_class[place[heavy]],
-            home[heavy],
-            np.ones(len(heavy)),
-            different,
-            capacity[members],
-            float(columns["value"][unit[0]]),
-        )
-        nobodys = home[pool] < 0
-        may_move = Pool(
-            columns["value"][pool],
-            topic_class[place[pool]],
-            home[pool],
-            np.where(
-                nobodys, _cost_of_nobodys(columns["cost"][pool], nobodys), columns["cost"][pool]
-            ),
-            np.where(nobodys, columns["cost"][pool], 1.0).astype(np.int64),
-        )
-        names_of_topics = [topic_names[code - 1] for code in batch.topic_name[first:last].tolist()]
-        reads.append(
-            _Read(
-                group,
-                Facts(heaviest, class_weight, load, count),
-                may_move,
-                _found_in(columns, heavy, pool),
-                int(columns["number"][unit[0]]),
-                [
-                    sorted(names_of_topics[t] for t in np.flatnonzero(topic_class == k).tolist())
-                    for k in range(len(different))
-                ],
-                topic_class,
-                (place[heavy], columns["number"][heavy]),
-                (place[pool], columns["number"][pool]),
-                members,
-                first,
-            )
-        )
-    return batch, reads
-
-
-def _cost_of_nobodys(cost: Doubles, nobodys: np.ndarray) -> float:
-    """A cost that others have: what is nobody's costs nothing, and must not look like a choice."""
-    return float(cost[~nobodys][0]) if (~nobodys).any() else 1.0
-
-
-def _heaviest_first(columns: dict[str, np.ndarray], rows: Longs) -> Longs:
-    order = np.lexsort((columns["number"][rows], columns["place"][rows], -columns["value"][rows]))
-    return rows[order]
-
-
-def _found_in(columns: dict[str, np.ndarray], heavy: Longs, pool: Longs) -> Longs:
-    """Of each of the heaviest partitions its place in the pool; -1: it is not there."""
-    code = columns["number"] << 32 | columns["place"]
-    order = np.argsort(code[pool], kind="stable")
-    place = np.searchsorted(code[pool][order], code[heavy])
-    place = np.minimum(place, max(len(pool) - 1, 0))
-    if not len(pool):
-        return np.full(len(heavy), -1)
-    at = order[place]
-    return np.where(code[pool][at] == code[heavy], at, -1)
-
-
-def _names(batch: Batch, read: _Read) -> Names:
-    facts, (topic, number) = read.facts, read.heavy_at
-    group = facts.heavy
-
-    def topic_name(t: int) -> str:
-        return str(batch.topic_names[int(batch.topic_name[read.first_topic + t]) - 1].as_py())
-
-    def member(m: int) -> str:
-        return str(batch.member_names[int(batch.member_name[read.members[m]]) - 1].as_py())
-
-    return Names(
-        lambda p: f"{topic_name(int(topic[p]))}-{number[p]}",
-        member,
-        lambda classes: sorted({name for k in classes for name in read.class_topics[k]}),
-        lambda p: float(group.weight[p]) / group.power,
-        lambda members: float(sum(group.capacity[list(members)].tolist())),
-        lambda classes: float(facts.class_weight[list(classes)].sum()) / group.power,
-    )
-
-
-def _numbers(table: pa.Table, *names_: str) -> dict[str, np.ndarray]:
-    """Columns as arrays; null numbers are -1."""
-    found = {}
-    for name in names_:
-        column = table[name]
-        found[name] = (column.fill_null(-1) if column.null_count else column).to_numpy()
-    return found
 
 
 def _group_numbers(table: pa.Table) -> Longs:

@@ -59,13 +59,16 @@ def follow(plan: Plan, settings: Settings) -> Followed:
     """Follow the rebalance of every group of a plan, twice; runs queries.
 
     Both are followed in one go inside tasks, but where a group is too large for one. A plan by
-    weight is reached at once: what moves pauses, and nothing is withheld.
+    weight is reached at once: what moves pauses, and nothing is withheld; of groups without an
+    assignor of Kafka's client protocol and ``eager_...`` are null.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
         InputError: values of the snapshot that have no meaning.
     """
-    eligible = look(conform_inputs(*plan.snapshot), ASSIGNORS).eligible
+    # A plan by weight is of groups with any assignor, or with none.
+    known = None if plan.is_by_weight else ASSIGNORS
+    eligible = look(conform_inputs(*plan.snapshot), known).eligible
     if fits_all(eligible, settings, settings.max_partitions_per_task):
         return _follow_in_tasks(plan, eligible, settings)
     return follow_in_steps(plan, eligible, settings)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, RANGE, assignors_of
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, member_ids
@@ -51,10 +52,12 @@ def follow_both_arrow(
         is_owned: whether anything is known of what was owned.
         racks_before_moves: as of ``Settings``.
         max_rounds: as of ``Settings``.
-        at_once: the plan is no assignor's: members get it without rounds.
+        at_once: the plan is no assignor's: members get it without rounds, and groups need none.
     """
     batch, (claims, planned) = read_kinds(table, (CLAIM, OBSERVED))
     own = assignors_of(batch)
+    has_none = own < 0
+    own = np.where(has_none, RANGE, own)  # what is followed is forgotten
     cooperates = own == COOPERATIVE_STICKY
     of_protocol = {}
     for protocol, assignor in (
@@ -84,6 +87,8 @@ def follow_both_arrow(
     }
     if at_once:
         known |= _at_once(batch, claims, planned, is_owned=is_owned)
+        for name in ("protocol", *(f"{EAGER}_{name}" for name, _ in _OF_EACH)):
+            known[name] = pc.if_else(pa.array(has_none), None, known[name])
     yield _whole(group_columns(batch, np.arange(batch.group_count)), known)
     rows = np.flatnonzero(ends)
     for first in range(0, len(rows), PIECE):

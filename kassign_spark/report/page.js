@@ -160,7 +160,7 @@
   }
   function rounds(g) {
     const row = (label, moved, paused, count, settles) => make("tr", {}, make("th", { scope: "row" }, label), cell(moved), cell(paused), make("td", { class: "n" }, settles === 0 ? "without end" : number(count)));
-    const planned = g[at.protocol] ? "cooperative" : "eager", where = g[at.coordinator];
+    const planned = g[at.protocol] === null ? "told by assign()" : g[at.protocol] ? "cooperative" : "eager", where = g[at.coordinator];
     const place = g[at.coordinator_partition] === null ? "" : `partition ${g[at.coordinator_partition]} of __consumer_offsets`;
     return make("div", {}, make("h4", {}, "Rounds and pauses by protocol"),
       make("table", {}, headed("Protocol", "#Moved", "#Paused", "#Rounds"), make("tbody", {},

@@ -12,9 +12,10 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark import schemas
+from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
-from kassign_spark.inputs.rules import quoted
+from kassign_spark.inputs.rules import is_consumer_group, quoted
 from kassign_spark.rounds import settle
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -67,7 +68,8 @@ class Plan(NamedTuple):
         assignment: ``schemas.ASSIGNMENT``.
         balance: ``BALANCE``, with cluster_id as a key: an empty string where it is not given.
         violations: ``VIOLATIONS``, likewise; None where the plan has none.
-        snapshot: its members with the assignor that the plan was made with.
+        snapshot: its members with the assignor that the plan was made with; of a plan by weight
+            each group's own, where it is one of Kafka's client, else null.
         leaders: ``schemas.LEADERS``; None where the snapshot has none.
         is_by_weight: it is no assignor's: members are told by ``assign()``, with no rebalance.
     """
@@ -122,8 +124,11 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
         leaders = found if found.columns and not found.isEmpty() else None
     keyed = fill_cluster_id(balance)
     compared = _compare_groups(plan, snapshot, keyed, read.members)
-    planned = read._replace(members=_planned(read.members, keyed, compared))
     is_by_weight = has_table(spark, plan, VERDICTS.name)
+    if is_by_weight:
+        planned = read._replace(members=_of_kafkas(read.members))
+    else:
+        planned = read._replace(members=_planned(read.members, keyed, compared))
     return Plan(assignment, keyed, violations, planned, leaders, is_by_weight)
 
 
@@ -206,6 +211,20 @@ def _compare_groups(plan: str, snapshot: str, balance: DataFrame, members: DataF
             f"members in the plan and {row['there']} in the snapshot; name its own with --snapshot"
         )
     return _Assignors(found.are_own is not False, found.least if found.is_one else None)
+
+
+def _of_kafkas(members: DataFrame) -> DataFrame:
+    """Leave out assignors that no rebalance can be followed by: a plan by weight needs none."""
+    name = F.col("assignor")
+    conforming = conform(members, MEMBERS)
+    is_one = (F.count(name) == F.count("*")) & (F.min(name) == F.max(name))
+    is_known = F.min(name).isin(*KAFKAS) & ~F.bool_or(is_consumer_group())
+    groups = conforming.groupBy(*GROUP_KEY).agg(
+        F.when(is_one & is_known, F.min(name)).alias("own_assignor")
+    )
+    named = conforming.join(groups, on=list(GROUP_KEY), how="inner")
+    named = named.withColumn("assignor", F.col("own_assignor")).drop("own_assignor")
+    return restore_cluster_id(settle(named).frame, has_cluster_id(members))
 
 
 def _planned(members: DataFrame, balance: DataFrame, assignors: _Assignors) -> DataFrame:

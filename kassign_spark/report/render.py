@@ -107,7 +107,7 @@ def _data(found: Found) -> dict[str, Any]:
             [
                 display_name(group),
                 words.index(group["assignor"] or ""),
-                int(group["protocol"] == "cooperative"),
+                group["protocol"] and int(group["protocol"] == "cooperative"),
                 *(_short(group[name]) for name in _NUMBERS),
             ]
             for group in found.groups

@@ -9,6 +9,7 @@ log that planned, with their seconds on the clock. The bars are of 10,000 groups
 """
 
 import argparse
+import contextlib
 import json
 import os
 import tempfile
@@ -110,18 +111,42 @@ def rows_of(seed: int, size: int) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def processors() -> tuple[float, float]:
     """Seconds of the processor so far: of the JVM of this process, and of what it has started."""
+    jvm, workers = _processes()
+
+    def spent(process: int, fields: slice) -> float:
+        try:
+            stat = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            return 0.0
+        return sum(map(int, stat[fields])) / _TICKS
+
+    # Of ended workers too: their parent, the daemon, has waited for them.
+    return spent(jvm, slice(11, 13)), sum(spent(p, slice(11, 15)) for p in workers)
+
+
+def peak_megabytes() -> float:
+    """The most memory that a Python worker of this process's JVM has held."""
+    peaks = [0.0]
+    for process in _processes()[1]:
+        with contextlib.suppress(OSError):
+            status = Path(f"/proc/{process}/status").read_text()
+            peaks += [
+                int(line.split()[1]) / 1024 for line in status.splitlines() if "VmHWM" in line
+            ]
+    return max(peaks)
+
+
+def _processes() -> tuple[int, list[int]]:
+    """The JVM of this process, and what it has started."""
     parents: dict[int, int] = {}
-    spent: dict[int, float] = {}
     java = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             name, _, rest = status.read_text().partition("(")[2].rpartition(")")
-        except OSError:  # it has ended
+        except OSError:
             continue
-        process, fields = int(status.parent.name), rest.split()
-        parents[process] = int(fields[1])
-        # Of ended workers too: their parent, the daemon, has waited for them.
-        spent[process] = sum(map(int, fields[11:15])) / _TICKS
+        process = int(status.parent.name)
+        parents[process] = int(rest.split()[1])
         if name == "java":
             java.add(process)
 
@@ -130,11 +155,9 @@ def processors() -> tuple[float, float]:
             process = parents[process]
             yield process
 
-    ours = {p for p in spent if os.getpid() in ancestors(p)}
-    jvm = next(p for p in ours & java if not java & set(ancestors(p)))
-    workers = sum(spent[p] for p in ours if jvm in ancestors(p))
-    fields = Path(f"/proc/{jvm}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / _TICKS, workers
+    ours = [process for process in parents if os.getpid() in ancestors(process)]
+    jvm = next(p for p in ours if p in java and not java & set(ancestors(p)))
+    return jvm, [p for p in ours if jvm in ancestors(p)]
 
 
 def spread(log: Path, effort: str) -> str:

@@ -178,17 +178,18 @@ def test_rows_company_and_tasks_change_nothing(cut: Any, fleet: tuple[DataFrame,
     assert there.equals(owners.filter(pc.is_in(owners["group_id"], pa.array(FEW))))
 
 
+@pytest.mark.slow  # test_cut has the kernels' part
 def test_bounds_on_moves_are_kept(fleet: tuple[DataFrame, ...]) -> None:
     some, bounds = of(fleet, "halves", "skewed"), Bounds(max_moves=12)
     found = verdicts_of(plan_by_weight(*some, bounds=bounds, settings=CUT))
-    other = verdicts_of(plan_by_weight(*some, bounds=bounds))
-    for group, row in found.items():
-        assert row["verdict"] == other[group]["verdict"] == "bounded_by_moves"
-        assert row["moves"] <= 12
-        assert row["max_load"] <= 1.01 * other[group]["max_load"]
+    for row in found.values():
+        assert row["verdict"] == "bounded_by_moves"
+        assert 6 <= row["moves"] <= 12
+        assert row["max_load"] > row["limit"]
         assert " moves, of " in row["detail"]
 
 
+@pytest.mark.slow
 def test_the_curve_is_that_of_a_group_that_is_not_cut(fleet: tuple[DataFrame, ...]) -> None:
     some = of(fleet, "halves", "skewed")
     columns = ("group_id", "moves", "max_load", "is_knee")

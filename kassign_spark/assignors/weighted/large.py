@@ -86,7 +86,7 @@ def look(group: Group) -> Look:
         if (as_one[1] / group.capacity).max() < (load / group.capacity).max():
             owner, load = as_one
             level, part, alone = one, np.zeros(members, np.int64), np.zeros(members, bool)
-    if len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1:
+    if _counts_decide(group):
         owner = best_counts(group)
         load = sums_of(owner, group.weight, members)
     most = float((load / group.capacity).max())
@@ -128,7 +128,9 @@ def plan_seen(group: Group, seen: Look, wanted: Wanted, cut: Cut | None = None) 
     difference, least = wanted.bounds.max_count_difference, -1
     if difference is None:
         owner = plan_within(group, seen, limit, by_cost=by_cost)
-        if cut is None and wanted.limit.tolerance == 0 and excess(group, owner, limit) > 0:
+        # Of equal weights the best counts are known, with the fewest moves that they take.
+        even_first = wanted.limit.tolerance == 0 and cut is None
+        if even_first and (_counts_decide(group) or excess(group, owner, limit) > 0):
             owner = seen.owner
     else:
         # Exchanges one for one keep the best counts as they are.
@@ -297,6 +299,10 @@ def _heaviest(group: Group, count: int) -> Batch:
         sums[None],
         np.ones((1, count), bool),
     )
+
+
+def _counts_decide(group: Group) -> bool:
+    return len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1
 
 
 def excess(group: Group, owner: Longs, limit: Doubles) -> float:

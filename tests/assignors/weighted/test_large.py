@@ -75,9 +75,31 @@ def test_the_curve_never_rises_and_bounds_are_kept() -> None:
 
 
 def test_equal_weights_give_the_best_counts() -> None:
-    group = with_owners(make(LARGE["halves"]))
+    shape = make(LARGE["halves"])
+    group = with_owners(shape._replace(weight=shape.weight[:11_950], class_=shape.class_[:11_950],
+                                       cost=shape.cost[:11_950]))  # fmt: skip
     group = group._replace(weight=np.full(len(group.weight), 8.0))
     exact = np.bincount(best_counts(group), minlength=len(group.capacity))
+    for tolerance in (0.0, 0.05):
+        (answer,) = plan_groups([group], Wanted(Limit(tolerance=tolerance), Bounds(), "default"))
+        found = np.bincount(answer.owner, minlength=len(group.capacity))
+        assert answer.best_load * group.power == exact.max() * 8
+        if tolerance == 0:
+            assert sorted(found) == sorted(exact)
+            assert answer.moves == (best_counts(group) != group.home)[group.home >= 0].sum()
+
+
+def test_equal_weights_are_balanced_at_a_tolerance_of_nought() -> None:
+    """Also where nobody has more than the best counts give, and one member less."""
+    group = make(LARGE["lognormal"])
+    group = group._replace(weight=np.full(2_000, 8.0), home=np.arange(2_000) % 100)
+    short = np.flatnonzero(group.home == 7)[:9]
+    group.home[short] = -1  # 99 have 20 each, and there are 1,991 to share
+    group = group._replace(**{
+        name: getattr(group, name)[np.delete(np.arange(2_000), short)]
+        for name in ("weight", "class_", "home", "cost")
+    })  # fmt: skip
+    (loose,) = plan_groups([group], DEFAULT)
+    assert (loose.verdict, loose.count_difference) == ("nothing_to_do", 9)
     (answer,) = plan_groups([group], Wanted(Limit(tolerance=0), Bounds(), "default"))
-    found = np.bincount(answer.owner, minlength=len(group.capacity))
-    assert found.max() == exact.max()
+    assert (answer.count_difference, answer.moves) == (1, 8)
