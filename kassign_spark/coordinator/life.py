@@ -101,7 +101,7 @@ class CoordinatedGroup:
     def admit(self, members: Iterable[GroupMember]) -> None:
         """Start from members that are there, in the coordinator's order."""
         self.members = list(members)
-        self._grow(len(self.members))
+        self._grow(len(self.members) + 1)
 
     def join(self, member: GroupMember) -> bool:
         """Let a new member join; whether the epoch rises.
@@ -249,7 +249,7 @@ class CoordinatedGroup:
 
     def _insert(self, member: GroupMember) -> None:
         """Put a member where the coordinator's table has it: first of its slot."""
-        self._grow(len(self.members) + 1)
+        self._grow(len(self.members) + 2)
         slot = slot_of(member.member_id, self._bits)
         place = sum(slot_of(other.member_id, self._bits) < slot for other in self.members)
         self.members.insert(place, member)
