@@ -74,8 +74,10 @@ def list_targets(
     rows = np.flatnonzero(at < len(old_pairs))
     rows = rows[old_pairs[at[rows]] == entries[rows]]
     had[rows] = old_sizes[at[rows]]
+    of_kept = np.zeros(len(entries), bool)
+    of_kept[of_entry[is_kept]] = True
     # A set that is copied is made for what it held; then it grows as any other.
-    made_for = np.where(had > 0, copied_set_capacities(had), 16)
+    made_for = np.where(of_kept, copied_set_capacities(had), 16)
     capacity = np.maximum(made_for, map_capacities(sizes))
     if is_range:  # its sets are ranges: ascending, whatever was there before
         inserted, capacity = new, np.full(len(entries), 1 << 31)
@@ -86,6 +88,9 @@ def list_targets(
     entry_member, entry_topic = entries // count, entries % count
     first = np.full(len(entries), np.iinfo(np.int64).max)
     np.minimum.at(first, of_entry, inserted)
+    if not is_range:
+        # HashMap.computeIfAbsent puts a key before those that its bucket has, put behind them.
+        first = np.where(of_kept, first, -first)
     codes = np.array([topic_id_hash(key) for key in keys], np.int64)[entry_topic]
     members = len(state.member_ids)
     topics_had = np.bincount(old_pairs // count, minlength=members)
