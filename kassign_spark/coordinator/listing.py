@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kassign_spark.client.hash_order import java_hash
 from kassign_spark.coordinator.model import TargetOutcome
 from kassign_spark.coordinator.orders import (
     Ints,
     bucket_keys,
     copied_set_capacities,
+    copied_set_order,
     map_capacities,
     powers_of_two,
     topic_id_hash,
@@ -88,7 +90,9 @@ def list_targets(
     entry_member, entry_topic = entries // count, entries % count
     first = np.full(len(entries), np.iinfo(np.int64).max)
     np.minimum.at(first, of_entry, inserted)
-    if not is_range:
+    if is_range:
+        first = _places_in_sets(state, outcome, entry_member, entry_topic)
+    else:
         # HashMap.computeIfAbsent puts a key before those that its bucket has, put behind them.
         first = np.where(of_kept, first, -first)
     codes = np.array([topic_id_hash(key) for key in keys], np.int64)[entry_topic]
@@ -98,6 +102,9 @@ def list_targets(
     table = np.maximum(
         powers_of_two(topics_had, least=1), powers_of_two((4 * topics_has + 2) // 3, least=1)
     )
+    if is_range:  # its maps are new, and made for all topics of a member
+        topics_has_names = np.array([len(topics) for topics in outcome.layout.subscribed])
+        table = powers_of_two(4 * topics_has_names // 3 + 1, least=1)
     in_map = bucket_keys(codes, table[entry_member])
     entry_record = _ranked(np.lexsort((first, in_map, entry_member)))
     in_read = bucket_keys(codes, map_capacities(topics_has)[entry_member])
@@ -120,6 +127,26 @@ def list_targets(
         known = not unsure[m] and (is_ordered or not had_all[m])
         found.append(MemberList(topic[rows], number[rows], known, unchanged))
     return found
+
+
+def _places_in_sets(
+    state: ConsumerGroupState, outcome: TargetOutcome, members: Ints, topics: Ints
+) -> Ints:
+    """Of members and topics the topic's place in the member's own set of names."""
+    place: dict[tuple[int, int], int] = {}
+    orders: dict[tuple[frozenset[str], str | None], list[str]] = {}
+    for member in np.unique(members).tolist():
+        regex = state.regexes[member] if state.regexes else None
+        kind = frozenset(state.subscriptions[member]), regex
+        if kind not in orders:
+            names = sorted(kind[0].union(state.resolved.get(regex, ()) if regex else ()))
+            by_hash = copied_set_order([java_hash(name) for name in names], len(names))
+            orders[kind] = [names[i] for i in by_hash.order]
+        rank = {name: i for i, name in enumerate(orders[kind])}
+        for topic in outcome.layout.subscribed[member]:
+            place[member, int(topic)] = rank[state.topics[topic]]
+    pairs = zip(members.tolist(), topics.tolist(), strict=True)
+    return np.array([place[pair] for pair in pairs], np.int64)
 
 
 def _with_ties(member: Ints, entry: Ints, bucket: Ints, added: Ints, count: int) -> Ints:
