@@ -62,9 +62,8 @@ def list_targets(
     place[old[inside]] = listed[inside]
     is_range = outcome.assignor == "range"
     is_kept = before[new] == member
-    dealt = np.arange(len(outcome.owner)) if outcome.dealt is None else outcome.dealt
     # Kept ones stand where they stood, in front of what was added to the same sets.
-    inserted = np.where(is_kept, place[new], len(outcome.owner) + dealt[new])
+    inserted = np.where(is_kept, place[new], len(outcome.owner) + outcome.dealt[new])
 
     pair = member * count + topic
     entries, of_entry, sizes = np.unique(pair, return_inverse=True, return_counts=True)
@@ -79,8 +78,8 @@ def list_targets(
     of_kept = np.zeros(len(entries), bool)
     of_kept[of_entry[is_kept]] = True
     # A set that is copied is made for what it held; then it grows as any other.
-    made_for = np.where(of_kept, copied_set_capacities(had), 16)
-    capacity = np.maximum(made_for, map_capacities(sizes))
+    made_for = np.where(of_kept, copied_set_capacities(had), _of_new_sets(outcome)[entries % count])
+    capacity = np.maximum(made_for, powers_of_two((4 * sizes + 2) // 3, least=1))
     if is_range:  # its sets are ranges: ascending, whatever was there before
         inserted, capacity = new, np.full(len(entries), 1 << 31)
     by_entry_bucket = (number & (capacity[of_entry] - 1), of_entry)
@@ -116,15 +115,12 @@ def list_targets(
     had_all = np.bincount(state.target_members, minlength=members)
     has_all = np.diff(ends)
     kept = np.bincount(member[is_kept], minlength=members)
-    unsure = np.zeros(members, bool)
-    if outcome.dealt is None:
-        unsure = _with_ties(member, of_entry, final, ~is_kept, members)
     is_ordered = len(state.target_positions) == len(old)
     found = []
     for m in range(members):
         rows = order[ends[m] : ends[m + 1]]
         unchanged = bool(kept[m] == had_all[m] == has_all[m])
-        known = not unsure[m] and (is_ordered or not had_all[m])
+        known = is_ordered or not had_all[m]
         found.append(MemberList(topic[rows], number[rows], known, unchanged))
     return found
 
@@ -149,13 +145,16 @@ def _places_in_sets(
     return np.array([place[pair] for pair in pairs], np.int64)
 
 
-def _with_ties(member: Ints, entry: Ints, bucket: Ints, added: Ints, count: int) -> Ints:
-    """Members to which two partitions of one bucket came, at least one of them anew."""
-    keys = entry * (int(bucket.max(initial=0)) + 1) + bucket
-    _, of_key, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    tied = np.zeros(count, bool)
-    tied[member[added & (sizes[of_key] > 1)]] = True
-    return tied
+def _of_new_sets(outcome: TargetOutcome) -> Ints:
+    """Table sizes of the sets that `uniform` makes anew, of each topic."""
+    layout = outcome.layout
+    partitions = np.diff(layout.starts)
+    if layout.is_homogeneous:
+        return np.full(len(partitions), 16)
+    # Made for as many as a subscriber of the topic can expect.
+    every = np.concatenate([np.zeros(0, np.int64), *layout.subscribed])
+    subscribers = np.maximum(np.bincount(every, minlength=len(partitions)), 1)
+    return powers_of_two(4 * -(-partitions // subscribers) // 3 + 1, least=1)
 
 
 def _ranked(order: Ints) -> Ints:
