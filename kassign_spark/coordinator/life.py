@@ -101,7 +101,7 @@ class CoordinatedGroup:
     def admit(self, members: Iterable[GroupMember]) -> None:
         """Start from members that are there, in the coordinator's order."""
         self.members = list(members)
-        self._grow(len(self.members) + 1)
+        self._grow(len(self.members))
 
     def join(self, member: GroupMember) -> bool:
         """Let a new member join; whether the epoch rises.
@@ -249,14 +249,18 @@ class CoordinatedGroup:
 
     def _insert(self, member: GroupMember) -> None:
         """Put a member where the coordinator's table has it: first of its slot."""
-        self._grow(len(self.members) + 2)
+        self._grow(len(self.members) + 1)
         slot = slot_of(member.member_id, self._bits)
         place = sum(slot_of(other.member_id, self._bits) < slot for other in self.members)
         self.members.insert(place, member)
 
     def _grow(self, count: int) -> None:
-        """Double the table as often as so many members need; it never shrinks."""
-        while 3 * count > 4 << self._bits:
+        """Double the table as often as so many members need; it never shrinks.
+
+        ``BaseHashTable`` looks for room for one more also when a member takes its own place, as
+        each does after it has joined.
+        """
+        while 3 * (count + 1) > 4 << self._bits:
             self._bits += 1
             slots = {m.member_id: slot_of(m.member_id, self._bits) for m in self.members}
             self.members.sort(key=lambda member: slots[member.member_id])
