@@ -1,5 +1,9 @@
 """The coordinator's `uniform` where members subscribe differently: deal, then balance by topic."""
 
+from collections.abc import Iterator
+from itertools import count
+from typing import NamedTuple
+
 import numpy as np
 
 from kassign_spark.coordinator.orders import Ints, topic_id_bits
@@ -12,7 +16,7 @@ _SWEEPS = 16
 
 def assign_differing(
     state: ConsumerGroupState, layout: Layout, topic_ids: list[str], order: list[int]
-) -> Ints:
+) -> tuple[Ints, Ints]:
     """Give the owner of every partition, as ``UniformHeterogeneousAssignmentBuilder``.
 
     What is still subscribed stays, free partitions are dealt to the least loaded subscribers, then
@@ -25,7 +29,8 @@ def assign_differing(
         order: positions of the members in the assignor's order.
 
     Returns:
-        For each partition of the layout a position in ``member_ids``, or ``NOBODY``.
+        For each partition of the layout a position in ``member_ids``, or ``NOBODY``; and when it
+        was given to that one, counted over all; 0 for those that stay.
     """
     # Inside, members are their places in the order: those break ties between equal loads.
     position = np.array(order, dtype=np.int64)
@@ -43,17 +48,30 @@ def assign_differing(
         key=lambda t: (-(sizes[t] / len(topics[t])), len(topics[t]), topic_id_bits(topic_ids[t])),
     )
     subscribers = {topic: topics[topic].tolist() for topic in sorted_topics}
-    parts = {t: owner[layout.starts[t] : layout.starts[t + 1]] for t in sorted_topics}
+    given_at, clock = np.zeros_like(owner), count(1)
+    parts = {
+        t: _Part(*(of[layout.starts[t] : layout.starts[t + 1]] for of in (owner, given_at)))
+        for t in sorted_topics
+    }
     for topic in sorted_topics:
-        free = np.flatnonzero(parts[topic] == NOBODY)
+        part = parts[topic]
+        free = np.flatnonzero(part.owner == NOBODY)
         if len(free):
             ends = _Ends(subscribers[topic], loads)
-            parts[topic][free] = [ends.give_to_lowest() for _ in range(len(free))]
+            part.owner[free] = [ends.give_to_lowest() for _ in range(len(free))]
+            part.given_at[free] = [next(clock) for _ in range(len(free))]
     shared = [topic for topic in sorted_topics if len(subscribers[topic]) > 1]
-    _level(shared, subscribers, parts, loads)
+    _level(shared, subscribers, parts, loads, clock)
     given = owner != NOBODY
     owner[given] = position[owner[given]]
-    return owner
+    return owner, given_at
+
+
+class _Part(NamedTuple):
+    """One topic's partitions: views of what ``assign_differing`` returns."""
+
+    owner: Ints
+    given_at: Ints
 
 
 def _still_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
@@ -69,7 +87,11 @@ def _still_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
 
 
 def _level(
-    topics: list[int], subscribers: dict[int, list[int]], parts: dict[int, Ints], loads: list[int]
+    topics: list[int],
+    subscribers: dict[int, list[int]],
+    parts: dict[int, _Part],
+    loads: list[int],
+    clock: Iterator[int],
 ) -> None:
     """Level topic by topic until the one that last changed anything comes round again."""
     last = -1
@@ -77,18 +99,20 @@ def _level(
         for i, topic in enumerate(topics):
             if i == last:
                 return
-            if _level_topic(subscribers[topic], parts[topic], loads) or last == -1:
+            if _level_topic(subscribers[topic], parts[topic], loads, clock) or last == -1:
                 last = i
 
 
-def _level_topic(subscribers: list[int], owner: Ints, loads: list[int]) -> bool:
-    """Move partitions of one topic from high to low; ``owner`` and ``loads`` change."""
+def _level_topic(
+    subscribers: list[int], part: _Part, loads: list[int], clock: Iterator[int]
+) -> bool:
+    """Move partitions of one topic from high to low; ``part`` and ``loads`` change."""
     of_subscribers = [loads[member] for member in subscribers]
     if max(of_subscribers) - min(of_subscribers) <= 1:
         return False
     # What each held when the pass began, ascending: given back from the end.
     holding: dict[int, list[int]] = {}
-    for number, member in enumerate(owner.tolist()):
+    for number, member in enumerate(part.owner.tolist()):
         holding.setdefault(member, []).append(number)
     ends = _Ends(subscribers, loads)
     is_changed = False
@@ -103,7 +127,7 @@ def _level_topic(subscribers: list[int], owner: Ints, loads: list[int]) -> bool:
         low = ends.lowest()
         if ends.is_level():
             break
-        owner[number] = low
+        part.owner[number], part.given_at[number] = low, next(clock)
         loads[high] -= 1
         loads[low] += 1
         is_changed = True

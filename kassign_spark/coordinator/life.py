@@ -255,8 +255,12 @@ class CoordinatedGroup:
         self.members.insert(place, member)
 
     def _grow(self, count: int) -> None:
-        """Double the table as often as so many members need; it never shrinks."""
-        while 3 * count > 4 << self._bits:
+        """Double the table as often as so many members need; it never shrinks.
+
+        ``BaseHashTable`` looks for room for one more also when a member takes its own place, as
+        each does after it has joined.
+        """
+        while 3 * (count + 1) > 4 << self._bits:
             self._bits += 1
             slots = {m.member_id: slot_of(m.member_id, self._bits) for m in self.members}
             self.members.sort(key=lambda member: slots[member.member_id])

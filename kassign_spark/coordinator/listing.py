@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kassign_spark.client.hash_order import java_hash
 from kassign_spark.coordinator.model import TargetOutcome
 from kassign_spark.coordinator.orders import (
     Ints,
     bucket_keys,
     copied_set_capacities,
+    copied_set_order,
     map_capacities,
     powers_of_two,
     topic_id_hash,
@@ -60,9 +62,8 @@ def list_targets(
     place[old[inside]] = listed[inside]
     is_range = outcome.assignor == "range"
     is_kept = before[new] == member
-    dealt = np.arange(len(outcome.owner)) if outcome.dealt is None else outcome.dealt
     # Kept ones stand where they stood, in front of what was added to the same sets.
-    inserted = np.where(is_kept, place[new], len(outcome.owner) + dealt[new])
+    inserted = np.where(is_kept, place[new], len(outcome.owner) + outcome.dealt[new])
 
     pair = member * count + topic
     entries, of_entry, sizes = np.unique(pair, return_inverse=True, return_counts=True)
@@ -74,9 +75,11 @@ def list_targets(
     rows = np.flatnonzero(at < len(old_pairs))
     rows = rows[old_pairs[at[rows]] == entries[rows]]
     had[rows] = old_sizes[at[rows]]
+    of_kept = np.zeros(len(entries), bool)
+    of_kept[of_entry[is_kept]] = True
     # A set that is copied is made for what it held; then it grows as any other.
-    made_for = np.where(had > 0, copied_set_capacities(had), 16)
-    capacity = np.maximum(made_for, map_capacities(sizes))
+    made_for = np.where(of_kept, copied_set_capacities(had), _of_new_sets(outcome)[entries % count])
+    capacity = np.maximum(made_for, powers_of_two((4 * sizes + 2) // 3, least=1))
     if is_range:  # its sets are ranges: ascending, whatever was there before
         inserted, capacity = new, np.full(len(entries), 1 << 31)
     by_entry_bucket = (number & (capacity[of_entry] - 1), of_entry)
@@ -86,6 +89,11 @@ def list_targets(
     entry_member, entry_topic = entries // count, entries % count
     first = np.full(len(entries), np.iinfo(np.int64).max)
     np.minimum.at(first, of_entry, inserted)
+    if is_range:
+        first = _places_in_sets(state, outcome, entry_member, entry_topic)
+    else:
+        # HashMap.computeIfAbsent puts a key before those that its bucket has, put behind them.
+        first = np.where(of_kept, first, -first)
     codes = np.array([topic_id_hash(key) for key in keys], np.int64)[entry_topic]
     members = len(state.member_ids)
     topics_had = np.bincount(old_pairs // count, minlength=members)
@@ -93,6 +101,9 @@ def list_targets(
     table = np.maximum(
         powers_of_two(topics_had, least=1), powers_of_two((4 * topics_has + 2) // 3, least=1)
     )
+    if is_range:  # its maps are new, and made for all topics of a member
+        topics_has_names = np.array([len(topics) for topics in outcome.layout.subscribed])
+        table = powers_of_two(4 * topics_has_names // 3 + 1, least=1)
     in_map = bucket_keys(codes, table[entry_member])
     entry_record = _ranked(np.lexsort((first, in_map, entry_member)))
     in_read = bucket_keys(codes, map_capacities(topics_has)[entry_member])
@@ -104,26 +115,46 @@ def list_targets(
     had_all = np.bincount(state.target_members, minlength=members)
     has_all = np.diff(ends)
     kept = np.bincount(member[is_kept], minlength=members)
-    unsure = np.zeros(members, bool)
-    if outcome.dealt is None:
-        unsure = _with_ties(member, of_entry, final, ~is_kept, members)
     is_ordered = len(state.target_positions) == len(old)
     found = []
     for m in range(members):
         rows = order[ends[m] : ends[m + 1]]
         unchanged = bool(kept[m] == had_all[m] == has_all[m])
-        known = not unsure[m] and (is_ordered or not had_all[m])
+        known = is_ordered or not had_all[m]
         found.append(MemberList(topic[rows], number[rows], known, unchanged))
     return found
 
 
-def _with_ties(member: Ints, entry: Ints, bucket: Ints, added: Ints, count: int) -> Ints:
-    """Members to which two partitions of one bucket came, at least one of them anew."""
-    keys = entry * (int(bucket.max(initial=0)) + 1) + bucket
-    _, of_key, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    tied = np.zeros(count, bool)
-    tied[member[added & (sizes[of_key] > 1)]] = True
-    return tied
+def _places_in_sets(
+    state: ConsumerGroupState, outcome: TargetOutcome, members: Ints, topics: Ints
+) -> Ints:
+    """Of members and topics the topic's place in the member's own set of names."""
+    place: dict[tuple[int, int], int] = {}
+    orders: dict[tuple[frozenset[str], str | None], list[str]] = {}
+    for member in np.unique(members).tolist():
+        regex = state.regexes[member] if state.regexes else None
+        kind = frozenset(state.subscriptions[member]), regex
+        if kind not in orders:
+            names = sorted(kind[0].union(state.resolved.get(regex, ()) if regex else ()))
+            by_hash = copied_set_order([java_hash(name) for name in names], len(names))
+            orders[kind] = [names[i] for i in by_hash.order]
+        rank = {name: i for i, name in enumerate(orders[kind])}
+        for topic in outcome.layout.subscribed[member]:
+            place[member, int(topic)] = rank[state.topics[topic]]
+    pairs = zip(members.tolist(), topics.tolist(), strict=True)
+    return np.array([place[pair] for pair in pairs], np.int64)
+
+
+def _of_new_sets(outcome: TargetOutcome) -> Ints:
+    """Table sizes of the sets that `uniform` makes anew, of each topic."""
+    layout = outcome.layout
+    partitions = np.diff(layout.starts)
+    if layout.is_homogeneous:
+        return np.full(len(partitions), 16)
+    # Made for as many as a subscriber of the topic can expect.
+    every = np.concatenate([np.zeros(0, np.int64), *layout.subscribed])
+    subscribers = np.maximum(np.bincount(every, minlength=len(partitions)), 1)
+    return powers_of_two(4 * -(-partitions // subscribers) // 3 + 1, least=1)
 
 
 def _ranked(order: Ints) -> Ints:

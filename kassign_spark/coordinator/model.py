@@ -28,8 +28,7 @@ class TargetOutcome:
         detail: why, where the verdict is not ok.
         owner: for each partition a position in ``member_ids``, -1 for none.
         layout: which partition is which.
-        dealt: for each partition its place among those that were dealt to members, where the
-            assignor deals them in one order (`uniform`, equal subscriptions; `range`); else None.
+        dealt: for each partition its place among those that were dealt to members.
     """
 
     assignor: str
@@ -37,7 +36,7 @@ class TargetOutcome:
     detail: str | None
     owner: Ints
     layout: Layout
-    dealt: Ints | None = None
+    dealt: Ints
 
 
 def next_target(state: ConsumerGroupState, assignor: str | None = None) -> TargetOutcome:
@@ -56,7 +55,7 @@ def next_target(state: ConsumerGroupState, assignor: str | None = None) -> Targe
     layout = lay_out(state)
     if choice.assignor == "range":
         owner = assign_range(state, layout)
-        dealt: Ints | None = np.arange(len(owner))
+        dealt = np.arange(len(owner))
     else:
         owner, dealt, uncertain = _assign_uniform(state, layout)
         reasons += uncertain
@@ -99,9 +98,7 @@ def doubt_joiners(
     return outcome
 
 
-def _assign_uniform(
-    state: ConsumerGroupState, layout: Layout
-) -> tuple[Ints, Ints | None, list[str]]:
+def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, Ints, list[str]]:
     ids = list(state.topic_ids) or [None] * len(state.topics)
     topic_ids = [
         stand_in_topic_id(topic) if known is None else known
@@ -123,7 +120,7 @@ def _assign_uniform(
             "known, and topics are gone through by their ids"
         )
     if not layout.is_homogeneous:
-        return assign_differing(state, layout, topic_ids, order), None, reasons
+        return *assign_differing(state, layout, topic_ids, order), reasons
     answer = assign_equal(state, layout, topic_ids, order)
     if not answer.is_reproduced:
         reasons.append("the hashes of many topics fall together in a Java set of topics")

@@ -1,4 +1,4 @@
-"""Whole lives of groups: epochs, targets in their order and states are the coordinator's own."""
+"""Whole lives of groups: epochs, and targets in their order, are the coordinator's own."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,32 +19,33 @@ def told(spark: SparkSession) -> list[Life]:
 
 
 def test_a_life_is_as_the_coordinator_leads_it(told: list[Life]) -> None:
-    """Epochs to the end; targets as long as the orders that decide are the same.
-
-    The order of members after the table has grown, and of topics in one bucket, is not modelled to
-    the last: from the first moment at which it differs, only epochs are compared.
-    """
+    """Epochs, targets, what is held; and the orders of members and lists, which decide targets."""
     differing, moments = [], Counter[str]()
     for number, life in enumerate(told):
-        in_order = True
         for seen in life.seen:
             if seen.verdict != "ok":
                 break
             described = life.script.answers[seen.answer]
             moments["epochs"] += 1
             found = list(_differing_epochs(seen, described))
-            in_order &= seen.said["members"] == [m["member_id"] for m in described["members"]]
-            # The very first target, of the first member alone, is not looked at.
-            if in_order and seen is not life.seen[0] and not seen.kind.endswith("noticed"):
+            if seen.said["members"] != [m["member_id"] for m in described["members"]]:
+                found.append("order of members")
+            # Before a target is computed there is no new one to look at.
+            if not seen.kind.endswith("noticed"):
                 moments["targets"] += 1
                 found += _differing_targets(seen, described)
-            in_order = in_order and _is_in_order(seen, described)
+                moments["lists in another order"] += not _lists_in_order(seen, described)
+            for member in described["members"] if "states" in seen.said else ():
+                is_same = seen.said["states"].get(member["member_id"]) == member["state"]
+                moments["states" if is_same else "states otherwise"] += 1
             differing += [(number, seen.kind, what) for what in found]
-            if found:
-                break
     assert differing == [], moments
-    assert moments["epochs"] > 4000
-    assert moments["targets"] > 1000
+    assert moments["epochs"] > 5000
+    assert moments["targets"] > 4000
+    # A set of names and of what a regex finds is not modelled to the last.
+    assert moments["lists in another order"] <= 5, moments
+    # Of members that lose and gain while others are told.
+    assert moments["states otherwise"] < 0.002 * moments["states"], moments
 
 
 def test_lives_hold_every_kind_of_event(told: list[Life]) -> None:
@@ -77,9 +78,8 @@ def _differing_targets(seen: Seen, described: dict[str, Any]) -> Iterator[Any]:
                 yield name, of, said, value
 
 
-def _is_in_order(seen: Seen, described: dict[str, Any]) -> bool:
-    members = {m["member_id"]: m for m in described["members"]}
-    return seen.said["members"] == list(members) and all(
-        seen.said["targets"][name] == [(t, p) for t, _, ns in member["target"] for p in ns]
-        for name, member in members.items()
+def _lists_in_order(seen: Seen, described: dict[str, Any]) -> bool:
+    return all(
+        seen.said["targets"][m["member_id"]] == [(t, p) for t, _, ns in m["target"] for p in ns]
+        for m in described["members"]
     )
