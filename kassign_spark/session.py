@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -51,7 +51,12 @@ _INSTALL_JAVA = (
 
 
 @contextmanager
-def open_session(*inputs: str, verbose: bool = False, package: str = "") -> Iterator[SparkSession]:
+def open_session(
+    *inputs: str,
+    verbose: bool = False,
+    package: str = "",
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
     """Open the session that a command works with, and stop it at the end.
 
     Args:
@@ -60,6 +65,7 @@ def open_session(*inputs: str, verbose: bool = False, package: str = "") -> Iter
         verbose: let Spark talk.
         package: the Maven coordinate of a Spark package that the command needs, which Spark
             fetches when it starts; a session that is there has to have it.
+        settings: Spark SQL's, that the command needs.
 
     A session that is already there is used and left as it is. Under ``spark-submit`` master, memory
     and all else come from its own options; otherwise the session is local, with
@@ -84,6 +90,8 @@ def open_session(*inputs: str, verbose: bool = False, package: str = "") -> Iter
                 conf.set("spark.jars.packages", package)
             _start_java(conf, verbose)
     session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
+    for name, value in (settings or {}).items():
+        session.conf.set(name, value)
     _cancel_jobs_on_interrupt(session.sparkContext)
     _delete_checkpoints_at_exit(session.sparkContext)
     try:

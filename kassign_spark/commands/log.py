@@ -9,7 +9,7 @@ from kassign_spark.commands.common import Facts, Outcome, announced, new_parser
 from kassign_spark.display import plural, printable
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
-from kassign_spark.log.kafka_source import PACKAGE, kafka_options
+from kassign_spark.log.kafka_source import PACKAGE, SEES_INTERNAL_TOPICS, kafka_options
 from kassign_spark.log.read import read_group_log
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.session import open_session
@@ -74,7 +74,9 @@ def run(args: argparse.Namespace) -> Outcome:
     properties = read_properties(args.command_config) if args.command_config else {}
     options = kafka_options(args.bootstrap_server, properties)
     with (
-        open_session(verbose=args.verbose, package=args.package) as spark,
+        open_session(
+            verbose=args.verbose, package=args.package, settings=SEES_INTERNAL_TOPICS
+        ) as spark,
         announced(f"reading the group log of {args.bootstrap_server}"),
         new_folder(spark, args.save, overwrite=args.overwrite) as folder,
     ):

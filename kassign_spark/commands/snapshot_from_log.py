@@ -17,7 +17,7 @@ from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
 from kassign_spark.live.topics import read_topics
-from kassign_spark.log.kafka_source import kafka_options
+from kassign_spark.log.kafka_source import SEES_INTERNAL_TOPICS, kafka_options
 from kassign_spark.log.newest import newest_state
 from kassign_spark.log.read import read_group_log
 from kassign_spark.rounds import hold
@@ -37,7 +37,9 @@ def run(args: argparse.Namespace) -> Outcome:
     inputs = [path for path in (args.from_log, args.topics) if path]
     package = "" if args.from_log else args.package
     with (
-        open_session(*inputs, verbose=args.verbose, package=package) as spark,
+        open_session(
+            *inputs, verbose=args.verbose, package=package, settings=SEES_INTERNAL_TOPICS
+        ) as spark,
         announced("reading the group log"),
     ):
         refuse_output_over_input(spark, args.output, *inputs)

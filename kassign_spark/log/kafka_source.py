@@ -15,9 +15,12 @@ from kassign_spark.spark_errors import SparkError
 PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 """The Spark package that the source is in."""
 
-_BY_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+BY_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 """Spark asks for partitions and offsets by an admin client, and leaves out internal topics then; by
 a consumer, the older way, it does not."""
+
+SEES_INTERNAL_TOPICS = {BY_CONSUMER: "true"}
+"""Settings of a session that reads the log from a cluster."""
 
 _SERVERS = "kafka.bootstrap.servers"
 _DEFAULTS = {
@@ -60,11 +63,9 @@ def kafka_options(bootstrap_server: str, properties: Mapping[str, str]) -> dict[
 def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool) -> DataFrame:
     """Give the records as a batch or a stream; what is not said in ``options`` is a default.
 
-    The session's setting of how Kafka is asked for offsets is changed, as it applies when the
-    frame is computed, not when it is made.
-
     Raises:
-        SettingsError: the options name no cluster, or another topic.
+        SettingsError: the options name no cluster, or another topic, or the session is not set to
+            see internal topics.
         ClusterError: the session lacks the Spark package of the source, or the source refuses.
     """
     if _SERVERS not in options:
@@ -80,12 +81,18 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
     if topics:
         given.pop("subscribe", None)
         given |= topics
-    spark.conf.set(_BY_CONSUMER, "true")
     reader = (spark.readStream if stream else spark.read).format("kafka")
     try:
-        return reader.options(**given).load()
+        records = reader.options(**given).load()
     except SparkError as error:
         raise explained(error, options) from None
+    # It counts when the frame is computed, so it cannot be ours for a moment.
+    if str(spark.conf.get(BY_CONSUMER, "false")).lower() != "true":
+        raise SettingsError(
+            f"the session leaves out {OFFSETS_TOPIC}, an internal topic of Kafka: set "
+            f"{BY_CONSUMER} to true first"
+        )
+    return records
 
 
 def explained(error: Exception, options: Mapping[str, str]) -> KassignError:

@@ -103,7 +103,7 @@ def read_group_log(
             source, of which `kafka.bootstrap.servers` must be there and security goes by
             `kafka.` and the Java client's name of the property. The session then needs the Spark
             package ``org.apache.spark:spark-sql-kafka-0-10_2.13``, and its setting
-            ``spark.sql.streaming.kafka.useDeprecatedOffsetFetching`` is made true: else Spark sees
+            ``spark.sql.streaming.kafka.useDeprecatedOffsetFetching`` must be true: else Spark sees
             no internal topic.
         spark: the session.
         stream: whether the tables are streams (Structured Streaming) or what there is now.
@@ -118,7 +118,8 @@ def read_group_log(
     Raises:
         InputError: the files cannot be read, hold no record, or records of another topic.
         SchemaError: the files lack columns, or have them with other types.
-        SettingsError: the options name no cluster, or another topic.
+        SettingsError: the options name no cluster, or another topic, or the session is not set to
+            see internal topics.
         ClusterError: the session cannot read Kafka, or the cluster does not let it.
     """
     check_workers(spark)
