@@ -59,9 +59,10 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
         of members that are new, gone, or subscribe to other topics (a static member is itself
         under any id); joined_clients, left_clients, changed_clients, joined_hosts, left_hosts:
         their ``client.id`` and host; joined_away `array<double>`: seconds since the same client
-        left, null where it did not within ten minutes; left_kinds `array<string>`: `left`, `crashed` (its
-        partitions were not committed for longer than its session timeout) or `too_slow` (than its
-        ``max.poll.interval.ms``), `left` where commits tell nothing; grown_topics `array<string>`;
+        left, null where it did not within ten minutes; left_kinds `array<string>`: `left`,
+        `crashed` (its partitions were not committed for longer than its session timeout) or
+        `too_slow` (than its ``max.poll.interval.ms``), `left` where commits tell nothing;
+        grown_topics `array<string>`;
         reason string (``columns.REASONS``), reason_detail string; moved, kept int: partitions with
         another owner than the last they had, or the same; longest_pause double: seconds from the
         last commit of a partition before to the first after, of the longest, with
