@@ -62,7 +62,6 @@ def start_session(scratch: Path, memory: str = "2g", java_options: str = "") -> 
                 for jar in [
                     jars.clients_jar(),
                     *jars.coordinator_jars(),
-                    *jars.kafka_source_jars(),
                     *jars.graphframes_jars(),
                 ]
             ),

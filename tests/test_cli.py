@@ -278,8 +278,15 @@ def test_usage(refused: Any) -> None:
         "argument --assignor: invalid choice: 'fair' (choose from "
     )
     assert refused("assign", "x", "--outp", "y").startswith("the following arguments are required")
-    assert refused("snapshot", "--output", "y").startswith(
-        "the following arguments are required: --bootstrap-server"
+    assert refused("snapshot", "--output", "y") == "--bootstrap-server or --from-log is needed"
+    assert refused("snapshot", "--output", "y", "--from-log").startswith(
+        "--from-log without a folder needs --bootstrap-server"
+    )
+    assert refused("snapshot", "--output", "y", "--from-log", "z").startswith(
+        "--from-log needs --bootstrap-server or --topics"
+    )
+    assert refused("log", "--bootstrap-server", "x", "--save", "y").startswith(
+        "bootstrap server 'x' is not host:port"
     )
 
 

@@ -1,6 +1,9 @@
 """``__consumer_offsets`` of a live cluster through Spark's own Kafka source."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
 
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +14,10 @@ from kassign_spark.spark_errors import SparkError
 
 PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 """The Spark package that the source is in."""
+
+_BY_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+"""Spark asks for partitions and offsets by an admin client, and leaves out internal topics then; by
+a consumer, the older way, it does not."""
 
 _SERVERS = "kafka.bootstrap.servers"
 _DEFAULTS = {
@@ -53,6 +60,9 @@ def kafka_options(bootstrap_server: str, properties: Mapping[str, str]) -> dict[
 def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool) -> DataFrame:
     """Give the records as a batch or a stream; what is not said in ``options`` is a default.
 
+    The session's setting of how Kafka is asked for offsets is changed, as it applies when the
+    frame is computed, not when it is made.
+
     Raises:
         SettingsError: the options name no cluster, or another topic.
         ClusterError: the session lacks the Spark package of the source, or the source refuses.
@@ -61,7 +71,7 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
         raise SettingsError(f"options of the group log: {_SERVERS} is missing (host:port)")
     lower = {name.lower() for name in options}
     topics = {name: options[name] for name in options if name.lower() in _TOPIC_OPTIONS}
-    if set(topics.values()) - {OFFSETS_TOPIC}:
+    if not all(_is_the_log(value) for value in topics.values()):
         raise SettingsError(
             f"options of the group log: {', '.join(topics)} must name {OFFSETS_TOPIC}, the topic "
             "that groups are recorded in, or be left out"
@@ -70,6 +80,7 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
     if topics:
         given.pop("subscribe", None)
         given |= topics
+    spark.conf.set(_BY_CONSUMER, "true")
     reader = (spark.readStream if stream else spark.read).format("kafka")
     try:
         return reader.options(**given).load()
@@ -79,7 +90,7 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
 
 def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
     """What went wrong in one line, without a text that may hold settings."""
-    text = str(error)
+    text = " ".join([str(error), *_classes(error)])
     if "Failed to find data source: kafka" in text or "DATA_SOURCE_NOT_FOUND" in text:
         return ClusterError(
             "reading the group log from Kafka needs the Spark package "
@@ -93,6 +104,22 @@ def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
     return ClusterError(
         f"reading {OFFSETS_TOPIC} of Kafka at {address} failed ({type(error).__name__})"
     )
+
+
+def _is_the_log(value: str) -> bool:
+    """Whether it is the topic's name or, for option assign, the topic with its partitions."""
+    with suppress(ValueError):
+        assigned = json.loads(value)
+        return isinstance(assigned, dict) and set(assigned) == {OFFSETS_TOPIC}
+    return value == OFFSETS_TOPIC
+
+
+def _classes(error: Exception) -> Iterator[str]:
+    """The classes of what was thrown in Java, from the outermost to its cause."""
+    thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    while thrown is not None:
+        yield thrown.getClass().getSimpleName()
+        thrown = thrown.getCause()
 
 
 _TOPIC_OPTIONS = frozenset({"subscribe", "subscribepattern", "assign"})

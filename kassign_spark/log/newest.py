@@ -110,7 +110,9 @@ def _reasons(groups: DataFrame, members: DataFrame, consumer_groups: bool) -> Da
         .agg(
             F.count(F.lit(1)).alias("members"),
             # A member of the new protocol always has topics: none where it gave a regex alone.
-            F.min(F.struct(F.col("topics").isNotNull(), "member_id")).alias("first"),
+            F.min(F.struct(F.col("topics").isNotNull().alias("decoded"), "member_id")).alias(
+                "first"
+            ),
         )
     )
     undecoded = F.concat(
@@ -122,7 +124,7 @@ def _reasons(groups: DataFrame, members: DataFrame, consumer_groups: bool) -> Da
         F.when(not_asked_for, F.lit(NOT_ASKED_FOR))
         .when(F.col("members").isNull(), F.lit("no members"))
         .when(F.col("protocol_type") != "consumer", other)
-        .when(~F.col("first.col1"), undecoded)
+        .when(~F.col("first.decoded"), undecoded)
     )
     return groups.join(counted, "group_id", "left").select("group_id", reason.alias("reason"))
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
-from kassign_spark.errors import InputError
+from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.log import schemas
 from kassign_spark.log.decode import Decoded, decode
 from kassign_spark.log.kafka_source import explained, read_topic
@@ -102,7 +102,9 @@ def read_group_log(
             timestamp, such as ``kassign-spark log --save`` writes; or options of Spark's Kafka
             source, of which `kafka.bootstrap.servers` must be there and security goes by
             `kafka.` and the Java client's name of the property. The session then needs the Spark
-            package ``org.apache.spark:spark-sql-kafka-0-10_2.13``.
+            package ``org.apache.spark:spark-sql-kafka-0-10_2.13``, and its setting
+            ``spark.sql.streaming.kafka.useDeprecatedOffsetFetching`` is made true: else Spark sees
+            no internal topic.
         spark: the session.
         stream: whether the tables are streams (Structured Streaming) or what there is now.
         owned: whether ``log_assignment`` also has, with role `owned`, the partitions that members
@@ -122,12 +124,12 @@ def read_group_log(
     check_workers(spark)
     if isinstance(path_or_options, Mapping):
         records = read_topic(path_or_options, spark, stream=stream)
-        records = declare(records, schemas.RECORDS)
+        records = _declared(records)
         if not stream:
             _check_there(records, path_or_options)
     else:
         path = os.fspath(path_or_options)
-        records = declare(_read_files(path, spark, stream=stream), schemas.RECORDS)
+        records = _declared(_read_files(path, spark, stream=stream))
         if not stream:
             _check_files(records, path)
     return group_log(records, owned=owned)
@@ -136,8 +138,8 @@ def read_group_log(
 def group_log(records: DataFrame, *, owned: bool = False) -> GroupLog:
     """Give the tables of raw records, which are not looked at before."""
     tables = [
-        _decoded(_of_types(records, types), table, owned=owned)
-        for table, types in zip(schemas.DECODED, _TYPES.values(), strict=True)
+        _decoded(_of_types(records, _TYPES[table.name]), table, owned=owned)
+        for table in schemas.DECODED
     ]
     unread = _decoded(records, schemas.UNREAD, owned=owned)
     if not records.isStreaming:
@@ -152,6 +154,17 @@ def decoded_batches(batches: Iterable[pa.RecordBatch], *, owned: bool = False) -
             batch.column(name) for name in ("key", "value", "timestamp", "partition", "offset")
         ]
         yield decode(*arrays, owned=owned)
+
+
+def _declared(records: DataFrame) -> DataFrame:
+    """The columns of raw records; those that may be null have to be there all the same."""
+    missing = [name for name in ("key", "value") if name not in records.columns]
+    if missing:
+        raise SchemaError(
+            f"table {schemas.RECORDS.name}: column {' and '.join(missing)} (binary) is missing, "
+            f"the columns are {', '.join(records.columns) or 'none'}"
+        )
+    return declare(records, schemas.RECORDS)
 
 
 def _of_types(records: DataFrame, types: Iterable[int]) -> DataFrame:

@@ -5,6 +5,8 @@
 One record in ten is a generation of a classic group, the others are commits. The records are made
 by Spark's own expressions from one generation's bytes, and kept in Parquet; then they are decoded
 and counted by group, in one job of a task a core. The floor is the same job that only counts bytes.
+Seconds of the processor are of the JVM and the Python workers together: on a busy machine they say
+more than those of the clock. Records a second of two cores are by them.
 """
 
 import argparse
@@ -28,7 +30,9 @@ from tests.spark_session import start_session
 _ONE_IN = 10
 _TASKS = 2
 _LOG_PARTITIONS = 50
-_COUNTED = "generations LONG, members LONG, assigned LONG, commits LONG, unread LONG, rss LONG"
+_COUNTED = (
+    "generations LONG, members LONG, assigned LONG, commits LONG, unread LONG, cpu LONG, rss LONG"
+)
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -125,12 +129,14 @@ def _text(text: Column) -> Column:
 
 
 def _bytes(batches: Batches) -> Iterator[pa.RecordBatch]:
+    began = time.process_time()
     total = sum(pc.sum(pc.binary_length(batch.column("value"))).as_py() or 0 for batch in batches)
-    yield _row(0, 0, 0, 0, total)
+    yield _row(began, 0, 0, 0, 0, total)
 
 
 def _decoded(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Counts by group in each batch, then over the groups: what a reduction looks at at least."""
+    began = time.process_time()
     sums = [0, 0, 0, 0, 0]
     for decoded in decoded_batches(batches):
         tables = (decoded.generations, decoded.log_members, decoded.log_assignment, decoded.commits)
@@ -138,13 +144,16 @@ def _decoded(batches: Batches) -> Iterator[pa.RecordBatch]:
             by_group = table.group_by("group_id", use_threads=False).aggregate([([], "count_all")])
             sums[place] += pc.sum(by_group.column("count_all")).as_py() or 0
         sums[4] += decoded.unread.num_rows
-    yield _row(*sums)
+    yield _row(began, *sums)
 
 
-def _row(*counts: int) -> pa.RecordBatch:
+def _row(began: float, *counts: int) -> pa.RecordBatch:
+    cpu = int((time.process_time() - began) * 1000)
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     names = [column.split()[0] for column in _COUNTED.split(", ")]
-    return pa.RecordBatch.from_arrays([pa.array([n], pa.int64()) for n in (*counts, rss)], names)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([n], pa.int64()) for n in (*counts, cpu, rss)], names
+    )
 
 
 def _measure(
@@ -153,21 +162,28 @@ def _measure(
     work: Callable[[Batches], Iterator[pa.RecordBatch]],
     args: argparse.Namespace,
 ) -> None:
-    began = time.monotonic()
+    began, jvm_began = time.monotonic(), _jvm_seconds(records.sparkSession)
     counted = records.select(*RECORDS.columns.names).mapInArrow(work, _COUNTED)
     sums = counted.agg(
-        *(F.sum(name) for name in ("generations", "members", "assigned", "commits", "unread")),
+        *map(F.sum, ("generations", "members", "assigned", "commits", "unread", "cpu")),
         F.max("rss"),
     ).collect()[0]
     seconds = time.monotonic() - began
+    cpu = sums[5] / 1000 + _jvm_seconds(records.sparkSession) - jvm_began
     print(
-        f"{name:>20}: {seconds:6.1f} s, {args.records / seconds:10,.0f} records/s, "
-        f"a Python worker {sums[5] / 2**20:,.0f} MiB at most"
+        f"{name:>20}: {seconds:6.1f} s, of processors {cpu:6.1f} s (Python {sums[5] / 1000:.1f}):"
+        f" {args.records / cpu * _TASKS:10,.0f} records/s of {_TASKS} cores,"
+        f" a Python worker {sums[6] / 2**20:,.0f} MiB at most"
     )
     if work is _decoded:
         generations = args.records // _ONE_IN
         wanted = (generations, generations * args.members, 2 * generations * args.members)
         assert tuple(sums[:5]) == (*wanted, args.records - generations, 0), sums
+
+
+def _jvm_seconds(spark: SparkSession) -> float:
+    process = spark._jvm.java.lang.ProcessHandle.current()
+    return float(process.info().totalCpuDuration().get().toMillis()) / 1000
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ BROKER = (
 )
 COORDINATOR = (f"org.apache.kafka:kafka-group-coordinator:{KAFKA_VERSION}",)
 KAFKA_SOURCE = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",)
-"""Of a version of Spark 4.1 that repositories have; the client it uses is the pinned one."""
+"""Of a version of Spark 4.1 that repositories have, for processes of their own: its client is an
+older one than the pinned."""
 BROKER_EXCLUDES = ("org.apache.kafka:kafka-tools-api",)  # not in every repository; never loaded
 
 _CACHE = Path(__file__).parents[2] / "build" / "jars"
@@ -55,12 +56,6 @@ def coordinator_jars() -> list[Path]:
     return [
         jar for jar in needed if jar.name.startswith(prefixes) and "kafka-clients" not in jar.name
     ]
-
-
-def kafka_source_jars() -> list[Path]:
-    """Spark's Kafka source, and what of its needs Spark's class path lacks."""
-    prefixes = ("org.apache.spark_spark-", "org.apache.commons_commons-pool2-")
-    return [jar for jar in class_path(KAFKA_SOURCE) if jar.name.startswith(prefixes)]
 
 
 def graphframes_jars() -> list[Path]:
@@ -115,4 +110,4 @@ if __name__ == "__main__":
     broker_class_path()
     clients_jar()
     coordinator_jars()
-    kafka_source_jars()
+    class_path(KAFKA_SOURCE)

@@ -75,7 +75,6 @@ def kinds() -> dict[int, tuple[dict[str, Any], dict[str, Any]]]:
     return {
         type_: (
             definitions[type_, "coordinator-key"],
-            # A topology has no use of its own here, nor has any value that is not defined.
             definitions[type_, "coordinator-value"],
         )
         for type_ in types

@@ -23,6 +23,7 @@ from tests.kafka.log_records import Record
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999
 _NO_ID = "A" * 22
+_HELD = {"assigned": "assignedPartitions", "revoking": "partitionsPendingRevocation"}
 _STATES = {0: "stable", 1: "unrevoked_partitions", 2: "unreleased_partitions", 127: "unknown"}
 
 Rows = list[dict[str, Any]]
@@ -224,8 +225,7 @@ class Said:
             previous_generation=value.get("previousMemberEpoch"),
             state=_STATES.get(value.get("state", -1)),
         )
-        for role, name in (("assigned", "assigned"), ("revoking", "pendingRevocation")):
-            field = "assignedPartitions" if name == "assigned" else "partitionsPendingRevocation"
+        for role, field in _HELD.items():
             self._held(record, offset, role, value.get(field, ()), value.get("memberEpoch"))
 
     def _held(

@@ -91,12 +91,20 @@ _BAD: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
         lambda spark, path: _of(spark, path, "key", "value"),
         "table records: column topic .* is missing",
     ),
+    "no value": (
+        lambda spark, path: _of(spark, path, "key", "topic"),
+        r"table records: column value \(binary\) is missing",
+    ),
     "empty": (lambda spark, path: _of(spark, path, where="false"), "holds no record"),
     "another": (
         _of,
         "has records of topic orders; the log of the groups is __consumer_offsets",
     ),
     "no cluster": (lambda *_: {}, "kafka.bootstrap.servers is missing"),
+    "no package": (
+        lambda *_: {"kafka.bootstrap.servers": "localhost:1"},
+        "needs the Spark package org.apache.spark:spark-sql-kafka-0-10_2.13:",
+    ),
     "another topic": (
         lambda *_: {"kafka.bootstrap.servers": "localhost:1", "subscribe": "orders"},
         "subscribe must name __consumer_offsets",
