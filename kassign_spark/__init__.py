@@ -54,6 +54,8 @@ from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.eligibility import Eligibility, eligibility
 from kassign_spark.graph.fleet import FleetGraph, fleet_graph, group_clusters, touched_by
 from kassign_spark.groups.eligible import Eligible
+from kassign_spark.history.rebalances import rebalances
+from kassign_spark.history.storms import storms
 from kassign_spark.inputs.new_topics import touched_groups
 from kassign_spark.inputs.patterns import resolve_patterns
 from kassign_spark.log.read import GroupLog, read_group_log
@@ -135,8 +137,10 @@ __all__ = [
     "read_group_log",
     "read_snapshot",
     "rebalance",
+    "rebalances",
     "resolve_patterns",
     "simulate",
+    "storms",
     "summarize",
     "summarize_events",
     "sweep",

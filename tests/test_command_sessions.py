@@ -29,6 +29,7 @@ _ARGUMENTS = {
     "touched_by": ["FLEET", "orders"],
     "migrate": ["FLEET"],
     "plan": ["FLEET", "--weights", "WEIGHTS", "--output", "OUT"],
+    "history": ["--log", "LOG"],
     "tradeoff": ["FLEET", "--weights", "WEIGHTS"],
 }
 
@@ -57,7 +58,9 @@ def test_the_rest_is_python(
         monkeypatch.setattr(SparkContext, "_active_spark_context", None)
 
     monkeypatch.setattr("kassign_spark.commands.common.open_session", stopped_afterwards)
+    monkeypatch.setattr("kassign_spark.commands.history.open_session", stopped_afterwards)
     names = {"FLEET": folder / "FLEET", "WEIGHTS": folder / "WEIGHTS", "OUT": tmp_path / "out"}
+    names["LOG"] = Path(__file__).parents[1] / "examples" / "group-log"
     code = cli.main(
         [command.replace("_", "-"), *(str(names.get(word, word)) for word in _ARGUMENTS[command])]
     )

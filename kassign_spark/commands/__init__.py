@@ -10,6 +10,7 @@ from kassign_spark.commands import (
     diff,
     explain,
     graph,
+    history,
     log,
     migrate,
     plan,
@@ -26,6 +27,7 @@ from kassign_spark.commands import (
 COMMANDS = (
     snapshot,
     log,
+    history,
     validate,
     assign,
     rebalance,

@@ -56,13 +56,14 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
         generation int (of `consumer` groups the epoch), previous_generation int, at timestamp,
         previous_at timestamp (null in the group's first row), assignor string (of `consumer` groups
         as their members vote), protocol string (`eager`, `cooperative`, `consumer`; null: of an
-        assignor that is not Kafka's), member_count int; joined, left, changed array<string>: ids of
-        members that are new, gone, or subscribe to other topics, by id (a static member is itself
+        assignor that is not Kafka's), member_count int; joined, left, changed `array<string>`: ids
+        of members that are new, gone, or subscribe to other topics (a static member is itself
         under any id); joined_clients, left_clients, changed_clients, joined_hosts, left_hosts:
-        their ``client.id`` and host; joined_away array<double>: seconds since the same client left,
-        null where it did not within ten minutes; left_kinds array<string>: `left`, `crashed` (its
-        partitions were not committed for longer than its session timeout) or `too_slow` (than its
-        ``max.poll.interval.ms``), `left` where commits tell nothing; grown_topics array<string>;
+        their ``client.id`` and host; joined_away `array<double>`: seconds since the same client
+        left, null where it did not within ten minutes; left_kinds `array<string>`: `left`,
+        `crashed` (its partitions were not committed for longer than its session timeout) or
+        `too_slow` (than its ``max.poll.interval.ms``), `left` where commits tell nothing;
+        grown_topics `array<string>`;
         reason string (``columns.REASONS``), reason_detail string; moved, kept int: partitions with
         another owner than the last they had, or the same; longest_pause double: seconds from the
         last commit of a partition before to the first after, of the longest, with

@@ -21,6 +21,7 @@ TABLE_NAMES |= {"assignment", "balance", "violations"}
 TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
 TABLE_NAMES |= {"vertices", "edges", "bottlenecks", "advice", "touched", "explained", "events"}
 TABLE_NAMES |= {"sweep", "delivery", "tradeoff", "findings", "coordinators", "load", "records"}
+TABLE_NAMES |= {"rebalances", "storms"}
 """Tables that a folder of ours may hold."""
 FILE_NAMES = frozenset({"graph.dot", "graph.graphml"})
 """Plain files likewise."""

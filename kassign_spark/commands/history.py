@@ -1,0 +1,256 @@
+"""``kassign-spark history``: every rebalance that happened, why, and who rebalances too often."""
+
+import argparse
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.commands import history_follow
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    add_output,
+    add_show,
+    announced,
+    first_rows,
+    new_parser,
+    refuse_output_over_input,
+    whole_number,
+)
+from kassign_spark.commands.log import add_reading
+from kassign_spark.display import cell, not_shown, plural, printable, table
+from kassign_spark.errors import InputError
+from kassign_spark.history.columns import FIRST, REASONS
+from kassign_spark.history.rebalances import rebalances
+from kassign_spark.history.storms import storms
+from kassign_spark.inputs.nearest import refuse_unknown
+from kassign_spark.live.client_properties import read_properties
+from kassign_spark.live.snapshot import check_address
+from kassign_spark.log.kafka_source import kafka_options
+from kassign_spark.log.read import read_group_log
+from kassign_spark.rounds import hold
+from kassign_spark.session import open_session
+from kassign_spark.tables.snapshots import new_folder, write_table
+
+_HOUR = 3600
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = new_parser(
+        commands,
+        "history",
+        summary="say when and why each group rebalanced, and which do so too often",
+        description="Read the group log, __consumer_offsets of a live cluster or files of it, and\n"
+        "say of every rebalance why it was, what moved and how long partitions were not read:\n"
+        "a row a group and hour, those with the most rebalances first, and the storms: times in\n"
+        "which a group rebalanced too often, who caused them, and what other settings of its\n"
+        "members would have saved. Times are UTC.\n"
+        "With --follow it goes on as the log does, until it is interrupted, and writes each\n"
+        "rebalance once: started again with the same DIR it goes on where it was.\n"
+        "Exits 0 when done, 1 when there are storms, 2 on an error.",
+        example="kassign-spark history --log examples/group-log",
+    )
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        help="address of the cluster, or several with commas",
+    )
+    source.add_argument("--log", metavar="DIR", help="folder that kassign-spark log wrote")
+    add_reading(parser)
+    parser.add_argument(
+        "--since",
+        metavar="TIME",
+        type=_time,
+        help="leave out what was before, such as 2026-11-22 or 2026-11-22T03:00 (UTC)",
+    )
+    parser.add_argument("--group", metavar="GROUP", help="only this group")
+    parser.add_argument(
+        "--within", metavar="TIME", default="10m", help="span of a storm (default: 10m)"
+    )
+    parser.add_argument(
+        "--at-least",
+        metavar="N",
+        type=whole_number(least=2),
+        default=5,
+        help="rebalances in that span that are a storm (default: 5)",
+    )
+    parser.add_argument("--follow", action="store_true", help="go on as the log does")
+    parser.add_argument(
+        "--available-now",
+        action="store_true",
+        help="with --follow: end with what is there now; the next run goes on",
+    )
+    add_output(parser, "the tables rebalances and storms")
+    add_show(parser, "print at most N hours and N storms")
+    parser.set_defaults(run=run)
+
+
+def _time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-11-22T03:00") from None
+    return time.replace(tzinfo=time.tzinfo or UTC)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    if args.available_now and not args.follow:
+        raise InputError("--available-now goes with --follow")
+    if args.follow and args.output is None:
+        raise InputError("--follow needs --output, where it also keeps how far it has come")
+    if args.bootstrap_server is not None:
+        check_address(args.bootstrap_server)
+    properties = read_properties(args.command_config) if args.command_config else {}
+    inputs = [args.log] if args.log else []
+    with (
+        open_session(
+            *inputs, verbose=args.verbose, package="" if args.log else args.package
+        ) as spark,
+        announced("reading the group log"),
+    ):
+        refuse_output_over_input(spark, args.output, *inputs)
+        source = args.log or kafka_options(args.bootstrap_server, properties)
+        log = read_group_log(source, spark, stream=args.follow)
+        told = rebalances(log)
+        if args.since is not None:
+            micros = round(args.since.timestamp() * 1e6)
+            told = told.where(F.unix_micros("at") >= F.lit(micros))
+        if args.follow:
+            if args.group is not None:
+                told = told.where(F.col("group_id") == args.group)
+            return history_follow.run(told, args)
+        wanted = F.lit(True) if args.group is None else F.col("group_id") == args.group
+        held, counted = hold(told, {"rows": F.count_if(wanted)})
+        if args.group is not None and not counted["rows"]:
+            names = held.select(F.col("group_id").alias("name"))
+            refuse_unknown(names, [args.group], what="group")
+        held = held.where(wanted)
+        found, storm_count = hold(
+            storms(held, within=args.within, at_least=args.at_least), {"storms": F.count(F.lit(1))}
+        )
+        if args.output is not None:
+            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+                write_table(held, folder, "rebalances", args.format)
+                write_table(found, folder, "storms", args.format)
+        hours, hour_count = hold(
+            by_hour(held),
+            {
+                "hours": F.count(F.lit(1)),
+                "all": F.sum("rebalances"),
+                "moves": F.sum("moved"),
+            },
+        )
+        group_count = hours.select("group_id").distinct().count()
+        worst = first_rows(hours, [F.col("rebalances").desc(), "hour", "group_id"], args.show)
+        most: list[str | Column] = [F.col("rebalances").desc(), "begins", "group_id"]
+        stormy = first_rows(found, most, args.show)
+    facts: Facts = {
+        "source": args.log or args.bootstrap_server,
+        "output": args.output,
+        "group_count": group_count,
+        "rebalance_count": hour_count["all"] or 0,
+        "moved_count": hour_count["moves"] or 0,
+        "hour_count": hour_count["hours"],
+        "hours_not_shown": hour_count["hours"] - len(worst),
+        "hours": [_plain(row) for row in worst],
+        "storm_count": storm_count["storms"],
+        "storms_not_shown": storm_count["storms"] - len(stormy),
+        "storms": [_plain(row) for row in stormy],
+    }
+    return Outcome(1 if facts["storm_count"] else 0, facts, _lines(facts))
+
+
+def by_hour(told: DataFrame) -> DataFrame:
+    """Count the rebalances of each group and hour, and say what they mostly were.
+
+    Returns:
+        group_id string, hour timestamp: when it begins, rebalances bigint, moved bigint,
+        longest_pause double, reason string: the most frequent, reason_count bigint: how often.
+    """
+    hour = F.timestamp_seconds(F.floor(F.unix_seconds("at") / _HOUR) * _HOUR)
+    by_reason = (
+        told.where(F.col("reason") != FIRST)
+        .groupBy("group_id", hour.alias("hour"), "reason")
+        .agg(
+            F.count(F.lit(1)).alias("count"),
+            F.sum("moved").alias("moved"),
+            F.max("longest_pause").alias("longest_pause"),
+        )
+    )
+    ranked = F.array_min(F.collect_list(F.struct((-F.col("count")).alias("fewest"), "reason")))
+    return (
+        by_reason.groupBy("group_id", "hour")
+        .agg(
+            F.sum("count").alias("rebalances"),
+            F.sum("moved").alias("moved"),
+            F.max("longest_pause").alias("longest_pause"),
+            ranked.alias("most"),
+        )
+        .select(
+            "group_id",
+            "hour",
+            "rebalances",
+            "moved",
+            "longest_pause",
+            F.col("most.reason").alias("reason"),
+            (-F.col("most.fewest")).alias("reason_count"),
+        )
+    )
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as JSON has it; times in UTC."""
+    return {
+        name: told_at(value) if isinstance(value, datetime) else value
+        for name, value in row.items()
+    }
+
+
+def told_at(time: datetime) -> str:
+    """A time in UTC; those that Spark collects are of this machine's zone."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _lines(facts: Facts) -> list[str]:
+    lines = [
+        f"{plural(facts['group_count'], 'group')}, "
+        f"{plural(facts['rebalance_count'], 'rebalance')}, "
+        f"{plural(facts['moved_count'], 'partition')} moved, "
+        f"{plural(facts['storm_count'], 'storm')}"
+    ]
+    if facts["hours"]:
+        rows = (
+            [
+                printable(row["group_id"]),
+                row["hour"][:13].replace("T", " ") + "h",
+                row["rebalances"],
+                row["moved"],
+                row["longest_pause"],
+                f"{REASONS[row['reason']]} ({row['reason_count']})",
+            ]
+            for row in facts["hours"]
+        )
+        header = ["group", "hour (UTC)", "rebalances", "moved", "longest pause s", "mostly"]
+        lines += ["", *table(header, rows)]
+    lines += not_shown(facts["hours_not_shown"], "hour", of=facts["hour_count"])
+    if facts["storms"]:
+        rows = (
+            [
+                printable(row["group_id"]),
+                row["begins"].replace("T", " ")[:16],
+                row["ends"].replace("T", " ")[:16],
+                row["rebalances"],
+                cell(row["detail"]),
+            ]
+            for row in facts["storms"]
+        )
+        lines += ["", *table(["storm of", "from (UTC)", "to", "rebalances", "why"], rows)]
+    lines += not_shown(facts["storms_not_shown"], "storm", of=facts["storm_count"])
+    if facts["output"] is not None:
+        lines += ["", f"the history is in {printable(facts['output'])}: rebalances, storms"]
+    return lines

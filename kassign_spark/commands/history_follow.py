@@ -1,0 +1,69 @@
+"""``kassign-spark history --follow``: rebalances as they happen, each written once."""
+
+import argparse
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from kassign_spark.commands.common import Facts, Outcome
+from kassign_spark.display import plural, printable
+from kassign_spark.errors import InputError, OutputError
+from kassign_spark.history.columns import REASONS
+
+_CHECKPOINT = "checkpoint"
+
+
+def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
+    """Write rows to the output folder, a part for each batch, and print them, until told to stop.
+
+    A batch that is done again after a failure writes over its own part, so each row is there once.
+
+    Raises:
+        InputError: the output is to be replaced, or of another format than Parquet.
+        OutputError: the output folder is there, and no run of this kind left it.
+    """
+    if args.overwrite or args.format != "parquet":
+        raise InputError("--follow adds to its --output, in Parquet: no --overwrite, no --format")
+    folder = str(args.output)
+    there = Path(folder)
+    if there.is_dir() and any(there.iterdir()) and not (there / _CHECKPOINT).is_dir():
+        raise OutputError(f"output {folder}: is no folder of history --follow; name a new one")
+    count = 0
+
+    def write(rows: DataFrame, batch: int) -> None:
+        nonlocal count
+        held = rows.persist()
+        try:
+            held.write.mode("overwrite").parquet(f"{folder}/rebalances/batch={batch}")
+            if not args.json:
+                for row in held.orderBy("at", "group_id").collect():
+                    print(_line(row.asDict()), flush=True)
+            count += held.count()
+        finally:
+            held.unpersist()
+
+    query = (
+        told.writeStream.foreachBatch(write)
+        .option("checkpointLocation", f"{folder}/{_CHECKPOINT}")
+        .trigger(
+            **({"availableNow": True} if args.available_now else {"processingTime": "1 second"})
+        )
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    facts: Facts = {"output": folder, "rebalance_count": count}
+    said = f"{plural(count, 'rebalance')} more; the history is in {printable(folder)}: rebalances"
+    return Outcome(0, facts, [said])
+
+
+def _line(row: dict[str, Any]) -> str:
+    time = row["at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    detail = f": {row['reason_detail']}" if row["reason_detail"] else ""
+    return printable(
+        f"{time} {row['group_id']} generation {row['generation']}: {REASONS[row['reason']]}{detail}"
+    )

@@ -1,0 +1,103 @@
+"""Makes examples/group-log: a night of three groups, as a broker would have written it.
+
+``python -m tests.history.example_log`` writes it.
+"""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from kassign_spark.log.schemas import RECORDS
+from tests.history.logs import Client, Made, Partition
+from tests.history.raw import records
+
+FOLDER = Path(__file__).parents[2] / "examples" / "group-log"
+_EVERY = 20
+
+
+def example() -> Made:
+    made = Made()
+    _restarting(made)
+    _deployed(made)
+    _grown(made)
+    return made
+
+
+def table() -> pa.Table:
+    rows = [dict(zip(RECORDS.columns.names, row, strict=True)) for row in records(example())]
+    return pa.Table.from_pylist(rows, to_arrow_schema(RECORDS.columns))
+
+
+def _parts(topic: str, *numbers: int) -> list[Partition]:
+    return [(topic, number) for number in numbers]
+
+
+def _commit(made: Made, group: str, topic: str, count: int, begin: float, end: float) -> None:
+    for seconds in range(int(begin) + 4, int(end), _EVERY):
+        for number in range(count):
+            made.commit(group, topic, number, seconds)
+
+
+def _restarting(made: Made) -> None:
+    """billing: one pod of three that is killed and comes back, at three in the morning."""
+    topics = ("orders",)
+    a, b = (
+        Client(topics, _parts("orders", n, n + 3), f"billing-{n}", f"/10.2.0.{n}") for n in (1, 2)
+    )
+    made.classic("billing", 0, 0, {})
+    now, number = 3.0, 1
+    for turn, away in enumerate([12, 25, 14, 80, 11]):
+        c = Client(topics, _parts("orders", 0, 3), "billing-3", "/10.2.0.9")
+        made.classic("billing", number, now, {"pod-a-1": a, "pod-b-1": b, f"pod-c-{turn}": c})
+        _commit(made, "billing", "orders", 6, now, now + 60)
+        now += 60
+        both = [
+            Client(topics, _parts("orders", *of), f"billing-{n}", f"/10.2.0.{n}")
+            for n, of in ((1, (0, 1, 2)), (2, (3, 4, 5)))
+        ]
+        made.classic("billing", number + 1, now, {"pod-a-1": both[0], "pod-b-1": both[1]})
+        _commit(made, "billing", "orders", 6, now, now + away)
+        now, number = now + away, number + 2
+
+
+def _deployed(made: Made) -> None:
+    """audit: static members, deployed without a rebalance; later one never returns."""
+    topics = ("payments",)
+    people = {
+        f"audit-{n}": Client(topics, _parts("payments", n, n + 2), client="audit", instance=f"a{n}")
+        for n in range(2)
+    }
+    made.classic("audit", 4, 0, {f"{name}-old": who for name, who in people.items()}, "range")
+    _commit(made, "audit", "payments", 4, 0, 600)
+    now = dict.fromkeys(people, "old")
+    for name in people:
+        now[name] = "new"
+        made.classic("audit", 4, 620, {f"{n}-{now[n]}": who for n, who in people.items()}, "range")
+    _commit(made, "audit", "payments", 4, 620, 1200)
+    alone = Client(topics, _parts("payments", 0, 1, 2, 3), client="audit", instance="a0")
+    made.classic("audit", 5, 1265, {"audit-0-new": alone}, "range")
+    _commit(made, "audit", "payments", 4, 1266, 1500)
+
+
+def _grown(made: Made) -> None:
+    """search: a cooperative group; its topic gets two partitions, then a second member joins."""
+    one = Client(("catalogue",), _parts("catalogue", 0, 1))
+    grown = Client(("catalogue",), _parts("catalogue", 0, 1, 2, 3))
+    half = Client(("catalogue",), _parts("catalogue", 0, 1))
+    other = Client(("catalogue",), _parts("catalogue", 2, 3))
+    waits = Client(("catalogue",))
+    assignor = "cooperative-sticky"
+    made.classic("search", 1, 3700, {"index-1": one}, assignor)
+    _commit(made, "search", "catalogue", 2, 3700, 3900)
+    made.classic("search", 2, 3901, {"index-1": grown}, assignor)
+    _commit(made, "search", "catalogue", 4, 3901, 4100)
+    made.classic("search", 3, 4101, {"index-1": half, "indexer-2": waits}, assignor)
+    made.classic("search", 4, 4102, {"index-1": half, "indexer-2": other}, assignor)
+    _commit(made, "search", "catalogue", 4, 4102, 4300)
+
+
+if __name__ == "__main__":
+    (FOLDER / "records").mkdir(parents=True, exist_ok=True)
+    pq.write_table(table(), FOLDER / "records" / "records.parquet")
