@@ -74,6 +74,9 @@ def test_plan_of_told_weights(
     assert facts["verdicts"] == {"within_limit": 1}
     (group,) = facts["groups"]
     assert (group["moves"], group["max_load"], group["load_bound"]) == (1, 8, 7)
+    file = tmp_path / "told.csv"
+    file.write_text("topic,partition,weight\nt,0,6\nt,1,3\nt,2,3\nt,3,2\n")
+    assert run(capsys, "plan", folder / "now", "--weights", file)[1]["groups"] == [group]
     assert spark.read.parquet(str(output / "assignment")).count() == 4
     code = cli.main(["diff", str(folder / "now"), str(output), "--json"])
     assert code == 0
@@ -188,6 +191,7 @@ def test_a_snapshot_without_offsets_says_how_to_take_them(
         (("--weights", "lag", "--before", "x"), "lag is of one moment"),
         (("--weights", "lag", "--max-load", "-1"), "is not a number >= 0"),
         (("--weights", "nowhere"), "folder nowhere: not found"),
+        (("--weights", "nowhere.csv"), "table weights in nowhere.csv: cannot be read: "),
     ],
 )
 def test_bad_usage_is_one_line(

@@ -19,7 +19,7 @@ from kassign_spark.commands.common import (
 from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, WEIGHTS
-from kassign_spark.tables.snapshots import new_folder, read_snapshot, read_table, write_table
+from kassign_spark.tables.snapshots import new_folder, read_given_table, read_snapshot, write_table
 from kassign_spark.validation.validate import validate
 
 _ORDER = ["problem", *GROUP_KEY, "member_id", "topic", "partition", "detail"]
@@ -38,7 +38,9 @@ def add_parser(commands: Any) -> None:
     )
     add_snapshot(parser)
     parser.add_argument(
-        "--weights", metavar="DIR", help="a folder with the table weights, to look at as well"
+        "--weights",
+        metavar="FILE",
+        help="the table weights, to look at as well: a file, or a folder that has it",
     )
     add_output(parser, "the table problems")
     add_show(parser, "print at most N problems")
@@ -49,7 +51,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"validating {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
-        weights = None if args.weights is None else read_table(spark, args.weights, WEIGHTS)
+        weights = None if args.weights is None else read_given_table(spark, args.weights, WEIGHTS)
         found = validate(*snapshot, assignors=ASSIGNORS, weights=weights)
         problems = hold(found, {"count": F.count(F.lit(1))})
         if args.output is not None:

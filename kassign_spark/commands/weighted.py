@@ -12,7 +12,7 @@ from kassign_spark.display import group_name
 from kassign_spark.errors import InputError
 from kassign_spark.plans.offsets import partition_weights
 from kassign_spark.schemas import OFFSETS, WEIGHTS
-from kassign_spark.tables.snapshots import has_table, read_table
+from kassign_spark.tables.snapshots import has_table, read_given_table, read_table
 
 LAG, RATE = "lag", "rate"
 
@@ -35,9 +35,10 @@ def add_source(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """Add where weights are from."""
     parser.add_argument(
         "--weights",
-        metavar="lag|rate|DIR",
+        metavar="lag|rate|FILE",
         required=required,
-        help="lag or rate, from the table offsets of SNAPSHOT; or a folder with the table weights",
+        help="lag or rate, from the table offsets of SNAPSHOT; or the table weights: a file (csv, "
+        "json, parquet), or a folder that has it",
     )
     parser.add_argument(
         "--before", metavar="SNAPSHOT", help="an earlier one, whose table offsets gives rates"
@@ -88,7 +89,7 @@ def read_weights(
     if args.weights not in (LAG, RATE):
         if args.before is not None:
             raise InputError("--before is for --weights rate: a table of weights needs no other")
-        return read_table(spark, args.weights, WEIGHTS)
+        return read_given_table(spark, args.weights, WEIGHTS)
     now = _offsets(spark, snapshot or args.snapshot)
     if args.weights == LAG:
         if args.before is not None:
@@ -105,7 +106,7 @@ def _offsets(spark: SparkSession, folder: str) -> DataFrame:
     if not has_table(spark, folder, OFFSETS.name):
         raise InputError(
             f"snapshot {folder}: has no table offsets, which lag and rate are from; take it with "
-            "kassign-spark snapshot --offsets, or give weights of your own: --weights DIR"
+            "kassign-spark snapshot --offsets, or give weights of your own: --weights FILE"
         )
     return read_table(spark, folder, OFFSETS)
 

@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 from pyspark.errors import PySparkException
@@ -26,6 +28,7 @@ __all__ = [
     "Snapshot",
     "has_table",
     "new_folder",
+    "read_given_table",
     "read_snapshot",
     "read_table",
     "write_snapshot",
@@ -165,13 +168,43 @@ def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
         InputError: it is not there, cannot be read, or holds text that is no value of its column.
     """
     where = f"table {table.name} in {folder}"
+    with _readable(where):
+        return _read(spark, *_locate(spark, folder, table.name), table, where)
+
+
+def read_given_table(spark: SparkSession, path: str, table: Table) -> DataFrame:
+    """Read a table that somebody names: a folder that has it, or itself by its ending.
+
+    Args:
+        spark: the session.
+        path: such as ``weights.csv``, or a folder in which ``read_table`` finds it.
+        table: what it is read as.
+
+    Raises:
+        InputError: as ``read_table``.
+    """
+    table_format = FORMATS.get(path.rstrip("/").rpartition(".")[2])
+    if table_format is None:
+        return read_table(spark, path, table)
+    where = f"table {table.name} in {path}"
+    with _readable(where):
+        return _read(spark, path, table_format, table, where)
+
+
+def _read(
+    spark: SparkSession, location: str, table_format: str, table: Table, where: str
+) -> DataFrame:
+    plain = re.sub(_PATTERN, r"\\\1", location)  # a path is no pattern
+    if table_format == "parquet":
+        return spark.read.parquet(plain)
+    read = read_csv if table_format == "csv" else read_json
+    return read(spark, plain, table, where)
+
+
+@contextmanager
+def _readable(where: str) -> Iterator[None]:
     try:
-        location, table_format = _locate(spark, folder, table.name)
-        plain = re.sub(_PATTERN, r"\\\1", location)  # a folder's name is no pattern
-        if table_format == "parquet":
-            return spark.read.parquet(plain)
-        read = read_csv if table_format == "csv" else read_json
-        return read(spark, plain, table, where)
+        yield
     except SparkError as error:
         raise InputError(f"{where}: cannot be read: {spark_message(error)}") from None
 

@@ -21,6 +21,8 @@ from tests.benchmarks.queries import CALLS, EXAMPLES, Call, Given
 
 IN_SLICES = ks.Settings(partitions_per_slice=10, max_partitions_per_task=0)
 
+_LOG = EXAMPLES / "group-log"
+
 FURTHER: dict[str, Call] = {
     "assign in slices": lambda g: [
         ks.assign(g.members, g.topics, g.owned, assignor="sticky", settings=IN_SLICES)
@@ -51,6 +53,9 @@ FURTHER: dict[str, Call] = {
     "predict_rebalance": lambda g: list(
         ks.predict_rebalance(g.members, g.topics, g.owned, assignor="cooperative-sticky")
     ),
+    "read_group_log": lambda g: list(ks.read_group_log(_LOG, g.members.sparkSession)),
+    "rebalances": lambda g: [_rebalances(g)],
+    "storms": lambda g: [ks.storms(_rebalances(g))],
     "read_snapshot": lambda g: list(
         ks.read_snapshot(EXAMPLES / "both-protocols", g.members.sparkSession).tables().values()
     ),
@@ -80,6 +85,10 @@ def answers(spark: SparkSession, folder: Path) -> Answers:
 def _rows(frame: DataFrame) -> Iterator[str]:
     for row in frame.collect():
         yield json.dumps(row.asDict(recursive=True), default=str, sort_keys=True)
+
+
+def _rebalances(given: Given) -> DataFrame:
+    return ks.rebalances(ks.read_group_log(_LOG, given.members.sparkSession))
 
 
 def _partitions(given: Given) -> DataFrame:
