@@ -88,6 +88,7 @@ class CoordinatedGroup:
     is_order_known: bool = True
     has_new_regex: bool = False
     keys: list[str] = field(default_factory=list)
+    newcomers: frozenset[str] = frozenset()
     _codes: dict[str, int] = field(default_factory=dict)
     _bits: int = 1
 
@@ -106,10 +107,13 @@ class CoordinatedGroup:
     def join(self, member: GroupMember) -> bool:
         """Let a new member join; whether the epoch rises.
 
-        One that subscribes to nothing yet raises nothing; its regex does when it is resolved.
+        One that subscribes to nothing yet raises nothing, unless its vote changes the choice of
+        assignor; its regex does when it is resolved.
         """
-        rises = bool(member.topics) or member.regex in self.resolved
+        choice = self.choice()
         self._insert(member)
+        self.newcomers |= {member.member_id}
+        rises = bool(member.topics) or member.regex in self.resolved or choice != self.choice()
         self.group_epoch += rises
         self.has_new_regex |= member.regex is not None and member.regex not in self.resolved
         return rises
@@ -136,6 +140,7 @@ class CoordinatedGroup:
         choice = self.choice()
         del self.members[place]
         self._insert(replace(member, vote=member.vote or before.vote))
+        self.newcomers |= {member.member_id}
         self.targets[member.member_id] = self.targets.pop(member_id, NOTHING)
         return self._changed(before, member, choice)
 
@@ -144,6 +149,7 @@ class CoordinatedGroup:
         place = self._place(member.member_id)
         before, choice = self.members[place], self.choice()
         self.members[place] = replace(member, vote=member.vote or before.vote)
+        self.newcomers -= {member.member_id}
         return self._changed(before, member, choice)
 
     def change_topics(self, topics: dict[str, TopicState]) -> bool:
@@ -165,9 +171,15 @@ class CoordinatedGroup:
         """The assignor that the members' votes choose."""
         return choose_assignor([member.vote for member in self.members]).assignor
 
-    def state(self, joiner: str | None = None) -> ConsumerGroupState:
-        """What the assignor is given; who joins in the very heartbeat that computes comes last."""
-        members = sorted(self.members, key=lambda member: member.member_id == joiner)
+    def state(self, speaker: str | None = None) -> ConsumerGroupState:
+        """What the assignor is given; who joins in the very heartbeat that computes comes last.
+
+        Args:
+            speaker: whose own heartbeat, in which it says something new, computes. Its names are
+                in the order of its request, those of others sorted, as their records are.
+        """
+        last = speaker if speaker in self.newcomers else None
+        members = sorted(self.members, key=lambda member: member.member_id == last)
         names = sorted(self._subscribed() & self.topics.keys())
         codes = [self.code(self.topics[name].key) for name in names]
         of_code = np.full(len(self.keys), -1)
@@ -182,7 +194,10 @@ class CoordinatedGroup:
         partitions = np.concatenate([NOTHING.topics, *(one.partitions for one in lists)])
         return ConsumerGroupState(
             member_ids=[member.member_id for member in members],
-            subscriptions=[member.topics for member in members],
+            subscriptions=[
+                member.topics if member.member_id == speaker else tuple(sorted(member.topics))
+                for member in members
+            ],
             topics=names,
             num_partitions=[self.topics[name].size for name in names],
             topic_ids=[self.topics[name].topic_id for name in names],
@@ -197,9 +212,10 @@ class CoordinatedGroup:
             is_order_known=self.is_order_known,
         )
 
-    def compute(self, joiner: str | None = None) -> TargetOutcome:
-        """Compute the target for the group's epoch, and keep it."""
-        state = self.state(joiner)
+    def compute(self, speaker: str | None = None) -> TargetOutcome:
+        """Compute the target for the group's epoch, and keep it; ``speaker``: see ``state``."""
+        state = self.state(speaker)
+        self.newcomers = frozenset()
         outcome = next_target(state)
         codes = np.array([self.code(self.topics[name].key) for name in state.topics], np.int64)
         found = list_targets(state, outcome, [self.keys[code] for code in codes.tolist()])

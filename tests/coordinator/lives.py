@@ -102,11 +102,11 @@ class Life:
         }
         self.seen.append(Seen(f"{kind}, {moment}", self.script.describe(), told, self.verdict))
 
-    def compute(self, joiner: str | None = None) -> None:
+    def compute(self, speaker: str | None = None) -> None:
         group = self.group
         if group.group_epoch > group.assignment_epoch and group.members:
             self.computed_at, self.is_ahead = self.now, True
-            verdict = group.compute(joiner).verdict
+            verdict = group.compute(speaker).verdict
             self.verdict = self.verdict if verdict == "ok" else verdict
 
     def settle(self, kind: str) -> None:
@@ -143,6 +143,7 @@ class Life:
     def arrive(self, here: list[str]) -> None:
         self.script.round(here, confirm=True)
         self.script.round(here)
+        self.script.round(here, confirm=True)
 
     def states(self) -> dict[str, str]:
         """The members' states after everybody's first heartbeat."""
@@ -288,7 +289,7 @@ def _happens(life: Life, kind: str, alike: bool, static: float) -> bool:
         life.held[back.member_id] = life.held.pop(member.member_id, NOTHING)
         script.heartbeat(back.member_id, **_said(back))
         if rises and life.may_compute():
-            life.compute()
+            life.compute(back.member_id)
     elif kind in ("resubscribe", "reorder", "regex", "drop regex", "vote"):
         assert anybody is not None
         after = anybody
@@ -305,7 +306,7 @@ def _happens(life: Life, kind: str, alike: bool, static: float) -> bool:
         rises = group.resubscribe(after)
         script.heartbeat(after.member_id, **_said(after))
         if rises and life.may_compute():
-            life.compute()
+            life.compute(after.member_id)
         group.resolve_regexes(life.resolve)
     elif kind == "settings":
         script.change_settings(**{"consumer.session.timeout.ms": str(45_001 + rng.randrange(99))})
