@@ -89,6 +89,7 @@ class CoordinatedGroup:
     has_new_regex: bool = False
     keys: list[str] = field(default_factory=list)
     newcomers: frozenset[str] = frozenset()
+    counts_as_differing: bool = False
     _codes: dict[str, int] = field(default_factory=dict)
     _bits: int = 1
 
@@ -113,6 +114,7 @@ class CoordinatedGroup:
         choice = self.choice()
         self._insert(member)
         self.newcomers |= {member.member_id}
+        self.counts_as_differing = False
         rises = bool(member.topics) or member.regex in self.resolved or choice != self.choice()
         self.group_epoch += rises
         self.has_new_regex |= member.regex is not None and member.regex not in self.resolved
@@ -127,8 +129,23 @@ class CoordinatedGroup:
         self.group_epoch += len(gone)
         if not self.members:
             self.assignment_epoch = self.group_epoch
+        before = self.resolved
         self._forget_regexes()
+        self.counts_as_differing = self._meets_forgotten(before)
         return len(gone)
+
+    def _meets_forgotten(self, before: dict[str, tuple[str, ...]]) -> bool:
+        """Whether what forgotten regexes found still makes subscriptions differ.
+
+        ``ConsumerGroup.removeMember`` says how the others subscribe while the regex of the member
+        is still known; the next computation goes by that.
+        """
+        forgotten = {n for r, names in before.items() if r not in self.resolved for n in names}
+        names = [set(member.topics) for member in self.members]
+        found = set().union(*self.resolved.values())
+        if any(member.regex for member in self.members):
+            return bool(forgotten & found)
+        return any(forgotten - of_member for of_member in names)
 
     def take_over(self, member_id: str, member: GroupMember) -> bool:
         """Let a static member that left with the epoch -2 come back; whether the epoch rises.
@@ -141,6 +158,7 @@ class CoordinatedGroup:
         del self.members[place]
         self._insert(replace(member, vote=member.vote or before.vote))
         self.newcomers |= {member.member_id}
+        self.counts_as_differing = False
         self.targets[member.member_id] = self.targets.pop(member_id, NOTHING)
         return self._changed(before, member, choice)
 
@@ -150,6 +168,7 @@ class CoordinatedGroup:
         before, choice = self.members[place], self.choice()
         self.members[place] = replace(member, vote=member.vote or before.vote)
         self.newcomers -= {member.member_id}
+        self.counts_as_differing = False
         return self._changed(before, member, choice)
 
     def change_topics(self, topics: dict[str, TopicState]) -> bool:
@@ -163,6 +182,7 @@ class CoordinatedGroup:
         named = self._subscribed()
         rises = any(before.get(name) != topics.get(name) for name in named)
         self.group_epoch += rises
+        self.counts_as_differing &= not rises
         known = {topic.key for topic in before.values()}
         self.has_new_regex |= any(topic.key not in known for topic in topics.values())
         return rises
@@ -210,12 +230,13 @@ class CoordinatedGroup:
             target_partitions=partitions[there],
             target_positions=positions[there] if is_ordered else positions[:0],
             is_order_known=self.is_order_known,
+            counts_as_differing=self.counts_as_differing,
         )
 
     def compute(self, speaker: str | None = None) -> TargetOutcome:
         """Compute the target for the group's epoch, and keep it; ``speaker``: see ``state``."""
         state = self.state(speaker)
-        self.newcomers = frozenset()
+        self.newcomers, self.counts_as_differing = frozenset(), False
         outcome = next_target(state)
         codes = np.array([self.code(self.topics[name].key) for name in state.topics], np.int64)
         found = list_targets(state, outcome, [self.keys[code] for code in codes.tolist()])
