@@ -90,6 +90,7 @@ class CoordinatedGroup:
     keys: list[str] = field(default_factory=list)
     newcomers: frozenset[str] = frozenset()
     counts_as_differing: bool = False
+    has_lost_topics: bool = False
     _codes: dict[str, int] = field(default_factory=dict)
     _bits: int = 1
 
@@ -259,18 +260,23 @@ class CoordinatedGroup:
         wanted = dict.fromkeys(m.regex for m in self.members if m.regex is not None)
         found = {regex: resolve(regex) for regex in wanted}
         rises = any(set(self.resolved.get(r, ())) != set(names) for r, names in found.items())
-        self.resolved = found
+        rises |= self.has_lost_topics
+        self.resolved, self.has_lost_topics = found, False
         self.group_epoch += rises
         return rises
 
     def _changed(self, before: GroupMember, after: GroupMember, choice: str) -> bool:
         rises = set(before.topics) != set(after.topics) or choice != self.choice()
+        named = self._subscribed()
         if before.regex != after.regex:
             is_new = after.regex is not None and after.regex not in self.resolved
             self.has_new_regex |= is_new
             rises |= not is_new
         self.group_epoch += rises
         self._forget_regexes()
+        # The hash of what is subscribed to is made anew when the next regex is resolved.
+        gone = (named - self._subscribed()) & self.topics.keys()
+        self.has_lost_topics |= bool(gone) and not rises
         return rises
 
     def _forget_regexes(self) -> None:
