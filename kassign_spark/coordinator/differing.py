@@ -1,6 +1,7 @@
 """The coordinator's `uniform` where members subscribe differently: deal, then balance by topic."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
@@ -14,9 +15,40 @@ _SWEEPS = 16
 """Bound of ``UniformHeterogeneousAssignmentBuilder``: so it always ends."""
 
 
+class Peaks(NamedTuple):
+    """How much the assignor's tables held at most, where it took out some of it again.
+
+    A Java table never shrinks, and its size decides the order of what it still has.
+
+    Attributes:
+        sets: of a member's position and a topic: numbers.
+        maps: of a member's position: topics.
+    """
+
+    sets: dict[tuple[int, int], int]
+    maps: dict[int, int]
+
+
+NO_PEAKS = Peaks({}, {})
+
+
+class Dealt(NamedTuple):
+    """A target, and how it came about.
+
+    Attributes:
+        owner: for each partition of the layout a position in ``member_ids``, or ``NOBODY``.
+        given_at: when it was given to that one, counted over all; 0 for those that stay.
+        peaks: of the tables.
+    """
+
+    owner: Ints
+    given_at: Ints
+    peaks: Peaks
+
+
 def assign_differing(
     state: ConsumerGroupState, layout: Layout, topic_ids: list[str], order: list[int]
-) -> tuple[Ints, Ints]:
+) -> Dealt:
     """Give the owner of every partition, as ``UniformHeterogeneousAssignmentBuilder``.
 
     What is still subscribed stays, free partitions are dealt to the least loaded subscribers, then
@@ -29,8 +61,7 @@ def assign_differing(
         order: positions of the members in the assignor's order.
 
     Returns:
-        For each partition of the layout a position in ``member_ids``, or ``NOBODY``; and when it
-        was given to that one, counted over all; 0 for those that stay.
+        The target.
     """
     # Inside, members are their places in the order: those break ties between equal loads.
     position = np.array(order, dtype=np.int64)
@@ -61,10 +92,15 @@ def assign_differing(
             part.owner[free] = [ends.give_to_lowest() for _ in range(len(free))]
             part.given_at[free] = [next(clock) for _ in range(len(free))]
     shared = [topic for topic in sorted_topics if len(subscribers[topic]) > 1]
-    _level(shared, subscribers, parts, loads, clock)
+    levelling = _Levelling(subscribers, parts, loads, clock, _topics_of(owner, layout, len(order)))
+    levelling.level(shared)
     given = owner != NOBODY
     owner[given] = position[owner[given]]
-    return owner, given_at
+    peaks = Peaks(
+        {(order[m], topic): most for (m, topic), most in levelling.most_numbers.items()},
+        {order[m]: most for m, most in levelling.most_topics.items()},
+    )
+    return Dealt(owner, given_at, peaks)
 
 
 class _Part(NamedTuple):
@@ -86,52 +122,89 @@ def _still_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
     return np.flatnonzero(np.isin(rows, pairs))
 
 
-def _level(
-    topics: list[int],
-    subscribers: dict[int, list[int]],
-    parts: dict[int, _Part],
-    loads: list[int],
-    clock: Iterator[int],
-) -> None:
-    """Level topic by topic until the one that last changed anything comes round again."""
-    last = -1
-    for _ in range(_SWEEPS):
-        for i, topic in enumerate(topics):
-            if i == last:
-                return
-            if _level_topic(subscribers[topic], parts[topic], loads, clock) or last == -1:
-                last = i
+def _topics_of(owner: Ints, layout: Layout, count: int) -> list[int]:
+    """Of how many topics each member has some."""
+    topics = np.repeat(np.arange(len(layout.starts) - 1), np.diff(layout.starts))
+    given = owner != NOBODY
+    pairs = np.unique(owner[given] * len(layout.starts) + topics[given])
+    found: list[int] = np.bincount(pairs // len(layout.starts), minlength=count).tolist()
+    return found
 
 
-def _level_topic(
-    subscribers: list[int], part: _Part, loads: list[int], clock: Iterator[int]
-) -> bool:
-    """Move partitions of one topic from high to low; ``part`` and ``loads`` change."""
-    of_subscribers = [loads[member] for member in subscribers]
-    if max(of_subscribers) - min(of_subscribers) <= 1:
-        return False
-    # What each held when the pass began, ascending: given back from the end.
-    holding: dict[int, list[int]] = {}
-    for number, member in enumerate(part.owner.tolist()):
-        holding.setdefault(member, []).append(number)
-    ends = _Ends(subscribers, loads)
-    is_changed = False
-    while not ends.is_level():
-        high = ends.highest()
-        while high != NOBODY and not holding.get(high):
-            ends.exclude_highest()
+@dataclass
+class _Levelling:
+    """Topics that are levelled; parts, loads and counts change.
+
+    Attributes:
+        subscribers: of each topic.
+        parts: of each topic.
+        loads: of each member.
+        clock: counts what is given.
+        topics: of how many topics each member has some.
+        most_numbers: ``Peaks.sets``, by places in the order.
+        most_topics: ``Peaks.maps``, by places in the order.
+    """
+
+    subscribers: dict[int, list[int]]
+    parts: dict[int, _Part]
+    loads: list[int]
+    clock: Iterator[int]
+    topics: list[int]
+    most_numbers: dict[tuple[int, int], int] = field(default_factory=dict)
+    most_topics: dict[int, int] = field(default_factory=dict)
+
+    def level(self, topics: list[int]) -> None:
+        """Level topic by topic until the one that last changed anything comes round again."""
+        last = -1
+        for _ in range(_SWEEPS):
+            for i, topic in enumerate(topics):
+                if i == last:
+                    return
+                if self._level_topic(topic) or last == -1:
+                    last = i
+
+    def _level_topic(self, topic: int) -> bool:
+        """Move partitions of one topic from high to low."""
+        subscribers, part, loads = self.subscribers[topic], self.parts[topic], self.loads
+        of_subscribers = [loads[member] for member in subscribers]
+        if max(of_subscribers) - min(of_subscribers) <= 1:
+            return False
+        # What each held when the pass began, ascending: given back from the end.
+        holding: dict[int, list[int]] = {}
+        for number, member in enumerate(part.owner.tolist()):
+            holding.setdefault(member, []).append(number)
+        sizes = {member: len(numbers) for member, numbers in holding.items()}
+        ends = _Ends(subscribers, loads)
+        is_changed = False
+        while not ends.is_level():
             high = ends.highest()
-        if high == NOBODY:
-            break
-        number = holding[high].pop()
-        low = ends.lowest()
-        if ends.is_level():
-            break
-        part.owner[number], part.given_at[number] = low, next(clock)
-        loads[high] -= 1
-        loads[low] += 1
-        is_changed = True
-    return is_changed
+            while high != NOBODY and not holding.get(high):
+                ends.exclude_highest()
+                high = ends.highest()
+            if high == NOBODY:
+                break
+            number = holding[high].pop()
+            low = ends.lowest()
+            if ends.is_level():
+                break
+            self._take(topic, high, sizes)
+            sizes[low] = sizes.get(low, 0) + 1
+            self.topics[low] += sizes[low] == 1
+            part.owner[number], part.given_at[number] = low, next(self.clock)
+            loads[high] -= 1
+            loads[low] += 1
+            is_changed = True
+        return is_changed
+
+    def _take(self, topic: int, member: int, sizes: dict[int, int]) -> None:
+        """Count a partition that a member loses; a set that is empty then is thrown away."""
+        most = self.most_numbers
+        most[member, topic] = max(most.get((member, topic), 0), sizes[member])
+        sizes[member] -= 1
+        if not sizes[member]:
+            del most[member, topic]
+            self.most_topics[member] = max(self.most_topics.get(member, 0), self.topics[member])
+            self.topics[member] -= 1
 
 
 class _Ends:

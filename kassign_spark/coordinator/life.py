@@ -88,6 +88,9 @@ class CoordinatedGroup:
     is_order_known: bool = True
     has_new_regex: bool = False
     keys: list[str] = field(default_factory=list)
+    newcomers: frozenset[str] = frozenset()
+    counts_as_differing: bool = False
+    has_lost_topics: bool = False
     _codes: dict[str, int] = field(default_factory=dict)
     _bits: int = 1
 
@@ -106,10 +109,14 @@ class CoordinatedGroup:
     def join(self, member: GroupMember) -> bool:
         """Let a new member join; whether the epoch rises.
 
-        One that subscribes to nothing yet raises nothing; its regex does when it is resolved.
+        One that subscribes to nothing yet raises nothing, unless its vote changes the choice of
+        assignor; its regex does when it is resolved.
         """
-        rises = bool(member.topics) or member.regex in self.resolved
+        choice = self.choice()
         self._insert(member)
+        self.newcomers |= {member.member_id}
+        self.counts_as_differing = False
+        rises = bool(member.topics) or member.regex in self.resolved or choice != self.choice()
         self.group_epoch += rises
         self.has_new_regex |= member.regex is not None and member.regex not in self.resolved
         return rises
@@ -123,8 +130,23 @@ class CoordinatedGroup:
         self.group_epoch += len(gone)
         if not self.members:
             self.assignment_epoch = self.group_epoch
+        before = self.resolved
         self._forget_regexes()
+        self.counts_as_differing = self._meets_forgotten(before)
         return len(gone)
+
+    def _meets_forgotten(self, before: dict[str, tuple[str, ...]]) -> bool:
+        """Whether what forgotten regexes found still makes subscriptions differ.
+
+        ``ConsumerGroup.removeMember`` says how the others subscribe while the regex of the member
+        is still known; the next computation goes by that.
+        """
+        forgotten = {n for r, names in before.items() if r not in self.resolved for n in names}
+        names = [set(member.topics) for member in self.members]
+        found = set().union(*self.resolved.values())
+        if any(member.regex for member in self.members):
+            return bool(forgotten & found)
+        return any(forgotten - of_member for of_member in names)
 
     def take_over(self, member_id: str, member: GroupMember) -> bool:
         """Let a static member that left with the epoch -2 come back; whether the epoch rises.
@@ -136,6 +158,8 @@ class CoordinatedGroup:
         choice = self.choice()
         del self.members[place]
         self._insert(replace(member, vote=member.vote or before.vote))
+        self.newcomers |= {member.member_id}
+        self.counts_as_differing = False
         self.targets[member.member_id] = self.targets.pop(member_id, NOTHING)
         return self._changed(before, member, choice)
 
@@ -144,6 +168,8 @@ class CoordinatedGroup:
         place = self._place(member.member_id)
         before, choice = self.members[place], self.choice()
         self.members[place] = replace(member, vote=member.vote or before.vote)
+        self.newcomers -= {member.member_id}
+        self.counts_as_differing = False
         return self._changed(before, member, choice)
 
     def change_topics(self, topics: dict[str, TopicState]) -> bool:
@@ -157,6 +183,7 @@ class CoordinatedGroup:
         named = self._subscribed()
         rises = any(before.get(name) != topics.get(name) for name in named)
         self.group_epoch += rises
+        self.counts_as_differing &= not rises
         known = {topic.key for topic in before.values()}
         self.has_new_regex |= any(topic.key not in known for topic in topics.values())
         return rises
@@ -165,9 +192,15 @@ class CoordinatedGroup:
         """The assignor that the members' votes choose."""
         return choose_assignor([member.vote for member in self.members]).assignor
 
-    def state(self, joiner: str | None = None) -> ConsumerGroupState:
-        """What the assignor is given; who joins in the very heartbeat that computes comes last."""
-        members = sorted(self.members, key=lambda member: member.member_id == joiner)
+    def state(self, speaker: str | None = None) -> ConsumerGroupState:
+        """What the assignor is given; who joins in the very heartbeat that computes comes last.
+
+        Args:
+            speaker: whose own heartbeat, in which it says something new, computes. Its names are
+                in the order of its request, those of others sorted, as their records are.
+        """
+        last = speaker if speaker in self.newcomers else None
+        members = sorted(self.members, key=lambda member: member.member_id == last)
         names = sorted(self._subscribed() & self.topics.keys())
         codes = [self.code(self.topics[name].key) for name in names]
         of_code = np.full(len(self.keys), -1)
@@ -182,7 +215,10 @@ class CoordinatedGroup:
         partitions = np.concatenate([NOTHING.topics, *(one.partitions for one in lists)])
         return ConsumerGroupState(
             member_ids=[member.member_id for member in members],
-            subscriptions=[member.topics for member in members],
+            subscriptions=[
+                member.topics if member.member_id == speaker else tuple(sorted(member.topics))
+                for member in members
+            ],
             topics=names,
             num_partitions=[self.topics[name].size for name in names],
             topic_ids=[self.topics[name].topic_id for name in names],
@@ -195,11 +231,13 @@ class CoordinatedGroup:
             target_partitions=partitions[there],
             target_positions=positions[there] if is_ordered else positions[:0],
             is_order_known=self.is_order_known,
+            counts_as_differing=self.counts_as_differing,
         )
 
-    def compute(self, joiner: str | None = None) -> TargetOutcome:
-        """Compute the target for the group's epoch, and keep it."""
-        state = self.state(joiner)
+    def compute(self, speaker: str | None = None) -> TargetOutcome:
+        """Compute the target for the group's epoch, and keep it; ``speaker``: see ``state``."""
+        state = self.state(speaker)
+        self.newcomers, self.counts_as_differing = frozenset(), False
         outcome = next_target(state)
         codes = np.array([self.code(self.topics[name].key) for name in state.topics], np.int64)
         found = list_targets(state, outcome, [self.keys[code] for code in codes.tolist()])
@@ -222,18 +260,23 @@ class CoordinatedGroup:
         wanted = dict.fromkeys(m.regex for m in self.members if m.regex is not None)
         found = {regex: resolve(regex) for regex in wanted}
         rises = any(set(self.resolved.get(r, ())) != set(names) for r, names in found.items())
-        self.resolved = found
+        rises |= self.has_lost_topics
+        self.resolved, self.has_lost_topics = found, False
         self.group_epoch += rises
         return rises
 
     def _changed(self, before: GroupMember, after: GroupMember, choice: str) -> bool:
         rises = set(before.topics) != set(after.topics) or choice != self.choice()
+        named = self._subscribed()
         if before.regex != after.regex:
             is_new = after.regex is not None and after.regex not in self.resolved
             self.has_new_regex |= is_new
             rises |= not is_new
         self.group_epoch += rises
         self._forget_regexes()
+        # The hash of what is subscribed to is made anew when the next regex is resolved.
+        gone = (named - self._subscribed()) & self.topics.keys()
+        self.has_lost_topics |= bool(gone) and not rises
         return rises
 
     def _forget_regexes(self) -> None:

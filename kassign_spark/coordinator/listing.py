@@ -61,7 +61,9 @@ def list_targets(
     listed = state.target_positions if len(state.target_positions) else np.arange(len(old))
     place[old[inside]] = listed[inside]
     is_range = outcome.assignor == "range"
-    is_kept = before[new] == member
+    is_same = before[new] == member
+    # One that was taken out and came back is as new.
+    is_kept = is_same if is_range else is_same & (outcome.dealt[new] == 0)
     # Kept ones stand where they stood, in front of what was added to the same sets.
     inserted = np.where(is_kept, place[new], len(outcome.owner) + outcome.dealt[new])
 
@@ -79,7 +81,11 @@ def list_targets(
     of_kept[of_entry[is_kept]] = True
     # A set that is copied is made for what it held; then it grows as any other.
     made_for = np.where(of_kept, copied_set_capacities(had), _of_new_sets(outcome)[entries % count])
-    capacity = np.maximum(made_for, powers_of_two((4 * sizes + 2) // 3, least=1))
+    most = sizes.copy()
+    for (place_of_member, of_topic), numbers in outcome.peaks.sets.items():
+        row = np.searchsorted(entries, place_of_member * count + of_topic)
+        most[row] = max(most[row], numbers)
+    capacity = np.maximum(made_for, powers_of_two((4 * most + 2) // 3, least=1))
     if is_range:  # its sets are ranges: ascending, whatever was there before
         inserted, capacity = new, np.full(len(entries), 1 << 31)
     by_entry_bucket = (number & (capacity[of_entry] - 1), of_entry)
@@ -98,12 +104,13 @@ def list_targets(
     members = len(state.member_ids)
     topics_had = np.bincount(old_pairs // count, minlength=members)
     topics_has = np.bincount(entry_member, minlength=members)
-    table = np.maximum(
-        powers_of_two(topics_had, least=1), powers_of_two((4 * topics_has + 2) // 3, least=1)
-    )
-    if is_range:  # its maps are new, and made for all topics of a member
-        topics_has_names = np.array([len(topics) for topics in outcome.layout.subscribed])
-        table = powers_of_two(4 * topics_has_names // 3 + 1, least=1)
+    most_topics = topics_has.copy()
+    for m, topics in outcome.peaks.maps.items():
+        most_topics[m] = max(most_topics[m], topics)
+    # HashMap.computeIfAbsent looks for room before it adds, so it grows one later than put.
+    table = powers_of_two((4 * np.maximum(topics_had, most_topics - 1) + 2) // 3, least=1)
+    if is_range:  # its maps are new, and made for all names of a member, also of missing topics
+        table = powers_of_two(4 * (_name_counts(state) + 1) // 3, least=1)
     in_map = bucket_keys(codes, table[entry_member])
     entry_record = _ranked(np.lexsort((first, in_map, entry_member)))
     in_read = bucket_keys(codes, map_capacities(topics_has)[entry_member])
@@ -114,7 +121,7 @@ def list_targets(
     ends = np.searchsorted(member[order], np.arange(members + 1))
     had_all = np.bincount(state.target_members, minlength=members)
     has_all = np.diff(ends)
-    kept = np.bincount(member[is_kept], minlength=members)
+    kept = np.bincount(member[is_same], minlength=members)
     is_ordered = len(state.target_positions) == len(old)
     found = []
     for m in range(members):
@@ -130,19 +137,41 @@ def _places_in_sets(
 ) -> Ints:
     """Of members and topics the topic's place in the member's own set of names."""
     place: dict[tuple[int, int], int] = {}
-    orders: dict[tuple[frozenset[str], str | None], list[str]] = {}
+    orders: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
     for member in np.unique(members).tolist():
         regex = state.regexes[member] if state.regexes else None
-        kind = frozenset(state.subscriptions[member]), regex
+        kind = tuple(state.subscriptions[member]), regex
         if kind not in orders:
-            names = sorted(kind[0].union(state.resolved.get(regex, ()) if regex else ()))
-            by_hash = copied_set_order([java_hash(name) for name in names], len(names))
-            orders[kind] = [names[i] for i in by_hash.order]
+            found = state.resolved.get(regex, ()) if regex else ()
+            orders[kind] = _union_order(state.subscriptions[member], sorted(found))
         rank = {name: i for i, name in enumerate(orders[kind])}
         for topic in outcome.layout.subscribed[member]:
             place[member, int(topic)] = rank[state.topics[topic]]
     pairs = zip(members.tolist(), topics.tolist(), strict=True)
     return np.array([place[pair] for pair in pairs], np.int64)
+
+
+def _name_counts(state: ConsumerGroupState) -> Ints:
+    """Of each member how many names it lists or its regex finds."""
+    regexes = state.regexes or [None] * len(state.member_ids)
+    kinds = [(tuple(of), regex) for of, regex in zip(state.subscriptions, regexes, strict=True)]
+    counts = {
+        (names, regex): len({*names, *(state.resolved.get(regex, ()) if regex else ())})
+        for names, regex in set(kinds)
+    }
+    return np.array([counts[kind] for kind in kinds], np.int64)
+
+
+def _union_order(names: Sequence[str], found: Sequence[str]) -> list[str]:
+    """Order names and what a regex finds as ``UnionSet``: the larger set, then the other's rest."""
+    sets = [_set_order(list(dict.fromkeys(names))), _set_order(list(dict.fromkeys(found)))]
+    large, small = sets if len(sets[0]) > len(sets[1]) else sets[::-1]
+    return list(dict.fromkeys([*large, *small]))
+
+
+def _set_order(names: Sequence[str]) -> list[str]:
+    by_hash = copied_set_order([java_hash(name) for name in names], len(names))
+    return [names[i] for i in by_hash.order]
 
 
 def _of_new_sets(outcome: TargetOutcome) -> Ints:

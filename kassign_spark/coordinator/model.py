@@ -8,7 +8,7 @@ import numpy as np
 from kassign_spark.client.hash_order import HashOrder
 from kassign_spark.client.state import INEXACT, NEVER_SETTLES, OK
 from kassign_spark.coordinator.choice import Choice, choose_assignor
-from kassign_spark.coordinator.differing import assign_differing
+from kassign_spark.coordinator.differing import NO_PEAKS, Dealt, Peaks, assign_differing
 from kassign_spark.coordinator.equal import assign_equal
 from kassign_spark.coordinator.orders import Ints, member_order, order_by_ids, stand_in_topic_id
 from kassign_spark.coordinator.range import assign_range
@@ -29,6 +29,7 @@ class TargetOutcome:
         owner: for each partition a position in ``member_ids``, -1 for none.
         layout: which partition is which.
         dealt: for each partition its place among those that were dealt to members.
+        peaks: of the assignor's tables.
     """
 
     assignor: str
@@ -37,6 +38,7 @@ class TargetOutcome:
     owner: Ints
     layout: Layout
     dealt: Ints
+    peaks: Peaks = NO_PEAKS
 
 
 def next_target(state: ConsumerGroupState, assignor: str | None = None) -> TargetOutcome:
@@ -52,12 +54,12 @@ def next_target(state: ConsumerGroupState, assignor: str | None = None) -> Targe
     """
     choice = choose_assignor(state.votes) if assignor is None else Choice(assignor)
     state, reasons = _existing(state)
-    layout = lay_out(state)
+    layout, peaks = lay_out(state), NO_PEAKS
     if choice.assignor == "range":
         owner = assign_range(state, layout)
         dealt = np.arange(len(owner))
     else:
-        owner, dealt, uncertain = _assign_uniform(state, layout)
+        (owner, dealt, peaks), uncertain = _assign_uniform(state, layout)
         reasons += uncertain
     verdict, detail = (INEXACT, "; ".join(reasons)) if reasons else (OK, None)
     if choice.undecided:
@@ -67,7 +69,7 @@ def next_target(state: ConsumerGroupState, assignor: str | None = None) -> Targe
             f"one vote each for uniform and range, of {first} and {second}: the group's epoch "
             "rises with every heartbeat of the one that names uniform, until another member votes",
         )
-    return TargetOutcome(choice.assignor, verdict, detail, owner, layout, dealt)
+    return TargetOutcome(choice.assignor, verdict, detail, owner, layout, dealt, peaks)
 
 
 def doubt_joiners(
@@ -98,7 +100,7 @@ def doubt_joiners(
     return outcome
 
 
-def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, Ints, list[str]]:
+def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Dealt, list[str]]:
     ids = list(state.topic_ids) or [None] * len(state.topics)
     topic_ids = [
         stand_in_topic_id(topic) if known is None else known
@@ -120,7 +122,7 @@ def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, In
             "known, and topics are gone through by their ids"
         )
     if not layout.is_homogeneous:
-        return *assign_differing(state, layout, topic_ids, order), reasons
+        return assign_differing(state, layout, topic_ids, order), reasons
     answer = assign_equal(state, layout, topic_ids, order)
     if not answer.is_reproduced:
         reasons.append("the hashes of many topics fall together in a Java set of topics")
@@ -129,7 +131,7 @@ def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Ints, In
             f"member {state.member_ids[answer.tied[0]]} gives up some of its last target, and "
             "which ones depends on the order of its list (target.position)"
         )
-    return answer.owner, answer.dealt, reasons
+    return Dealt(answer.owner, answer.dealt, NO_PEAKS), reasons
 
 
 def _doubts_about_members(state: ConsumerGroupState, members: HashOrder) -> list[str]:

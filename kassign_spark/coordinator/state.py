@@ -38,6 +38,8 @@ class ConsumerGroupState:
         target_partitions: numbers.
         target_positions: places in the member's list as the coordinator has it; empty: not known.
         is_order_known: whether members are really in the coordinator's order.
+        counts_as_differing: whether the coordinator still takes subscriptions as differing, though
+            they no longer do.
     """
 
     member_ids: Sequence[str]
@@ -54,6 +56,7 @@ class ConsumerGroupState:
     target_partitions: Ints = field(default_factory=_none)
     target_positions: Ints = field(default_factory=_none)
     is_order_known: bool = True
+    counts_as_differing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,8 @@ def lay_out(state: ConsumerGroupState) -> Layout:
             found = kind[0].union(state.resolved.get(regex, ()) if regex else ())
             existing = [index[name] for name in found if name in index]
             known[kind] = np.array(sorted(existing), dtype=np.int64)
-    return Layout(starts, [known[kind] for kind in kinds], _is_homogeneous(list(known)))
+    is_homogeneous = not state.counts_as_differing and _is_homogeneous(list(known))
+    return Layout(starts, [known[kind] for kind in kinds], is_homogeneous)
 
 
 def _is_homogeneous(kinds: Sequence[tuple[frozenset[str], str | None]]) -> bool:

@@ -188,18 +188,18 @@ def with_pattern_findings(members: DataFrame) -> DataFrame:
         members: ``schemas.MEMBERS``, conforming, whose patterns can be used.
 
     Returns:
-        Its columns, and finding string: one of ``PATTERN_FINDINGS``, null where the pattern means
-        the same or there is none.
+        Its columns, and finding string: what ``regex_problem`` says, or one of
+        ``PATTERN_FINDINGS``; null where the pattern means the same or there is none.
     """
     pattern = F.col("topics_pattern")
     whole = F.concat(F.lit(r"\A(?:"), pattern, F.lit(r")\z"))
     finds_internal: Column = F.lit(False)
     for topic in INTERNAL_TOPICS:
         finds_internal = finds_internal | F.rlike(F.lit(topic), whole)
-    refused, otherwise, internal = (F.lit(name) for name in PATTERN_FINDINGS)
-    is_refused = regex_problem(pattern).isNotNull()
+    otherwise, internal = (F.lit(name) for name in PATTERN_FINDINGS)
     may_differ = F.rlike(pattern, F.lit(READ_OTHERWISE))
-    finding = F.when(is_refused, refused).when(may_differ, otherwise).when(finds_internal, internal)
+    other = F.when(may_differ, otherwise).when(finds_internal, internal)
+    finding = F.coalesce(regex_problem(pattern), other)
     return members.withColumn("finding", F.when(pattern.isNotNull(), finding))
 
 

@@ -17,9 +17,9 @@ NO_LIMIT = 2**31 - 1
 
 _STREAMS = "stream"
 _CONNECT = ("compatible", "sessioned", "default")
-_REFUSED, _OTHERWISE, _INTERNAL = "refused", "otherwise", "internal"
-PATTERN_FINDINGS = (_REFUSED, _OTHERWISE, _INTERNAL)
-"""What RE2/J makes of a client's pattern: it refuses it, may read it otherwise, finds more."""
+_OTHERWISE, _INTERNAL = "otherwise", "internal"
+PATTERN_FINDINGS = (_OTHERWISE, _INTERNAL)
+"""What RE2/J makes of a client's pattern that it takes: it may read it otherwise, finds more."""
 
 
 class BrokerRules(NamedTuple):
@@ -52,7 +52,8 @@ class Facts:
         target_assignor: that it is to have then.
         assignors: of the members, each once; None where one names none.
         member_count: how many they are.
-        patterns: a member, its pattern, and one of ``PATTERN_FINDINGS``.
+        patterns: a member, its pattern, and one of ``PATTERN_FINDINGS`` or what ``re2j.problem``
+            says.
         regexes: members that subscribe by a regex which the broker resolves.
         clients: what is wrong with the settings of the group's clients, a text each.
         lost_locality: how many more partitions are read across racks at the end.
@@ -182,10 +183,9 @@ def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
 
 def _of_pattern(member: str, pattern: str, finding: str) -> str:
     says = {
-        _REFUSED: "the broker refuses it (INVALID_REGULAR_EXPRESSION)",
         _OTHERWISE: "the broker may read it in another way",
         _INTERNAL: "it finds internal topics too",
-    }[finding]
+    }.get(finding, finding if finding.startswith("the broker") else f"it {finding}")
     return (
         f'pattern "{pattern}" of member {member}: as a SubscriptionPattern {says}; as a '
         "java.util.regex.Pattern it stays what it is"

@@ -77,10 +77,23 @@ class Life:
     def here(self) -> list[str]:
         return [member.member_id for member in self.group.members]
 
+    def subscribed(self, member_id: str, listed: Listed) -> Listed:
+        """What is left of a list when a member has been told to drop what it does not ask for."""
+        group = self.group
+        member = next(member for member in group.members if member.member_id == member_id)
+        names = {*member.topics, *group.resolved.get(member.regex or "", ())}
+        keys = {topic.key for name, topic in group.topics.items() if name in names}
+        kept = np.array([group.keys[code] in keys for code in listed.topics.tolist()], bool)
+        return Listed(listed.topics[kept], listed.partitions[kept])
+
+    def narrow(self, member: str) -> None:
+        """A member that asks for less is told so in the same answer, whatever its target."""
+        self.held[member] = self.subscribed(member, self.held.get(member, NOTHING))
+
     def target(self, member: str) -> list[tuple[str, int]]:
-        listed = self.group.targets.get(member)
-        if listed is None:
-            return []
+        return self.pairs(self.group.targets.get(member, NOTHING))
+
+    def pairs(self, listed: Listed) -> list[tuple[str, int]]:
         numbers = zip(listed.topics.tolist(), listed.partitions.tolist(), strict=True)
         return [(self.group.keys[topic], number) for topic, number in numbers]
 
@@ -102,11 +115,11 @@ class Life:
         }
         self.seen.append(Seen(f"{kind}, {moment}", self.script.describe(), told, self.verdict))
 
-    def compute(self, joiner: str | None = None) -> None:
+    def compute(self, speaker: str | None = None) -> None:
         group = self.group
         if group.group_epoch > group.assignment_epoch and group.members:
             self.computed_at, self.is_ahead = self.now, True
-            verdict = group.compute(joiner).verdict
+            verdict = group.compute(speaker).verdict
             self.verdict = self.verdict if verdict == "ok" else verdict
 
     def settle(self, kind: str) -> None:
@@ -136,13 +149,15 @@ class Life:
             self.arrive(here)
         states = dict.fromkeys(here, "STABLE")
         epochs = dict.fromkeys(here, group.assignment_epoch)
-        held = {member: sorted(self.target(member)) for member in here}
+        self.held = {m: self.subscribed(m, group.targets.get(m, NOTHING)) for m in here}
+        held = {member: sorted(self.pairs(listed)) for member, listed in self.held.items()}
         self.look("settled", kind, states=states, epochs=epochs, held=held)
-        self.held, self.is_ahead = dict(group.targets), False
+        self.is_ahead = False
 
     def arrive(self, here: list[str]) -> None:
         self.script.round(here, confirm=True)
         self.script.round(here)
+        self.script.round(here, confirm=True)
 
     def states(self) -> dict[str, str]:
         """The members' states after everybody's first heartbeat."""
@@ -286,9 +301,10 @@ def _happens(life: Life, kind: str, alike: bool, static: float) -> bool:
             back = replace(back, vote=rng.choice(("uniform", "range")))
         rises = group.take_over(member.member_id, back)
         life.held[back.member_id] = life.held.pop(member.member_id, NOTHING)
+        life.narrow(back.member_id)
         script.heartbeat(back.member_id, **_said(back))
         if rises and life.may_compute():
-            life.compute()
+            life.compute(back.member_id)
     elif kind in ("resubscribe", "reorder", "regex", "drop regex", "vote"):
         assert anybody is not None
         after = anybody
@@ -303,9 +319,10 @@ def _happens(life: Life, kind: str, alike: bool, static: float) -> bool:
         else:
             after = replace(after, vote=rng.choice(("uniform", "range")))
         rises = group.resubscribe(after)
+        life.narrow(after.member_id)
         script.heartbeat(after.member_id, **_said(after))
         if rises and life.may_compute():
-            life.compute()
+            life.compute(after.member_id)
         group.resolve_regexes(life.resolve)
     elif kind == "settings":
         script.change_settings(**{"consumer.session.timeout.ms": str(45_001 + rng.randrange(99))})

@@ -13,7 +13,7 @@ from tests.kafka import coordinator
 
 @pytest.fixture(scope="module")
 def told(spark: SparkSession) -> list[Life]:
-    made = lives(150, seed=16)
+    made = lives(150, seed=161)
     coordinator.run(spark, [life.script for life in made])
     return made
 

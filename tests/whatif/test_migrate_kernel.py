@@ -12,6 +12,7 @@ import pytest
 from kassign_spark.coordinator.migration import MixedGroup
 from kassign_spark.coordinator.state import ConsumerGroupState
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.inputs import re2j
 from kassign_spark.whatif.migrate_kernel import migrate_arrow
 from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID
 from kassign_spark.whatif.migration_rules import POLICIES, BrokerRules
@@ -191,6 +192,10 @@ def test_racks_that_no_coordinator_looks_at() -> None:
     assert row["detail"].startswith(f"{across} more partitions read across racks in the end")
 
 
+def _said(pattern: str) -> dict[str, Any]:
+    return {"said": {"a": [pattern, re2j.problem(pattern), None]}}
+
+
 _OF_UPGRADES: list[tuple[dict[str, Any], BrokerRules, str, str | None, str | None]] = [
     ({}, BrokerRules(), "ready", "online", None),
     ({"assignor": "stream"}, BrokerRules(), "blocked", None, "Kafka Streams"),
@@ -203,7 +208,14 @@ _OF_UPGRADES: list[tuple[dict[str, Any], BrokerRules, str, str | None, str | Non
     ({}, BrokerRules(max_size=1), "blocked", None, "2 members, more than the 1 of"),
     ({}, BrokerRules(max_size=2), "ready", "online", None),
     ({"clients": ["client x: no"]}, BrokerRules(), "blocked", None, "client x: no"),
-    ({"said": {"a": ["t|(?!u)", "refused", None]}}, BrokerRules(), "risky", "online", "refuses it"),
+    (_said("t|(?!u)"), BrokerRules(), "risky", "online", "invalid or unsupported Perl syntax; as"),
+    (
+        _said("(t{500}){3}"),
+        BrokerRules(),
+        "risky",
+        "online",
+        "SubscriptionPattern it is not resolv",
+    ),
     ({"said": {"a": [".*", "internal", None]}}, BrokerRules(), "risky", "online", "internal"),
     ({"said": {"a": ["t", None, None]}}, BrokerRules(), "ready", "online", None),
     ({"assignor": "range"}, BrokerRules(), "risky", "online", "range gives one member the same"),
