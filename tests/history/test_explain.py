@@ -241,7 +241,10 @@ def _by_hand(spark: SparkSession, sizes: dict[str, int] | None = None) -> list[d
     if sizes is not None:
         rows = [{"topic": topic, "size": size} for topic, size in sizes.items()]
         given = pa.Table.from_pylist(rows, SIZES)
-    return explain_generations(decoded(write(spark, records)), given).to_pylist()
+    rows: list[dict[str, Any]] = explain_generations(
+        decoded(write(spark, records)), given
+    ).to_pylist()
+    return rows
 
 
 def _empty(number: int) -> Record:
@@ -255,16 +258,17 @@ def test_generations_by_hand(spark: SparkSession) -> None:
     said = [
         (row["generation"], row["explained_by"], row["is_explained"], row["detail"]) for row in rows
     ]
+    same = "sticky, cooperative-sticky would give the same"
     nearest = "nearest is range: t-1 is with b, not with a"
     assert said == [
         (1, "range", True, AS_ASSIGNED),
-        (2, "roundrobin", False, AS_ASSIGNED),
+        (2, "roundrobin", False, f"{same}; {AS_ASSIGNED}"),
         (3, None, False, f"{nearest}; {AS_ASSIGNED}"),
         (4, "range", None, kernel.OTHERS),
         (5, "cooperative-sticky", True, AS_ASSIGNED),
         (7, None, None, kernel.UNREADABLE),
         (8, None, None, kernel.TOO_MANY),
-        (1, "roundrobin", False, AS_ASSIGNED),
+        (1, "roundrobin", False, f"{same}; {AS_ASSIGNED}"),
     ]
     assert {row["leader_client"] for row in rows} == {"client-a"}
 
