@@ -33,7 +33,7 @@ def ask(explained: DataFrame, show: int) -> Asked:
             "not_explained_count": F.count_if(is_other),
         },
     )
-    last = F.struct("assignor", "leader_client", "detail")
+    last = F.struct("assignor", "explained_by", "leader_client", "detail")
     by_group = (
         held.where(is_other)
         .groupBy("group_id")
@@ -61,11 +61,12 @@ def lines(facts: dict[str, Any]) -> list[str]:
                 printable(row["group_id"]),
                 row["generations"],
                 cell(row["assignor"]),
+                cell(row["explained_by"]),
                 cell(row["leader_client"]),
                 cell(row["detail"]),
             ]
             for row in facts["groups"]
         )
-        header = ["group", "generations", "assignor", "leader", "the last of them"]
+        header = ["group", "generations", "assignor", "explained by", "leader", "the last of them"]
         found += ["", *table(header, rows)]
     return found + not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])

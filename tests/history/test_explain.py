@@ -239,11 +239,10 @@ def _by_hand(spark: SparkSession, sizes: dict[str, int] | None = None) -> list[d
     ]
     given = None
     if sizes is not None:
-        rows = [{"topic": topic, "size": size} for topic, size in sizes.items()]
-        given = pa.Table.from_pylist(rows, SIZES)
-    rows: list[dict[str, Any]] = explain_generations(
-        decoded(write(spark, records)), given
-    ).to_pylist()
+        topics = [{"topic": topic, "size": size} for topic, size in sizes.items()]
+        given = pa.Table.from_pylist(topics, SIZES)
+    told = explain_generations(decoded(write(spark, records)), given)
+    rows: list[dict[str, Any]] = told.to_pylist()
     return rows
 
 
