@@ -54,6 +54,7 @@ from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.eligibility import Eligibility, eligibility
 from kassign_spark.graph.fleet import FleetGraph, fleet_graph, group_clusters, touched_by
 from kassign_spark.groups.eligible import Eligible
+from kassign_spark.history.explain import explain_history
 from kassign_spark.history.rebalances import rebalances
 from kassign_spark.history.storms import storms
 from kassign_spark.inputs.new_topics import touched_groups
@@ -119,6 +120,7 @@ __all__ = [
     "diff",
     "eligibility",
     "explain",
+    "explain_history",
     "fleet_graph",
     "group_clusters",
     "listener_calls",

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.commands import history_follow
+from kassign_spark.commands import history_explain, history_follow
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -23,6 +23,7 @@ from kassign_spark.commands.log import add_reading
 from kassign_spark.display import cell, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.history.columns import FIRST, REASONS
+from kassign_spark.history.explain import explain_history
 from kassign_spark.history.rebalances import rebalances
 from kassign_spark.history.storms import storms
 from kassign_spark.inputs.nearest import refuse_unknown
@@ -84,8 +85,13 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="with --follow: end with what is there now; the next run goes on",
     )
-    add_output(parser, "the tables rebalances and storms")
-    add_show(parser, "print at most N hours and N storms")
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="say also which generations are not what their assignor gives",
+    )
+    add_output(parser, "the tables rebalances, storms and, with --explain, explained")
+    add_show(parser, "print at most N hours, N storms and N groups")
     parser.set_defaults(run=run)
 
 
@@ -103,6 +109,8 @@ def run(args: argparse.Namespace) -> Outcome:
         raise InputError("--available-now goes with --follow")
     if args.follow and args.output is None:
         raise InputError("--follow needs --output, where it also keeps how far it has come")
+    if args.follow and args.explain:
+        raise InputError("--explain is of the log as it is: it does not go with --follow")
     if args.bootstrap_server is not None:
         check_address(args.bootstrap_server)
     properties = read_properties(args.command_config) if args.command_config else {}
@@ -119,10 +127,7 @@ def run(args: argparse.Namespace) -> Outcome:
         refuse_output_over_input(spark, args.output, *inputs)
         source = args.log or kafka_options(args.bootstrap_server, properties)
         log = read_group_log(source, spark, stream=args.follow)
-        told = rebalances(log)
-        if args.since is not None:
-            micros = round(args.since.timestamp() * 1e6)
-            told = told.where(F.unix_micros("at") >= F.lit(micros))
+        told = _since(rebalances(log), args.since)
         if args.follow:
             if args.group is not None:
                 told = told.where(F.col("group_id") == args.group)
@@ -136,10 +141,15 @@ def run(args: argparse.Namespace) -> Outcome:
         found, storm_count = hold(
             storms(held, within=args.within, at_least=args.at_least), {"storms": F.count(F.lit(1))}
         )
+        tables = {"rebalances": held, "storms": found}
+        explained: Facts | None = None
+        if args.explain:
+            of_generations = _since(explain_history(log), args.since).where(wanted)
+            tables["explained"], explained = history_explain.ask(of_generations, args.show)
         if args.output is not None:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-                write_table(held, folder, "rebalances", args.format)
-                write_table(found, folder, "storms", args.format)
+                for name, frame in tables.items():
+                    write_table(frame, folder, name, args.format)
         hours, hour_count = hold(
             by_hour(held),
             {
@@ -165,7 +175,16 @@ def run(args: argparse.Namespace) -> Outcome:
         "storms_not_shown": storm_count["storms"] - len(stormy),
         "storms": [_plain(row) for row in stormy],
     }
+    if explained is not None:
+        facts["explained"] = explained
     return Outcome(1 if facts["storm_count"] else 0, facts, _lines(facts))
+
+
+def _since(frame: DataFrame, time: datetime | None) -> DataFrame:
+    """Rows of a time or later."""
+    if time is None:
+        return frame
+    return frame.where(F.unix_micros("at") >= F.lit(round(time.timestamp() * 1e6)))
 
 
 def by_hour(told: DataFrame) -> DataFrame:
@@ -254,6 +273,10 @@ def _lines(facts: Facts) -> list[str]:
         )
         lines += ["", *table(["storm of", "from (UTC)", "to", "rebalances", "why"], rows)]
     lines += not_shown(facts["storms_not_shown"], "storm", of=facts["storm_count"])
+    tables = "rebalances, storms"
+    if "explained" in facts:
+        lines += history_explain.lines(facts["explained"])
+        tables += ", explained"
     if facts["output"] is not None:
-        lines += ["", f"the history is in {printable(facts['output'])}: rebalances, storms"]
+        lines += ["", f"the history is in {printable(facts['output'])}: {tables}"]
     return lines

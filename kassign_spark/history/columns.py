@@ -2,6 +2,7 @@
 
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     DoubleType,
     IntegerType,
     LongType,
@@ -142,3 +143,20 @@ STORMS = Table(
     ),
 )
 """One row a storm; see ``storms.storms``."""
+
+EXPLAINED = Table(
+    "explained",
+    StructType(
+        [
+            _required("group_id", _STRING),
+            _required("generation", _INT),
+            StructField("at", _TIMESTAMP, nullable=False),
+            StructField("assignor", _STRING),
+            StructField("explained_by", _STRING),
+            StructField("is_explained", BooleanType()),
+            StructField("leader_client", _STRING),
+            StructField("detail", _STRING),
+        ]
+    ),
+)
+"""One row a generation of a classic group; see ``explain.explain_history``."""

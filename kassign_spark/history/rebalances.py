@@ -1,12 +1,10 @@
 """Every rebalance that happened: a row a group and generation, from the group log."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
@@ -15,24 +13,17 @@ from kassign_spark.history.following import Kept, follow
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
 from kassign_spark.history.state_bytes import from_bytes, to_bytes
 from kassign_spark.history.views import Log
-from kassign_spark.log.decode import Decoded, decode
+from kassign_spark.history.whole_groups import (
+    COLUMNS,
+    NAME,
+    HasRecords,
+    by_whole_groups,
+    decode_table,
+    with_group,
+)
+from kassign_spark.log.decode import Decoded
 from kassign_spark.log.schemas import RECORDS
-from kassign_spark.sessions import cores
 from kassign_spark.workers import check_workers
-
-_MOST_BYTES = 1 << 25
-"""Of keys and values whose groups are read at once."""
-_TASKS_A_CORE = 2
-_NAME = "group_name"
-_COLUMNS = ("key", "value", "timestamp", "partition", "offset")
-
-
-class HasRecords(Protocol):
-    """What ``read_group_log`` gives."""
-
-    @property
-    def records(self) -> DataFrame:
-        """The raw records."""
 
 
 def rebalances(log: HasRecords | DataFrame) -> DataFrame:
@@ -79,51 +70,19 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
     """
     records = log if isinstance(log, DataFrame) else log.records
     check_workers(records.sparkSession)
-    named = records.select(group_of(F.col("key")).alias(_NAME), *_COLUMNS)
     schema = REBALANCES.columns
     if records.isStreaming:
         state = "kept binary"
-        return named.groupBy(_NAME).applyInPandasWithState(
-            _advance, schema, state, "append", GroupStateTimeout.NoTimeout
+        return (
+            with_group(records)
+            .groupBy(NAME)
+            .applyInPandasWithState(_advance, schema, state, "append", GroupStateTimeout.NoTimeout)
         )
-    tasks = _TASKS_A_CORE * cores(records.sparkSession)
-    whole = named.repartition(tasks, _NAME).sortWithinPartitions(_NAME, "partition", "offset")
-    return whole.mapInArrow(_by_whole_groups, schema)
+    return by_whole_groups(records, _rows, schema)
 
 
-def group_of(key: Column) -> Column:
-    """The bytes of the group's name in a key: all begin with a version and the name's length."""
-    length = F.conv(F.hex(F.substring(key, 3, 2)), 16, 10).cast("int")
-    return F.coalesce(F.substring(key, F.lit(5), length), F.lit(b""))
-
-
-def _by_whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read the groups of a task, some at once; the rows come by group."""
-    waiting: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        names = batch.column(_NAME)
-        waiting.append(batch)
-        size += batch.nbytes
-        if size > _MOST_BYTES:
-            last = names[-1]
-            begins = pc.index(names, last).as_py()
-            if begins or (waiting[:-1] and waiting[-2].column(_NAME)[-1] != last):
-                whole = [*waiting[:-1], batch.slice(0, begins)]
-                yield from _read(whole)
-                waiting = [batch.slice(begins)]
-                size = waiting[0].nbytes
-    if waiting:
-        yield from _read(waiting)
-
-
-def _read(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    decoded = _decode(pa.Table.from_batches(batches))
-    yield from rebalances_arrow(_log(decoded)).to_batches()
-
-
-def _decode(table: pa.Table) -> Decoded:
-    return decode(*(table[name] for name in _COLUMNS))
+def _rows(table: pa.Table) -> pa.Table:
+    return rebalances_arrow(_log(decode_table(table)))
 
 
 def _log(decoded: Decoded) -> Log:
@@ -133,13 +92,13 @@ def _log(decoded: Decoded) -> Log:
 def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> Iterable[Any]:
     """Go on with a group of a stream: its new records, after what was kept of those before."""
     raw = to_arrow_schema(RECORDS.columns)
-    columns = pa.schema([raw.field(name) for name in _COLUMNS])
+    columns = pa.schema([raw.field(name) for name in COLUMNS])
     tables = [
-        pa.Table.from_pandas(frame[list(_COLUMNS)], columns, preserve_index=False)
+        pa.Table.from_pandas(frame[list(COLUMNS)], columns, preserve_index=False)
         for frame in frames
     ]
     table = pa.concat_tables(tables).sort_by([("partition", "ascending"), ("offset", "ascending")])
-    decoded = _decode(table)
+    decoded = decode_table(table)
     kept: Kept | None = from_bytes(state.get[0]) if state.exists else None
     rows, kept = follow(kept, _log(decoded), decoded.log_targets)
     state.update((to_bytes(kept),))

@@ -168,12 +168,12 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
     """Read a log, after what came before it."""
     owners, leaves = earlier
     tables = (*log, owners, leaves)
-    groups = _together(*(table["group_id"] for table in tables))
+    groups = together(*(table["group_id"] for table in tables))
     members, assigned = log.log_members, log.log_assignment
-    member, assignee, owner, instance = _together(
+    member, assignee, owner, instance = together(
         members["member_id"], assigned["member_id"], owners["owner"], members["group_instance_id"]
     )
-    texts = _together(
+    texts = together(
         log.generations["assignor"],
         members["assignor"],
         members["client_id"],
@@ -187,7 +187,7 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
     lists = members["topics"].combine_chunks()
     if isinstance(lists, pa.ChunkedArray):
         lists = pa.array([], pa.list_(pa.string()))
-    topics = _together(
+    topics = together(
         given, log.commits["topic"], owners["topic"], pa.chunked_array([lists.flatten()])
     )
     records = _records(log.generations, groups[0], texts[0])
@@ -262,7 +262,7 @@ class _Spans(NamedTuple):
     size: Longs
 
 
-def _together(*columns: pa.ChunkedArray) -> list[Names]:
+def together(*columns: pa.ChunkedArray) -> list[Names]:
     """Encode columns by one list of names."""
     plain = [pc.cast(column, pa.string()) for column in columns]
     chunks = [chunk for column in plain for chunk in column.chunks]

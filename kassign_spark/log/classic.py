@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.log import schemas
+from kassign_spark.log.claims import claims
 from kassign_spark.log.columns import Columns, Items, items, numbers, spans, spread
 from kassign_spark.log.cursor import Bools, Bytes, Ints
 from kassign_spark.log.messages import ASSIGNMENT, NEWEST_PROTOCOL, SUBSCRIPTION
@@ -58,6 +59,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     protocol_type = texts(source, spans(values["protocol_type"]))
     group_id = said.text("group_id")
     generation = numbers(values["generation"])
+    assignor = texts(source, spans(values["protocol"]))
     place = said.place() | {"at": said.times(numbers(values["state_timestamp"]))}
     groups = part(
         schemas.GENERATIONS,
@@ -66,7 +68,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         group_type="classic",
         generation=generation,
         protocol_type=protocol_type,
-        assignor=texts(source, spans(values["protocol"])),
+        assignor=assignor,
         leader=texts(source, spans(values["leader"])),
         member_count=members.counts,
         **place,
@@ -96,7 +98,11 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         "ConsumerProtocolSubscription", SUBSCRIPTION, source, members, consumers
     )
     assignments = _message("ConsumerProtocolAssignment", ASSIGNMENT, source, members, consumers)
-    owned_generation = numbers(subscriptions.columns["owned_generation"])
+    is_sticky, is_cooperative_sticky = (
+        np.asarray(pc.fill_null(pc.equal(assignor, name), False))[row]
+        for name in ("sticky", "cooperative-sticky")
+    )
+    claimed = claims(source, subscriptions.columns, is_sticky, is_cooperative_sticky)
     member_rows = part(
         schemas.LOG_MEMBERS,
         of_members.record,
@@ -111,13 +117,13 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         rebalance_timeout_ms=_given(numbers(members["rebalance_timeout_ms"])),
         session_timeout_ms=numbers(members["session_timeout_ms"]),
         topics=lists_of_texts(source, items(subscriptions.columns["topics"]), subscriptions.there),
-        owned_generation=_given(owned_generation),
+        owned_generation=_given(claimed.generation),
         **{name: array.take(of_row) for name, array in place.items() if name != "is_tombstone"},
         is_tombstone=False,
     )
     lists = [("assigned", items(assignments.columns["assigned"]))]
     if owned:
-        lists.append(("owned", items(subscriptions.columns["owned"])))
+        lists += [("owned", owned_lists) for owned_lists in claimed.owned]
     made = [_partitions(of_members, role, held, source) for role, held in lists]
     unread += [*subscriptions.unread, *assignments.unread]
     return [groups, tombstones, member_rows, *made], unread

@@ -213,6 +213,8 @@ SUBSCRIPTION = Struct(
         Field("rack_id", "string", since=3, nullable=True),
     )
 )
+STICKY_USER_DATA = Struct((Field("owned", "list", of=_BY_TOPIC),))
+"""Of ``StickyAssignor``; of version 1 four more bytes follow, the generation."""
 ASSIGNMENT = Struct(
     (Field("assigned", "list", of=_BY_TOPIC), Field("user_data", "bytes", nullable=True))
 )

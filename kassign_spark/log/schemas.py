@@ -94,7 +94,8 @@ LOG_MEMBERS = Table(
     ),
 )
 """What a record says of one member. `record` is the record's kind:
-- `group`: a member in a GroupMetadata record; `generation` is the group's, `assignor` and
+- `group`: a member in a GroupMetadata record; `generation` is the group's, `owned_generation` that
+  in which it had what it claims, as the group's assignor reads it; `assignor` and
   `previous_generation` and `state` are null. It has no tombstones: those are of `generations`.
 - `member`: ConsumerGroupMemberMetadata, the member as it joined or changed; `generation` is null
   (the epoch that it leads to follows in the log, as a row of `generations`).
@@ -120,9 +121,10 @@ LOG_ASSIGNMENT = Table(
     ),
 )
 """Partitions of a member in the record at `offset`. `role` is `assigned` (what the leader gave, or
-what the member holds by its `current` record), `owned` (what its subscription claimed when it
-joined), `target` or `revoking` (new protocol). Classic groups name the `topic`; those of the new
-protocol its `topic_id`, and `topic` only where the log itself says which name the id has."""
+what the member holds by its `current` record), `owned` (what it claimed when it joined, as the
+group's assignor reads it: of `sticky` in its user data, else in its subscription), `target` or
+`revoking` (new protocol). Classic groups name the `topic`; those of the new protocol its
+`topic_id`, and `topic` only where the log itself says which name the id has."""
 
 COMMITS = Table(
     "commits",

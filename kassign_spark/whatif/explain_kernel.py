@@ -57,8 +57,39 @@ def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
         without = np.array([of_group[place] if place < len(of_group) else -1 for of_group in stale])
         for number in range(STICKY, len(KAFKAS)):
             _try(seen, told, number, without >= 0, without, named, variants)
+    yield _told(batch, variants)
+
+
+def explain_told_arrow(table: pa.Table) -> pa.Table:
+    """Explain groups of which every claim is known to have been told to the leader.
+
+    None is left out, and the others are asked only where the assignor that the members name does
+    not explain what was seen.
+
+    Args:
+        table: as of ``explain_arrow``; the ids of the groups say which is which.
+
+    Returns:
+        ``EXPLAINED``.
+    """
+    batch, (told, observed) = read_kinds(table, (CLAIM, OBSERVED))
+    named = assignors_of(batch)
+    variants: list[list[_Variant]] = [[] for _ in range(batch.group_count)]
+    seen = _Seen(batch, observed)
+    nobody = np.full(batch.group_count, -1)
+    for number in range(len(KAFKAS)):
+        if (own := named == number).any():
+            _try(seen, told, number, own, nobody, named, variants)
+    open_ = np.array([not tried or tried[0].is_other for tried in variants], bool)
+    for number in range(len(KAFKAS)):
+        if (others := open_ & (named != number)).any():
+            _try(seen, told, number, others, nobody, named, variants)
+    return _told(batch, variants)
+
+
+def _told(batch: Batch, variants: list[list[_Variant]]) -> pa.Table:
     found = [_conclude(sorted(of_group)) for of_group in variants]
-    yield pa.table(
+    return pa.table(
         {
             **group_columns(batch, np.arange(batch.group_count)),
             "assignor": pa.array([assignor for assignor, _, _ in found], pa.string()),

@@ -41,7 +41,10 @@ def _commit(made: Made, group: str, topic: str, count: int, begin: float, end: f
 
 
 def _restarting(made: Made) -> None:
-    """billing: one pod of three that is killed and comes back, at three in the morning."""
+    """billing: one pod of three that is killed and comes back, at three in the morning.
+
+    Its leader is no Java client: what it calls `range` deals the partitions of three members out.
+    """
     topics = ("orders",)
     a, b = (
         Client(topics, _parts("orders", n, n + 3), f"billing-{n}", f"/10.2.0.{n}") for n in (1, 2)
@@ -66,7 +69,9 @@ def _deployed(made: Made) -> None:
     """audit: static members, deployed without a rebalance; later one never returns."""
     topics = ("payments",)
     people = {
-        f"audit-{n}": Client(topics, _parts("payments", n, n + 2), client="audit", instance=f"a{n}")
+        f"audit-{n}": Client(
+            topics, _parts("payments", 2 * n, 2 * n + 1), client="audit", instance=f"a{n}"
+        )
         for n in range(2)
     }
     made.classic("audit", 4, 0, {f"{name}-old": who for name, who in people.items()}, "range")
@@ -83,18 +88,25 @@ def _deployed(made: Made) -> None:
 
 def _grown(made: Made) -> None:
     """search: a cooperative group; its topic gets two partitions, then a second member joins."""
-    one = Client(("catalogue",), _parts("catalogue", 0, 1))
-    grown = Client(("catalogue",), _parts("catalogue", 0, 1, 2, 3))
-    half = Client(("catalogue",), _parts("catalogue", 0, 1))
-    other = Client(("catalogue",), _parts("catalogue", 2, 3))
-    waits = Client(("catalogue",))
+    topics = ("catalogue",)
+    none, half, whole, rest = (_parts("catalogue", *of) for of in ((), (0, 1), range(4), (2, 3)))
+
+    def said(number: int, **members: tuple[list[Partition], list[Partition]]) -> dict[str, Client]:
+        """Members with what they get and what they had in the generation before."""
+        return {
+            name.replace("_", "-"): Client(topics, gets, claims=had, claimed_in=number - 1)
+            for name, (gets, had) in members.items()
+        }
+
     assignor = "cooperative-sticky"
-    made.classic("search", 1, 3700, {"index-1": one}, assignor)
+    made.classic("search", 1, 3700, said(1, index_1=(half, none)), assignor)
     _commit(made, "search", "catalogue", 2, 3700, 3900)
-    made.classic("search", 2, 3901, {"index-1": grown}, assignor)
+    made.classic("search", 2, 3901, said(2, index_1=(whole, half)), assignor)
     _commit(made, "search", "catalogue", 4, 3901, 4100)
-    made.classic("search", 3, 4101, {"index-1": half, "indexer-2": waits}, assignor)
-    made.classic("search", 4, 4102, {"index-1": half, "indexer-2": other}, assignor)
+    both = {"index_1": (half, whole), "indexer_2": (none, none)}
+    made.classic("search", 3, 4101, said(3, **both), assignor)
+    both = {"index_1": (half, half), "indexer_2": (rest, none)}
+    made.classic("search", 4, 4102, said(4, **both), assignor)
     _commit(made, "search", "catalogue", 4, 4102, 4300)
 
 

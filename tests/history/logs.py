@@ -34,6 +34,9 @@ class Client:
     polls: int = 300_000
     assignor: str | None = None
     """That it asks the broker for."""
+    claims: Sequence[Partition] = ()
+    """What it says that it had when it joined, and since when."""
+    claimed_in: int | None = None
 
 
 Members = Mapping[str, Client]
@@ -63,6 +66,7 @@ class Made:
             said = {"group_id": group, "generation": number, "member_id": member_id}
             self.members.append(_member(member_id, member) | said | {"record": "group", **place})
             self._assign(said, member.owned, place, "assigned", "topic")
+            self._assign(said, member.claims, place, "owned", "topic")
 
     def epoch(self, group: str, number: int, seconds: float) -> None:
         self.generations.append(
@@ -132,6 +136,7 @@ def _member(member_id: str, member: Client) -> dict[str, Any]:
         "session_timeout_ms": member.session,
         "topics": list(member.topics),
         "assignor": member.assignor,
+        "owned_generation": member.claimed_in,
     }
 
 

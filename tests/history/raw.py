@@ -29,16 +29,13 @@ def _generation(made: Made, row: dict[str, Any]) -> Record:
 
 
 def _member(made: Made, offset: int, member: dict[str, Any]) -> bytes:
-    topics: dict[str, list[int]] = {}
-    for row in made.assignment:
-        if (row["offset"], row["member_id"]) == (offset, member["member_id"]):
-            topics.setdefault(row["topic"], []).append(row["partition"])
-    subscription = _short(0) + _array(map(_string, member["topics"])) + _int(-1)
-    assignment = (
-        _short(0)
-        + _array(_string(topic) + _array(map(_int, ps)) for topic, ps in topics.items())
-        + _int(-1)
-    )
+    given, claims = (_partitions(made, offset, member, role) for role in ("assigned", "owned"))
+    generation = member["owned_generation"]
+    version = 0 if generation is None else 2
+    subscription = _short(version) + _array(map(_string, member["topics"])) + _int(-1)
+    if version:
+        subscription += claims + _int(generation)
+    assignment = _short(0) + given + _int(-1)
     return (
         _string(member["member_id"])
         + _string(member["group_instance_id"])
@@ -51,6 +48,15 @@ def _member(made: Made, offset: int, member: dict[str, Any]) -> bytes:
         + _int(len(assignment))
         + assignment
     )
+
+
+def _partitions(made: Made, offset: int, member: dict[str, Any], role: str) -> bytes:
+    topics: dict[str, list[int]] = {}
+    for row in made.assignment:
+        place = row["offset"], row["member_id"], row["role"]
+        if place == (offset, member["member_id"], role):
+            topics.setdefault(row["topic"], []).append(row["partition"])
+    return _array(_string(topic) + _array(map(_int, ps)) for topic, ps in topics.items())
 
 
 def _commit(row: dict[str, Any]) -> Record:

@@ -48,12 +48,28 @@ def test_one_group_since_a_time(spark: SparkSession, capsys: Captured) -> None:
     assert (facts["rebalance_count"], facts["hours_not_shown"]) == (3, 1)
 
 
+def test_which_generations_are_not_what_their_assignor_gives(
+    spark: SparkSession, tmp_path: Path, capsys: Captured
+) -> None:
+    facts = _json(capsys, "--explain", "--show", "1", "--output", tmp_path / "out", code=1)
+    told = facts["explained"]
+    rows = spark.read.parquet(str(tmp_path / "out" / "explained"))
+    others = rows.where("NOT is_explained")
+    assert told["generation_count"] == rows.count()
+    assert told["not_explained_count"] == others.count() > 0
+    assert told["groups"][0]["group_id"] == "billing"
+    assert told["groups_not_shown"] == others.select("group_id").distinct().count() - 1
+    facts = _json(capsys, "--explain", "--since", "2026-11-23", code=0)
+    assert facts["explained"]["generation_count"] == 0
+
+
 def test_what_is_refused_is_one_line(spark: SparkSession, tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "mine").touch()
     for arguments, said in (
         (["--group", "bilings"], "unknown group 'bilings'; the nearest are billing"),
         (["--within", "ten"], "within 'ten' is no length of time"),
         (["--follow"], "--follow needs --output"),
+        (["--follow", "--explain", "--output", "x"], "it does not go with --follow"),
         (["--available-now"], "--available-now goes with --follow"),
         (["--follow", "--output", str(tmp_path)], "is no folder of history --follow"),
     ):

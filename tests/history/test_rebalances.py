@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark.history import rebalances as module
+from kassign_spark.history import whole_groups as module
 from kassign_spark.history.columns import REBALANCES
 from kassign_spark.history.rebalances import rebalances
 from kassign_spark.log.schemas import RECORDS

@@ -1,0 +1,95 @@
+"""Was it what Kafka's assignor gives? Every generation of the group log, asked of the model."""
+
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.errors import InputError
+from kassign_spark.history.columns import EXPLAINED
+from kassign_spark.history.explain_kernel import SIZES, explain_generations
+from kassign_spark.history.whole_groups import HasRecords, by_whole_groups, decode_table
+from kassign_spark.inputs.rules import any_broken, rules_of_topics
+from kassign_spark.schemas import TOPICS, conform
+from kassign_spark.workers import check_workers
+
+_GENERATIONS = (2).to_bytes(2, "big")
+"""What the keys of records of classic generations begin with."""
+
+
+def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None) -> DataFrame:
+    """Say of each generation whether its leader gave what the assignor of its name gives.
+
+    A record of a classic generation has everything that the leader was told, in its order: members
+    with their subscriptions and what they claim, of `sticky` in its user data. So Kafka's own
+    answer to the same is known, and an assignment that is another one was made by another client
+    (librdkafka, franz-go, sarama, ...) under the same name, or by other metadata of the topics. The
+    assignors that the group does not name are asked where the one that it names does not explain.
+
+    Of groups of the new protocol there is no row: the coordinator computes their assignments.
+    Neither is there one of a generation without members, or of another protocol type. One job;
+    ``topics`` are collected by another one before.
+
+    Args:
+        log: a batch: what ``read_group_log`` gives, or its raw records (``log.schemas.RECORDS``).
+        topics: ``schemas.TOPICS``. A generation that they do not explain, and topics that are not
+            in them, are also asked about as if there were no partitions but those that the
+            generation shows, as topics grow; so is everything without ``topics``. Racks of
+            replicas are known from here only.
+
+    Returns:
+        One row a generation: group_id string, generation int, at timestamp, assignor string: as
+        the group says, explained_by string: the assignor of Kafka's whose answer it is, the
+        group's own before others; null where it is that of none; is_explained boolean: whether
+        that is the group's own; null where nobody can tell, as that is none of Kafka's or a
+        member's bytes cannot be read; leader_client string: the leader's ``client.id``, detail
+        string: which assignor is the nearest and the first partition that differs, and whether
+        partitions were counted by what the generation shows.
+
+    Raises:
+        SchemaError: columns of ``topics`` are missing or of the wrong type.
+        InputError: ``log`` is a stream, or ``topics`` have values without meaning, or one topic
+            with two numbers of partitions.
+        WorkerError: Spark's Python workers cannot run what they are handed.
+    """
+    records = log if isinstance(log, DataFrame) else log.records
+    if records.isStreaming:
+        raise InputError("explain_history reads a batch of the log, this is a stream")
+    check_workers(records.sparkSession)
+    sizes = None if topics is None else _sizes(topics)
+    of_generations = records.where(F.substring("key", 1, 2) == F.lit(_GENERATIONS))
+    kernel = partial(_explained, sizes)
+    return by_whole_groups(of_generations, kernel, EXPLAINED.columns)
+
+
+def _explained(sizes: pa.Table | None, records: pa.Table) -> pa.Table:
+    return explain_generations(decode_table(records, owned=True), sizes)
+
+
+def _sizes(topics: DataFrame) -> pa.Table:
+    """Collect topics as ``explain_kernel.SIZES``."""
+    known = conform(topics, TOPICS)
+    broken = any_broken(rules_of_topics(known))
+    found = (
+        known.groupBy("topic")
+        .agg(
+            F.max("num_partitions").alias("size"),
+            F.max(F.to_json("replica_racks")).alias("racks"),
+            F.bool_or(broken).alias("is_broken"),
+            (F.min("num_partitions") < F.max("num_partitions")).alias("differs"),
+        )
+        .toArrow()
+        .sort_by("topic")
+    )
+    for row in found.filter(found["is_broken"]).slice(0, 1).to_pylist():
+        raise InputError(
+            f"table topics, column num_partitions: topic {row['topic']} has {row['size']}; it must "
+            "have a name, and a number of partitions of 0 or more"
+        )
+    for row in found.filter(found["differs"]).slice(0, 1).to_pylist():
+        raise InputError(
+            f"table topics, column num_partitions: topic {row['topic']} has different numbers; "
+            "give the topics of one cluster"
+        )
+    return found.select(SIZES.names).cast(SIZES)
