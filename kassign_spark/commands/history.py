@@ -28,7 +28,7 @@ from kassign_spark.history.storms import storms
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
-from kassign_spark.log.kafka_source import kafka_options
+from kassign_spark.log.kafka_source import SEES_INTERNAL_TOPICS, kafka_options
 from kassign_spark.log.read import read_group_log
 from kassign_spark.rounds import hold
 from kassign_spark.session import open_session
@@ -109,7 +109,10 @@ def run(args: argparse.Namespace) -> Outcome:
     inputs = [args.log] if args.log else []
     with (
         open_session(
-            *inputs, verbose=args.verbose, package="" if args.log else args.package
+            *inputs,
+            verbose=args.verbose,
+            package="" if args.log else args.package,
+            settings=SEES_INTERNAL_TOPICS,
         ) as spark,
         announced("reading the group log"),
     ):

@@ -193,8 +193,6 @@ def _properties(
         # Members of the new protocol move by heartbeats, which come every five seconds else.
         "group.consumer.min.heartbeat.interval.ms": "500",
         "group.consumer.heartbeat.interval.ms": "500",
-        # So that a group's own session timeout may be shorter than 45 s.
-        "group.consumer.min.session.timeout.ms": "1000",
         "num.network.threads": "2",
         "num.io.threads": "4",
         "log.cleaner.dedupe.buffer.size": "4194304",
