@@ -163,9 +163,9 @@ def test_the_log_says_what_was_done(
 def _save(address: str, folder: Path) -> None:
     """In a process of its own: its Kafka client is another one than this session's."""
     (package,) = KAFKA_SOURCE
+    what = ("log", "--bootstrap-server", address, "--save", str(folder))
     saved = subprocess.run(
-        [sys.executable, "-m", "kassign_spark", "log", "--bootstrap-server", address]
-        + ["--save", str(folder), "--package", package],
+        [sys.executable, "-m", "kassign_spark", *what, "--package", package],
         capture_output=True,
         text=True,
         timeout=300,
@@ -216,7 +216,7 @@ def _check_steps(kind: str, rows: list[Row], steps: list[_Step]) -> None:
         while later and later[0]["reason"] == "handover":
             assert kind == "cooperative"
             last = later.pop(0)
-            assert not (last["joined"] or last["left"] or last["changed"])
+            assert (last["joined"], last["left"], last["changed"]) == ([], [], [])
             moved += last["moved"]
         had, has = before.owners(kind), step.owners(kind)
         different = sum(has[partition] != owner for partition, owner in had.items())
