@@ -50,6 +50,8 @@ def reasons(said: Said) -> Reasons:
     joined, left = count(turned.joined_at), count(turned.left_at)
     # A static member that is back joins under another id; it is no other.
     returned = count(turned.returned_at)
+    # Of the new protocol its return makes no epoch: it came to one that something else made.
+    made = np.where(records.is_consumer[heads], 0, returned)
     restarted = count(turned.joined_at, away.away >= 0)
     changed, grown = count(turned.changed_at), count(said.grown_at)
     crashed, slow = (
@@ -68,7 +70,7 @@ def reasons(said: Said) -> Reasons:
         c.PROTOCOL_CHANGED: converted,
         c.MEMBER_CRASHED: crashed > 0,
         c.MEMBER_TOO_SLOW: slow > 0,
-        c.MEMBER_RESTARTED: (joined + returned > 0) & (joined == restarted) & (left <= restarted),
+        c.MEMBER_RESTARTED: (joined + made > 0) & (joined == restarted) & (left <= restarted),
         c.MEMBERS_CHANGED: (joined > 0) & (left > 0),
         c.MEMBER_JOINED: joined > 0,
         c.MEMBER_LEFT: left > 0,

@@ -169,6 +169,8 @@ def _rows(
     # What a static member's return changes is seen at the next generation.
     returned = np.bincount(turned.returned_at[~records.is_head[turned.returned_at]], minlength=size)
     by_head = np.bincount(records.head, returned, size).astype(np.int64)
+    # Of the new protocol it makes no record of the group: this epoch is the first to show it.
+    shown = np.bincount(turned.returned_at[records.is_consumer[turned.returned_at]], minlength=size)
     timeouts = np.full(size, -1)
     session = table["session_timeout_ms"].to_numpy(zero_copy_only=False)
     np.maximum.at(
@@ -215,7 +217,7 @@ def _rows(
             waited.partition[heads], mask=waited.longest[heads] < 0
         ),
         "idle": np.maximum(records.member_count - moves.owners, 0)[heads],
-        "static_restarts": np.where(known, by_head[earlier], 0),
+        "static_restarts": np.where(known, by_head[earlier], 0) + shown[heads],
         "session_timeout_ms": pa.array(timeouts[heads], mask=timeouts[heads] < 0),
         "subscription_count": subscriptions[heads],
         "offset": records.offset[heads],

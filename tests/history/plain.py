@@ -265,7 +265,8 @@ class _Reader:
                 "longest_pause": None if pause is None else pause[0],
                 "longest_pause_topic": None if pause is None else pause[1],
                 "longest_pause_partition": None if pause is None else pause[2],
-                "static_restarts": 0 if last is None else last.returned,
+                "static_restarts": (0 if last is None else last.returned)
+                + (renamed if now.group_type == "consumer" else 0),
                 "reason": self._reason(
                     last, now, joined, away, kinds, renamed, changed, grown, handed
                 ),
@@ -294,6 +295,8 @@ class _Reader:
             if kind in kinds:
                 return f"member_{kind}"
         restarted = sum(a is not None for a in away)
+        # Of the new protocol the return of a static member makes no epoch.
+        renamed *= now.group_type == "classic"
         if (joined or renamed) and restarted == len(joined) and len(kinds) <= restarted:
             return "member_restarted"
         if joined and kinds:

@@ -100,6 +100,25 @@ def test_a_static_member_that_comes_back_is_nobody_new() -> None:
     ]  # fmt: skip
 
 
+def test_of_the_new_protocol_a_static_return_is_no_reason() -> None:
+    """As a real broker does: the return makes no epoch, and the next one is of something else."""
+    made = Made()
+    made.member("g", "a-1", 0, Client(instance="i1"))
+    made.epoch("g", 1, 0)
+    made.target("g", "a-1", 0, _t(0, 1))
+    made.member("g", "a-1", 60, None)
+    made.target("g", "a-1", 60, None)
+    made.member("g", "a-2", 60, Client(instance="i1"))
+    made.target("g", "a-2", 60, _t(0, 1))
+    made.epoch("g", 2, 120)
+    made.target("g", "a-2", 120, _t(0, 1, 2))
+    rows = rebalances_arrow(made.log()).to_pylist()
+    assert [(row["reason"], row["static_restarts"], row["moved"]) for row in rows] == [
+        ("first", 0, 0),
+        ("partitions_added", 1, 0),
+    ]
+
+
 def test_the_second_round_of_a_cooperative_rebalance_hands_over() -> None:
     made = Made()
     made.classic("g", 1, 0, {"a-1": _ALL}, "cooperative-sticky")

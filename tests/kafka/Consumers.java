@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
+import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
@@ -26,6 +27,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 public class Consumers {
     private static final ObjectMapper JSON = new ObjectMapper();
     private final Map workers = new LinkedHashMap();
+    private final List ended = new ArrayList();
 
     /** A consumer that subscribes to a JSON list of topics or, given a JSON string, a pattern. */
     public void start(String name, String settings, String topics) throws Exception {
@@ -49,8 +51,15 @@ public class Consumers {
     /** Close a consumer; a dynamic member leaves its group by that, a static one does not. */
     public void stop(String name) throws Exception {
         Worker worker = (Worker) workers.remove(name);
+        ended.add(worker);
         worker.stopping = true;
         worker.join();
+    }
+
+    /** End a consumer without a word to its group, which misses it after the session timeout. */
+    public void crash(String name) throws Exception {
+        ((Worker) workers.get(name)).silently = true;
+        stop(name);
     }
 
     public void stopAll() throws Exception {
@@ -68,6 +77,21 @@ public class Consumers {
             states.set(worker.getName(), worker.state());
         }
         return JSON.writeValueAsString(states);
+    }
+
+    /** All calls of the listeners so far, of consumers that were stopped too: a JSON list. */
+    public String events() throws Exception {
+        List all = new ArrayList(ended);
+        all.addAll(workers.values());
+        ArrayNode events = JSON.createArrayNode();
+        for (int i = 0; i < all.size(); i++) {
+            Worker worker = (Worker) all.get(i);
+            JsonNode of = worker.state().get("events");
+            for (int n = 0; n < of.size(); n++) {
+                events.add(((ObjectNode) of.get(n)).put("name", worker.getName()));
+            }
+        }
+        return JSON.writeValueAsString(events);
     }
 
     static ArrayNode asJson(Collection partitions) {
@@ -93,6 +117,7 @@ public class Consumers {
         private ObjectNode now = JSON.createObjectNode();
         volatile JsonNode subscription;
         volatile boolean stopping;
+        volatile boolean silently;
 
         Worker(String name, Map config) {
             super(name);
@@ -122,7 +147,16 @@ public class Consumers {
             } catch (Throwable e) {
                 fail(e);
             } finally {
-                if (consumer != null) consumer.close();
+                if (consumer != null) close(consumer);
+            }
+        }
+
+        private void close(KafkaConsumer consumer) {
+            if (silently) {
+                consumer.close(CloseOptions.groupMembershipOperation(
+                    CloseOptions.GroupMembershipOperation.REMAIN_IN_GROUP));
+            } else {
+                consumer.close();
             }
         }
 
@@ -161,6 +195,7 @@ public class Consumers {
         synchronized void event(String kind, Collection partitions) {
             ObjectNode event = JSON.createObjectNode();
             event.put("event", kind);
+            event.put("at", System.currentTimeMillis());
             event.set("partitions", asJson(partitions));
             events.add(event);
         }

@@ -33,6 +33,19 @@ class State:
     """Calls of its rebalance listener so far: assigned, revoked or lost, and the partitions."""
 
 
+@dataclass(frozen=True)
+class Event:
+    """A call of a consumer's rebalance listener."""
+
+    name: str
+    """Of the consumer."""
+    event: str
+    """assigned, revoked or lost."""
+    partitions: list[tuple[str, int]]
+    at: int
+    """Milliseconds since 1970."""
+
+
 class JavaConsumers:
     """Consumers by a name of their own; see ``java_consumers``."""
 
@@ -83,6 +96,18 @@ class JavaConsumers:
     def stop(self, name: str) -> None:
         """Close one: a dynamic member leaves its group, a static one stays until its timeout."""
         self._java.stop(name)
+
+    def crash(self, name: str) -> None:
+        """End one without a word to its group, which misses it after its session timeout."""
+        self._java.crash(name)
+
+    def events(self) -> list[Event]:
+        """All calls of the listeners so far, of consumers that were stopped too, by time."""
+        found = [
+            Event(**event | {"partitions": _tuples(event["partitions"])})
+            for event in json.loads(self._java.events())
+        ]
+        return sorted(found, key=lambda event: event.at)
 
     def states(self) -> dict[str, State]:
         """Of those that have polled at least once.
