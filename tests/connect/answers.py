@@ -29,6 +29,9 @@ FURTHER: dict[str, Call] = {
     ],
     "check_migration": lambda g: [ks.check_migration(g.candidates)],
     "check_settings": lambda g: [ks.check_settings(_clients(g))],
+    "explain_history": lambda g: [
+        ks.explain_history(ks.read_group_log(_LOG, g.members.sparkSession, owned=True))
+    ],
     "fleet_graph": lambda g: list(ks.fleet_graph(g.members, g.topics)),
     "group_clusters": lambda g: [ks.group_clusters(g.members, g.topics)],
     "member_traffic": lambda g: [
