@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Longs, find, key
 from kassign_spark.history.columns import CLOSED, CRASHED, LEFT_KINDS, TOO_SLOW
+from kassign_spark.history.log_arrays import View
 from kassign_spark.history.turnover import Turnover
-from kassign_spark.history.views import View
 from kassign_spark.simulation.timeouts import Timeouts
 
 RESTART_WITHIN = 600_000_000

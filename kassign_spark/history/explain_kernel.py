@@ -13,7 +13,7 @@ from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.groups.numbers import Flags, Longs, find, key, place_in_run, ranges, starts
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
 from kassign_spark.history.columns import EXPLAINED
-from kassign_spark.history.views import distinct, longs, together
+from kassign_spark.history.log_arrays import distinct, longs, together
 from kassign_spark.log.decode import Decoded
 from kassign_spark.whatif.explain_kernel import explain_told_arrow
 

@@ -12,9 +12,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.history.absences import RESTART_WITHIN
-from kassign_spark.history.pauses import PAUSE_WITHIN
-from kassign_spark.history.rebalances_kernel import Found, found
-from kassign_spark.history.views import (
+from kassign_spark.history.log_arrays import (
     LEAVES,
     NOTHING,
     OWNERS,
@@ -24,6 +22,8 @@ from kassign_spark.history.views import (
     longs,
     times,
 )
+from kassign_spark.history.pauses import PAUSE_WITHIN
+from kassign_spark.history.rebalances_kernel import Found, found
 
 
 class Kept(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.history.views import View
+from kassign_spark.history.log_arrays import View
 
 PAUSE_WITHIN = 600_000_000
 """Microseconds after a rebalance in which the first commit has to come to end a pause."""

@@ -10,9 +10,9 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from kassign_spark.history.columns import REBALANCES
 from kassign_spark.history.following import Kept, follow
+from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
 from kassign_spark.history.state_bytes import from_bytes, to_bytes
-from kassign_spark.history.views import Log
 from kassign_spark.history.whole_groups import (
     COLUMNS,
     NAME,

@@ -10,10 +10,11 @@ from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, E
 from kassign_spark.groups.numbers import Flags, Longs, find, key, ranges, starts
 from kassign_spark.history.absences import Absences, absences
 from kassign_spark.history.columns import LEFT_KINDS, REBALANCES
+from kassign_spark.history.log_arrays import NOTHING, Before, Log, View, distinct
 from kassign_spark.history.pauses import Pauses, pauses
 from kassign_spark.history.reasons import Said, reasons
 from kassign_spark.history.turnover import Turnover, turnover
-from kassign_spark.history.views import NOTHING, Before, Log, View, distinct, view
+from kassign_spark.history.views import view
 from kassign_spark.plans.choice import PROTOCOLS
 
 CONSUMER = "consumer"

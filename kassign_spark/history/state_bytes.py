@@ -5,7 +5,7 @@ import struct
 import pyarrow as pa
 
 from kassign_spark.history.following import Kept
-from kassign_spark.history.views import Before, Log
+from kassign_spark.history.log_arrays import Before, Log
 
 _HEAD = struct.Struct("<q")
 _LENGTH = struct.Struct("<i")

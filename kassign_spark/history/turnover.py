@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.history.views import View
+from kassign_spark.history.log_arrays import View
 
 
 class Turnover(NamedTuple):

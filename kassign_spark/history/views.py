@@ -5,7 +5,7 @@ what changes: a member's holds from the next epoch until its next record, a targ
 which it was computed.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,154 +14,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.coordinator.choice import ASSIGNORS
-from kassign_spark.groups.numbers import Flags, Longs, Names, find, key, names, ranges, starts
-
-
-class Log(NamedTuple):
-    """Rows of whole groups in any order: the tables of ``log.schemas`` of the same names."""
-
-    generations: pa.Table
-    log_members: pa.Table
-    log_assignment: pa.Table
-    commits: pa.Table
-
-
-OWNERS = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("owner", pa.string()),
-        ("is_static", pa.bool_()),
-    ]
+from kassign_spark.groups.numbers import Flags, Longs, Names, find, key, ranges, starts
+from kassign_spark.history.log_arrays import (
+    NOTHING,
+    Assigned,
+    Before,
+    Committed,
+    Leaves,
+    Log,
+    Present,
+    Records,
+    View,
+    equals,
+    flags,
+    longs,
+    times,
+    together,
 )
-"""Who was the last to have each partition; ``owner`` is an instance id where ``is_static``."""
-
-
-LEAVES = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("client_id", pa.string()),
-        ("client_host", pa.string()),
-        ("at", pa.timestamp("us", "UTC")),
-    ]
-)
-"""Clients that left before the log."""
-
-
-class Before(NamedTuple):
-    """What came before a log: tables of ``OWNERS`` and ``LEAVES``."""
-
-    owners: pa.Table
-    leaves: pa.Table
-
-
-NOTHING = Before(OWNERS.empty_table(), LEAVES.empty_table())
-
-
-class Leaves(NamedTuple):
-    """Clients that left before the log, as codes, and when."""
-
-    group: Longs
-    client: Longs
-    host: Longs
-    at: Longs
-
-
-@dataclass(frozen=True)
-class Records:
-    """What starts generations, by group and then as the log has it.
-
-    Attributes:
-        group: code of the group's name.
-        era: number of the group's life: one that was deleted begins anew.
-        offset: where the record stands.
-        at: microseconds.
-        generation, assignor, member_count: what it says.
-        is_consumer: of the new protocol.
-        is_first: nothing is known of before.
-        is_head: the first of its generation; others say that static members came back.
-        previous: the record before, of the same era; -1: none.
-        head: the first record of its generation.
-    """
-
-    group: Longs
-    era: Longs
-    offset: Longs
-    at: Longs
-    generation: Longs
-    assignor: Longs
-    member_count: Longs
-    is_consumer: Flags
-    is_first: Flags
-    is_head: Flags
-    previous: Longs
-    head: Longs
-
-    def after(self, group: Longs, offset: Longs) -> Longs:
-        """The first record of a group at an offset or later; the end of the group's: none."""
-        offsets = distinct(self.offset)
-        place = key(self.group, np.searchsorted(offsets, self.offset))
-        return np.searchsorted(place, key(group, np.searchsorted(offsets, offset)))
-
-
-@dataclass(frozen=True)
-class Present:
-    """Members of the records: one row for each that was there, and the row of ``log_members``."""
-
-    record: Longs
-    row: Longs
-    member: Longs
-    identity: Longs
-    subscription: Longs
-    instance: Longs
-    client: Longs
-    host: Longs
-
-
-@dataclass(frozen=True)
-class Assigned:
-    """Partitions of the records, one row each; record -1: somebody had it before all of them."""
-
-    record: Longs
-    era: Longs
-    topic: Longs
-    partition: Longs
-    owner: Longs
-
-
-@dataclass(frozen=True)
-class Committed:
-    """Commits in the order of the log; ``record`` is the last before; -1: none of its group."""
-
-    group: Longs
-    record: Longs
-    topic: Longs
-    partition: Longs
-    offset: Longs
-    at: Longs
-
-
-@dataclass(frozen=True)
-class View:
-    """All of a log.
-
-    ``identity`` and ``owner`` are codes of ``people``, or, of static members, of their instance
-    plus ``static``: a static member is the same under another member id.
-    """
-
-    group_names: pa.Array
-    texts: pa.Array
-    people: pa.Array
-    topics: pa.Array
-    static: int
-    records: Records
-    present: Present
-    assigned: Assigned
-    committed: Committed
-    leaves: Leaves
-    lists: pa.ListArray
-    """Subscriptions by code; those with the same topics in another order are one."""
 
 
 def view(log: Log, earlier: Before = NOTHING) -> View:
@@ -207,7 +76,7 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
         groups[4].code,
         topics[2].code,
         longs(owners["partition"]),
-        np.where(_flags(owners["is_static"]), static + owner.code, owner.code),
+        np.where(flags(owners["is_static"]), static + owner.code, owner.code),
     )
     held = _assigned(
         records, assigned, (groups[2].code, assignee.code, topics[0].code), before, columns, spans
@@ -225,13 +94,6 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
         Leaves(groups[5].code, texts[6].code, texts[7].code, times(leaves["at"])),
         listed,
     )
-
-
-def distinct(numbers: Longs) -> Longs:
-    """The different ones in order; ``np.unique`` hashes them, which takes thrice as long."""
-    found: Longs = np.sort(numbers)
-    kept: Longs = found[np.append(True, found[1:] != found[:-1])[: len(found)]]
-    return kept
 
 
 class _Members(NamedTuple):
@@ -262,40 +124,13 @@ class _Spans(NamedTuple):
     size: Longs
 
 
-def together(*columns: pa.ChunkedArray) -> list[Names]:
-    """Encode columns by one list of names."""
-    plain = [pc.cast(column, pa.string()) for column in columns]
-    chunks = [chunk for column in plain for chunk in column.chunks]
-    encoded = names(pa.chunked_array(chunks, pa.string()))
-    return encoded.split(*map(len, plain))
-
-
-def longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
-    """Numbers of a column."""
-    filled = pc.fill_null(pc.cast(column, pa.int64()), null)
-    return np.asarray(filled.to_numpy(), np.int64)
-
-
-def _flags(column: pa.ChunkedArray) -> Flags:
-    return np.asarray(column.to_numpy(), bool)
-
-
-def times(column: pa.ChunkedArray) -> Longs:
-    """Microseconds since 1970."""
-    return longs(pc.cast(column, pa.timestamp("us", "UTC")))
-
-
-def _is(column: pa.ChunkedArray, value: str) -> Flags:
-    return np.asarray(pc.fill_null(pc.equal(column, value), False).to_numpy(), bool)
-
-
 def _records(table: pa.Table, group: Names, assignor: Names) -> Records:
     offset, generation = longs(table["offset"]), longs(table["generation"])
     order = np.lexsort((offset, group.code))
-    gone = _flags(table["is_tombstone"])[order]
+    gone = flags(table["is_tombstone"])[order]
     kept = order[~gone]
     of, number, at = group.code[kept], generation[kept], offset[kept]
-    consumer = _is(table["group_type"], "consumer")[kept]
+    consumer = equals(table["group_type"], "consumer")[kept]
     # How many tombstones stand before, to see whether one lies between two records.
     deleted = np.cumsum(gone)[~gone]
     same = np.diff(of, prepend=-1) == 0
@@ -354,8 +189,8 @@ def _encoded(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:
 
 
 def _present(records: Records, table: pa.Table, of: _Members) -> tuple[Present, _Spans]:
-    offset, gone = longs(table["offset"]), _flags(table["is_tombstone"])
-    in_group = np.flatnonzero(_is(table["record"], "group"))
+    offset, gone = longs(table["offset"]), flags(table["is_tombstone"])
+    in_group = np.flatnonzero(equals(table["record"], "group"))
     at = _record_at(records, of.group[in_group], offset[in_group])
     in_group, at = in_group[at >= 0], at[at >= 0]
     rows, first, count = _spans(records, table, "member", of, offset, gone)
@@ -388,7 +223,7 @@ def _spans(
     records: Records, table: pa.Table, kind: str, of: _Members, offset: Longs, gone: Flags
 ) -> tuple[Longs, Longs, Longs]:
     """The rows of a kind of the new protocol, the first record each holds for, and how many."""
-    rows = np.flatnonzero(_is(table["record"], kind))
+    rows = np.flatnonzero(equals(table["record"], kind))
     rows = rows[np.lexsort((offset[rows], of.member[rows], of.group[rows]))]
     group, member = of.group[rows], of.member[rows]
     first = records.after(group, offset[rows])
@@ -414,13 +249,13 @@ def _assigned(
     group, member, topic = codes
     offset, partition = longs(table["offset"]), longs(table["partition"])
     owner_of = _identities(group, member, members)
-    given = np.flatnonzero(_is(table["role"], "assigned"))
+    given = np.flatnonzero(equals(table["role"], "assigned"))
     at = _record_at(records, group[given], offset[given])
     known = at >= 0
     known[known] = ~records.is_consumer[at[known]] & records.is_head[at[known]]
     given, at = given[known], at[known]
 
-    target = np.flatnonzero(_is(table["role"], "target"))
+    target = np.flatnonzero(equals(table["role"], "target"))
     said = members.group[spans.row], members.member[spans.row], spans.offset
     wanted = group[target], member[target], offset[target]
     places, count = _targets_of(said, wanted, spans)
@@ -475,7 +310,7 @@ def _identities(group: Longs, member: Longs, members: _Members) -> Longs:
 
 def _committed(records: Records, table: pa.Table, group: Longs, topic: Longs) -> Committed:
     offset = longs(table["offset"])
-    rows = np.flatnonzero(~_flags(table["is_tombstone"]))
+    rows = np.flatnonzero(~flags(table["is_tombstone"]))
     rows = rows[np.lexsort((offset[rows], group[rows]))]
     record = records.after(group[rows], offset[rows]) - 1
     known = record >= np.searchsorted(records.group, group[rows])

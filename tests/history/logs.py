@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from kassign_spark.history.views import Log
+from kassign_spark.history.log_arrays import Log
 from kassign_spark.log.schemas import COMMITS, GENERATIONS, LOG_ASSIGNMENT, LOG_MEMBERS
 from kassign_spark.schemas import Table
 

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.history.following import Kept, follow
+from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
-from kassign_spark.history.views import Log
 from kassign_spark.log.schemas import LOG_TARGETS
 from tests.history.random_logs import random_log
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from kassign_spark.history.columns import REASONS
+from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
-from kassign_spark.history.views import Log
 from tests.history import plain
 from tests.history.logs import Client, Made, Partition
 from tests.history.random_logs import random_log

@@ -1,0 +1,193 @@
+"""A group log as arrays: what its records say, by code, and the generations that they start."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kassign_spark.groups.numbers import Flags, Longs, Names, key, names
+
+
+class Log(NamedTuple):
+    """Rows of whole groups in any order: the tables of ``log.schemas`` of the same names."""
+
+    generations: pa.Table
+    log_members: pa.Table
+    log_assignment: pa.Table
+    commits: pa.Table
+
+
+OWNERS = pa.schema(
+    [
+        ("group_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("owner", pa.string()),
+        ("is_static", pa.bool_()),
+    ]
+)
+"""Who was the last to have each partition; ``owner`` is an instance id where ``is_static``."""
+
+
+LEAVES = pa.schema(
+    [
+        ("group_id", pa.string()),
+        ("client_id", pa.string()),
+        ("client_host", pa.string()),
+        ("at", pa.timestamp("us", "UTC")),
+    ]
+)
+"""Clients that left before the log."""
+
+
+class Before(NamedTuple):
+    """What came before a log: tables of ``OWNERS`` and ``LEAVES``."""
+
+    owners: pa.Table
+    leaves: pa.Table
+
+
+NOTHING = Before(OWNERS.empty_table(), LEAVES.empty_table())
+
+
+class Leaves(NamedTuple):
+    """Clients that left before the log, as codes, and when."""
+
+    group: Longs
+    client: Longs
+    host: Longs
+    at: Longs
+
+
+@dataclass(frozen=True)
+class Records:
+    """What starts generations, by group and then as the log has it.
+
+    Attributes:
+        group: code of the group's name.
+        era: number of the group's life: one that was deleted begins anew.
+        offset: where the record stands.
+        at: microseconds.
+        generation, assignor, member_count: what it says.
+        is_consumer: of the new protocol.
+        is_first: nothing is known of before.
+        is_head: the first of its generation; others say that static members came back.
+        previous: the record before, of the same era; -1: none.
+        head: the first record of its generation.
+    """
+
+    group: Longs
+    era: Longs
+    offset: Longs
+    at: Longs
+    generation: Longs
+    assignor: Longs
+    member_count: Longs
+    is_consumer: Flags
+    is_first: Flags
+    is_head: Flags
+    previous: Longs
+    head: Longs
+
+    def after(self, group: Longs, offset: Longs) -> Longs:
+        """The first record of a group at an offset or later; the end of the group's: none."""
+        offsets = distinct(self.offset)
+        place = key(self.group, np.searchsorted(offsets, self.offset))
+        return np.searchsorted(place, key(group, np.searchsorted(offsets, offset)))
+
+
+@dataclass(frozen=True)
+class Present:
+    """Members of the records: one row for each that was there, and the row of ``log_members``."""
+
+    record: Longs
+    row: Longs
+    member: Longs
+    identity: Longs
+    subscription: Longs
+    instance: Longs
+    client: Longs
+    host: Longs
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Partitions of the records, one row each; record -1: somebody had it before all of them."""
+
+    record: Longs
+    era: Longs
+    topic: Longs
+    partition: Longs
+    owner: Longs
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Commits in the order of the log; ``record`` is the last before; -1: none of its group."""
+
+    group: Longs
+    record: Longs
+    topic: Longs
+    partition: Longs
+    offset: Longs
+    at: Longs
+
+
+@dataclass(frozen=True)
+class View:
+    """All of a log.
+
+    ``identity`` and ``owner`` are codes of ``people``, or, of static members, of their instance
+    plus ``static``: a static member is the same under another member id.
+    """
+
+    group_names: pa.Array
+    texts: pa.Array
+    people: pa.Array
+    topics: pa.Array
+    static: int
+    records: Records
+    present: Present
+    assigned: Assigned
+    committed: Committed
+    leaves: Leaves
+    lists: pa.ListArray
+    """Subscriptions by code; those with the same topics in another order are one."""
+
+
+def distinct(numbers: Longs) -> Longs:
+    """The different ones in order; ``np.unique`` hashes them, which takes thrice as long."""
+    found: Longs = np.sort(numbers)
+    kept: Longs = found[np.append(True, found[1:] != found[:-1])[: len(found)]]
+    return kept
+
+
+def together(*columns: pa.ChunkedArray) -> list[Names]:
+    """Encode columns by one list of names."""
+    plain = [pc.cast(column, pa.string()) for column in columns]
+    chunks = [chunk for column in plain for chunk in column.chunks]
+    encoded = names(pa.chunked_array(chunks, pa.string()))
+    return encoded.split(*map(len, plain))
+
+
+def longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
+    """Numbers of a column."""
+    filled = pc.fill_null(pc.cast(column, pa.int64()), null)
+    return np.asarray(filled.to_numpy(), np.int64)
+
+
+def flags(column: pa.ChunkedArray) -> Flags:
+    """The values of a boolean column without nulls."""
+    return np.asarray(column.to_numpy(), bool)
+
+
+def times(column: pa.ChunkedArray) -> Longs:
+    """Microseconds since 1970."""
+    return longs(pc.cast(column, pa.timestamp("us", "UTC")))
+
+
+def equals(column: pa.ChunkedArray, value: str) -> Flags:
+    """Where a column has a value; a null is none."""
+    return np.asarray(pc.fill_null(pc.equal(column, value), False).to_numpy(), bool)
