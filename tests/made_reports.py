@@ -7,6 +7,7 @@ from kassign_spark.display import printable
 from kassign_spark.report.by_weight import MAX_CURVES, FoundByWeight
 from kassign_spark.report.collect import MAX_PROBLEMS, Found, fitting
 from kassign_spark.report.details import MAX_MEMBERS, MAX_MOVES
+from kassign_spark.report.past import MAX_TIMELINES, Past
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -96,6 +97,45 @@ def made_by_weight(group_count: int = 12, *, seed: int = 9) -> FoundByWeight:
         for i, name in enumerate(names[:MAX_CURVES])
     ]
     return FoundByWeight(group_count + 3, groups, curves)
+
+
+def made_past(group_count: int = 12) -> Past:
+    """What was of some groups, the first of which have the hostile names."""
+    names = [printable(HOSTILE[i]) if i < len(HOSTILE) else f"g{i}" for i in range(group_count)]
+    reasons = ("member_left", "member_joined", "member_crashed")
+    days = [
+        {"day": f"2026-11-{1 + day:02}", "reason": reason, "count": 1 + day}
+        for day in range(9)
+        for reason in reasons
+    ]
+    groups: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "rebalances": 3 * (group_count - i),
+            "moved": 7 * i,
+            "longest_pause": 1.5 * i if i else None,
+            "mostly": "a member left",
+            "storms": int(i == 0),
+        }
+        for i, name in enumerate(names)
+    ]
+    timelines = [
+        {
+            "name": name,
+            "points": [
+                {
+                    "at": 1_793_000_000_000 + 60_000 * (i + at),
+                    "generation": at,
+                    "reason": reasons[at % 3],
+                    "moved": at,
+                    "pause": 0.5 if at else None,
+                }
+                for at in range(4)
+            ],
+        }
+        for i, name in enumerate(names[:MAX_TIMELINES])
+    ]
+    return Past(3 * 78, group_count + 2, 1, days, groups, timelines)
 
 
 def _group(made: random.Random, place: int, count: int) -> dict[str, Any]:

@@ -158,3 +158,26 @@ def test_only_a_page_of_ours_is_replaced(tmp_path: Path) -> None:
         write_file(str(file / "inside"), "three", mark=MARK)
     assert file.read_text() == "theirs"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_history_is_on_the_page(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet = write_small_fleet(tmp_path / "fleet")
+    plan, history, output = (str(tmp_path / name) for name in ("plan", "history", "report.html"))
+    assert cli.main(["assign", str(fleet), "--output", plan]) == 0
+    log = str(Path(__file__).parents[1] / "examples" / "group-log")
+    assert cli.main(["history", "--log", log, "--output", history]) == 1
+    capsys.readouterr()
+    assert cli.main(["report", plan, "--history", history, "--output", output, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["past_rebalance_count"] == 14
+    page = Path(output).read_text(encoding="utf-8")
+    assert f"3 groups of <b>{history}</b> rebalanced 14 times, 1 storm." in page
+    [table] = re.findall(r'id="past-table">(.*?)</table>', page, re.DOTALL)
+    rows = [re.findall(r">([^<>]+)</t[hd]>", row) for row in table.split("<tr>")[2:]]
+    assert [row[:2] for row in rows] == [["billing", "10"], ["search", "3"], ["audit", "1"]]
+    assert rows[0][2:] == ["36", "20.00", "a member left", "1"]
+    said = "billing, 2026-11-22 03:01:03, generation 2: a member left; "
+    assert page.count(said) == 1
+    line = _fail(["report", plan, "--history", plan, "--output", f"{output}2"], capsys)
+    assert line.startswith(f"table rebalances: not found in {plan}")

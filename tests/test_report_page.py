@@ -17,7 +17,7 @@ from kassign_spark.display import printable
 from kassign_spark.report.collect import Found
 from kassign_spark.report.findings import findings
 from kassign_spark.report.render import MARK, render
-from tests.made_reports import HOSTILE, made_by_weight, made_found
+from tests.made_reports import HOSTILE, made_by_weight, made_found, made_past
 
 _MAX_BYTES = 8_000_000
 _BROWSER, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -253,6 +253,31 @@ def test_loads_by_weight(browser: webdriver.Chrome, tmp_path: Path) -> None:
     assert browser.find_elements(By.CSS_SELECTOR, "main img, main b[onmouseover]") == []
     _assert_quiet(browser)
     assert 'id="weights"' not in _page(found)
+
+
+def test_what_was(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    """Rebalances a day, a line of time a group, and all in a table; names are text there too."""
+    past = made_past()
+    page = render(
+        made_found(8), [], plan="p", snapshot="s", details=8, past=("build/<b>history", past)
+    )
+    file = tmp_path / "report.html"
+    file.write_text(page, encoding="utf-8")
+    _open(browser, file)
+    part = browser.find_element(By.ID, "past")
+    assert "14 groups of build/<b>history rebalanced 234 times, 1 storm" in part.text
+    assert "2 more groups" in part.text
+    rows = part.find_elements(By.CSS_SELECTOR, "#past-table tbody th")
+    assert [row.text for row in rows] == [group["name"] for group in past.groups]
+    days, timelines = part.find_elements(By.CSS_SELECTOR, "figure svg")
+    drawn = days.get_attribute("outerHTML") or ""
+    assert drawn.count("2026-11-09: 9 times a member left") == 1
+    drawn = timelines.get_attribute("outerHTML") or ""
+    assert drawn.count("a member was silent longer than its session timeout; 2 partitions") == 12
+    assert drawn.count("not read for 0.5 s") == 36
+    assert browser.find_elements(By.CSS_SELECTOR, "main img, main b[onmouseover]") == []
+    _assert_quiet(browser)
+    assert 'id="past"' not in _page(made_found(8))
 
 
 def test_ten_thousand_groups(browser: webdriver.Chrome, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from kassign_spark.report.by_weight import Weighing, collect_by_weight
 from kassign_spark.report.charts import missing_extra
 from kassign_spark.report.collect import collect
 from kassign_spark.report.findings import findings
+from kassign_spark.report.past import collect_past
 from kassign_spark.report.plan import read_plan, snapshot_of
 from kassign_spark.report.render import MARK, render
 from kassign_spark.tables.output_file import check_new_file, write_file
@@ -56,6 +57,12 @@ def add_parser(commands: Any) -> None:
         default=200,
         help="members and moves of the N worst groups (default: 200)",
     )
+    parser.add_argument(
+        "--history",
+        metavar="DIR",
+        help="folder that kassign-spark history wrote: rebalances a day, and when the groups with\n"
+        "the most had theirs",
+    )
     add_source(parser, required=False)
     add_settings(parser)
     parser.add_argument(
@@ -70,7 +77,9 @@ def run(args: argparse.Namespace) -> Outcome:
         raise missing_extra()
     settings = settings_of(args)
     check_new_file(args.output, mark=MARK, overwrite=args.overwrite)
-    with session_reading(args, f"reporting {args.plan}", *inputs_of(args)) as spark:
+    past_folders = [] if args.history is None else [args.history]
+    inputs = [*inputs_of(args), *past_folders]
+    with session_reading(args, f"reporting {args.plan}", *inputs) as spark:
         snapshot = snapshot_of(spark, args.plan, args.snapshot)
         refuse_output_over_input(spark, args.output, snapshot)
         plan = read_plan(spark, args.plan, snapshot)
@@ -80,6 +89,7 @@ def run(args: argparse.Namespace) -> Outcome:
             weights = read_weights(spark, args, snapshot)
             weighing = Weighing(weights, args.missing_weight, args.base_weight)
             by_weight = collect_by_weight(plan, weighing)
+        past = None if args.history is None else (args.history, collect_past(spark, args.history))
     listed = findings(found)
     page = render(
         found,
@@ -88,6 +98,7 @@ def run(args: argparse.Namespace) -> Outcome:
         snapshot=args.snapshot or snapshot,
         details=args.details,
         by_weight=by_weight,
+        past=past,
     )
     write_file(args.output, page, mark=MARK, overwrite=args.overwrite)
     facts = {
@@ -101,6 +112,7 @@ def run(args: argparse.Namespace) -> Outcome:
         "groups_listed": len(found.groups),
         "groups_with_details": len(found.details),
         "weighed_group_count": None if by_weight is None else by_weight.group_count,
+        "past_rebalance_count": None if past is None else past[1].rebalance_count,
         "findings": [finding._asdict() for finding in listed],
     }
     return Outcome(0, facts, _lines(facts))

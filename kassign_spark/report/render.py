@@ -12,6 +12,8 @@ from kassign_spark.report.by_weight_charts import charts_by_weight
 from kassign_spark.report.charts import charts, missing_extra
 from kassign_spark.report.collect import MAX_GROUPS, MAX_PROBLEMS, Found, display_name
 from kassign_spark.report.findings import Finding
+from kassign_spark.report.past import MAX_DAYS, Past
+from kassign_spark.report.past_charts import charts_of_past
 
 MARK = '<meta name="generator" content="kassign-spark">'
 """Near the beginning of every page: by it a file is known to be ours."""
@@ -35,6 +37,7 @@ def render(
     snapshot: str,
     details: int,
     by_weight: FoundByWeight | None = None,
+    past: tuple[str, Past] | None = None,
 ) -> str:
     """Make the page.
 
@@ -45,6 +48,7 @@ def render(
         snapshot: its snapshot's.
         details: how many groups were to get details.
         by_weight: loads by weight; None: nobody asked for them.
+        past: the folder of a history, as it was named, and what it tells; None: likewise.
 
     Raises:
         KassignError: the extra `report` is not installed.
@@ -63,6 +67,14 @@ def render(
         plots = {name: Markup(svg) for name, svg in charts_by_weight(by_weight).items()}
         part = environment.from_string(_packaged("by_weight.html.j2"))
         weights = Markup(part.render(found=by_weight, charts=plots))
+    was = None
+    if past is not None:
+        folder, told = past
+        plots = {name: Markup(svg) for name, svg in charts_of_past(told).items()}
+        part = environment.from_string(_packaged("past.html.j2"))
+        was = Markup(
+            part.render(past=told, folder=printable(folder), charts=plots, max_days=MAX_DAYS)
+        )
     return environment.from_string(_packaged("page.html.j2")).render(
         mark=Markup(MARK),
         style=Markup(_packaged("page.css")),
@@ -70,6 +82,7 @@ def render(
         data=Markup(_embedded(_data(found))),
         charts=drawn,
         weights=weights,
+        past=was,
         findings=listed,
         totals=found.totals,
         brokers=found.brokers,
