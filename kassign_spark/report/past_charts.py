@@ -7,7 +7,7 @@ from kassign_spark.history.columns import REASONS
 from kassign_spark.report.charts import as_svg, short_name
 from kassign_spark.report.past import Past
 
-_WIDTH = 760
+_WIDTH = 360
 _ROW = 22
 _COLOURS = {
     "member_joined": "#2f6fde",
@@ -47,7 +47,7 @@ def _colour(altair: Any, reasons: set[str]) -> Any:
     scale = altair.Scale(
         domain=[_words(reason) for reason in shown], range=[_COLOURS[reason] for reason in shown]
     )
-    return altair.Color("reason:N", scale=scale, legend=altair.Legend(columns=5))
+    return altair.Color("reason:N", scale=scale, legend=altair.Legend(columns=3))
 
 
 def _days(altair: Any, past: Past) -> Any:
