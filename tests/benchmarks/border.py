@@ -189,12 +189,12 @@ def _measured(spark: SparkSession, limit: float) -> Iterator[Spent]:
 def _watch(spark: SparkSession, spent: Spent, limit: float) -> None:
     ends = time.perf_counter() + limit
     while not spent.ended.wait(0.2):
-        spent.megabytes = max(spent.megabytes, _largest_worker())
+        spent.megabytes = max(spent.megabytes, largest_worker())
         if time.perf_counter() > ends:
             spark.sparkContext.cancelAllJobs()
 
 
-def _largest_worker() -> float:
+def largest_worker() -> float:
     """Megabytes of the largest of Spark's Python workers below this process."""
     parents, workers = {}, []
     for entry in os.scandir("/proc"):

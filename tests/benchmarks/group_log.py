@@ -4,15 +4,17 @@
 
 One record in ten is a generation of a classic group, the others are commits. The records are made
 by Spark's own expressions from one generation's bytes, and kept in Parquet; then they are decoded
-and counted by group, in one job of a task a core. The floor is the same job that only counts bytes.
-Seconds of the processor are of the JVM and the Python workers together: on a busy machine they say
-more than those of the clock. Records a second of two cores are by them.
+and counted by group, in one job of a task a core; and then reduced to ``rebalances``, in one job as
+users have it. The floor is the same job that only counts bytes. Seconds of the processor are of the
+JVM and the Python workers together: on a busy machine they say more than those of the clock.
+Records a second of two cores are by them.
 """
 
 import argparse
 import resource
 import struct
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -22,9 +24,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kassign_spark.history.rebalances import rebalances
 from kassign_spark.live import protocol, wire
 from kassign_spark.log.read import decoded_batches
 from kassign_spark.log.schemas import RECORDS
+from tests.benchmarks.border import largest_worker
 from tests.spark_session import start_session
 
 _ONE_IN = 10
@@ -55,6 +59,7 @@ def main() -> None:
         print(f"{args.records:,} records of {size / args.records:.0f} bytes, {_TASKS} cores")
         for name, work in (("floor", _bytes), ("decoded and counted", _decoded)):
             _measure(name, records, work, args)
+        _reduce(records, args)
         spark.stop()
 
 
@@ -179,6 +184,27 @@ def _measure(
         generations = args.records // _ONE_IN
         wanted = (generations, generations * args.members, 2 * generations * args.members)
         assert tuple(sums[:5]) == (*wanted, args.records - generations, 0), sums
+
+
+def _reduce(records: DataFrame, args: argparse.Namespace) -> None:
+    most, ended = [0.0], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.2):
+            most[0] = max(most[0], largest_worker())
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    began = time.monotonic()
+    told = rebalances(records).agg(F.count(F.lit(1)), F.sum("kept")).collect()[0]
+    seconds = time.monotonic() - began
+    ended.set()
+    watching.join()
+    print(
+        f"{'rebalances':>20}: {seconds:6.1f} s, {args.records / seconds:10,.0f} records/s,"
+        f" a Python worker {most[0]:,.0f} MiB at most"
+    )
+    assert told[0] == args.records // _ONE_IN, told
 
 
 def _jvm_seconds(spark: SparkSession) -> float:
