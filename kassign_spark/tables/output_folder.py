@@ -3,14 +3,16 @@
 Everything is written beside its place under a hidden name, which is then renamed.
 """
 
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.errors import OutputError
+from kassign_spark.errors import KassignError, OutputError
 from kassign_spark.schemas import SNAPSHOT_TABLES
 from kassign_spark.sessions import Py4JError, Py4JJavaError, is_connect
 from kassign_spark.spark_errors import spark_message
@@ -25,6 +27,8 @@ TABLE_NAMES |= {"rebalances", "storms"}
 """Tables that a folder of ours may hold."""
 FILE_NAMES = frozenset({"graph.dot", "graph.graphml"})
 """Plain files likewise."""
+
+_LOOKS, _LOOK_SECONDS = 5, 0.1
 
 MARK = "_kassign_spark"
 """An empty file by which a folder is known to be ours; Spark overlooks names with ``_``."""
@@ -76,6 +80,10 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
         done = True
     finally:
         if not done:
+            # What was asked of Java before an interrupt may still be at work there, and make the
+            # folder anew.
+            looks = 0 if isinstance(sys.exception(), KassignError) else _LOOKS
+
             # In a thread of its own, which has its own connection to Java: an interrupt leaves the
             # one of this thread in the middle of an answer.
             def tidy() -> None:
@@ -83,6 +91,9 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
                     if files.exists(replaced) and not files.exists(target):
                         rename(replaced, target)
                     files.delete(writing, True)
+                    for _ in range(looks):
+                        time.sleep(_LOOK_SECONDS)
+                        files.delete(writing, True)
                     files.cancelDeleteOnExit(writing)
                     for parent in missing:  # if they are empty
                         files.delete(parent, False)
