@@ -58,7 +58,6 @@ def test_the_rest_is_python(
         monkeypatch.setattr(SparkContext, "_active_spark_context", None)
 
     monkeypatch.setattr("kassign_spark.commands.common.open_session", stopped_afterwards)
-    monkeypatch.setattr("kassign_spark.commands.history.open_session", stopped_afterwards)
     names = {"FLEET": folder / "FLEET", "WEIGHTS": folder / "WEIGHTS", "OUT": tmp_path / "out"}
     names["LOG"] = Path(__file__).parents[1] / "examples" / "group-log"
     code = cli.main(

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -119,14 +119,25 @@ def whole_number(*, least: int) -> Callable[[str], int]:
 
 
 @contextmanager
-def session_reading(args: argparse.Namespace, what: str, *inputs: str) -> Iterator[SparkSession]:
+def session_reading(
+    args: argparse.Namespace,
+    what: str,
+    *inputs: str,
+    package: str = "",
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
     """Open the session of a command that reads ``inputs``, and say what it does when that is long.
+
+    ``package`` and ``settings`` are those of ``open_session``.
 
     Raises:
         KassignError: Java is missing or does not start.
         OutputError: the output is an input folder, lies in one, or holds one.
     """
-    with open_session(*inputs, verbose=args.verbose) as spark, announced(what):
+    with (
+        open_session(*inputs, verbose=args.verbose, package=package, settings=settings) as spark,
+        announced(what),
+    ):
         refuse_output_over_input(spark, args.output, *inputs)
         yield spark
 

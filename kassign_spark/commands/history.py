@@ -13,13 +13,11 @@ from kassign_spark.commands.common import (
     Outcome,
     add_output,
     add_show,
-    announced,
     first_rows,
     new_parser,
-    refuse_output_over_input,
     whole_number,
 )
-from kassign_spark.commands.log import add_reading
+from kassign_spark.commands.log import add_reading, session_reading_log
 from kassign_spark.display import cell, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.history.columns import FIRST, REASONS
@@ -29,10 +27,9 @@ from kassign_spark.history.storms import storms
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
-from kassign_spark.log.kafka_source import SEES_INTERNAL_TOPICS, kafka_options
+from kassign_spark.log.kafka_source import kafka_options
 from kassign_spark.log.read import read_group_log
 from kassign_spark.rounds import hold
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, write_table
 
 _HOUR = 3600
@@ -115,16 +112,7 @@ def run(args: argparse.Namespace) -> Outcome:
         check_address(args.bootstrap_server)
     properties = read_properties(args.command_config) if args.command_config else {}
     inputs = [args.log] if args.log else []
-    with (
-        open_session(
-            *inputs,
-            verbose=args.verbose,
-            package="" if args.log else args.package,
-            settings=SEES_INTERNAL_TOPICS,
-        ) as spark,
-        announced("reading the group log"),
-    ):
-        refuse_output_over_input(spark, args.output, *inputs)
+    with session_reading_log(args, args.log, *inputs) as spark:
         source = args.log or kafka_options(args.bootstrap_server, properties)
         log = read_group_log(source, spark, stream=args.follow)
         told = _since(rebalances(log), args.since)

@@ -1,11 +1,13 @@
 """``kassign-spark log``: keep the records of ``__consumer_offsets`` in files."""
 
 import argparse
+from contextlib import AbstractContextManager
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import Facts, Outcome, announced, new_parser
+from kassign_spark.commands.common import Facts, Outcome, announced, new_parser, session_reading
 from kassign_spark.display import plural, printable
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
@@ -54,17 +56,29 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="client properties, as of Kafka's own tools: TLS and SASL belong there",
     )
-    add_package(parser)
-
-
-def add_package(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the Spark package of the Kafka source."""
     parser.add_argument(
         "--package",
         metavar="COORDINATE",
         default=PACKAGE,
         help=f"Spark package that reads the log from Kafka (default: {PACKAGE}); not under "
         "spark-submit, which has --packages",
+    )
+
+
+def session_reading_log(
+    args: argparse.Namespace, log: str | None, *inputs: str
+) -> AbstractContextManager[SparkSession]:
+    """Open the session of a command that reads files of the log or, without ``log``, a cluster's.
+
+    Raises:
+        KassignError: as ``session_reading``.
+    """
+    return session_reading(
+        args,
+        "reading the group log",
+        *inputs,
+        package="" if log else args.package,
+        settings=SEES_INTERNAL_TOPICS,
     )
 
 

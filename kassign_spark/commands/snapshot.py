@@ -13,7 +13,7 @@ from kassign_spark.commands.common import (
     new_parser,
     one_stream,
 )
-from kassign_spark.commands.log import add_package
+from kassign_spark.commands.log import add_reading
 from kassign_spark.display import one_line, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
@@ -53,12 +53,7 @@ def add_parser(commands: Any) -> None:
         metavar="SNAPSHOT",
         help="with --from-log: a folder with the table topics, instead of the cluster's own",
     )
-    add_package(parser)
-    parser.add_argument(
-        "--command-config",
-        metavar="FILE",
-        help="client properties, as of Kafka's own tools: TLS and SASL belong there",
-    )
+    add_reading(parser)
     parser.add_argument(
         "--cluster-id",
         metavar="NAME",

@@ -5,24 +5,18 @@ import argparse
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    announced,
-    first_rows,
-    refuse_output_over_input,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows
+from kassign_spark.commands.log import session_reading_log
 from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
 from kassign_spark.live.topics import read_topics
-from kassign_spark.log.kafka_source import SEES_INTERNAL_TOPICS, kafka_options
+from kassign_spark.log.kafka_source import kafka_options
 from kassign_spark.log.newest import newest_state
 from kassign_spark.log.read import read_group_log
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import TOPICS
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import (
     new_folder,
     read_table,
@@ -35,14 +29,7 @@ def run(args: argparse.Namespace) -> Outcome:
     _refuse(args)
     properties = read_properties(args.command_config) if args.command_config else {}
     inputs = [path for path in (args.from_log, args.topics) if path]
-    package = "" if args.from_log else args.package
-    with (
-        open_session(
-            *inputs, verbose=args.verbose, package=package, settings=SEES_INTERNAL_TOPICS
-        ) as spark,
-        announced("reading the group log"),
-    ):
-        refuse_output_over_input(spark, args.output, *inputs)
+    with session_reading_log(args, args.from_log, *inputs) as spark:
         source = args.from_log or kafka_options(args.bootstrap_server, properties)
         records = read_group_log(source, spark).records
         with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
