@@ -32,6 +32,7 @@ def start_session(
     java_options: str = "",
     *,
     master: str = "local[2]",
+    settings: dict[str, str] | None = None,
 ) -> SparkSession:
     """A small quiet session on loopback that leaves nothing outside ``scratch``.
 
@@ -47,6 +48,7 @@ def start_session(
         # Small frames: more partitions than cores would only cost time.
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
+        .config(map=settings or {})
         .config("spark.ui.enabled", "false")
         # What a test counts must be there still, late in a run of thousands of stages.
         .config("spark.ui.retainedJobs", "100000")
