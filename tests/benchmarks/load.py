@@ -3,8 +3,8 @@
     python -m tests.benchmarks.load [giant|fleet ...] [--sizes 100 10 1] [--memory 8g]
         [--partitions N --members M] [--groups G --partitions-each P] [--cases CASE ...]
 
-Each case goes from Parquet to Parquet, checks included, at a hundredth, a tenth and the whole of the
-size; at those below the whole the second of two runs counts, as the first warms up. The last lines
+Each case goes from Parquet to Parquet, checks included, at a hundredth, a tenth and the whole of
+the size; at those below the whole the second of two runs counts, as the first warms up. The last lines
 say how each figure grows from size to size. Memory is what the JVM's heap and the Python workers
 held at most during the case, spill what its tasks wrote out for want of memory. Close other
 programs first.
@@ -68,7 +68,13 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
         folder = Path(scratch)
-        logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": args.event_log}
+        logged = {
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": args.event_log,
+            # One plain file, as tests.benchmarks.cost reads it.
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.rolling.enabled": "false",
+        }
         spark = start_session(folder, memory=args.memory, settings=logged if args.event_log else {})
         try:
             for name in args.shapes or ["giant", "fleet"]:
