@@ -4,10 +4,10 @@
         [--partitions N --members M] [--groups G --partitions-each P] [--cases CASE ...]
 
 Each case goes from Parquet to Parquet, checks included, at a hundredth, a tenth and the whole of
-the size; at those below the whole the second of two runs counts, as the first warms up. The last lines
-say how each figure grows from size to size. Memory is what the JVM's heap and the Python workers
-held at most during the case, spill what its tasks wrote out for want of memory. Close other
-programs first.
+the size; at those below the whole the second of two runs counts, as the first warms up. The last
+lines say how each figure grows from size to size. Memory is what the JVM's heap and the Python
+workers held at most during the case, spill what its tasks wrote out for want of memory. Close
+other programs first.
 """
 
 import argparse
