@@ -12,11 +12,10 @@ import time
 from pathlib import Path
 
 from kafka import KafkaAdminClient
-from kafka.errors import CoordinatorNotAvailableError
 
 from kassign_spark.live.snapshot import read_cluster
 from tests.kafka.broker import running_broker
-from tests.kafka.heartbeats import join
+from tests.kafka.heartbeats import join, wait_for_coordinator
 from tests.kafka.topics import create_topics
 
 _TOPICS = {f"topic-{i}": 10 for i in range(3)}
@@ -24,17 +23,6 @@ _SETTINGS = {
     "group.consumer.max.session.timeout.ms": "600000",
     "group.consumer.session.timeout.ms": "600000",
 }
-
-
-def _wait_for_coordinator(admin: KafkaAdminClient) -> None:
-    """Ask until there is one: the first question has the broker make the topic of groups."""
-    for _ in range(60):
-        try:
-            admin._manager.run(admin._find_coordinator_ids, ["group-0"])
-            return
-        except CoordinatorNotAvailableError:
-            time.sleep(1)
-    raise RuntimeError("the broker names no coordinator after a minute")
 
 
 def main() -> None:
@@ -49,7 +37,7 @@ def main() -> None:
         create_topics(broker.bootstrap_server, _TOPICS)
         admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
         (node,) = (each["broker_id"] for each in admin.describe_cluster()["brokers"])
-        _wait_for_coordinator(admin)
+        wait_for_coordinator(admin)
         started = time.perf_counter()
         for member in range(2):
             for number in range(args.groups):
