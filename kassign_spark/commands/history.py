@@ -87,6 +87,13 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="say also which generations are not what their assignor gives",
     )
+    parser.add_argument(
+        "--topics",
+        metavar="SNAPSHOT",
+        help="with --explain: a folder with the table topics, for how many partitions there are "
+        "and on which racks (default: the cluster's own with --bootstrap-server, else what each "
+        "generation shows)",
+    )
     add_output(parser, "the tables rebalances, storms and, with --explain, explained")
     add_show(parser, "print at most N hours, N storms and N groups")
     parser.set_defaults(run=run)
@@ -108,10 +115,12 @@ def run(args: argparse.Namespace) -> Outcome:
         raise InputError("--follow needs --output, where it also keeps how far it has come")
     if args.follow and args.explain:
         raise InputError("--explain is of the log as it is: it does not go with --follow")
+    if args.topics is not None and not args.explain:
+        raise InputError("--topics goes with --explain")
     if args.bootstrap_server is not None:
         check_address(args.bootstrap_server)
     properties = read_properties(args.command_config) if args.command_config else {}
-    inputs = [args.log] if args.log else []
+    inputs = [path for path in (args.log, args.topics) if path]
     with session_reading_log(args, args.log, *inputs) as spark:
         source = args.log or kafka_options(args.bootstrap_server, properties)
         log = read_group_log(source, spark, stream=args.follow)
@@ -132,7 +141,8 @@ def run(args: argparse.Namespace) -> Outcome:
         tables = {"rebalances": held, "storms": found}
         explained: Facts | None = None
         if args.explain:
-            of_generations = _since(explain_history(log), args.since).where(wanted)
+            topics = history_explain.topics_of(args, properties, spark)
+            of_generations = _since(explain_history(log, topics), args.since).where(wanted)
             tables["explained"], explained = history_explain.ask(of_generations, args.show)
         if args.output is not None:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:

@@ -1,13 +1,18 @@
 """``kassign-spark history --explain``: which generations are not what their assignor gives."""
 
+import argparse
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import first_rows
 from kassign_spark.display import cell, not_shown, plural, printable, table
+from kassign_spark.live.topics import read_topics
 from kassign_spark.rounds import hold
+from kassign_spark.schemas import TOPICS
+from kassign_spark.tables.snapshots import read_table
 
 
 class Asked(NamedTuple):
@@ -15,6 +20,22 @@ class Asked(NamedTuple):
 
     rows: DataFrame
     facts: dict[str, Any]
+
+
+def topics_of(
+    args: argparse.Namespace, properties: Mapping[str, str], spark: SparkSession
+) -> DataFrame | None:
+    """Give the topics that assignors are asked with; None: as each generation shows them.
+
+    Raises:
+        InputError: the folder of ``--topics`` does not have them.
+        ClusterError: the cluster does not tell them.
+    """
+    if args.topics is not None:
+        return read_table(spark, args.topics, TOPICS)
+    if args.bootstrap_server is not None:
+        return read_topics(args.bootstrap_server, properties, spark).topics
+    return None
 
 
 def ask(explained: DataFrame, show: int) -> Asked:

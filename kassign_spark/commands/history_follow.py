@@ -5,6 +5,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from kassign_spark.commands.common import Facts, Outcome
@@ -13,6 +14,9 @@ from kassign_spark.errors import InputError, OutputError
 from kassign_spark.history.columns import REASONS
 
 _CHECKPOINT = "checkpoint"
+_REPORTED_TOO_EARLY = '"scala.Option.get()" is null'
+"""What Spark 4.1's Kafka source ends a query with when it has done a batch again that a run before
+had begun (SPARK-57438): the batch is done, only its report is not."""
 
 
 def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
@@ -30,10 +34,10 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
     there = Path(folder)
     if there.is_dir() and any(there.iterdir()) and not (there / _CHECKPOINT).is_dir():
         raise OutputError(f"output {folder}: is no folder of history --follow; name a new one")
-    count = 0
+    count = done = 0
 
     def write(rows: DataFrame, batch: int) -> None:
-        nonlocal count
+        nonlocal count, done
         held = rows.persist()
         try:
             held.write.mode("overwrite").parquet(f"{folder}/rebalances/batch={batch}")
@@ -41,21 +45,29 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
                 for row in held.orderBy("at", "group_id").collect():
                     print(_line(row.asDict()), flush=True)
             count += held.count()
+            done += 1
         finally:
             held.unpersist()
 
-    query = (
+    writer = (
         told.writeStream.foreachBatch(write)
         .option("checkpointLocation", f"{folder}/{_CHECKPOINT}")
         .trigger(
             **({"availableNow": True} if args.available_now else {"processingTime": "1 second"})
         )
-        .start()
     )
-    try:
-        query.awaitTermination()
-    finally:
-        query.stop()
+    ended = False
+    while not ended:
+        before = done
+        query = writer.start()
+        try:
+            query.awaitTermination()
+            ended = True
+        except StreamingQueryException as error:
+            if done == before or _REPORTED_TOO_EARLY not in str(error):
+                raise
+        finally:
+            query.stop()
     facts: Facts = {"output": folder, "rebalance_count": count}
     said = f"{plural(count, 'rebalance')} more; the history is in {printable(folder)}: rebalances"
     return Outcome(0, facts, [said])

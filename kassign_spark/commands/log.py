@@ -59,10 +59,20 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--package",
         metavar="COORDINATE",
+        type=_coordinates,
         default=PACKAGE,
         help=f"Spark package that reads the log from Kafka (default: {PACKAGE}); not under "
         "spark-submit, which has --packages",
     )
+
+
+def _coordinates(text: str) -> str:
+    """One Maven coordinate or several with commas: Spark takes nothing else."""
+    for coordinate in text.split(","):
+        parts = coordinate.split(":")
+        if len(parts) != 3 or not all(part.strip() for part in parts):
+            raise argparse.ArgumentTypeError(f"{text!r} is no coordinate such as {PACKAGE}")
+    return text
 
 
 def session_reading_log(

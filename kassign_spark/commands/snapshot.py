@@ -14,7 +14,8 @@ from kassign_spark.commands.common import (
     one_stream,
 )
 from kassign_spark.commands.log import add_reading
-from kassign_spark.display import one_line, plural, printable, table
+from kassign_spark.commands.snapshot_lines import lines
+from kassign_spark.display import one_line
 from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
@@ -108,7 +109,7 @@ def run(args: argparse.Namespace) -> Outcome:
         for name, frame in written.items():
             write_table(frame, folder, name, args.format)
     facts = _facts(tables, list(written), args)
-    return Outcome(0, facts, _lines(facts))
+    return Outcome(0, facts, lines(facts))
 
 
 def _progress(text: str) -> None:
@@ -136,18 +137,3 @@ def _facts(tables: ClusterTables, written: list[str], args: argparse.Namespace) 
         "omitted_count": len(tables.omitted),
         "omitted": [omission._asdict() for omission in shown],
     }
-
-
-def _lines(facts: Facts) -> list[str]:
-    lines = [
-        f"{plural(facts['group_count'], 'group')}, {plural(facts['member_count'], 'member')}, "
-        f"{plural(facts['topic_count'], 'topic')}, "
-        f"{plural(facts['owned_count'], 'owned partition')}"
-    ]
-    if facts["omitted_count"]:
-        rows = ([row["kind"], row["name"], row["reason"]] for row in facts["omitted"])
-        lines += ["", *table(["left out", "name", "reason"], rows)]
-        hidden = facts["omitted_count"] - len(facts["omitted"])
-        lines += [f"... {hidden} more"] if hidden else []
-    names = ", ".join(facts["tables"])
-    return [*lines, "", f"the snapshot is in {printable(facts['output'])}: {names}"]

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, first_rows
 from kassign_spark.commands.log import session_reading_log
-from kassign_spark.display import not_shown, plural, printable, table
+from kassign_spark.commands.snapshot_lines import lines
 from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
@@ -17,11 +17,7 @@ from kassign_spark.log.newest import newest_state
 from kassign_spark.log.read import read_group_log
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import TOPICS
-from kassign_spark.tables.snapshots import (
-    new_folder,
-    read_table,
-    write_table,
-)
+from kassign_spark.tables.snapshots import new_folder, read_table, write_table
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -39,7 +35,7 @@ def run(args: argparse.Namespace) -> Outcome:
             for name, frame in tables.items():
                 write_table(frame, folder, name, args.format)
             facts = _facts(state.omitted, tables, args)
-    return Outcome(0, facts, _lines(facts))
+    return Outcome(0, facts, lines(facts))
 
 
 def _refuse(args: argparse.Namespace) -> None:
@@ -92,18 +88,3 @@ def _facts(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.Name
             {"kind": "group", "name": row["group_id"], "reason": row["reason"]} for row in shown
         ],
     }
-
-
-def _lines(facts: Facts) -> list[str]:
-    lines = [
-        f"{plural(facts['group_count'], 'group')}, {plural(facts['member_count'], 'member')}, "
-        f"{plural(facts['topic_count'], 'topic')}, "
-        f"{plural(facts['owned_count'], 'owned partition')}"
-    ]
-    if facts["omitted"]:
-        rows = ([row["kind"], row["name"], row["reason"]] for row in facts["omitted"])
-        lines += ["", *table(["left out", "name", "reason"], rows)]
-    hidden = facts["omitted_count"] - len(facts["omitted"])
-    lines += not_shown(hidden, "group", of=facts["omitted_count"])
-    names = ", ".join(facts["tables"])
-    return [*lines, "", f"the snapshot is in {printable(facts['output'])}: {names}"]

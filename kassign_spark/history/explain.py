@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
 from kassign_spark.history.columns import EXPLAINED
-from kassign_spark.history.explain_kernel import SIZES, explain_generations
+from kassign_spark.history.explain_kernel import explain_generations
+from kassign_spark.history.explain_read import SIZES
 from kassign_spark.history.whole_groups import HasRecords, by_whole_groups, decode_table
 from kassign_spark.inputs.rules import any_broken, rules_of_topics
 from kassign_spark.schemas import TOPICS, conform
@@ -68,7 +69,7 @@ def _explained(sizes: pa.Table | None, records: pa.Table) -> pa.Table:
 
 
 def _sizes(topics: DataFrame) -> pa.Table:
-    """Collect topics as ``explain_kernel.SIZES``."""
+    """Collect topics as ``explain_read.SIZES``."""
     known = conform(topics, TOPICS)
     broken = any_broken(rules_of_topics(known))
     found = (

@@ -4,6 +4,8 @@ What is kept is bounded by the group: two generations, who had each partition la
 left in the last minutes, and of each partition and generation a few commits.
 """
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +25,10 @@ from kassign_spark.history.log_arrays import (
     times,
 )
 from kassign_spark.history.pauses import PAUSE_WITHIN
-from kassign_spark.history.rebalances_kernel import Found, found
+from kassign_spark.history.rebalances_kernel import ROWS, Found, found
+
+MOST_PRESENT = 1_000_000
+"""Members of epochs that are seen at once: each epoch has all members that are there."""
 
 
 class Kept(NamedTuple):
@@ -43,7 +48,7 @@ class Kept(NamedTuple):
 
 
 def follow(kept: Kept | None, log: Log, targets: pa.Table) -> tuple[pa.Table, Kept]:
-    """Go on with the log of one group.
+    """Go on with the log of one group, piece by piece where it is too much to be seen at once.
 
     A generation is told when nothing that comes can change its row: the next one is there, or each
     partition that was committed before it has been committed again, or ``PAUSE_WITHIN`` has passed
@@ -57,6 +62,47 @@ def follow(kept: Kept | None, log: Log, targets: pa.Table) -> tuple[pa.Table, Ke
     Returns:
         rows of ``REBALANCES``, and what to keep.
     """
+    rows = [ROWS.empty_table()]
+    for piece, computed in _pieces(kept, log, targets):
+        told, kept = _follow(kept, piece, computed)
+        rows.append(told)
+    assert kept is not None
+    return pa.concat_tables(rows), kept
+
+
+def rest(kept: Kept) -> pa.Table:
+    """Give the rows that waited, at the end of a log."""
+    rows = found(kept.log, kept.before).rows
+    return rows.filter(pc.greater(rows["offset"], kept.told))
+
+
+def present_at_most(generations: pa.Table, members: pa.Table) -> int:
+    """Bound the members of all epochs of a group, which records do not repeat."""
+    epochs = pc.sum(pc.equal(generations["group_type"], "consumer")).as_py() or 0
+    return epochs * (pc.sum(pc.equal(members["record"], "member")).as_py() or 0)
+
+
+def _pieces(kept: Kept | None, log: Log, targets: pa.Table) -> Iterator[tuple[Log, pa.Table]]:
+    members = log.log_members
+    if kept is not None:
+        members = pa.concat_tables([kept.log.log_members, members])
+    count = -(-present_at_most(log.generations, members) // MOST_PRESENT)
+    if count < 2:
+        yield log, targets
+        return
+    offsets = np.sort(longs(log.generations["offset"]))
+    cuts = offsets[np.linspace(0, len(offsets), count, endpoint=False, dtype=np.int64)[1:]]
+    for begin, end in pairwise([-1, *np.unique(cuts).tolist(), None]):
+        *tables, computed = (_between(table, begin, end) for table in (*log, targets))
+        yield Log(*tables), computed
+
+
+def _between(table: pa.Table, begin: int, end: int | None) -> pa.Table:
+    since = _since(table, begin)
+    return since if end is None else since.filter(pc.less(since["offset"], end))
+
+
+def _follow(kept: Kept | None, log: Log, targets: pa.Table) -> tuple[pa.Table, Kept]:
     if kept is not None:
         log = Log(*(pa.concat_tables(both) for both in zip(kept.log, log, strict=True)))
         targets = pa.concat_tables([kept.targets, targets])

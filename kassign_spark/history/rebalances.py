@@ -1,15 +1,16 @@
 """Every rebalance that happened: a row a group and generation, from the group log."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from kassign_spark.history.columns import REBALANCES
-from kassign_spark.history.following import Kept, follow
+from kassign_spark.history.following import MOST_PRESENT, Kept, follow, present_at_most, rest
 from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
 from kassign_spark.history.state_bytes import from_bytes, to_bytes
@@ -17,6 +18,7 @@ from kassign_spark.history.whole_groups import (
     COLUMNS,
     NAME,
     HasRecords,
+    InPieces,
     by_whole_groups,
     decode_table,
     with_group,
@@ -78,11 +80,31 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
             .groupBy(NAME)
             .applyInPandasWithState(_advance, schema, state, "append", GroupStateTimeout.NoTimeout)
         )
-    return by_whole_groups(records, _rows, schema)
+    return by_whole_groups(records, _rows, schema, InPieces(_follow, rest))
 
 
 def _rows(table: pa.Table) -> pa.Table:
-    return rebalances_arrow(_log(decode_table(table)))
+    decoded = decode_table(table)
+    log = _log(decoded)
+    if present_at_most(log.generations, log.log_members) <= MOST_PRESENT:
+        return rebalances_arrow(log)
+    return pa.concat_tables(_one_by_one(decoded))
+
+
+def _one_by_one(decoded: Decoded) -> Iterator[pa.Table]:
+    """Go through groups of which some may have too many members in too many epochs."""
+    for group in pc.unique(decoded.generations["group_id"]).to_pylist():
+        tables = [
+            table.filter(pc.equal(table["group_id"], group))
+            for table in (*_log(decoded), decoded.log_targets)
+        ]
+        rows, kept = follow(None, Log(*tables[:-1]), tables[-1])
+        yield from (rows, rest(kept))
+
+
+def _follow(kept: Kept | None, table: pa.Table) -> tuple[pa.Table, Kept]:
+    decoded = decode_table(table)
+    return follow(kept, _log(decoded), decoded.log_targets)
 
 
 def _log(decoded: Decoded) -> Log:
@@ -98,9 +120,7 @@ def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> 
         for frame in frames
     ]
     table = pa.concat_tables(tables).sort_by([("partition", "ascending"), ("offset", "ascending")])
-    decoded = decode_table(table)
-    kept: Kept | None = from_bytes(state.get[0]) if state.exists else None
-    rows, kept = follow(kept, _log(decoded), decoded.log_targets)
+    rows, kept = _follow(from_bytes(state.get[0]) if state.exists else None, table)
     state.update((to_bytes(kept),))
     if len(rows):
         yield rows.to_pandas()

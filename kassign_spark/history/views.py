@@ -6,7 +6,6 @@ which it was computed.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.coordinator.choice import ASSIGNORS
-from kassign_spark.groups.numbers import Flags, Longs, Names, find, key, ranges, starts
+from kassign_spark.groups.numbers import Longs, Names, key, ranges, starts
+from kassign_spark.history.holdings import Owners, assigned_in
 from kassign_spark.history.log_arrays import (
     NOTHING,
-    Assigned,
     Before,
     Committed,
     Leaves,
@@ -31,6 +30,7 @@ from kassign_spark.history.log_arrays import (
     times,
     together,
 )
+from kassign_spark.history.membership import Members, present_in
 
 
 def view(log: Log, earlier: Before = NOTHING) -> View:
@@ -62,7 +62,7 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
     records = _records(log.generations, groups[0], texts[0])
     subscription, listed = _subscriptions(lists, topics[3], texts[4].code)
     static = len(member.strings) + 1
-    columns = _Members(
+    columns = Members(
         groups[1].code,
         member.code,
         instance.code,
@@ -71,14 +71,14 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
         texts[2].code,
         texts[3].code,
     )
-    present, spans = _present(records, members, columns)
-    before = _Owners(
+    present, spans = present_in(records, members, columns)
+    before = Owners(
         groups[4].code,
         topics[2].code,
         longs(owners["partition"]),
         np.where(flags(owners["is_static"]), static + owner.code, owner.code),
     )
-    held = _assigned(
+    held = assigned_in(
         records, assigned, (groups[2].code, assignee.code, topics[0].code), before, columns, spans
     )
     return View(
@@ -94,34 +94,6 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
         Leaves(groups[5].code, texts[6].code, texts[7].code, times(leaves["at"])),
         listed,
     )
-
-
-class _Members(NamedTuple):
-    """Columns of ``log_members`` as codes."""
-
-    group: Longs
-    member: Longs
-    instance: Longs
-    identity: Longs
-    subscription: Longs
-    client: Longs
-    host: Longs
-
-
-class _Owners(NamedTuple):
-    group: Longs
-    topic: Longs
-    partition: Longs
-    owner: Longs
-
-
-class _Spans(NamedTuple):
-    """Rows of ``log_members`` of kind target, and the records that they hold for."""
-
-    row: Longs
-    offset: Longs
-    first: Longs
-    size: Longs
 
 
 def _records(table: pa.Table, group: Names, assignor: Names) -> Records:
@@ -186,126 +158,6 @@ def _encoded(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:
         [None, pa.py_buffer((start * 4).tobytes()), pa.py_buffer(numbers.tobytes())],
     )
     return np.asarray(texts.dictionary_encode().indices, np.int64)
-
-
-def _present(records: Records, table: pa.Table, of: _Members) -> tuple[Present, _Spans]:
-    offset, gone = longs(table["offset"]), flags(table["is_tombstone"])
-    in_group = np.flatnonzero(equals(table["record"], "group"))
-    at = _record_at(records, of.group[in_group], offset[in_group])
-    in_group, at = in_group[at >= 0], at[at >= 0]
-    rows, first, count = _spans(records, table, "member", of, offset, gone)
-    row = np.concatenate((in_group, np.repeat(rows, count)))
-    record = np.concatenate((at, ranges(first, count)))
-    present = Present(
-        record,
-        row,
-        of.member[row],
-        of.identity[row],
-        of.subscription[row],
-        of.instance[row],
-        of.client[row],
-        of.host[row],
-    )
-    row, first, count = _spans(records, table, "target", of, offset, gone)
-    return present, _Spans(row, offset[row], first, count)
-
-
-def _record_at(records: Records, group: Longs, offset: Longs) -> Longs:
-    """The record of a group that stands at an offset; -1: none."""
-    if not len(records.group):
-        return np.full(len(group), -1)
-    place = np.minimum(records.after(group, offset), len(records.group) - 1)
-    found = (records.group[place] == group) & (records.offset[place] == offset)
-    return np.where(found, place, -1)
-
-
-def _spans(
-    records: Records, table: pa.Table, kind: str, of: _Members, offset: Longs, gone: Flags
-) -> tuple[Longs, Longs, Longs]:
-    """The rows of a kind of the new protocol, the first record each holds for, and how many."""
-    rows = np.flatnonzero(equals(table["record"], kind))
-    rows = rows[np.lexsort((offset[rows], of.member[rows], of.group[rows]))]
-    group, member = of.group[rows], of.member[rows]
-    first = records.after(group, offset[rows])
-    begin = np.searchsorted(records.group, group)
-    end = np.searchsorted(records.group, group, side="right")
-    if kind == "target":
-        # It is written after the epoch that it is computed for; that it goes, before the next.
-        first = np.where(gone[rows], first, np.maximum(first - 1, begin))
-    goes_on = np.append((group[1:] == group[:-1]) & (member[1:] == member[:-1]), False)[: len(rows)]
-    last = np.where(goes_on, np.append(first[1:], 0)[: len(rows)], end)
-    kept = ~gone[rows]
-    return rows[kept], first[kept], np.maximum(last - first, 0)[kept]
-
-
-def _assigned(
-    records: Records,
-    table: pa.Table,
-    codes: tuple[Longs, Longs, Longs],
-    before: _Owners,
-    members: _Members,
-    spans: _Spans,
-) -> Assigned:
-    group, member, topic = codes
-    offset, partition = longs(table["offset"]), longs(table["partition"])
-    owner_of = _identities(group, member, members)
-    given = np.flatnonzero(equals(table["role"], "assigned"))
-    at = _record_at(records, group[given], offset[given])
-    known = at >= 0
-    known[known] = ~records.is_consumer[at[known]] & records.is_head[at[known]]
-    given, at = given[known], at[known]
-
-    target = np.flatnonzero(equals(table["role"], "target"))
-    said = members.group[spans.row], members.member[spans.row], spans.offset
-    wanted = group[target], member[target], offset[target]
-    places, count = _targets_of(said, wanted, spans)
-    row = np.concatenate((given, np.repeat(target, count)))
-    record = np.concatenate((at, ranges(places, count)))
-    in_era = np.searchsorted(records.group, before.group)
-    known = in_era < np.searchsorted(records.group, before.group, side="right")
-    return Assigned(
-        np.concatenate((record, np.full(int(known.sum()), -1))),
-        np.concatenate((records.era[record], records.era[in_era[known]])),
-        np.concatenate((topic[row], before.topic[known])),
-        np.concatenate((partition[row], before.partition[known])),
-        np.concatenate((owner_of[row], before.owner[known])),
-    )
-
-
-def _targets_of(
-    said: tuple[Longs, Longs, Longs], wanted: tuple[Longs, Longs, Longs], spans: _Spans
-) -> tuple[Longs, Longs]:
-    """The first record that each partition of a target holds for, and how many.
-
-    Args:
-        said: group, member and offset of the rows of ``spans``.
-        wanted: the same of the partitions.
-        spans: the records that the rows hold for.
-    """
-    if not len(spans.row):
-        return np.zeros(len(wanted[0]), np.int64), np.zeros(len(wanted[0]), np.int64)
-    offsets = np.unique(said[2])
-    members = np.unique(key(said[0], said[1]))
-
-    def keys(group: Longs, member: Longs, offset: Longs) -> Longs:
-        who, at = find(members, key(group, member)), find(offsets, offset)
-        return np.where((who < 0) | (at < 0), -1, key(who, at))
-
-    known = keys(*said)
-    order = np.argsort(known)
-    place = find(known[order], keys(*wanted))
-    span = order[place]
-    return spans.first[span], np.where(place >= 0, spans.size[span], 0)
-
-
-def _identities(group: Longs, member: Longs, members: _Members) -> Longs:
-    """The identity of each member that is named beside its group."""
-    static = np.flatnonzero(members.instance)
-    if not len(static):
-        return member
-    known, first = np.unique(key(members.group[static], members.member[static]), return_index=True)
-    place = find(known, key(group, member))
-    return np.where(place >= 0, members.identity[static[first]][place], member)
 
 
 def _committed(records: Records, table: pa.Table, group: Longs, topic: Longs) -> Committed:

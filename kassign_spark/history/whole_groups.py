@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,21 +33,38 @@ def with_group(records: DataFrame) -> DataFrame:
     return records.select(group_of(F.col("key")).alias(NAME), *COLUMNS)
 
 
+class InPieces(NamedTuple):
+    """How a group is read whose records are too many to be held at once.
+
+    Attributes:
+        follow: from what was kept (None: nothing yet) and the next records, to rows and what to
+            keep.
+        rest: from what was kept at the end, to the last rows.
+    """
+
+    follow: Callable[[Any, pa.Table], tuple[pa.Table, Any]]
+    rest: Callable[[Any], pa.Table]
+
+
 def by_whole_groups(
-    records: DataFrame, kernel: Callable[[pa.Table], pa.Table], schema: StructType
+    records: DataFrame,
+    kernel: Callable[[pa.Table], pa.Table],
+    schema: StructType,
+    in_pieces: InPieces | None = None,
 ) -> DataFrame:
     """Call ``kernel`` with all records of some groups, each group's as the log has them.
 
     Args:
         records: of a batch.
         kernel: from ``NAME`` and ``COLUMNS`` to rows of ``schema``; what it is given at once is
-            bounded, but for one group.
+            bounded, but for one group where there is no ``in_pieces``.
         schema: of what it answers.
+        in_pieces: how a group is read that is above that bound.
     """
     tasks = _TASKS_A_CORE * cores(records.sparkSession)
     whole = with_group(records).repartition(tasks, NAME)
     sorted_ = whole.sortWithinPartitions(NAME, "partition", "offset")
-    return sorted_.mapInArrow(partial(_by_whole_groups, kernel, _MOST_BYTES), schema)
+    return sorted_.mapInArrow(partial(_by_whole_groups, kernel, in_pieces, _MOST_BYTES), schema)
 
 
 def decode_table(table: pa.Table, *, owned: bool = False) -> Decoded:
@@ -62,22 +79,60 @@ def group_of(key: Column) -> Column:
 
 
 def _by_whole_groups(
-    kernel: Callable[[pa.Table], pa.Table], most_bytes: int, batches: Iterable[pa.RecordBatch]
+    kernel: Callable[[pa.Table], pa.Table],
+    in_pieces: InPieces | None,
+    most_bytes: int,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Read the groups of a task, some at once; the rows come by group."""
+    name = kept = None  # of a group whose records go on
+    for given, ends in _portions(most_bytes, batches, cut_groups=in_pieces is not None):
+        table = given
+        if kept is not None and in_pieces is not None:
+            mine = pc.index(pc.equal(table[NAME], name), False).as_py()
+            mine = len(table) if mine < 0 else mine
+            if mine:
+                rows, kept = in_pieces.follow(kept, table.slice(0, mine))
+                yield from rows.to_batches()
+            table = table.slice(mine)
+            if len(table):
+                yield from in_pieces.rest(kept).to_batches()
+                kept = None
+        if not len(table):
+            continue
+        if ends or in_pieces is None:
+            yield from kernel(table).to_batches()
+        else:
+            name = table[NAME][0]
+            rows, kept = in_pieces.follow(None, table)
+            yield from rows.to_batches()
+    if kept is not None and in_pieces is not None:
+        yield from in_pieces.rest(kept).to_batches()
+
+
+def _portions(
+    most_bytes: int, batches: Iterable[pa.RecordBatch], *, cut_groups: bool
+) -> Iterator[tuple[pa.Table, bool]]:
+    """Put batches together: whole groups or, with ``cut_groups``, of a large one what fits.
+
+    Yields:
+        records, and whether their last group ends with them.
+    """
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
-        names = batch.column(NAME)
         waiting.append(batch)
         size += batch.nbytes
-        if size > most_bytes:
-            last = names[-1]
-            begins = pc.index(names, last).as_py()
-            if begins or (waiting[:-1] and waiting[-2].column(NAME)[-1] != last):
-                whole = [*waiting[:-1], batch.slice(0, begins)]
-                yield from kernel(pa.Table.from_batches(whole)).to_batches()
-                waiting = [batch.slice(begins)]
-                size = waiting[0].nbytes
+        if size <= most_bytes:
+            continue
+        table = pa.Table.from_batches(waiting)
+        begins = pc.index(table[NAME], table[NAME][-1]).as_py()
+        if begins:
+            yield table.slice(0, begins), True
+            waiting = table.slice(begins).to_batches()
+            size = sum(piece.nbytes for piece in waiting)
+        elif cut_groups:
+            yield table, False
+            waiting, size = [], 0
     if waiting:
-        yield from kernel(pa.Table.from_batches(waiting)).to_batches()
+        yield pa.Table.from_batches(waiting), True

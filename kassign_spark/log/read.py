@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -28,6 +29,9 @@ _TYPES: dict[str, tuple[int, ...]] = {
     "log_topics": (4,),
 }
 """The types of records, by the number in front of their keys, that the rows of a table are from."""
+
+_NO_FILES = "UNABLE_TO_INFER_SCHEMA"
+"""Spark's word for a folder without a Parquet file."""
 
 
 class GroupLog(NamedTuple):
@@ -116,7 +120,8 @@ def read_group_log(
         KIP-848, the bytes of classic members Kafka's ``ConsumerProtocol``.
 
     Raises:
-        InputError: the files cannot be read, hold no record, or records of another topic.
+        InputError: the files cannot be read, hold no record (of a stream they may come later), or
+            records of another topic.
         SchemaError: the files lack columns, or have them with other types.
         SettingsError: the options name no cluster, or another topic, or the session is not set to
             see internal topics.
@@ -130,9 +135,10 @@ def read_group_log(
             _check_there(records, path_or_options)
     else:
         path = os.fspath(path_or_options)
-        records = _declared(_read_files(path, spark, stream=stream))
-        if not stream:
-            _check_files(records, path)
+        records = _declared(_read_files(path, spark, stream=False))
+        _check_files(records, path, may_be_empty=stream)
+        if stream:
+            records = _declared(_read_files(path, spark, stream=True))
     return group_log(records, owned=owned)
 
 
@@ -194,6 +200,12 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
             return spark.readStream.schema(given).parquet(folder)
         return read_table(spark, path, schemas.RECORDS) if inside else spark.read.parquet(path)
     except SparkError as error:
+        if isinstance(error, PySparkException) and error.getCondition() == _NO_FILES:
+            raise InputError(
+                f"{where}: is no group log: it has neither the table {schemas.RECORDS.name}, which "
+                "kassign-spark log writes, nor Parquet files with columns "
+                f"{', '.join(schemas.RECORDS.columns.names)}"
+            ) from None
         raise InputError(f"{where}: cannot be read: {spark_message(error)}") from None
 
 
@@ -206,14 +218,14 @@ def _check_there(records: DataFrame, options: Mapping[str, str]) -> None:
         raise InputError(f"topic {OFFSETS_TOPIC}: holds no record: no group has ever committed")
 
 
-def _check_files(records: DataFrame, path: str) -> None:
+def _check_files(records: DataFrame, path: str, *, may_be_empty: bool) -> None:
     where = f"group log {path}"
     try:
         other = records.agg(F.count(F.lit(1)), F.max(F.nullif("topic", F.lit(OFFSETS_TOPIC))))
         count, topic = other.collect()[0]
     except SparkError as error:
         raise InputError(f"{where}: cannot be read: {spark_message(error)}") from None
-    if not count:
+    if not count and not may_be_empty:
         raise InputError(f"{where}: holds no record")
     if topic is not None:
         raise InputError(

@@ -3,7 +3,9 @@
     python -m tests.benchmarks.snapshot [GROUPS]
 
 Each group has two members that read three topics of ten partitions. Members join by one heartbeat
-and send no other, so with the longest session of the broker all are there for the second reading.
+and send no other, so with the longest session of the broker all are there for the last reading.
+First the library asks the groups twice; then, in one session of Spark, the command asks them, and
+reads the same from their log without asking any: both must be equal.
 """
 
 import argparse
@@ -11,12 +13,13 @@ import tempfile
 import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from kafka import KafkaAdminClient
-from kafka.errors import CoordinatorNotAvailableError
 
 from kassign_spark.live.snapshot import read_cluster
+from tests.kafka import commands
 from tests.kafka.broker import running_broker
-from tests.kafka.heartbeats import join
+from tests.kafka.heartbeats import join, wait_for_coordinator
 from tests.kafka.topics import create_topics
 
 _TOPICS = {f"topic-{i}": 10 for i in range(3)}
@@ -24,17 +27,6 @@ _SETTINGS = {
     "group.consumer.max.session.timeout.ms": "600000",
     "group.consumer.session.timeout.ms": "600000",
 }
-
-
-def _wait_for_coordinator(admin: KafkaAdminClient) -> None:
-    """Ask until there is one: the first question has the broker make the topic of groups."""
-    for _ in range(60):
-        try:
-            admin._manager.run(admin._find_coordinator_ids, ["group-0"])
-            return
-        except CoordinatorNotAvailableError:
-            time.sleep(1)
-    raise RuntimeError("the broker names no coordinator after a minute")
 
 
 def main() -> None:
@@ -49,7 +41,7 @@ def main() -> None:
         create_topics(broker.bootstrap_server, _TOPICS)
         admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
         (node,) = (each["broker_id"] for each in admin.describe_cluster()["brokers"])
-        _wait_for_coordinator(admin)
+        wait_for_coordinator(admin)
         started = time.perf_counter()
         for member in range(2):
             for number in range(args.groups):
@@ -67,6 +59,31 @@ def main() -> None:
                 f"{len(tables.omitted)} left out",
                 flush=True,
             )
+        _compare(broker.bootstrap_server, Path(folder))
+
+
+def _compare(address: str, folder: Path) -> None:
+    """By the commands, and what each of them wrote."""
+    both = ["--bootstrap-server", address, "--consumer-groups", "--output"]
+    live, logged = commands.run(
+        ["snapshot", *both, folder / "live"],
+        ["snapshot", "--from-log", *both, folder / "logged"],
+    )
+    print(f"the command: {live.seconds:.1f} s; from the log: {logged.seconds:.1f} s", flush=True)
+    for table, but in (("members", "member_seq"), ("owned", None), ("target", "position")):
+        told, read = (_rows(folder / name / table, but) for name in ("live", "logged"))
+        print(f"{table}: {len(told)} rows, {'equal' if told == read else 'DIFFERENT'}", flush=True)
+        assert told == read
+
+
+def _rows(path: Path, but: str | None) -> list[str]:
+    """Rows without what the log does not have; the topics of a member are a set."""
+    rows = pq.read_table(path).to_pylist()
+    for row in rows:
+        row.pop(but, None)
+        if "topics" in row:
+            row["topics"].sort()
+    return sorted(str(sorted(row.items(), key=str)) for row in rows)
 
 
 if __name__ == "__main__":

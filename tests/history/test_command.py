@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import cli
+from kassign_spark.history.explain_kernel import AS_ASSIGNED
 from tests.history.example_log import FOLDER, table
 
 Captured = pytest.CaptureFixture[str]
@@ -63,6 +64,28 @@ def test_which_generations_are_not_what_their_assignor_gives(
     assert facts["explained"]["generation_count"] == 0
 
 
+def test_topics_say_how_many_partitions_there_were(
+    spark: SparkSession, tmp_path: Path, capsys: Captured
+) -> None:
+    sizes = {"orders": 6, "payments": 4, "catalogue": 4}
+    lines = ["topic,num_partitions", *(f"{topic},{size}" for topic, size in sizes.items())]
+    (tmp_path / "topics.csv").write_text("\n".join(lines))
+    outputs = {"own": (), "given": ("--topics", tmp_path)}
+    for name, options in outputs.items():
+        _json(capsys, "--explain", *options, "--output", tmp_path / name, code=1)
+    own, given = (
+        {
+            (row.group_id, row.generation): AS_ASSIGNED in (row.detail or "")
+            for row in spark.read.parquet(str(tmp_path / name / "explained")).collect()
+        }
+        for name in outputs
+    )
+    assert own.keys() == given.keys()
+    assert set(own.values()) == {True}
+    # Of a topic that had two partitions when it was read first.
+    assert [place for place, as_assigned in given.items() if as_assigned] == [("search", 1)]
+
+
 def test_what_is_refused_is_one_line(spark: SparkSession, tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "mine").touch()
     for arguments, said in (
@@ -71,6 +94,8 @@ def test_what_is_refused_is_one_line(spark: SparkSession, tmp_path: Path, capsys
         (["--follow"], "--follow needs --output"),
         (["--follow", "--explain", "--output", "x"], "it does not go with --follow"),
         (["--available-now"], "--available-now goes with --follow"),
+        (["--topics", "x"], "--topics goes with --explain"),
+        (["--explain", "--topics", str(tmp_path)], "table topics: not found in"),
         (["--follow", "--output", str(tmp_path)], "is no folder of history --follow"),
     ):
         assert cli.main(["history", "--log", str(FOLDER), *arguments]) == 2

@@ -17,7 +17,8 @@ import kassign_spark.history.explain_kernel as kernel
 from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.history.columns import EXPLAINED
 from kassign_spark.history.explain import explain_history
-from kassign_spark.history.explain_kernel import AS_ASSIGNED, SIZES, explain_generations
+from kassign_spark.history.explain_kernel import AS_ASSIGNED, explain_generations
+from kassign_spark.history.explain_read import SIZES
 from kassign_spark.live import protocol
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.schemas import TOPICS

@@ -7,11 +7,15 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from kassign_spark.history.following import Kept, follow
+from kassign_spark.history import following
+from kassign_spark.history.following import Kept, follow, rest
 from kassign_spark.history.log_arrays import Log
+from kassign_spark.history.rebalances import _follow, _rows
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
-from kassign_spark.log.schemas import LOG_TARGETS
+from kassign_spark.history.whole_groups import NAME, InPieces, _by_whole_groups, _portions
+from kassign_spark.log.schemas import LOG_TARGETS, RECORDS
 from tests.history.random_logs import random_log
+from tests.history.raw import records
 
 _GROUPS = 6
 
@@ -35,6 +39,48 @@ def test_pieces_tell_what_the_whole_log_does(seed: int) -> None:
         assert len(whole) - len(told) in (0, 1)
         assert told.to_pylist() == whole.slice(0, len(told)).to_pylist()
         _keeps_little(kept)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_too_much_at_once_is_read_in_pieces(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = random_log(seed, groups=_GROUPS)
+    log = made.log()
+    targets = pa.Table.from_pylist(made.computed, to_arrow_schema(LOG_TARGETS.columns))
+    wanted = [rebalances_arrow(_of_group(f"g{n:02}", log, targets)[0]) for n in range(_GROUPS)]
+    monkeypatch.setattr(following, "MOST_PRESENT", 12)
+    cut = 0
+    for number, whole in enumerate(wanted):
+        mine, computed = _of_group(f"g{number:02}", log, targets)
+        cut += len(list(following._pieces(None, mine, computed))) > 2
+        rows, kept = follow(None, mine, computed)
+        assert pa.concat_tables([rows, rest(kept)]).to_pylist() == whole.to_pylist()
+    assert cut == _GROUPS // 3  # those of the new protocol
+
+
+def test_tasks_read_large_groups_in_pieces() -> None:
+    rng = random.Random(5)
+    rows = [
+        dict(zip(RECORDS.columns.names, row, strict=True)) | {NAME: row[0][4:7]}
+        for row in records(random_log(5, groups=9, new=False))
+    ]
+    table = pa.Table.from_pylist(
+        sorted(rows, key=lambda row: (row[NAME], row["offset"])),
+        to_arrow_schema(RECORDS.columns).append(pa.field(NAME, pa.binary())),
+    )
+    wanted = _rows(table).to_pylist()
+    pieces = InPieces(_follow, rest)
+    for most_bytes in (1, 5_000, 40_000, 1 << 20):
+        begin, batches = 0, []
+        while begin < len(table):
+            end = begin + rng.choice([1, 20, 300])
+            batches += table.slice(begin, end - begin).combine_chunks().to_batches()
+            begin = end
+        portions = list(_portions(most_bytes, batches, cut_groups=True))
+        assert any(not ends for _, ends in portions) == (most_bytes < 1 << 20)
+        told = list(_by_whole_groups(_rows, pieces, most_bytes, batches))
+        assert pa.Table.from_batches(told).to_pylist() == wanted
 
 
 def _keeps_little(kept: Kept | None) -> None:

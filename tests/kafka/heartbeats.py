@@ -1,10 +1,12 @@
 """Members of the new protocol by their heartbeats alone: many groups without a client each."""
 
 import base64
+import time
 import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from kafka.errors import CoordinatorNotAvailableError
 from kafka.protocol.api_message import ApiMessage
 
 
@@ -20,6 +22,17 @@ class ConsumerGroupHeartbeatResponse(ApiMessage, load_json=__package__):  # type
 ConsumerGroupHeartbeatRequest.response_class = ConsumerGroupHeartbeatResponse
 
 
+def wait_for_coordinator(admin: Any) -> None:
+    """Ask until there is one: the first question has the broker make the topic of groups."""
+    for _ in range(60):
+        try:
+            admin._manager.run(admin._find_coordinator_ids, ["any-group"])
+            return
+        except CoordinatorNotAvailableError:
+            time.sleep(1)
+    raise RuntimeError("the broker names no coordinator after a minute")
+
+
 def join(admin: Any, broker: int, group_id: str, topics: Sequence[str]) -> str:
     """Let a member join a group; the session ends 45 s later, as nobody heartbeats again.
 
@@ -27,7 +40,9 @@ def join(admin: Any, broker: int, group_id: str, topics: Sequence[str]) -> str:
         Its id.
     """
     member_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    request = ConsumerGroupHeartbeatRequest(
+    _heartbeat(
+        admin,
+        broker,
         group_id=group_id,
         member_id=member_id,
         member_epoch=0,
@@ -35,10 +50,19 @@ def join(admin: Any, broker: int, group_id: str, topics: Sequence[str]) -> str:
         subscribed_topic_names=list(topics),
         topic_partitions=[],
     )
+    return member_id
+
+
+def leave(admin: Any, broker: int, group_id: str, member_id: str) -> None:
+    """Let a member leave."""
+    _heartbeat(admin, broker, group_id=group_id, member_id=member_id, member_epoch=-1)
+
+
+def _heartbeat(admin: Any, broker: int, **said: Any) -> None:
+    request = ConsumerGroupHeartbeatRequest(**said)
 
     async def ask() -> Any:
         return await admin._manager.send(request, node_id=broker)
 
     answer = admin._manager.run(ask)
     assert answer.error_code == 0, answer
-    return member_id

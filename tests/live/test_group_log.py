@@ -1,7 +1,6 @@
 """The group log of a real broker: kept in files, and as a snapshot equal to the live one."""
 
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +20,8 @@ from pyspark.sql import functions as F
 from kassign_spark import cli
 from kassign_spark.log.read import read_group_log
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
+from tests.kafka import commands
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
-from tests.kafka.jars import KAFKA_SOURCE
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
@@ -67,18 +66,6 @@ def _command(*arguments: str | Path) -> None:
     assert cli.main([str(argument) for argument in arguments]) == 0
 
 
-def _process(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """A command that reads Kafka by Spark: its client is another one than this session's."""
-    (package,) = KAFKA_SOURCE
-    return subprocess.run(
-        [sys.executable, "-m", "kassign_spark", *arguments, "--package", package],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
 def _rows(snapshot: Snapshot, table: str, *but: str) -> list[str]:
     frame = snapshot.tables()[table]
     mine = frame.where(frame.group_id.isin(*_GROUPS)).drop(*but)
@@ -91,16 +78,17 @@ def test_the_log_says_what_the_live_groups_say(
     spark: SparkSession, broker: SecuredBroker, settled: JavaConsumers, tmp_path: Path
 ) -> None:
     address = ("--bootstrap-server", broker.bootstrap_server)
-    saved = _process("log", *address, "--save", str(tmp_path / "log"))
-    assert saved.returncode == 0, saved.stderr
-    assert f"the log is in {tmp_path / 'log'}: records" in saved.stdout
     both = ("--consumer-groups", "--output")
+    commands.run(
+        ["log", *address, "--save", tmp_path / "log"],
+        ["snapshot", "--from-log", *address, *both, tmp_path / "direct"],
+    )
     _command("snapshot", *address, *both, tmp_path / "live")
     _command("snapshot", *address, *both, tmp_path / "logged", "--from-log", tmp_path / "log")
     _command("snapshot", *both, tmp_path / "offline", "--from-log", tmp_path / "log",
              "--topics", tmp_path / "live")  # fmt: skip
     live = read_snapshot(tmp_path / "live", spark)
-    for name in ("logged", "offline"):
+    for name in ("direct", "logged", "offline"):
         logged = read_snapshot(tmp_path / name, spark)
         # The coordinator's own order is not in the log.
         assert _rows(logged, "members", "member_seq") == _rows(live, "members", "member_seq")
@@ -130,9 +118,9 @@ def test_without_rights_it_is_one_line_and_no_secret(
     try:
         admin.create_acls([only_others])
         address = ("--bootstrap-server", broker.addresses["SASL"])
-        refused = _process(
-            *("log", *address, "--save", str(tmp_path / "log")),
-            *("--command-config", str(properties)),
+        save = ("log", *address, "--save", tmp_path / "log", "--command-config", properties)
+        refused = subprocess.run(
+            commands.command(*save), capture_output=True, text=True, timeout=300, check=False
         )
         admin.delete_acls([only_others])
     finally:

@@ -75,6 +75,19 @@ def test_a_stream_has_the_same_rows(spark: SparkSession, folder: str) -> None:
     assert _streamed(stream.log_members, "streamed_members") == _rows(batch.log_members)
 
 
+def _of_other_tables(spark: SparkSession, path: Path) -> str:
+    """A folder as a snapshot is one."""
+    _of(spark, path / "members")
+    _of(spark, path / "topics")
+    return str(path)
+
+
+def _of_text(_: SparkSession, path: Path) -> str:
+    path.mkdir()
+    (path / "notes.txt").write_text("no Parquet")
+    return str(path)
+
+
 def _of(spark: SparkSession, path: Path, *columns: str, where: str = "true") -> str:
     row = (
         "SELECT binary('k') key, binary('v') value, 'orders' topic, 0 partition, 0L offset, "
@@ -87,6 +100,12 @@ def _of(spark: SparkSession, path: Path, *columns: str, where: str = "true") -> 
 
 _BAD: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
     "nothing": (lambda _, path: path, "folder .*: not found"),
+    "a snapshot": (
+        _of_other_tables,
+        "log/?.*: is no group log: it has neither the table records, which kassign-spark log "
+        "writes, nor Parquet files with columns key, value, topic, partition, offset, timestamp$",
+    ),
+    "text": (_of_text, "group log .*log: cannot be read: "),
     "columns": (
         lambda spark, path: _of(spark, path, "key", "value"),
         "table records: column topic .* is missing",
@@ -118,6 +137,12 @@ def test_what_is_no_log_is_one_line(spark: SparkSession, tmp_path: Path, case: s
     with pytest.raises(KassignError, match=message) as raised:
         read_group_log(given(spark, tmp_path / "log"), spark)
     assert "\n" not in str(raised.value)
+
+
+def test_a_stream_of_another_topic_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    path = _of(spark, tmp_path / "log")
+    with pytest.raises(KassignError, match="has records of topic orders"):
+        read_group_log(path, spark, stream=True)
 
 
 def _record(group: str, generation: int, *members: str, protocol_type: str = "consumer") -> Record:

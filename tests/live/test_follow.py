@@ -1,0 +1,113 @@
+"""``history`` straight from a real broker's topic, as a batch and as a stream that is killed."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark import cli
+from tests.kafka import commands
+from tests.kafka.churn import churn
+from tests.kafka.secured import SecuredBroker
+from tests.kafka.topics import create_topics
+
+pytestmark = pytest.mark.broker
+
+_TOPICS = {"follow-t": 3, "follow-u": 2}
+_MINE = "follow-"
+_LINES = 40
+_SECONDS = 120
+"""In which a run tells so many lines, or is killed for it."""
+
+Row = dict[str, Any]
+
+
+def test_a_killed_stream_loses_and_repeats_nothing(
+    spark: SparkSession, broker: SecuredBroker, tmp_path: Path
+) -> None:
+    address = ("--bootstrap-server", broker.bootstrap_server)
+    create_topics(broker.bootstrap_server, _TOPICS)
+    follow = commands.command("history", *address, "--follow", "--output", tmp_path / "out")
+    with churn(broker.bootstrap_server, "follow", _TOPICS):
+        printed = [_printed_until_killed(follow) for _ in range(2)]
+    rest = subprocess.run(
+        [*follow, "--available-now"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert rest.returncode == 0, rest.stderr
+    commands.run(
+        ["history", *address, "--explain", "--output", tmp_path / "batch"],
+        ["log", *address, "--save", tmp_path / "log"],
+    )
+    assert cli.main(["history", "--log", str(tmp_path / "log"),
+                     "--output", str(tmp_path / "logged")]) in (0, 1)  # fmt: skip
+
+    batch, logged = _rows(tmp_path / "batch"), _rows(tmp_path / "logged")
+    assert logged == batch
+    told = _rows(tmp_path / "out")
+    places = [(row["group_id"], row["offset"]) for row in told]
+    assert len(places) == len(set(places))
+    # What waits is the last of each group at most: something might still change it.
+    last = {row["group_id"]: row["offset"] for row in batch}
+    waits = [row for row in batch if (row["group_id"], row["offset"]) not in set(places)]
+    assert all(row["offset"] == last[row["group_id"]] for row in waits)
+    assert told == [row for row in batch if row not in waits]
+    assert len(last) == 6
+    assert len(told) > 4 * _LINES
+    # Each of the runs told something, and none all of it.
+    assert all(len(lines) >= _LINES for lines in printed)
+    assert sum(map(len, printed)) < len(told)
+    _check_explained(tmp_path / "batch", told)
+
+
+def _check_explained(folder: Path, told: list[Row]) -> None:
+    """Those of one member, which has all: with the cluster's own topics nothing is supposed."""
+    explained = [
+        row
+        for row in pq.read_table(folder / "explained").to_pylist()
+        if row["group_id"].startswith(_MINE)
+    ]
+    assert len(explained) > sum("classic" in row["group_id"] for row in told) / 2
+    assert {(row["is_explained"], row["explained_by"], row["detail"]) for row in explained} == {
+        (True, "range", None)
+    }
+
+
+def _printed_until_killed(line: list[str]) -> list[str]:
+    """Kill a command with all that it started, while it works; what it had said of mine."""
+    printed: list[str] = []
+    process = subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    enough = threading.Timer(_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
+    enough.start()
+    try:
+        assert process.stdout is not None
+        for said in process.stdout:
+            printed += [said] if f" {_MINE}" in said else []
+            if len(printed) >= _LINES:
+                break
+    finally:
+        enough.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        _, errors = process.communicate()
+    assert len(printed) >= _LINES, errors
+    return printed
+
+
+def _rows(folder: Path) -> list[Row]:
+    """Rows of the groups of this test."""
+    table: pa.Table = pq.read_table(folder / "rebalances")
+    order = [("group_id", "ascending"), ("offset", "ascending")]
+    rows: list[Row] = (
+        table.select([n for n in table.column_names if n != "batch"]).sort_by(order).to_pylist()
+    )
+    return [row for row in rows if row["group_id"].startswith(_MINE)]
