@@ -11,7 +11,7 @@ from kassign_spark.cli import main
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.schemas import WEIGHTS
 from kassign_spark.tables.places import Place
-from kassign_spark.tables.snapshots import new_folder, read_given_table, write_table, write_text
+from kassign_spark.tables.snapshots import new_folder, read_given_table, write_text
 from tests import catalog_runs
 from tests.docs.reader import ROOT
 
@@ -71,7 +71,7 @@ def test_what_is_refused(spark: SparkSession, place: str, fleet: Snapshot, capsy
             wrong()
         assert "\n" not in str(said.value)
     for wrong, error in [
-        (lambda: write_snapshot(fleet, missing), "CREATE SCHEMA"),
+        (lambda: write_snapshot(fleet, missing), "in memory here and ends with the session"),
         (lambda: write_snapshot(fleet, f"{place}@2026-01-01"), "leave @... out"),
         (lambda: write_snapshot(fleet, place, overwrite=True), "nothing to overwrite"),
         (lambda: write_snapshot(fleet, place, table_format="csv"), "the catalog chooses"),

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from kassign_spark.errors import OutputError
 from kassign_spark.sessions import Py4JJavaError
 from kassign_spark.spark_errors import spark_message
-from kassign_spark.tables import runs
+from kassign_spark.tables import run_writing, runs
 from kassign_spark.tables.output_folder import MARK
 from kassign_spark.tables.places import is_place
 
@@ -24,7 +24,7 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
     try:
         address = snapshot if is_place(snapshot) else _address(spark, snapshot)
         if is_place(folder):
-            runs.note(folder, address)
+            run_writing.note(folder, address)
         elif address is not None:
             hadoop, files = _files(spark, folder)
             stream = files.create(hadoop.Path(folder, MARK), True)

@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
     def schema(self) -> str:
         """The schema's name, as Spark SQL takes it."""
-        return ".".join("`{}`".format(part.replace("`", "``")) for part in self.parts)
+        return ".".join(map(quoted, self.parts))
 
     def table(self, name: str) -> str:
         """The name of a table of the schema, as Spark SQL takes it."""
@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         when = "" if self.when is None else f"@{self.when}"
-        return f"{PREFIX}{'.'.join(map(_quoted, self.parts))}{when}"
+        return f"{PREFIX}{'.'.join(map(_short, self.parts))}{when}"
 
     def at(self, when: str) -> str:
         """Name this place at another time, or one run of it."""
@@ -75,7 +75,10 @@ def _unquoted(part: str) -> str:
     return part[1:-1].replace("``", "`") if part.startswith("`") else part
 
 
-def _quoted(part: str) -> str:
-    if re.fullmatch(r"[^.`@/\s]+", part):
-        return part
-    return "`{}`".format(part.replace("`", "``"))
+def quoted(name: str) -> str:
+    """A name as Spark SQL takes it, whatever is in it."""
+    return "`{}`".format(name.replace("`", "``"))
+
+
+def _short(part: str) -> str:
+    return part if re.fullmatch(r"[^.`@/\s]+", part) else quoted(part)

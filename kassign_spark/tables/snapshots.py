@@ -25,7 +25,7 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.sessions import Py4JJavaError, is_connect
 from kassign_spark.spark_errors import SparkError, spark_message
-from kassign_spark.tables import output_folder, runs
+from kassign_spark.tables import output_folder, run_writing, runs
 from kassign_spark.tables.places import is_place
 from kassign_spark.tables.text import TIMESTAMPS, read_csv, read_json, write_csv
 
@@ -182,7 +182,7 @@ def new_folder(
 
     Raises:
         InputError: ``as_of`` is given with a folder.
-        OutputError: as ``output_folder.new_folder`` and ``runs.new_run``.
+        OutputError: as ``output_folder.new_folder`` and ``run_writing.new_run``.
     """
     if not is_place(path):
         if as_of is not None:
@@ -190,7 +190,7 @@ def new_folder(
         return output_folder.new_folder(spark, path, overwrite=overwrite)
     if overwrite:
         raise OutputError(f"output {path}: rows are appended; there is nothing to overwrite")
-    return runs.new_run(spark, path, at=as_of)
+    return run_writing.new_run(spark, path, at=as_of)
 
 
 def one_run(spark: SparkSession, folder: str, name: str) -> str:
@@ -272,7 +272,7 @@ def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "p
             raise OutputError(
                 f"{folder}: the catalog chooses the format, so it cannot be {table_format}"
             )
-        runs.append(frame, folder, name)
+        run_writing.append(frame, folder, name)
         return
     path = f"{folder}/{name}"
     if table_format == "csv":
