@@ -9,16 +9,18 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError
-from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import KassignError
+from kassign_spark.sessions import Py4JError
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf, SparkContext
 
 LOCAL_DEFAULTS = {
     "spark.master": "local[*]",
@@ -48,6 +50,11 @@ _INSTALL_JAVA = (
     f"install Java {_JAVA_NEEDED} or later "
     f"(Debian and Ubuntu: apt-get install openjdk-{_JAVA_NEEDED}-jre-headless) or set JAVA_HOME"
 )
+_CLIENT_ALONE = (
+    "commands start a Spark of their own, and this environment has PySpark's client of Spark "
+    "Connect alone: pip uninstall pyspark-client, then pip install pyspark; the functions of "
+    "kassign_spark work with a session of Spark Connect"
+)
 
 
 @contextmanager
@@ -73,12 +80,15 @@ def open_session(
     watching.
 
     Raises:
-        KassignError: Java is missing or does not start, or the package cannot be had.
+        KassignError: Java is missing or does not start, PySpark is a client of Spark Connect and
+            nothing else, or the package cannot be had.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
         yield active
         return
+    if find_spec("py4j") is None:
+        raise KassignError(_CLIENT_ALONE)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
         # Python workers are of this environment, not of the first python3 on the path.
@@ -100,7 +110,7 @@ def open_session(
         session.stop()
 
 
-def _cancel_jobs_on_interrupt(context: SparkContext) -> None:
+def _cancel_jobs_on_interrupt(context: "SparkContext") -> None:
     """Take the place of PySpark's handler, which calls Java on a connection that is in use.
 
     SIGTERM, which Python has no handler for, is an interrupt too: what was begun is tidied up.
@@ -120,7 +130,7 @@ def _cancel_jobs_on_interrupt(context: SparkContext) -> None:
     signal.signal(signal.SIGTERM, interrupt)
 
 
-def _delete_checkpoints_at_exit(context: SparkContext) -> None:
+def _delete_checkpoints_at_exit(context: "SparkContext") -> None:
     """Spark keeps them for ever: a folder of its own in ``spark.checkpoint.dir`` for each run."""
     folder = context.getCheckpointDir()
     if folder is not None:
@@ -154,7 +164,9 @@ def local_settings(*inputs: str) -> dict[str, str]:
     return settings
 
 
-def _local_conf(log4j2: Path | None, inputs: Sequence[str]) -> SparkConf:
+def _local_conf(log4j2: Path | None, inputs: Sequence[str]) -> "SparkConf":
+    from pyspark import SparkConf  # a client of Spark Connect does not have it
+
     settings = local_settings(*inputs)
     if log4j2 is not None:
         option = "spark.driver.extraJavaOptions"
@@ -166,8 +178,10 @@ def _local_conf(log4j2: Path | None, inputs: Sequence[str]) -> SparkConf:
     return conf
 
 
-def _start_java(conf: SparkConf, verbose: bool) -> None:
+def _start_java(conf: "SparkConf", verbose: bool) -> None:
     """Start Spark's JVM with its error stream under control, and Spark in it."""
+    from pyspark import SparkContext
+
     _check_java()
     if verbose:
         SparkContext(conf=conf, gateway=_launch(conf))
@@ -197,7 +211,9 @@ def _start_java(conf: SparkConf, verbose: bool) -> None:
     SparkContext(conf=conf, gateway=gateway)
 
 
-def _launch(conf: SparkConf, **options: Any) -> Any:
+def _launch(conf: "SparkConf", **options: Any) -> Any:
+    from pyspark.java_gateway import launch_gateway
+
     return launch_gateway(conf, **options)  # type: ignore[no-untyped-call]
 
 

@@ -12,11 +12,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.inputs.checks import refuse_broken_rows
-from kassign_spark.schemas import ASSIGNMENT, OWNED
+from kassign_spark.schemas import ASSIGNMENT, MEMBERS, OWNED
 from kassign_spark.session import open_session
 from kassign_spark.settings.computing import Settings, load_settings
 from kassign_spark.tables.output_folder import same_or_inside
-from kassign_spark.tables.snapshots import has_table, read_table
+from kassign_spark.tables.places import Place, is_place
+from kassign_spark.tables.snapshots import has_table, one_run, read_table
 
 FORMATS = ("parquet", "csv", "json")
 _LONG_SECONDS = 10
@@ -57,7 +58,16 @@ def new_parser(
 
 def add_snapshot(parser: argparse.ArgumentParser) -> None:
     """Add what the command reads."""
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="folder with members, topics, owned")
+    parser.add_argument(
+        "snapshot",
+        metavar="SNAPSHOT",
+        help="folder with members, topics, owned; or tables of a catalog: table:CATALOG.SCHEMA",
+    )
+    parser.add_argument(
+        "--as-of",
+        metavar="TIMESTAMP",
+        help="with table:..., the newest snapshot that is not later (default: the newest)",
+    )
 
 
 def add_assignor(parser: argparse.ArgumentParser, known: Iterable[str]) -> None:
@@ -88,7 +98,10 @@ def settings_of(args: argparse.Namespace) -> Settings:
 def add_output(parser: argparse.ArgumentParser, holds: str, *, required: bool = False) -> None:
     """Add the options that say where and how to write."""
     parser.add_argument(
-        "--output", metavar="DIR", required=required, help=f"new folder to write, with {holds}"
+        "--output",
+        metavar="DIR",
+        required=required,
+        help=f"new folder to write, with {holds}; or table:CATALOG.SCHEMA, to append to",
     )
     parser.add_argument(
         "--format", choices=FORMATS, default="parquet", help="of its tables (default: parquet)"
@@ -128,10 +141,12 @@ def session_reading(
 ) -> Iterator[SparkSession]:
     """Open the session of a command that reads ``inputs``, and say what it does when that is long.
 
-    ``package`` and ``settings`` are those of ``open_session``.
+    ``package`` and ``settings`` are those of ``open_session``. Where ``args.snapshot`` names tables
+    of a catalog, it names from now on one run of them: all the command reads is of one moment.
 
     Raises:
         KassignError: Java is missing or does not start.
+        InputError: the catalog's tables have no such run.
         OutputError: the output is an input folder, lies in one, or holds one.
     """
     with (
@@ -139,7 +154,21 @@ def session_reading(
         announced(what),
     ):
         refuse_output_over_input(spark, args.output, *inputs)
+        if getattr(args, "snapshot", None) is not None:
+            asked = _as_of(args.snapshot, getattr(args, "as_of", None))
+            args.snapshot = one_run(spark, asked, MEMBERS.name)
         yield spark
+
+
+def _as_of(snapshot: str, as_of: str | None) -> str:
+    if as_of is None:
+        return snapshot
+    if not is_place(snapshot):
+        raise InputError(f"--as-of: {snapshot} is a folder, which holds one snapshot")
+    place = Place.of(snapshot)
+    if place.when is not None:
+        raise InputError(f"--as-of: {snapshot} has a time already")
+    return place.at(as_of)
 
 
 def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: str) -> None:
@@ -148,7 +177,11 @@ def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: s
     Raises:
         OutputError: the output is an input folder, lies in one, or holds one.
     """
-    for path in inputs if output is not None else ():
+    if output is None or is_place(output):  # what is appended replaces nothing
+        return
+    for path in inputs:
+        if is_place(path):
+            continue
         if same_or_inside(spark, str(output), path) or same_or_inside(spark, path, str(output)):
             raise OutputError(f"output {output}: would replace the input {path}; name a new folder")
 

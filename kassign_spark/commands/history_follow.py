@@ -12,6 +12,7 @@ from kassign_spark.commands.common import Facts, Outcome
 from kassign_spark.display import plural, printable
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.history.columns import REASONS
+from kassign_spark.tables.places import is_place
 
 _CHECKPOINT = "checkpoint"
 _REPORTED_TOO_EARLY = '"scala.Option.get()" is null'
@@ -25,12 +26,14 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
     A batch that is done again after a failure writes over its own part, so each row is there once.
 
     Raises:
-        InputError: the output is to be replaced, or of another format than Parquet.
+        InputError: the output is to be replaced, of another format than Parquet, or no folder.
         OutputError: the output folder is there, and no run of this kind left it.
     """
     if args.overwrite or args.format != "parquet":
         raise InputError("--follow adds to its --output, in Parquet: no --overwrite, no --format")
     folder = str(args.output)
+    if is_place(folder):
+        raise InputError(f"--follow writes files, so --output {folder} cannot be: name a folder")
     there = Path(folder)
     if there.is_dir() and any(there.iterdir()) and not (there / _CHECKPOINT).is_dir():
         raise OutputError(f"output {folder}: is no folder of history --follow; name a new one")

@@ -16,6 +16,7 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
 from kassign_spark.display import plural, printable
+from kassign_spark.history.columns import REBALANCES
 from kassign_spark.report.by_weight import Weighing, collect_by_weight
 from kassign_spark.report.charts import missing_extra
 from kassign_spark.report.collect import collect
@@ -23,7 +24,9 @@ from kassign_spark.report.findings import findings
 from kassign_spark.report.past import collect_past
 from kassign_spark.report.plan import read_plan, snapshot_of
 from kassign_spark.report.render import MARK, render
+from kassign_spark.schemas import BALANCE
 from kassign_spark.tables.output_file import check_new_file, write_file
+from kassign_spark.tables.snapshots import one_run
 
 _NEEDED = ("jinja2", "altair", "vl_convert")
 
@@ -80,6 +83,7 @@ def run(args: argparse.Namespace) -> Outcome:
     past_folders = [] if args.history is None else [args.history]
     inputs = [*inputs_of(args), *past_folders]
     with session_reading(args, f"reporting {args.plan}", *inputs) as spark:
+        args.plan = one_run(spark, args.plan, BALANCE.name)
         snapshot = snapshot_of(spark, args.plan, args.snapshot)
         refuse_output_over_input(spark, args.output, snapshot)
         plan = read_plan(spark, args.plan, snapshot)
@@ -89,6 +93,8 @@ def run(args: argparse.Namespace) -> Outcome:
             weights = read_weights(spark, args, snapshot)
             weighing = Weighing(weights, args.missing_weight, args.base_weight)
             by_weight = collect_by_weight(plan, weighing)
+        if args.history is not None:
+            args.history = one_run(spark, args.history, REBALANCES.name)
         past = None if args.history is None else (args.history, collect_past(spark, args.history))
     listed = findings(found)
     page = render(

@@ -16,6 +16,7 @@ from kassign_spark.log.decode import Decoded, decode
 from kassign_spark.log.kafka_source import explained, read_topic
 from kassign_spark.schemas import Table, declare
 from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.tables.places import is_place
 from kassign_spark.tables.snapshots import has_table, read_table
 from kassign_spark.workers import check_workers
 
@@ -194,6 +195,8 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
     where = f"group log {path}"
     try:
         inside = has_table(spark, path, schemas.RECORDS.name)
+        if stream and is_place(path):
+            raise InputError(f"{where}: tables of a catalog are no stream; name a folder")
         if stream:
             folder = f"{path}/{schemas.RECORDS.name}" if inside else path
             given = spark.read.parquet(folder).schema

@@ -92,7 +92,7 @@ def snapshot_of(spark: SparkSession, plan: str, given: str | None) -> str:
         raise InputError(
             f"folder {plan}: has no table balance, so it is no plan of kassign-spark assign"
         )
-    found = given or noted_snapshot(spark, plan)
+    found = given or noted_snapshot(spark, plan, BALANCE.name)
     if found is None:
         raise InputError(
             f"plan {plan}: does not say of which snapshot it was made; name it with --snapshot"

@@ -50,7 +50,7 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
     if is_connect(spark):
         raise OutputError(
             f"output {path}: a session of Spark Connect cannot put a folder in its place whole; "
-            "write each table with DataFrame.write, or run a session without Spark Connect"
+            "name tables of a catalog (table:CATALOG.SCHEMA), or run without Spark Connect"
         )
     target, files = _locate(spark, path)
     rename = _renaming(spark, files)

@@ -1,16 +1,20 @@
-"""The only module that reads and writes tables: snapshots in, plans out."""
+"""The only module that reads and writes tables: snapshots in, plans out.
+
+Each is a folder, or tables of a catalog (``places.py``).
+"""
 
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from typing import Any, NamedTuple, Self
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from kassign_spark.errors import InputError
+from kassign_spark.errors import InputError, OutputError
 from kassign_spark.schemas import (
     CLUSTER_ID,
     MEMBERS,
@@ -21,13 +25,15 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.sessions import Py4JJavaError, is_connect
 from kassign_spark.spark_errors import SparkError, spark_message
-from kassign_spark.tables.output_folder import new_folder
+from kassign_spark.tables import output_folder, run_writing, runs
+from kassign_spark.tables.places import is_place
 from kassign_spark.tables.text import TIMESTAMPS, read_csv, read_json, write_csv
 
 __all__ = [
     "Snapshot",
     "has_table",
     "new_folder",
+    "one_run",
     "read_given_table",
     "read_snapshot",
     "read_table",
@@ -104,13 +110,15 @@ class Snapshot(_Tables):
 
 
 def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot:
-    """Read a snapshot folder; the values are checked where they are used.
+    """Read a snapshot; the values are checked where they are used.
 
     Args:
         path: a folder with the tables ``members``, ``topics`` and, if known, ``owned``,
             ``target``, ``offsets``, ``leaders`` and ``group_settings``: each a folder or file such
             as ``members``, ``members.parquet``, ``members.csv`` or ``members.jsonl``. CSV has a
             header line; a cell that holds a list is a JSON array or, for plain names, ``t0;t1``.
+            Or ``table:CATALOG.SCHEMA``, tables of these names in a catalog: the newest snapshot
+            there or, with ``@TIMESTAMP`` behind, the newest that is not later.
         spark: the session.
 
     Returns:
@@ -120,7 +128,7 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
     Raises:
         InputError: a table is not there, or a file is not what its name says.
     """
-    folder = os.fspath(path)
+    folder = one_run(spark, os.fspath(path), MEMBERS.name)
     found = {table.name: read_table(spark, folder, table) for table in (MEMBERS, TOPICS)}
     for table in SNAPSHOT_TABLES:
         if table.name not in found and has_table(spark, folder, table.name):
@@ -140,22 +148,61 @@ def write_snapshot(
     *,
     table_format: str = "parquet",
     overwrite: bool = False,
+    as_of: datetime | None = None,
 ) -> None:
-    """Write a snapshot folder, whole or not at all.
+    """Write a snapshot, whole or not at all.
 
     Args:
         snapshot: its tables are written as they are.
-        path: the folder.
-        table_format: `parquet`, `csv` or `json` (JSON lines).
+        path: a new folder; or ``table:CATALOG.SCHEMA``, whose tables it is appended to.
+        table_format: `parquet`, `csv` or `json` (JSON lines), of a folder.
         overwrite: replace a folder that this package wrote.
+        as_of: with ``table:``, the time that the snapshot is of (default: now).
 
     Raises:
+        InputError: ``as_of`` is given with a folder.
         OutputError: the folder exists, or cannot be written.
     """
     spark = snapshot.members.sparkSession
-    with new_folder(spark, os.fspath(path), overwrite=overwrite) as folder:
+    with new_folder(spark, os.fspath(path), overwrite=overwrite, as_of=as_of) as folder:
         for name, frame in snapshot.tables().items():
             write_table(frame, folder, name, table_format)
+
+
+def new_folder(
+    spark: SparkSession, path: str, *, overwrite: bool = False, as_of: datetime | None = None
+) -> AbstractContextManager[str]:
+    """Give what ``write_table`` writes to: a new folder, or with ``table:...`` a run of tables.
+
+    Args:
+        spark: the session.
+        path: where it appears when all went well.
+        overwrite: replace a folder that this package wrote; runs of tables replace nothing.
+        as_of: the time of a run (default: now).
+
+    Raises:
+        InputError: ``as_of`` is given with a folder.
+        OutputError: as ``output_folder.new_folder`` and ``run_writing.new_run``.
+    """
+    if not is_place(path):
+        if as_of is not None:
+            raise InputError(f"as_of: {path} is a folder, which holds one snapshot")
+        return output_folder.new_folder(spark, path, overwrite=overwrite)
+    if overwrite:
+        raise OutputError(f"output {path}: rows are appended; there is nothing to overwrite")
+    return run_writing.new_run(spark, path, at=as_of)
+
+
+def one_run(spark: SparkSession, folder: str, name: str) -> str:
+    """Name what a table is read from now, so that others are read from the same.
+
+    Returns:
+        The folder itself; of tables with many runs, the one that ``read_table`` would take.
+
+    Raises:
+        InputError: there is no such schema, or no such run.
+    """
+    return runs.one_run(spark, folder, name) if is_place(folder) else folder
 
 
 def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
@@ -167,6 +214,8 @@ def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
     Raises:
         InputError: it is not there, cannot be read, or holds text that is no value of its column.
     """
+    if is_place(folder):
+        return runs.read(spark, folder, table.name)
     where = f"table {table.name} in {folder}"
     with _readable(where):
         return _read(spark, *_locate(spark, folder, table.name), table, where)
@@ -177,12 +226,15 @@ def read_given_table(spark: SparkSession, path: str, table: Table) -> DataFrame:
 
     Args:
         spark: the session.
-        path: such as ``weights.csv``, or a folder in which ``read_table`` finds it.
+        path: such as ``weights.csv`` or ``table:CATALOG.SCHEMA.TABLE``, or where ``read_table``
+            finds it.
         table: what it is read as.
 
     Raises:
         InputError: as ``read_table``.
     """
+    if is_place(path):
+        return runs.read_given(spark, path, table.name)
     table_format = FORMATS.get(path.rstrip("/").rpartition(".")[2])
     if table_format is None:
         return read_table(spark, path, table)
@@ -210,7 +262,18 @@ def _readable(where: str) -> Iterator[None]:
 
 
 def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "parquet") -> None:
-    """Write one table into a folder of ``new_folder``."""
+    """Write one table to what ``new_folder`` gave.
+
+    Raises:
+        OutputError: a format is named for a table of a catalog, or that cannot be written.
+    """
+    if is_place(folder):
+        if table_format != "parquet":
+            raise OutputError(
+                f"{folder}: the catalog chooses the format, so it cannot be {table_format}"
+            )
+        run_writing.append(frame, folder, name)
+        return
     path = f"{folder}/{name}"
     if table_format == "csv":
         write_csv(frame, path)
@@ -221,7 +284,13 @@ def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "p
 
 
 def write_text(spark: SparkSession, text: str, folder: str, name: str) -> None:
-    """Write one small text file, one of ``FILE_NAMES``, into a folder of ``new_folder``."""
+    """Write one small text file, one of ``FILE_NAMES``, into a folder of ``new_folder``.
+
+    Raises:
+        OutputError: tables of a catalog are no place for it.
+    """
+    if is_place(folder):
+        raise OutputError(f"{folder}: {name} is a file, which no catalog takes; name a folder")
     jvm: Any = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path(folder, name)
     files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
@@ -238,6 +307,8 @@ def has_table(spark: SparkSession, folder: str, name: str) -> bool:
     Raises:
         InputError: the folder is not there.
     """
+    if is_place(folder):
+        return runs.has(spark, folder, name)
     return bool(_candidates(spark, folder, name))
 
 

@@ -1,0 +1,84 @@
+"""How tables of a catalog are named where a folder may be named: ``table:CATALOG.SCHEMA[@WHEN]``.
+
+No folder is meant by such a name (one called so is ``./table:...``), and no table by any other.
+"""
+
+import re
+from typing import NamedTuple, Self
+
+from kassign_spark.errors import InputError
+
+PREFIX = "table:"
+_PART = r"`(?:[^`]|``)+`|[^.`@/\s]+"
+_PLACE = re.compile(rf"((?:{_PART})(?:\.(?:{_PART}))*)(?:@(\S(?:.*\S)?))?")
+_RUN = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
+
+
+class Place(NamedTuple):
+    """Where tables of a catalog are: one schema, and which of the runs in it.
+
+    Attributes:
+        parts: the names of catalog and schema, or a schema of the current catalog.
+        when: a timestamp or the id of a run; None: the newest run.
+    """
+
+    parts: tuple[str, ...]
+    when: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Parse ``table:CATALOG.SCHEMA``, ``...@TIMESTAMP`` or ``...@RUN_ID``.
+
+        Raises:
+            InputError: it is no such name.
+        """
+        found = _PLACE.fullmatch(text.removeprefix(PREFIX))
+        if found is None:
+            raise InputError(
+                f"{text}: is no name of tables; write {PREFIX}CATALOG.SCHEMA, for an earlier time "
+                f"{PREFIX}CATALOG.SCHEMA@TIMESTAMP, and names with dots or blanks in backquotes"
+            )
+        return cls(tuple(_unquoted(part) for part in re.findall(_PART, found[1])), found[2])
+
+    @property
+    def run_id(self) -> str | None:
+        """The one run that is meant, if it is named by its id."""
+        return self.when if self.when is not None and _RUN.fullmatch(self.when) else None
+
+    def schema(self) -> str:
+        """The schema's name, as Spark SQL takes it."""
+        return ".".join(map(quoted, self.parts))
+
+    def table(self, name: str) -> str:
+        """The name of a table of the schema, as Spark SQL takes it."""
+        return self.inner(name).schema()
+
+    def inner(self, name: str) -> "Place":
+        """What has ``name`` in this place."""
+        return Place((*self.parts, name), self.when)
+
+    def __str__(self) -> str:
+        when = "" if self.when is None else f"@{self.when}"
+        return f"{PREFIX}{'.'.join(map(_short, self.parts))}{when}"
+
+    def at(self, when: str) -> str:
+        """Name this place at another time, or one run of it."""
+        return str(self._replace(when=when))
+
+
+def is_place(text: str) -> bool:
+    """Whether tables of a catalog are meant, and no folder."""
+    return text.startswith(PREFIX)
+
+
+def _unquoted(part: str) -> str:
+    return part[1:-1].replace("``", "`") if part.startswith("`") else part
+
+
+def quoted(name: str) -> str:
+    """A name as Spark SQL takes it, whatever is in it."""
+    return "`{}`".format(name.replace("`", "``"))
+
+
+def _short(part: str) -> str:
+    return part if re.fullmatch(r"[^.`@/\s]+", part) else quoted(part)

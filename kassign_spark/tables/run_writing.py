@@ -1,0 +1,183 @@
+"""Runs in the tables of a catalog, written: rows with their run, a row in ``runs`` last.
+
+An append to several tables is no transaction. So every row says which run it is of, and readers
+go by the table ``runs``: what a run that ended in the middle has left is never read.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from kassign_spark.errors import OutputError
+from kassign_spark.schemas import SNAPSHOT_TABLES
+from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.tables.places import Place, quoted
+from kassign_spark.tables.runs import ID_TIME, RUN_AT, RUN_ID, RUNS, Writing, writing
+
+_STAMP = [StructField(RUN_ID, StringType()), StructField(RUN_AT, TimestampType())]
+_RUNS = StructType(
+    [
+        *_STAMP,
+        StructField("tables", MapType(StringType(), ArrayType(StringType()))),
+        StructField("made_from", StringType()),
+        StructField("made_from_at", TimestampType()),
+    ]
+)
+"""A row a complete run; tables: the columns that it wrote, by table."""
+_DELETING = ("delta", "iceberg")
+_DECLARED = {table.name: table.columns for table in SNAPSHOT_TABLES}
+
+
+@contextmanager
+def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> Iterator[str]:
+    """Give a place to append tables to, which readers see when all went well.
+
+    Args:
+        spark: the session.
+        text: ``table:CATALOG.SCHEMA``; the tables are made where they are missing.
+        at: the time of the run (default: now); one without a time zone is of this machine's.
+
+    Raises:
+        OutputError: there is no such schema, a table in it is somebody else's, or it cannot be
+            written.
+    """
+    place = Place.of(text)
+    if place.when is not None:
+        raise OutputError(f"output {text}: rows are appended with their own time; leave @... out")
+    begun = datetime.now(UTC) if at is None else at.astimezone(UTC)
+    run_id = f"{begun:{ID_TIME}}-{uuid4().hex[:8]}"
+    with _explained(f"output {text}"):
+        if not spark.catalog.databaseExists(place.schema()):
+            raise OutputError(f"output {text}: there is no such schema; {_advice(spark, place)}")
+        if spark.catalog.tableExists(place.table(RUNS)):
+            _refuse_foreign(spark.table(place.table(RUNS)).columns, text, RUNS)
+    run = writing[run_id] = Writing(begun)
+    try:
+        yield place.at(run_id)
+        with _explained(f"output {text}"):
+            marker = _marker(spark, run)
+            _insert(marker, place, run_id, RUNS, _ready(marker, place, RUNS, _RUNS))
+    except BaseException:
+        _take_back(spark, place, run_id)
+        raise
+    finally:
+        del writing[run_id]
+
+
+def append(frame: DataFrame, text: str, name: str) -> None:
+    """Append a table to a place of ``new_run``; missing columns of the catalog's table are added.
+
+    Raises:
+        OutputError: the catalog's table is somebody else's, or cannot be made or altered.
+    """
+    place = Place.of(text)
+    run_id = place.run_id or ""
+    there = _ready(frame, place, name, _DECLARED.get(name, StructType()))
+    writing[run_id].tables[name] = frame.columns
+    _insert(frame, place, run_id, name, there)
+
+
+def note(text: str, made_from: str | None) -> None:
+    """Note what a run of ``new_run`` is made from."""
+    writing[Place.of(text).run_id or ""].made_from = made_from
+
+
+def _advice(spark: SparkSession, place: Place) -> str:
+    if spark.conf.get("spark.sql.catalogImplementation", None) == "in-memory" and (
+        spark.conf.get(f"spark.sql.catalog.{place.parts[0]}", None) is None
+    ):
+        return (
+            "Spark's own catalog is in memory here and ends with the session; name one that lasts, "
+            "which spark-submit --conf, or spark-defaults.conf in SPARK_CONF_DIR, makes known"
+        )
+    return f"CREATE SCHEMA {place.schema()} makes it"
+
+
+def _ready(frame: DataFrame, place: Place, name: str, declared: StructType) -> StructType:
+    """Make the catalog's table, or give it the columns that it lacks; its columns then."""
+    spark = frame.sparkSession
+    full = place.table(name)
+    fields = [*_STAMP, *_typed(frame.schema, declared)]
+    with _explained(f"output {place.schema()}, table {name}"):
+        if not spark.catalog.tableExists(full):
+            spark.sql(f"CREATE TABLE IF NOT EXISTS {full} ({_columns(fields)})")
+        there = spark.table(full).schema
+        _refuse_foreign(there.names, place.schema(), name)
+        known = {column.lower() for column in there.names}
+        missing = [f for f in fields if f.name.lower() not in known]
+        if missing:
+            spark.sql(f"ALTER TABLE {full} ADD COLUMNS ({_columns(missing)})")
+            there = spark.table(full).schema
+    return there
+
+
+def _insert(frame: DataFrame, place: Place, run_id: str, name: str, there: StructType) -> None:
+    stamp = {RUN_ID: F.lit(run_id), RUN_AT: F.lit(writing[run_id].at)}
+    given = stamp | {column.lower(): F.col(quoted(column)) for column in frame.columns}
+    # By position, which every kind of table takes.
+    frame.select(
+        *(given.get(f.name.lower(), F.lit(None)).cast(f.dataType).alias(f.name) for f in there)
+    ).write.insertInto(place.table(name))
+
+
+def _typed(given: StructType, declared: StructType) -> list[StructField]:
+    """The declared columns and what else a frame has; a column of nulls gets a type."""
+    types: dict[str, DataType] = {f.name: f.dataType for f in declared}
+    for f in given:
+        if f.name not in types:
+            types[f.name] = StringType() if isinstance(f.dataType, NullType) else f.dataType
+    stamp = {f.name for f in _STAMP}
+    return [StructField(name, data_type) for name, data_type in types.items() if name not in stamp]
+
+
+def _columns(fields: list[StructField]) -> str:
+    return ", ".join(f"{quoted(f.name)} {f.dataType.simpleString()}" for f in fields)
+
+
+def _refuse_foreign(columns: list[str], where: str, name: str) -> None:
+    if RUN_ID not in columns or RUN_AT not in columns:
+        raise OutputError(
+            f"output {where}: the table {name} there has no columns {RUN_ID} and {RUN_AT}, so it "
+            "is not kassign-spark's; name another schema"
+        )
+
+
+def _marker(spark: SparkSession, run: Writing) -> DataFrame:
+    place = None if run.made_from is None else run.made_from.rpartition("@")[2]
+    made_at = None
+    with suppress(ValueError):
+        made_at = datetime.strptime((place or "").split("-")[0], ID_TIME).replace(tzinfo=UTC)
+    row = (run.tables, run.made_from, made_at)
+    return spark.createDataFrame([row], StructType(list(_RUNS)[len(_STAMP) :]))
+
+
+def _take_back(spark: SparkSession, place: Place, run_id: str) -> None:
+    """Delete what a run has appended, where tables can do that; nobody reads it anyway."""
+    for name in writing[run_id].tables:
+        full = place.table(name)
+        with suppress(*SparkError):
+            told = spark.sql(f"DESCRIBE TABLE EXTENDED {full}").where("col_name = 'Provider'")
+            if any(row.data_type.lower() in _DELETING for row in told.collect()):
+                spark.sql(f"DELETE FROM {full} WHERE {RUN_ID} = '{run_id}'")
+
+
+@contextmanager
+def _explained(where: str) -> Iterator[None]:
+    try:
+        yield
+    except SparkError as error:
+        raise OutputError(f"{where}: {spark_message(error)}") from None

@@ -1,0 +1,187 @@
+"""Runs in the tables of a catalog, read: the one that a place means, by the table ``runs``."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.errors import InputError
+from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.tables.places import Place, quoted
+
+RUN_ID, RUN_AT = "run_id", "run_at"
+"""Of each row: the run that wrote it, and the time of that run."""
+RUNS = "runs"
+ID_TIME = "%Y%m%dT%H%M%S%fZ"
+"""How a run's id begins; ``-`` and eight hexadecimal digits follow."""
+
+
+@dataclass
+class Writing:
+    """A run at work: its time, the columns of each table so far, and what it is made from."""
+
+    at: datetime
+    tables: dict[str, list[str]] = field(default_factory=dict)
+    made_from: str | None = None
+
+
+writing: dict[str, Writing] = {}
+"""The runs that this process is writing, by id: no table knows of them yet."""
+
+
+class _Run(NamedTuple):
+    run_id: str
+    tables: dict[str, list[str]]
+    made_from: str | None
+
+
+def noted(spark: SparkSession, text: str, name: str) -> str | None:
+    """Give what the run is made from that the table ``name`` is read from; None: not said."""
+    place = Place.of(text)
+    with _readable(text):
+        run = _run_of(spark, place, name) if _of_runs(spark, place, name) else None
+    return None if run is None else run.made_from
+
+
+def has(spark: SparkSession, text: str, name: str) -> bool:
+    """Whether a place has such a table, of the run that it names or of any.
+
+    Raises:
+        InputError: there is no such schema.
+    """
+    place = Place.of(text)
+    with _readable(text):
+        if not _exists(spark, place, name):
+            return False
+        return not _of_runs(spark, place, name) or _run_of(spark, place, name) is not None
+
+
+def one_run(spark: SparkSession, text: str, name: str) -> str:
+    """Name the one run that the table ``name`` is read from now, so that others come from it too.
+
+    Returns:
+        ``table:CATALOG.SCHEMA@RUN_ID``; the place itself where that table is not of runs.
+
+    Raises:
+        InputError: there is no such schema, or no such run.
+    """
+    place = Place.of(text)
+    with _readable(text):
+        if place.run_id or not _exists(spark, place, name) or not _of_runs(spark, place, name):
+            return text
+        return place.at(_found(spark, place, name, text).run_id)
+
+
+def read(spark: SparkSession, text: str, name: str) -> DataFrame:
+    """Read a table of a place: what the run wrote that is meant, or all of a table without runs.
+
+    Raises:
+        InputError: it is not there, or no complete run has it.
+    """
+    place = Place.of(text)
+    with _readable(text):
+        if not _exists(spark, place, name):
+            raise InputError(f"table {name}: not found in {text}; looked for {place.table(name)}")
+        frame = spark.table(place.table(name))
+        if not _of_runs(spark, place, name):
+            if place.when is not None:
+                raise InputError(
+                    f"table {name} in {text}: has no column {RUN_ID}, so no times to choose from"
+                )
+            return frame
+        run = _found(spark, place, name, text)
+        columns = [F.col(quoted(column)) for column in run.tables[name]]
+        at = F.lit(datetime.strptime(run.run_id.split("-")[0], ID_TIME).replace(tzinfo=UTC))
+        # The time as well: formats keep the least and the greatest value of files.
+        return frame.where((F.col(RUN_ID) == run.run_id) & (F.col(RUN_AT) == at)).select(*columns)
+
+
+def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
+    """Read a table that a place names itself, or else the table ``name`` of the place.
+
+    Raises:
+        InputError: as ``read``.
+    """
+    place = Place.of(text)
+    with _readable(text):
+        itself = spark.catalog.tableExists(place.schema())
+    if not itself:
+        return read(spark, text, name)
+    *schema, last = place.parts
+    return read(spark, str(Place(tuple(schema), place.when)), last)
+
+
+def _found(spark: SparkSession, place: Place, name: str, text: str) -> _Run:
+    run = _run_of(spark, place, name)
+    if run is None:
+        raise InputError(f"table {name}: no complete run in {text} has it")
+    return run
+
+
+def _run_of(spark: SparkSession, place: Place, name: str) -> _Run | None:
+    """The newest complete run that has a table, not later than the place says.
+
+    Raises:
+        InputError: the place names a time that is none, or one before all runs.
+    """
+    open_run = writing.get(place.run_id or "")
+    if open_run is not None:
+        tables = open_run.tables
+        return _Run(place.run_id or "", tables, open_run.made_from) if name in tables else None
+    if not _exists(spark, place, RUNS):
+        raise InputError(f"{place.schema()}: has no table {RUNS}, which says what is complete")
+    if place.when is None:
+        meant = F.lit(True)
+    elif place.run_id is not None:
+        meant = F.col(RUN_ID) == place.run_id
+    else:
+        meant = F.col(RUN_AT) <= F.lit(place.when).try_cast("timestamp")
+    chosen = F.struct(RUN_ID, "tables", "made_from")
+    row: Any = (
+        spark.table(place.table(RUNS))
+        .where(F.map_contains_key("tables", name))
+        .agg(
+            F.max_by(F.when(meant, chosen), F.when(meant, F.struct(RUN_AT, RUN_ID))).alias("run"),
+            F.date_format(F.min(RUN_AT), "yyyy-MM-dd HH:mm:ss.SSSSSSxxx").alias("earliest"),
+            F.lit(place.when).try_cast("timestamp").isNull().alias("no_time"),
+        )
+        .first()
+    )
+    if row.run is not None:
+        return _Run(row.run.run_id, row.run.tables, row.run.made_from)
+    if place.when is not None and place.run_id is None:
+        if row.no_time:
+            raise InputError(f"{place.when} is no time; write it as 2026-01-31T08:00:00Z")
+        if row.earliest is not None:
+            raise InputError(
+                f"table {name} in {place.schema()}: no run is as old as {place.when}; "
+                f"the earliest is of {row.earliest}"
+            )
+    return None
+
+
+def _exists(spark: SparkSession, place: Place, name: str) -> bool:
+    full = place.table(name)
+    if not spark.catalog.tableExists(full):
+        if not spark.catalog.databaseExists(place.schema()):
+            raise InputError(f"schema {place.schema()}: not found")
+        return False
+    spark.sql(f"REFRESH TABLE {full}")  # a session may know it as it was before others appended
+    return True
+
+
+def _of_runs(spark: SparkSession, place: Place, name: str) -> bool:
+    full = place.table(name)
+    return spark.catalog.tableExists(full) and RUN_ID in spark.table(full).columns
+
+
+@contextmanager
+def _readable(text: str) -> Iterator[None]:
+    try:
+        yield
+    except SparkError as error:
+        raise InputError(f"{text}: cannot be read: {spark_message(error)}") from None

@@ -1,0 +1,155 @@
+"""The built package in clean environments: no checkout, not editable, nothing activated.
+
+Each has the interpreter and the PySpark that it names, and all extras; pip installs them from where
+it is set up to. Interpreters are looked for on the path and among pyenv's.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kassign_spark import __version__
+from tests.docs.reader import ROOT
+from tests.install.distributions import build_sdist, build_wheel
+
+_EXTRAS = "connect,graph,live,report,yaml"
+_WITH = {
+    "3.11": ("==4.1.0", build_wheel),
+    "3.12": ("==4.1.4", build_sdist),
+    "3.13": (">=4.1,<5", build_wheel),
+}
+"""Python, PySpark, and what is installed: the lowest and the newest of both that are allowed."""
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_processes")]
+
+
+class Environment(NamedTuple):
+    """A clean environment, and a folder that is no checkout."""
+
+    python: Path
+    elsewhere: Path
+
+    def run(self, *command: str | Path) -> "subprocess.CompletedProcess[str]":
+        """Run a program of the environment, which is not active, and must end well."""
+        program, *arguments = map(str, command)
+        hidden = ("PYTHON", "PYSPARK", "SPARK", "VIRTUAL_ENV")
+        bare = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
+        ran = subprocess.run(
+            [str(self.python.parent / program), *arguments],
+            cwd=self.elsewhere,
+            env=bare | {"PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+        return ran
+
+
+@pytest.fixture(scope="module", params=_WITH)
+def environment(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Environment]:
+    pyspark, build = _WITH[request.param]
+    interpreter = interpreter_of(request.param)
+    if interpreter is None:
+        pytest.skip(f"this machine has no Python {request.param}")
+    folder = tmp_path_factory.mktemp("clean")
+    package = build(folder / "dist")
+    constraints = folder / "constraints.txt"
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    constraints.write_text("\n".join(x for x in lines if not re.match("(pyspark|py4j)==", x)))
+    subprocess.run([interpreter, "-m", "venv", folder / "env"], check=True, timeout=120)
+    python = folder / "env" / "bin" / "python"
+    wanted = [f"{package}[{_EXTRAS}]", f"pyspark{pyspark}"]
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", "--constraint", constraints, *wanted],
+        check=True,
+        cwd=folder,
+        timeout=1500,
+    )
+    elsewhere = folder / "elsewhere"
+    shutil.copytree(ROOT / "examples" / "fleet", elsewhere / "fleet")
+    yield Environment(python, elsewhere)
+    shutil.rmtree(folder / "env")
+
+
+def interpreter_of(version: str) -> str | None:
+    """Where the machine has such a Python."""
+    if sys.version.startswith(f"{version}."):
+        return sys.executable
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = sorted(pyenv.glob(f"{version}.*/bin/python3"))
+    return str(found[-1]) if found else shutil.which(f"python{version}")
+
+
+def test_the_package_is_the_installed_one(environment: Environment) -> None:
+    said = environment.run("python", "-c", "import kassign_spark as k; print(k.__file__)").stdout
+    assert "/site-packages/kassign_spark/" in said
+    assert environment.run("kassign-spark", "--version").stdout == f"kassign-spark {__version__}\n"
+    module = environment.run("python", "-m", "kassign_spark", "--version").stdout
+    assert module == f"kassign-spark {__version__}\n"
+    environment.run("python", "-m", "pip", "check")
+
+
+def test_all_extras(environment: Environment) -> None:
+    """Each imports, with the modules of ours that need it."""
+    modules = ("grpc", "graphframes", "kafka", "altair", "vl_convert", "jinja2", "yaml")
+    ours = ("live.snapshot", "live.protocol", "report.charts", "report.render", "graph.eligibility")
+    names = [*modules, *(f"kassign_spark.{name}" for name in ours)]
+    environment.run("python", "-c", f"import {', '.join(names)}")
+
+
+def test_commands(environment: Environment) -> None:
+    run = environment.run
+    said = run("kassign-spark", "assign", "fleet", "--output", "plan", "--show", "1").stdout
+    assert "25 groups, 142 members, 943 partitions, no violations" in said
+    said = run("kassign-spark", "report", "plan", "--output", "report.html").stdout
+    assert "the report is in report.html" in said
+    page = (environment.elsewhere / "report.html").read_text()
+    assert "<svg" in page
+    assert "<script>" in page
+    assert "orders-notifications" in page
+    run("kassign-spark", "graph", "fleet", "--output", "graph")
+    errors = run("kassign-spark", "validate", "fleet").stderr
+    assert [line for line in errors.splitlines() if not line.endswith(" ...")] == []
+
+
+def test_type_information(environment: Environment) -> None:
+    """Mypy, of this environment, looks at the installed package as a user's editor does."""
+    for name in ("user_good.py", "user_wrong.py"):
+        shutil.copy(Path(__file__).parent / name, environment.elsewhere)
+
+    options = ["--strict", "--no-error-summary", "--cache-dir=cache"]
+    options.append(f"--python-executable={environment.python}")
+
+    def found(name: str) -> list[str]:
+        ran = subprocess.run(
+            [sys.executable, "-m", "mypy", *options, name],
+            cwd=environment.elsewhere,
+            env={k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MYPYPATH")},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        return ran.stdout.splitlines()
+
+    assert found("user_good.py") == []
+    wrong = (Path(__file__).parent / "user_wrong.py").read_text().splitlines()
+    expected = [
+        (str(number), line.rpartition("# ")[2])
+        for number, line in enumerate(wrong, 1)
+        if "  # " in line
+    ]
+    errors = [
+        re.match(r"user_wrong\.py:(\d+): error: .*\[([\w-]+)\]$", e) for e in found("user_wrong.py")
+    ]
+    assert [(e[1], e[2]) for e in errors if e] == expected
+    assert len(expected) == 4
