@@ -8,11 +8,15 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from kassign_spark.commands.common import Facts, Outcome
+from kassign_spark.commands.documents import record
 from kassign_spark.display import plural, printable
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.history.columns import REASONS
 
 _CHECKPOINT = "checkpoint"
+
+DOCUMENT = record("output string, rebalance_count int")
+"""What ``--json`` prints of it."""
 
 
 def run(told: DataFrame, args: argparse.Namespace) -> Outcome:

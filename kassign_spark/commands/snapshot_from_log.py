@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, first_rows
+from kassign_spark.commands.documents import record, rows
 from kassign_spark.commands.log import session_reading_log
 from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.errors import InputError
@@ -22,6 +23,14 @@ from kassign_spark.tables.snapshots import (
     read_table,
     write_table,
 )
+
+DOCUMENT = record(
+    "bootstrap_server string?, from_log string, output string, tables array<string>, "
+    "group_count int, member_count int, topic_count int, owned_count int, target_count int, "
+    "omitted_count int",
+    omitted=rows("kind string, name string, reason string"),
+)
+"""What ``--json`` prints of it."""
 
 
 def run(args: argparse.Namespace) -> Outcome:
