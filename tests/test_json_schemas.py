@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark import cli
+from kassign_spark.commands import simulate
 from kassign_spark.commands.common import Outcome
 from kassign_spark.commands.documents import DIALECT, record
 from kassign_spark.schemas import Table
@@ -129,6 +131,21 @@ def test_columns_of_a_table() -> None:
         "load": {"anyOf": [{"type": "number"}, {"type": "null"}]},
         "more": {"type": "boolean"},
     }
+
+
+@pytest.mark.parametrize("unsettled", [0, 1])
+def test_the_exit_code_of_simulate(
+    unsettled: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the other commands with exit code 1 each has a test on a fleet of its own."""
+    facts = {"snapshot": "fleet", "events_file": "e", "output": None, "event_count": 0}
+    facts |= {"rebalance_count": 0, "moved_count": 0, "unsettled_count": unsettled}
+    monkeypatch.setattr(simulate, "read_events", lambda file: None)
+    monkeypatch.setattr(simulate, "session_reading", lambda *_: nullcontext())
+    monkeypatch.setattr(simulate, "read_snapshot", lambda *_: None)
+    monkeypatch.setattr(simulate, "_simulate", lambda *_: facts)
+    assert cli.main(["simulate", "fleet", "--events", "e", "--json"]) == unsettled
+    assert json.loads(capsys.readouterr().out) == facts
 
 
 def test_exit_codes_are_in_the_documents() -> None:
