@@ -1,10 +1,8 @@
 """The command ``kassign-spark``: arguments in, one clear line on what goes wrong, exit codes."""
 
 import argparse
-import io
 import json
 import logging
-import os
 import signal
 import sys
 import traceback
@@ -14,7 +12,7 @@ from typing import NoReturn
 from kassign_spark import __version__
 from kassign_spark.commands import COMMANDS
 from kassign_spark.commands.common import Outcome
-from kassign_spark.display import one_line
+from kassign_spark.display import one_line, print_result
 from kassign_spark.errors import KassignError
 from kassign_spark.spark_errors import SparkError, spark_message
 
@@ -54,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.verbose:
             traceback.print_exc()
         return _fail(_explained(error), _ERROR)
-    _print(json.dumps(outcome.facts, indent=2) if args.json else "\n".join(outcome.lines))
+    print_result(_text(args, outcome))
     return outcome.exit_code
 
 
@@ -110,12 +108,6 @@ def _message(text: str) -> str:
     return f"kassign-spark: error: {one_line(text)}"
 
 
-def _print(text: str) -> None:
-    """Print a result; whoever stops reading early, such as ``head``, has what they wanted."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        # Python flushes once more at its end, and would complain then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _text(args: argparse.Namespace, outcome: Outcome) -> str:
+    """What is printed; its form with ``--json`` is the command's ``DOCUMENT``."""
+    return json.dumps(outcome.facts, indent=2) if args.json else "\n".join(outcome.lines)

@@ -1,6 +1,9 @@
 """Text for people, made of a few rows that are already on the driver."""
 
+import io
 import json
+import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -95,3 +98,14 @@ def group_name(row: Mapping[str, Any]) -> str:
     """A group's name, with its cluster's where there are several clusters."""
     cluster = row.get("cluster_id")
     return printable(f"{cluster}/{row['group_id']}" if cluster else row["group_id"])
+
+
+def print_result(text: str) -> None:
+    """Print a result; whoever stops reading early, such as ``head``, has what they wanted."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,6 +12,10 @@ class KassignError(Exception):
     def __str__(self) -> str:
         return printable(super().__str__())
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of it: the message. The way to it lies inside this package."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class SchemaError(KassignError):
     """A table lacks columns or has columns of the wrong type."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.json_schemas import documents_checked
 from tests.kafka.broker import Brokers, running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
 from tests.spark_session import SHORT_LIVED, start_session
@@ -32,6 +33,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         markers = {_COSTLY[name] for name in fixtures if name in _COSTLY}
         for marker in markers or {"unit"} - {mark.name for mark in item.iter_markers("broker")}:
             item.add_marker(marker)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _documents_are_checked() -> Iterator[None]:
+    """Whatever command a test runs: what it says has the schema that it declares."""
+    with documents_checked():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -122,7 +122,7 @@ def test_a_java_that_does_not_do(tmp_path: Path, release: str, expected: str) ->
 
 def test_a_reader_that_stops_early() -> None:
     """As ``kassign-spark assign ... | head -1`` does."""
-    text = "from kassign_spark import cli; cli._print('x' * 1_000_000)"
+    text = "from kassign_spark.display import print_result as p; p('x' * 1_000_000)"
     with subprocess.Popen(
         [sys.executable, "-c", text],
         cwd=_ROOT,

@@ -18,6 +18,7 @@ from kassign_spark.commands.common import (
     new_parser,
     session_reading,
 )
+from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.of_group import add_group, only_group
 from kassign_spark.display import group_name, not_shown, plural, printable
 from kassign_spark.rounds import hold
@@ -29,6 +30,22 @@ _SHOWN_OF_GROUP = 3
 """Changes in a group's paragraph: the best by price, and the one that gains most."""
 
 
+DOCUMENT = record(
+    "snapshot string, output string?, group string?, group_count int, advised_count int, "
+    "restarting_count int, groups_not_shown int",
+    groups=rows(
+        f"{GROUP}, max_before int, spread_before int, idle_before int, reason string",
+        changes=rows(
+            "rank int, change string, detail string, assignor string?, member_ids array<string>?, "
+            "topics array<string>?, member_count int?, num_partitions int?, max_after int, "
+            "spread_after int, idle_after int, moved int, paused int, rounds int, gain int, "
+            "restart_moved int?"
+        ),
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -37,8 +54,8 @@ def add_parser(commands: Any) -> None:
         summary="say what would make groups more even, and what it would cost",
         description="Try other assignors, further subscriptions, more or fewer members, and more\n"
         "partitions on every group, each computed with the real assignors, and print for the\n"
-        "groups that something would help, the worst first, what gains most for what it moves.\n"
-        "Exits 0 when done, 2 on an error.",
+        "groups that something would help, the worst first, what gains most for what it moves.",
+        document=DOCUMENT,
         example="kassign-spark advise examples/fleet --group orders-notifications",
     )
     add_snapshot(parser)

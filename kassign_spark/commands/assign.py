@@ -21,6 +21,7 @@ from kassign_spark.commands.common import (
     session_reading,
     settings_of,
 )
+from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
 from kassign_spark.commands.progress import rounds_counted
 from kassign_spark.display import (
     cell,
@@ -37,6 +38,7 @@ from kassign_spark.measures.balance import balance
 from kassign_spark.measures.holdings import holdings
 from kassign_spark.measures.violations import violations
 from kassign_spark.plans.assign import assign_on_paths
+from kassign_spark.report.plan import BALANCE, VIOLATIONS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -75,6 +77,22 @@ _COOPERATIVE = "cooperative-sticky"
 _RACKS = {"cross-rack": "cross_rack_count"}
 
 
+DOCUMENT = record(
+    "snapshot string, output string, group_count int, member_count int, partition_count int, "
+    "violation_count int, round_count int, groups_not_shown int",
+    violations=rows(VIOLATIONS),
+    paths=COUNTS,
+    balance=rows(BALANCE, "path string?"),
+    assignments=rows(
+        f"{GROUP}, assignor string?, members_not_shown int",
+        members=rows(
+            "member_id string, partition_count int, topics_not_shown int", topics=TOPIC_RANGES
+        ),
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -82,8 +100,9 @@ def add_parser(commands: Any) -> None:
         "assign",
         summary="plan what every group of a snapshot would own",
         description="Assign the partitions of every group of a snapshot as each group's assignor\n"
-        "does in one rebalance; check and measure the plan and write it to a new folder.\n"
-        "Exits 0 when done, 1 when the plan violates a rule, 2 on an error.",
+        "does in one rebalance; check and measure the plan and write it to a new folder.",
+        finds="the plan violates a rule",
+        document=DOCUMENT,
         example="kassign-spark assign examples/fleet --output build/plan --assignor range",
     )
     add_snapshot(parser)

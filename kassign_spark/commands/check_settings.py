@@ -15,16 +15,29 @@ from kassign_spark.commands.common import (
     first_rows,
     new_parser,
 )
+from kassign_spark.commands.documents import chosen, record, rows
 from kassign_spark.display import plural, printable, table
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.rounds import hold
 from kassign_spark.session import open_session
 from kassign_spark.settings.client_settings import CLIENTS, SETTINGS, check_settings
+from kassign_spark.settings.rules import ADVICE, REFUSED
 from kassign_spark.settings.versions import version_of
 from kassign_spark.tables.snapshots import new_folder, write_table
 
 ClientRow = tuple[str, str, str | None, str | None]
 CLIENT_COLUMNS = ", ".join(f"{name} string" for name in CLIENTS.columns.names)
+
+
+DOCUMENT = record(
+    "client_version string, output string?, client_count int, refused_count int, "
+    "advice_count int, findings_not_shown int",
+    findings=rows(
+        "client string, setting string, value string?, detail string",
+        severity=chosen([REFUSED, ADVICE]),
+    ),
+)
+"""What ``--json`` prints."""
 
 
 def add_parser(commands: Any) -> None:
@@ -35,8 +48,9 @@ def add_parser(commands: Any) -> None:
         summary="check the properties files of consumers",
         description="Check the settings of consumers, a properties file each, by the rules of\n"
         "their Java client and its broker: what they refuse, and what is advised.\n"
-        "Exits 0 when all is well or there is only advice, 1 when something is refused, 2 on an\n"
-        "error. Only settings with a rule are looked at: no secret is read or shown.",
+        "Only settings with a rule are looked at: no secret is read or shown.",
+        finds="a setting is refused",
+        document=DOCUMENT,
         example="kassign-spark check-settings consumer.properties --client-version 4.1.0",
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help="properties, as Kafka reads them")

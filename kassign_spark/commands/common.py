@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from kassign_spark.commands.documents import PrintSchema, Schema, as_document
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.schemas import ASSIGNMENT, MEMBERS, OWNED
@@ -36,19 +37,43 @@ class Outcome(NamedTuple):
 
 
 def new_parser(
-    commands: Any, name: str, *, summary: str, description: str, example: str
+    commands: Any,
+    name: str,
+    *,
+    summary: str,
+    description: str,
+    document: Schema,
+    example: str,
+    finds: str = "",
 ) -> argparse.ArgumentParser:
-    """Add a command, with the options that all have."""
+    """Add a command, with the options that all have.
+
+    Args:
+        commands: what the parser of all commands gives for those.
+        name: of the command.
+        summary: a line for the list of commands.
+        description: what it does; its exit codes are said behind.
+        document: what it prints with ``--json``.
+        example: that works.
+        finds: when its exit code is 1; empty: never.
+    """
+    exits = f"Exits 0 when done, {f'1 when {finds}, ' if finds else ''}2 on an error."
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
-        description=description,
+        description=f"{description}\n{exits}",
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON document instead of text"
+    )
+    parser.add_argument(
+        "--json-schema",
+        action=PrintSchema,
+        document=as_document(name, summary, document),
+        help="print the JSON Schema of that document, and do nothing else",
     )
     parser.add_argument(
         "--verbose", action="store_true", help="show Spark's log and, on errors, the trace"

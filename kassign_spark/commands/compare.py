@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.client.state import FAILING, NEVER_SETTLES
+from kassign_spark.client.state import FAILING, NEVER_SETTLES, WORST_FIRST
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -22,6 +22,7 @@ from kassign_spark.commands.common import (
     session_reading,
     settings_of,
 )
+from kassign_spark.commands.documents import GROUP, chosen, record, rows
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.groups.named_groups import is_group_of
@@ -70,6 +71,29 @@ _LOADS_OF_GROUP = {
 """What weights add; a load is told by the fair load of its group: 1 is even."""
 
 
+DOCUMENT = record(
+    "snapshot string, output string?, is_exact boolean, weights string?, group_count int, "
+    "groups_not_shown int",
+    assignors=rows(
+        "assignor string, protocol string, moved int?, least_moves int?, paused int?, "
+        "max_rounds int?, max_spread int?, max_topic_spread int?, cross_rack_more int?, "
+        "balanced_count int, failing_count int, max_load_skew? double?, max_least_skew? double?, "
+        "moved_weight? double?"
+    ),
+    groups=rows(
+        GROUP,
+        by_assignor=rows(
+            "assignor string, protocol string, moved int?, least_moves int?, paused int?, "
+            "rounds int?, spread int?, topic_spread int?, cross_rack_more int?, "
+            "sum_of_squares int?, least_sum_of_squares int?, detail string?, max_load? double?, "
+            "load_skew? double?, load_bound? double?, moved_weight? double?",
+            verdict=chosen(WORST_FIRST),
+        ),
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -79,8 +103,8 @@ def add_parser(commands: Any) -> None:
         description="Follow a rebalance of every group under every assignor of Kafka's, those of\n"
         "the new protocol (protocol consumer) included: how many\n"
         "partitions move and pause, in how many rounds, how even the result is, for all groups\n"
-        "and for each; beside it the least moves at the best balance there is.\n"
-        "Exits 0 when done, 2 on an error.",
+        "and for each; beside it the least moves at the best balance there is.",
+        document=DOCUMENT,
         example="kassign-spark compare examples/fleet",
     )
     add_snapshot(parser)

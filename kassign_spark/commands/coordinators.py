@@ -22,6 +22,7 @@ from kassign_spark.commands.common import (
     session_reading,
     whole_number,
 )
+from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, LEADERS, has_cluster_id
@@ -46,6 +47,17 @@ _LOAD = {
 }
 
 
+DOCUMENT = record(
+    "snapshot string, output string?, group_count int, hot_count int, groups_not_shown int",
+    brokers=rows(
+        "cluster_id? string?, coordinator int, coordinator_partition_count int, group_count int, "
+        "member_count int, partition_count int?, load_ratio double?, is_hot boolean"
+    ),
+    groups=rows(f"{GROUP}, coordinator_partition int?, coordinator int?"),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -54,8 +66,8 @@ def add_parser(commands: Any) -> None:
         summary="say which broker coordinates each group, and how they are loaded",
         description="Say which partition of __consumer_offsets each group of a snapshot belongs\n"
         "to. Where the snapshot has a table leaders (topic, partition, leader: a broker's id),\n"
-        "also its broker, the load of each broker, and hot spots.\n"
-        "Exits 0 when done, 2 on an error.",
+        "also its broker, the load of each broker, and hot spots.",
+        document=DOCUMENT,
         example="kassign-spark coordinators examples/fleet",
     )
     add_snapshot(parser)

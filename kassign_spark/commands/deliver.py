@@ -17,11 +17,25 @@ from kassign_spark.commands.common import (
     read_assigned,
     session_reading,
 )
+from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.display import group_name, not_shown, plural, printable
 from kassign_spark.plans.delivery import deliver
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.tables.snapshots import empty_table, new_folder, write_table
+
+DOCUMENT = record(
+    "plan string, output string?, member_count int, members_not_shown int",
+    members=rows(
+        f"{GROUP}, member_id string, partition_count int",
+        topic_partitions=rows("topic string, partition int"),
+        spark_assign={
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "integer"}},
+        },
+    ),
+)
+"""What ``--json`` prints."""
 
 
 def add_parser(commands: Any) -> None:
@@ -32,7 +46,8 @@ def add_parser(commands: Any) -> None:
         summary="give each member its own part of a plan, as JSON",
         description="Give each member its own part of a plan (its table assignment) or of a\n"
         "snapshot (its table owned): as topic-partitions for a consumer's assign(), and as the\n"
-        "option assign of Spark's Kafka source. Exits 0 when done, 2 on an error.",
+        "option assign of Spark's Kafka source.",
+        document=DOCUMENT,
         example="kassign-spark deliver build/plan --group payments-refunds",
     )
     parser.add_argument("plan", metavar="PLAN", help="folder of a plan or a snapshot")

@@ -17,6 +17,7 @@ from kassign_spark.commands.common import (
     read_assigned,
     session_reading,
 )
+from kassign_spark.commands.documents import GROUP, TOPIC_RANGES, chosen, record, rows
 from kassign_spark.display import (
     cell,
     group_name,
@@ -35,6 +36,21 @@ from kassign_spark.tables.snapshots import empty_table, new_folder, write_table
 CHANGES = ("kept", "moved", "new", "dropped")
 
 
+DOCUMENT = record(
+    "before string, after string, output string?, group_count int, changed_group_count int, "
+    "kept_count int, moved_count int, new_count int, dropped_count int, groups_not_shown int",
+    groups=rows(
+        f"{GROUP}, kept int, moved int, new int, dropped int",
+        changes=rows(
+            "from_member string?, to_member string?, partition_count int",
+            change=chosen(CHANGES[1:]),
+            topics=TOPIC_RANGES,
+        ),
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -42,8 +58,8 @@ def add_parser(commands: Any) -> None:
         "diff",
         summary="say which partitions change hands",
         description="Compare who has which partition before and after. BEFORE and AFTER are\n"
-        "each a plan (its table assignment counts) or a snapshot (its table owned).\n"
-        "Exits 0 when done, 2 on an error.",
+        "each a plan (its table assignment counts) or a snapshot (its table owned).",
+        document=DOCUMENT,
         example="kassign-spark diff examples/fleet build/plan",
     )
     parser.add_argument("before", metavar="BEFORE", help="folder of a plan or a snapshot")

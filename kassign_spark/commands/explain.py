@@ -17,6 +17,7 @@ from kassign_spark.commands.common import (
     read_assigned,
     session_reading,
 )
+from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.display import cell, group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import PREDICTED
@@ -31,6 +32,14 @@ from kassign_spark.tables.snapshots import (
 )
 from kassign_spark.whatif.explain import explain
 
+DOCUMENT = record(
+    "snapshot string, assigned string?, output string?, group_count int, explained_count int, "
+    "groups_not_shown int",
+    by_assignor=record(", ".join(f"{name} int" for name in PREDICTED)),
+    groups=rows(f"{GROUP}, assignor string?, differing_count int, detail string?"),
+)
+"""What ``--json`` prints."""
+
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
@@ -42,8 +51,9 @@ def add_parser(commands: Any) -> None:
         "observed, and whose stale claims decided, or which one comes nearest and what differs.\n"
         "SNAPSHOT is the state before, ASSIGNED the plan (table assignment) or snapshot (table\n"
         "owned) after. Without ASSIGNED it is what the members of SNAPSHOT own: would the\n"
-        "assignor leave it as it is?\n"
-        "Exits 0 when all is explained, 1 when some group's assignment is not, 2 on an error.",
+        "assignor leave it as it is?",
+        finds="a group's assignment is not explained",
+        document=DOCUMENT,
         example="kassign-spark explain examples/fleet",
     )
     add_snapshot(parser)

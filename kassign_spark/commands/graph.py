@@ -16,6 +16,7 @@ from kassign_spark.commands.common import (
     new_parser,
     session_reading,
 )
+from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.of_group import add_group, only_group
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
@@ -39,6 +40,18 @@ _COUNTS = {
 }
 
 
+DOCUMENT = record(
+    "snapshot string, output string, group string?, group_count int, uneven_count int, "
+    "member_count int, class_count int, part_count int, partition_count int, edge_count int, "
+    "groups_not_shown int",
+    groups=rows(
+        f"{GROUP}, member_count int, class_count int, part_count int, partition_count int, "
+        "even_max int, least_max int, detail string"
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -47,8 +60,8 @@ def add_parser(commands: Any) -> None:
         summary="write who can take what as a graph, and say what that rules out",
         description="Write the eligibility graph: a vertex for each member and for each class of\n"
         "topics with the same subscribers, an edge for each subscription. Print the groups whose\n"
-        "subscriptions keep them from being even, the worst first, with the reason.\n"
-        "Exits 0 when done, 2 on an error.",
+        "subscriptions keep them from being even, the worst first, with the reason.",
+        document=DOCUMENT,
         example="kassign-spark graph examples/fleet --output build/graph",
     )
     add_snapshot(parser)

@@ -17,10 +17,11 @@ from kassign_spark.commands.common import (
     new_parser,
     whole_number,
 )
+from kassign_spark.commands.documents import chosen, either, optional, record, rows
 from kassign_spark.commands.log import add_reading, session_reading_log
 from kassign_spark.display import cell, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
-from kassign_spark.history.columns import FIRST, REASONS
+from kassign_spark.history.columns import FIRST, REASONS, STORMS
 from kassign_spark.history.explain import explain_history
 from kassign_spark.history.rebalances import rebalances
 from kassign_spark.history.storms import storms
@@ -35,6 +36,26 @@ from kassign_spark.tables.snapshots import new_folder, write_table
 _HOUR = 3600
 
 
+DOCUMENT = either(
+    optional(
+        record(
+            "source string, output string?, group_count int, rebalance_count int, "
+            "moved_count int, hour_count int, hours_not_shown int, storm_count int, "
+            "storms_not_shown int",
+            hours=rows(
+                "group_id string, hour timestamp, rebalances int, moved int, "
+                "longest_pause double?, reason_count int",
+                reason=chosen(list(REASONS)),
+            ),
+            storms=rows(STORMS),
+        ),
+        explained=history_explain.DOCUMENT,
+    ),
+    history_follow.DOCUMENT,
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -47,8 +68,9 @@ def add_parser(commands: Any) -> None:
         "which a group rebalanced too often, who caused them, and what other settings of its\n"
         "members would have saved. Times are UTC.\n"
         "With --follow it goes on as the log does, until it is interrupted, and writes each\n"
-        "rebalance once: started again with the same DIR it goes on where it was.\n"
-        "Exits 0 when done, 1 when there are storms, 2 on an error.",
+        "rebalance once: started again with the same DIR it goes on where it was.",
+        finds="there are storms",
+        document=DOCUMENT,
         example="kassign-spark history --log examples/group-log",
     )
     source = parser.add_mutually_exclusive_group(required=True)

@@ -8,11 +8,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import first_rows
+from kassign_spark.commands.documents import record, rows
 from kassign_spark.display import cell, not_shown, plural, printable, table
 from kassign_spark.live.topics import read_topics
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import TOPICS
 from kassign_spark.tables.snapshots import read_table
+
+DOCUMENT = record(
+    "generation_count int, unknown_count int, not_explained_count int, group_count int, "
+    "groups_not_shown int",
+    groups=rows(
+        "group_id string, generations int, assignor string?, explained_by string?, "
+        "leader_client string?, detail string?"
+    ),
+)
+"""What ``--json`` prints of it."""
 
 
 class Asked(NamedTuple):

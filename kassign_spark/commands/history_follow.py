@@ -9,6 +9,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from kassign_spark.commands.common import Facts, Outcome
+from kassign_spark.commands.documents import record
 from kassign_spark.display import plural, printable
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.history.columns import REASONS
@@ -18,6 +19,9 @@ _CHECKPOINT = "checkpoint"
 _REPORTED_TOO_EARLY = '"scala.Option.get()" is null'
 """What Spark 4.1's Kafka source ends a query with when it has done a batch again that a run before
 had begun (SPARK-57438): the batch is done, only its report is not."""
+
+DOCUMENT = record("output string, rebalance_count int")
+"""What ``--json`` prints of it."""
 
 
 def run(told: DataFrame, args: argparse.Namespace) -> Outcome:

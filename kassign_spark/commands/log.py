@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, announced, new_parser, session_reading
+from kassign_spark.commands.documents import record
 from kassign_spark.display import plural, printable
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
@@ -16,6 +17,12 @@ from kassign_spark.log.read import read_group_log
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_table, write_table
+
+DOCUMENT = record(
+    "bootstrap_server string, save string, record_count int, partition_count int, "
+    "first timestamp?, last timestamp?"
+)
+"""What ``--json`` prints."""
 
 
 def add_parser(commands: Any) -> None:
@@ -27,8 +34,8 @@ def add_parser(commands: Any) -> None:
         description="Read the topic __consumer_offsets of a live cluster, as far as it goes now,\n"
         "and write its records as they are to Parquet files, which read_group_log and\n"
         "snapshot --from-log take. On the cluster Spark leaves an empty group behind, named\n"
-        "spark-kafka-relation-*, which the brokers clear away after some minutes.\n"
-        "Exits 0 when done, 2 on an error.",
+        "spark-kafka-relation-*, which the brokers clear away after some minutes.",
+        document=DOCUMENT,
         example="kassign-spark log --bootstrap-server 127.0.0.1:9092 --save build/log",
     )
     parser.add_argument(

@@ -18,6 +18,7 @@ from kassign_spark.commands.common import (
     session_reading,
     whole_number,
 )
+from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
 from kassign_spark.commands.of_group import add_group, only_group
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
@@ -30,6 +31,31 @@ _SUMS = ("moved", "paused", "cross_rack_before", "cross_rack_after", "next_moved
 _MEMBERS_SHOWN = 1
 
 
+DOCUMENT = record(
+    "snapshot string, output string?, group_count int, ready_count int, risky_count int, "
+    "blocked_count int, moved int?, paused int?, cross_rack_before int?, cross_rack_after int?, "
+    "next_moved int?, groups_not_shown int",
+    to=chosen(sorted(TO)),
+    groups=rows(
+        f"{GROUP}, way string?, detail string?, member_count int, static_count int, "
+        "step_count int, moved int?, paused int?, end_moved int?, next_moved int?, "
+        "cross_rack_before int?, cross_rack_after int?",
+        verdict=chosen(VERDICTS),
+    ),
+    steps=rows(
+        f"{GROUP}, step int, member_id string, event string, group_type string, "
+        "is_rebalance boolean, moved int?, paused int?, unread int?, "
+        "pausing_members array<string>?, may_lose_members array<string>?",
+        moves=maybe(
+            rows(
+                "topic string, partition int, from_member_id string?, to_member_id string?",
+            )
+        ),
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -38,8 +64,9 @@ def add_parser(commands: Any) -> None:
         summary="say which groups can go over to the new protocol, and what each restart does",
         description="Judge for every classic group whether it can go over to the protocol of\n"
         "KIP-848 (or back, with --to classic) and follow its members' restarts one by one: who\n"
-        "pauses, what moves, how much locality is lost; with --group every step.\n"
-        "Exits 0 when done, 1 when a group is blocked, 2 on an error.",
+        "pauses, what moves, how much locality is lost; with --group every step.",
+        finds="a group is blocked",
+        document=DOCUMENT,
         example="kassign-spark migrate examples/both-protocols --group billing-invoices",
     )
     add_snapshot(parser)

@@ -16,15 +16,24 @@ from kassign_spark.commands.common import (
     session_reading,
     whole_number,
 )
+from kassign_spark.commands.documents import COUNTS, record, rows
 from kassign_spark.commands.weighted import add_weights, inputs_of, number, options, read_weights
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.measures.balance import balance
-from kassign_spark.plans.by_weight import plan_by_weight
+from kassign_spark.plans.by_weight import WEIGHT_VERDICTS, plan_by_weight
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.origin import note_snapshot
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 _DONE = ("within_limit", "nothing_to_do")
+
+
+DOCUMENT = record(
+    "snapshot string, output string?, group_count int, groups_not_shown int",
+    verdicts=COUNTS,
+    groups=rows(WEIGHT_VERDICTS),
+)
+"""What ``--json`` prints."""
 
 
 def add_parser(commands: Any) -> None:
@@ -35,8 +44,8 @@ def add_parser(commands: Any) -> None:
         summary="plan by weight: even loads with few moves",
         description="Plan every group by the weight of its partitions: members within a limit\n"
         "of load, with the fewest moves, and a verdict with its proof. The output is a plan that\n"
-        "diff, report, violations and deliver take.\n"
-        "Exits 0 when done, 2 on an error.",
+        "diff, report, violations and deliver take.",
+        document=DOCUMENT,
         example="kassign-spark plan examples/fleet --weights build/weights --output build/plan",
     )
     add_weights(parser)

@@ -25,10 +25,11 @@ from kassign_spark.commands.common import (
     new_parser,
     session_reading,
 )
+from kassign_spark.commands.documents import record, rows
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.plans.predict import PREDICTED, predict
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.schemas import GROUP_KEY, VERDICTS
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 _SAID = {
@@ -40,6 +41,14 @@ _SAID = {
 }
 
 
+DOCUMENT = record(
+    "snapshot string, output string?, group_count int, groups_not_shown int",
+    ", ".join(f"{verdict}_count int" for verdict in _SAID),
+    groups=rows(VERDICTS),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -49,8 +58,9 @@ def add_parser(commands: Any) -> None:
         description="Give the exact answer of Kafka's Java client for every group's next\n"
         "rebalance, and a verdict: ok, throws, never_ends, or inexact where something that\n"
         "decides is not known or not modelled. Groups of the new protocol get their coordinator's\n"
-        "answer, and never_settles where their members' votes for an assignor tie.\n"
-        "Exits 0 when done, 1 when a group throws, never ends or never settles, 2 on an error.",
+        "answer, and never_settles where their members' votes for an assignor tie.",
+        finds="a group throws, never ends or never settles",
+        document=DOCUMENT,
         example="kassign-spark predict examples/fleet",
     )
     add_snapshot(parser)

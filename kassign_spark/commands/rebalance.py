@@ -24,6 +24,7 @@ from kassign_spark.commands.common import (
     session_reading,
     settings_of,
 )
+from kassign_spark.commands.documents import GROUP, chosen, record, rows
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.plans.listener import listener_calls
@@ -50,6 +51,20 @@ _COLUMNS = {
 ACTIONS = ("retained", "revoked", "assigned", "withheld")
 
 
+DOCUMENT = record(
+    "snapshot string, output string, is_exact boolean, group_count int, partition_count int, "
+    "moved_count int, paused_count int, max_rounds int, unsettled_count int, failing_count int, "
+    "inexact_count int, groups_not_shown int",
+    groups=rows(
+        f"{GROUP}, rounds int?, partition_count int?, moved_count int?, paused_count int?, "
+        "settles boolean?, detail string?, rounds_not_shown int",
+        verdict=chosen(WORST_FIRST),
+        by_round=rows("round int, retained int, revoked int, assigned int, withheld int"),
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -59,8 +74,9 @@ def add_parser(commands: Any) -> None:
         description="Follow the rebalance of every group of a snapshot until nothing is withheld:\n"
         "what each member keeps, gives up and receives, and what its rebalance listener is told.\n"
         "With --exact each round is the answer of Kafka's own client, which may also throw or\n"
-        "never end: the table verdicts says so, and the table listener leaves such groups out.\n"
-        "Exits 0 when done, 1 when a group never settles, throws or never ends, 2 on an error.",
+        "never end: the table verdicts says so, and the table listener leaves such groups out.",
+        finds="a group never settles, throws or never ends",
+        document=DOCUMENT,
         example="kassign-spark rebalance examples/fleet --output build/rounds",
     )
     add_snapshot(parser)

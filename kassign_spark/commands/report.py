@@ -14,13 +14,14 @@ from kassign_spark.commands.common import (
     settings_of,
     whole_number,
 )
+from kassign_spark.commands.documents import chosen, record, rows
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
 from kassign_spark.display import plural, printable
 from kassign_spark.history.columns import REBALANCES
 from kassign_spark.report.by_weight import Weighing, collect_by_weight
 from kassign_spark.report.charts import missing_extra
 from kassign_spark.report.collect import collect
-from kassign_spark.report.findings import findings
+from kassign_spark.report.findings import ERROR, GOOD, NOTE, WARNING, findings
 from kassign_spark.report.past import collect_past
 from kassign_spark.report.plan import read_plan, snapshot_of
 from kassign_spark.report.render import MARK, render
@@ -31,6 +32,28 @@ from kassign_spark.tables.snapshots import one_run
 _NEEDED = ("jinja2", "altair", "vl_convert")
 
 
+DOCUMENT = record(
+    "plan string, snapshot string, output string, page_bytes int, "
+    "knows_owned boolean, knows_leaders boolean, problem_count int, hot_coordinator_count int, "
+    "groups_listed int, groups_with_details int, weighed_group_count int?, "
+    "past_rebalance_count int?",
+    "group_count int, member_count int, partition_count int, idle_before int?, idle_after int, "
+    "idle_group_count int, uneven_count int, least_moves int?, cross_rack_count int?, "
+    "cross_rack_group_count int, moving_group_count int, moved int?, withheld_count int, "
+    "unsettled_count int, violation_count int, problem_group_count int, eager_group_count int, "
+    + ", ".join(
+        f"{protocol}_moved int?, {protocol}_paused int, {protocol}_rounds int, "
+        f"{protocol}_paused_groups int"
+        for protocol in ("planned", "eager", "cooperative")
+    ),
+    findings=rows(
+        "title string, text string, only string, link string",
+        severity=chosen([ERROR, WARNING, NOTE, GOOD]),
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -39,8 +62,8 @@ def add_parser(commands: Any) -> None:
         summary="write one page that says what a plan does to the fleet",
         description="Write one HTML page on a plan: what to look at first, groups worst first,\n"
         "the load of members before and after, what moves from whom to whom, rounds and pauses\n"
-        "by protocol, the coordinators, the problems found. It opens from disk, without network.\n"
-        "Exits 0 when done, 2 on an error.",
+        "by protocol, the coordinators, the problems found. It opens from disk, without network.",
+        document=DOCUMENT,
         example="kassign-spark report build/plan --output build/report.html",
     )
     parser.add_argument("plan", metavar="PLAN", help="folder that assign or plan wrote")

@@ -21,6 +21,7 @@ from kassign_spark.commands.common import (
     session_reading,
     settings_of,
 )
+from kassign_spark.commands.documents import GROUP, chosen, optional, record, rows
 from kassign_spark.display import group_name, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, has_cluster_id
@@ -61,6 +62,30 @@ _SWEEP_COLUMNS = {
 }
 
 
+DOCUMENT = optional(
+    record(
+        "snapshot string, events_file string, output string?, event_count int, "
+        "rebalance_count int, moved_count int, unsettled_count int, events_not_shown? int, "
+        "sweep_not_shown? int"
+    ),
+    events=rows(
+        f"{GROUP}, event int, stage int, rebalance boolean, reason string, assignor string?, "
+        "protocol string?, noticed_within_ms int?, joined_within_ms int?, "
+        "computed_within_ms int?, settled_within_ms int?, group_epoch int?, verdict string?, "
+        "detail string?, rounds int, partition_count int, moved_count int, paused_count int, "
+        "paused_member_count int, stopped_count int, settles boolean",
+        kind=chosen(list(KINDS)),
+    ),
+    sweep=rows(
+        f"{GROUP}, sweep int, variant string, member_change int, partition_times int, "
+        "partition_more int, member_count int, partition_count int?, min_assigned int?, "
+        "max_assigned int?, idle_count int?, moved_count int?, paused_count int?, rounds int?, "
+        "settles boolean?, detail string?"
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -69,13 +94,14 @@ def add_parser(commands: Any) -> None:
         summary="let events happen to a snapshot, and see what they start",
         description="Let events happen to the groups of a snapshot, one after the other: what\n"
         "starts a rebalance and why, or why not, how soon it is noticed, the rounds it takes,\n"
-        "what moves and who pauses. Each event meets the state that the one before it left.\n"
-        "Exits 0 when done, 1 when a group never settles, 2 on an error.\n\n"
+        "what moves and who pauses. Each event meets the state that the one before it left.\n\n"
         "The file is YAML (.yaml, .yml), a list of events or the sections timeouts, events and\n"
         "sweeps; or JSON, an event on each line. An event has a kind and what the kind needs:\n"
         + "".join(_described(kind) for kind in KINDS)
         + "and, where several clusters are in the snapshot, cluster_id; its own timeouts, such as\n"
         "session_timeout_ms, if need be. A sweep asks what if: members: -3..+3, partitions: x2.",
+        finds="a group never settles",
+        document=DOCUMENT,
         example="kassign-spark simulate examples/fleet --events examples/events.yaml",
     )
     add_snapshot(parser)

@@ -13,6 +13,7 @@ from kassign_spark.commands.common import (
     new_parser,
     one_stream,
 )
+from kassign_spark.commands.documents import either, record, rows
 from kassign_spark.commands.log import add_reading
 from kassign_spark.commands.snapshot_lines import lines
 from kassign_spark.display import one_line
@@ -21,6 +22,17 @@ from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
 from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, write_table
+
+DOCUMENT = either(
+    record(
+        "bootstrap_server string, output string, tables array<string>, group_count int, "
+        "member_count int, topic_count int, owned_count int, target_count int, "
+        "leader_count int, offset_count int?, omitted_count int",
+        omitted=rows("kind string, name string, reason string"),
+    ),
+    snapshot_from_log.DOCUMENT,
+)
+"""What ``--json`` prints."""
 
 
 def add_parser(commands: Any) -> None:
@@ -32,8 +44,8 @@ def add_parser(commands: Any) -> None:
         description="Read every consumer group of a live cluster, and its topics, into a\n"
         "folder of tables that the other commands take. It only asks; it changes nothing.\n"
         "With --from-log the groups come from the records of __consumer_offsets, so that no\n"
-        "group is asked, however many there are.\n"
-        "Exits 0 when done, 2 on an error.",
+        "group is asked, however many there are.",
+        document=DOCUMENT,
         example="kassign-spark snapshot --bootstrap-server 127.0.0.1:9092 --output build/fleet",
     )
     parser.add_argument(

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, first_rows
+from kassign_spark.commands.documents import record, rows
 from kassign_spark.commands.log import session_reading_log
 from kassign_spark.commands.snapshot_lines import lines
 from kassign_spark.errors import InputError
@@ -18,6 +19,14 @@ from kassign_spark.log.read import read_group_log
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import TOPICS
 from kassign_spark.tables.snapshots import new_folder, read_table, write_table
+
+DOCUMENT = record(
+    "bootstrap_server string?, from_log string, output string, tables array<string>, "
+    "group_count int, member_count int, topic_count int, owned_count int, target_count int, "
+    "omitted_count int",
+    omitted=rows("kind string, name string, reason string"),
+)
+"""What ``--json`` prints of it."""
 
 
 def run(args: argparse.Namespace) -> Outcome:

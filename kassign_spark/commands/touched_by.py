@@ -16,6 +16,7 @@ from kassign_spark.commands.common import (
     new_parser,
     session_reading,
 )
+from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.graph.fleet import touched_by
 from kassign_spark.rounds import hold
@@ -30,6 +31,17 @@ _COLUMNS = {
 }
 
 
+DOCUMENT = record(
+    "snapshot string, topics array<string>, output string?, group_count int, member_count int, "
+    "reassigned_count int, row_count int, rows_not_shown int",
+    rows=rows(
+        f"{GROUP}, topic string, member_count int, group_member_count int, partition_count int, "
+        "reassigned_count int, other_topics array<string>"
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -38,8 +50,8 @@ def add_parser(commands: Any) -> None:
         summary="say which groups a change of topics touches, and how much of them",
         description="Say of every group that reads one of the topics what happens to it when the\n"
         "topic gets partitions or goes: how many members take part in the rebalance, how many\n"
-        "partitions are revoked and handed out again, and which other topics these are of.\n"
-        "Exits 0 when done, 2 on an error.",
+        "partitions are revoked and handed out again, and which other topics these are of.",
+        document=DOCUMENT,
         example="kassign-spark touched-by examples/fleet payments.refunds",
     )
     add_snapshot(parser)

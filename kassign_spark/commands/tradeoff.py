@@ -10,11 +10,18 @@ from kassign_spark.commands.common import (
     new_parser,
     session_reading,
 )
+from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.weighted import add_weights, by_group, inputs_of, options, read_weights
 from kassign_spark.display import not_shown, plural, printable, table
-from kassign_spark.plans.by_weight import tradeoff
+from kassign_spark.plans.by_weight import TRADEOFF, tradeoff
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
+
+DOCUMENT = record(
+    "snapshot string, output string?, group_count int, groups_not_shown int",
+    groups=rows(f"{GROUP}, group string, says string", points=rows(TRADEOFF)),
+)
+"""What ``--json`` prints."""
 
 
 def add_parser(commands: Any) -> None:
@@ -24,8 +31,8 @@ def add_parser(commands: Any) -> None:
         "tradeoff",
         summary="show what each move would give: the curve of moves against load",
         description="Trace for every group how low its greatest load gets with so many moves.\n"
-        "1x is the fair load: what everybody would have if weight could be cut at will.\n"
-        "Exits 0 when done, 2 on an error.",
+        "1x is the fair load: what everybody would have if weight could be cut at will.",
+        document=DOCUMENT,
         example="kassign-spark tradeoff examples/fleet --weights build/weights",
     )
     add_weights(parser)

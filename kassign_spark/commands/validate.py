@@ -16,6 +16,7 @@ from kassign_spark.commands.common import (
     new_parser,
     session_reading,
 )
+from kassign_spark.commands.documents import record, rows
 from kassign_spark.display import not_shown, plural, printable, table
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, WEIGHTS
@@ -25,6 +26,16 @@ from kassign_spark.validation.validate import validate
 _ORDER = ["problem", *GROUP_KEY, "member_id", "topic", "partition", "detail"]
 
 
+DOCUMENT = record(
+    "snapshot string, output string?, problem_count int, problems_not_shown int",
+    problems=rows(
+        "cluster_id? string?, group_id string?, problem string, member_id string?, "
+        "topic string?, partition int?, detail string"
+    ),
+)
+"""What ``--json`` prints."""
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = new_parser(
@@ -32,8 +43,9 @@ def add_parser(commands: Any) -> None:
         "validate",
         summary="list what is wrong or odd in a snapshot",
         description="List what is wrong or odd in a snapshot, group by group: what assign\n"
-        "refuses, and what Kafka passes over, such as topics without metadata.\n"
-        "Exits 0 when all is well, 1 when there are problems, 2 on an error.",
+        "refuses, and what Kafka passes over, such as topics without metadata.",
+        finds="there are problems",
+        document=DOCUMENT,
         example="kassign-spark validate examples/fleet",
     )
     add_snapshot(parser)

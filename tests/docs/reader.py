@@ -23,7 +23,7 @@ _PROMPT = "$ "
 _OWN_FOLDERS = ("conf", "examples", "kassign_spark", "tests")
 _BUILD = re.compile(r"(?<![\w./-])build/")
 _SHELL_SIGNS = {"|", "||", "&", "&&", ";", ">", ">>", "<", "<<"}
-_PROGRAMS_NOT_RUN = {"docker", "export", "git", "kubectl", "pip", "pytest", "python", "zip"}
+_PROGRAMS_NOT_RUN = {"docker", "export", "git", "kubectl", "pip", "pytest", "python", "sh", "zip"}
 _CHECKER = doctest.OutputChecker()
 
 

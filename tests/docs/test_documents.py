@@ -18,7 +18,9 @@ from tests.docs.blocks import Block, blocks_of, links_of
 from tests.docs.reader import ADDRESS, ROOT, Reader, check_without_running
 
 _DOCUMENTS = sorted(
-    path for folder in (".", "docs", "examples") for path in (ROOT / folder).glob("*.md")
+    path
+    for folder in (".", "docs", "docs/tasks", "examples")
+    for path in (ROOT / folder).glob("*.md")
 )
 
 
@@ -57,7 +59,7 @@ def test_every_link_inside_the_repository(path: Path) -> None:
 def test_every_command_and_kind_of_event_is_in_the_documents() -> None:
     texts = {path.relative_to(ROOT): path.read_text() for path in _DOCUMENTS}
     names = [module.__name__.rpartition(".")[2].replace("_", "-") for module in COMMANDS]
-    assert [name for name in names if f"| `{name} " not in texts[Path("README.md")]] == []
+    assert [name for name in names if f"| `{name} " not in texts[Path("docs/commands.md")]] == []
     everything = "".join(texts.values())
     assert [kind for kind in KINDS if f"`{kind}`" not in everything] == []
 
