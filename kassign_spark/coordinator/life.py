@@ -5,7 +5,7 @@ the group's epoch, the last target with the order of its lists, and the regexes 
 Time is not in it: who calls says when a target is computed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from kassign_spark.coordinator.choice import choose_assignor
 from kassign_spark.coordinator.listing import list_targets
+from kassign_spark.coordinator.member_table import MemberTable
 from kassign_spark.coordinator.model import TargetOutcome, next_target
-from kassign_spark.coordinator.orders import Ints, slot_of, stand_in_topic_id
+from kassign_spark.coordinator.orders import Ints, stand_in_topic_id
 from kassign_spark.coordinator.state import ConsumerGroupState
 
 Resolve = Callable[[str], tuple[str, ...]]
@@ -77,9 +78,9 @@ NOTHING = Listed(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 @dataclass
 class CoordinatedGroup:
-    """A group between two events; ``members`` are in the coordinator's order."""
+    """A group between two events."""
 
-    members: list[GroupMember] = field(default_factory=list)
+    table: MemberTable[GroupMember] = field(default_factory=MemberTable)
     topics: dict[str, TopicState] = field(default_factory=dict)
     targets: dict[str, Listed] = field(default_factory=dict)
     resolved: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -92,7 +93,11 @@ class CoordinatedGroup:
     counts_as_differing: bool = False
     has_lost_topics: bool = False
     _codes: dict[str, int] = field(default_factory=dict)
-    _bits: int = 1
+
+    @property
+    def members(self) -> list[GroupMember]:
+        """The members, in the coordinator's order."""
+        return self.table.members
 
     def code(self, key: str) -> int:
         """Number a topic's id; the same for the group's whole life."""
@@ -101,11 +106,6 @@ class CoordinatedGroup:
             self.keys.append(key)
         return code
 
-    def admit(self, members: Iterable[GroupMember]) -> None:
-        """Start from members that are there, in the coordinator's order."""
-        self.members = list(members)
-        self._grow(len(self.members))
-
     def join(self, member: GroupMember) -> bool:
         """Let a new member join; whether the epoch rises.
 
@@ -113,7 +113,7 @@ class CoordinatedGroup:
         assignor; its regex does when it is resolved.
         """
         choice = self.choice()
-        self._insert(member)
+        self.table.insert(member)
         self.newcomers |= {member.member_id}
         self.counts_as_differing = False
         rises = bool(member.topics) or member.regex in self.resolved or choice != self.choice()
@@ -124,7 +124,7 @@ class CoordinatedGroup:
     def leave(self, member_ids: Sequence[str]) -> int:
         """Let members leave for good, or be fenced; each raises the epoch."""
         gone = set(member_ids)
-        self.members = [member for member in self.members if member.member_id not in gone]
+        self.table.remove(gone)
         for member_id in gone:
             self.targets.pop(member_id, None)
         self.group_epoch += len(gone)
@@ -153,11 +153,9 @@ class CoordinatedGroup:
 
         Its new member id inherits the target.
         """
-        place = self._place(member_id)
-        before = self.members[place]
-        choice = self.choice()
-        del self.members[place]
-        self._insert(replace(member, vote=member.vote or before.vote))
+        before, choice = self.table.get(member_id), self.choice()
+        self.table.remove((member_id,))
+        self.table.insert(replace(member, vote=member.vote or before.vote))
         self.newcomers |= {member.member_id}
         self.counts_as_differing = False
         self.targets[member.member_id] = self.targets.pop(member_id, NOTHING)
@@ -165,9 +163,8 @@ class CoordinatedGroup:
 
     def resubscribe(self, member: GroupMember) -> bool:
         """Let a member ask for other topics, or vote for another assignor; whether it rises."""
-        place = self._place(member.member_id)
-        before, choice = self.members[place], self.choice()
-        self.members[place] = replace(member, vote=member.vote or before.vote)
+        before, choice = self.table.get(member.member_id), self.choice()
+        self.table.put(replace(member, vote=member.vote or before.vote))
         self.newcomers -= {member.member_id}
         self.counts_as_differing = False
         return self._changed(before, member, choice)
@@ -286,27 +283,6 @@ class CoordinatedGroup:
     def _subscribed(self) -> set[str]:
         lists = {member.topics for member in self.members}
         return set().union(*lists, *self.resolved.values())
-
-    def _place(self, member_id: str) -> int:
-        return next(i for i, m in enumerate(self.members) if m.member_id == member_id)
-
-    def _insert(self, member: GroupMember) -> None:
-        """Put a member where the coordinator's table has it: first of its slot."""
-        self._grow(len(self.members) + 1)
-        slot = slot_of(member.member_id, self._bits)
-        place = sum(slot_of(other.member_id, self._bits) < slot for other in self.members)
-        self.members.insert(place, member)
-
-    def _grow(self, count: int) -> None:
-        """Double the table as often as so many members need; it never shrinks.
-
-        ``BaseHashTable`` looks for room for one more also when a member takes its own place, as
-        each does after it has joined.
-        """
-        while 3 * (count + 1) > 4 << self._bits:
-            self._bits += 1
-            slots = {m.member_id: slot_of(m.member_id, self._bits) for m in self.members}
-            self.members.sort(key=lambda member: slots[member.member_id])
 
 
 def topic_state(name: str, size: int, topic_id: str | None, racks: object = None) -> TopicState:

@@ -21,25 +21,6 @@ _TOPICS_REMEMBERED = 100_000
 """The groups of a task read the same topics, and a group is often computed many times."""
 
 
-def coordinator_order(member_ids: Sequence[str]) -> list[int]:
-    """Order members as the coordinator's table (``TimelineHashMap``) iterates.
-
-    This is also their order in the answer of ``ConsumerGroupDescribe``. Of members in one slot the
-    latest comes first.
-
-    Args:
-        member_ids: distinct, in the order in which they joined.
-
-    Returns:
-        Positions in ``member_ids``.
-    """
-    bits = 1
-    while 3 * len(member_ids) > 4 << bits:
-        bits += 1
-    slots = [slot_of(member, bits) for member in member_ids]
-    return sorted(range(len(member_ids)), key=lambda i: (slots[i], -i))
-
-
 def slot_of(member_id: str, bits: int) -> int:
     """Give a member's slot in the coordinator's table of 2^bits slots."""
     return _spread_64(member_id) >> (64 - bits)

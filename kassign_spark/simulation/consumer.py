@@ -91,7 +91,7 @@ def begin(group: Group, naming: Naming) -> Course:
     if is_known:
         members = sorted(members, key=lambda member: member.seq or 0)
     life = CoordinatedGroup(topics=topics_of(group), is_order_known=is_known)
-    life.admit(
+    life.table.admit(
         replace(of_coordinator(m, m.member_id), is_away=m.generation == STATIC_AWAY)
         for m in members
     )

@@ -71,7 +71,7 @@ class Course:
         """Another course that is the same so far."""
         life = replace(
             self.life,
-            members=list(self.life.members),
+            table=self.life.table.copy(),
             topics=dict(self.life.topics),
             targets=dict(self.life.targets),
             resolved=dict(self.life.resolved),

@@ -1,12 +1,14 @@
 """Worked examples, whose answers the jar of Kafka 4.4.0 gave, and the orders behind them."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
 
 from kassign_spark.client.hash_order import java_hash
+from kassign_spark.coordinator.member_table import MemberTable
 from kassign_spark.coordinator.model import next_target
-from kassign_spark.coordinator.orders import coordinator_order, member_order, topic_id_hash
+from kassign_spark.coordinator.orders import member_order, topic_id_hash
 from kassign_spark.coordinator.state import ConsumerGroupState
 from tests.coordinator.states import Target, named, to_state
 
@@ -15,6 +17,19 @@ IDS = {
     "u": "b1Xw2dQeT0u3s5gqk7Yp8g",
     "v": "0aQm5c7-TlSPXrjvH1dBKw",
 }
+
+
+class _Joined(NamedTuple):
+    member_id: str
+    number: int = 0
+
+
+def coordinator_order(member_ids: Sequence[str]) -> list[int]:
+    """Positions of members that joined in this order, as the coordinator lists them."""
+    table = MemberTable[_Joined]()
+    for number, member_id in enumerate(member_ids):
+        table.insert(_Joined(member_id, number))
+    return [member.number for member in table.members]
 
 
 def group(
