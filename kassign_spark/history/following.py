@@ -76,17 +76,32 @@ def rest(kept: Kept) -> pa.Table:
     return rows.filter(pc.greater(rows["offset"], kept.told))
 
 
-def present_at_most(generations: pa.Table, members: pa.Table) -> int:
-    """Bound the members of all epochs of a group, which records do not repeat."""
-    epochs = pc.sum(pc.equal(generations["group_type"], "consumer")).as_py() or 0
-    return epochs * (pc.sum(pc.equal(members["record"], "member")).as_py() or 0)
+def present_at_most(generations: pa.Table, members: pa.Table) -> pa.Table:
+    """Bound the members of all epochs of groups of the new protocol, which no record repeats.
+
+    Returns:
+        group_id, present.
+    """
+    counts = [
+        table.filter(pc.equal(table[column], value))
+        .group_by("group_id", use_threads=False)
+        .aggregate([([], "count_all")])
+        for table, column, value in (
+            (generations, "group_type", "consumer"),
+            (members, "record", "member"),
+        )
+    ]
+    both = counts[0].join(counts[1], "group_id", join_type="inner", right_suffix="_members")
+    present = pc.multiply(both["count_all"], both["count_all_members"])
+    return pa.table({"group_id": both["group_id"], "present": present}).sort_by("group_id")
 
 
 def _pieces(kept: Kept | None, log: Log, targets: pa.Table) -> Iterator[tuple[Log, pa.Table]]:
     members = log.log_members
     if kept is not None:
         members = pa.concat_tables([kept.log.log_members, members])
-    count = -(-present_at_most(log.generations, members) // MOST_PRESENT)
+    present = pc.sum(present_at_most(log.generations, members)["present"]).as_py() or 0
+    count = -(-present // MOST_PRESENT)
     if count < 2:
         yield log, targets
         return

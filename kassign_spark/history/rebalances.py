@@ -85,21 +85,36 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
 
 def _rows(table: pa.Table) -> pa.Table:
     decoded = decode_table(table)
-    log = _log(decoded)
-    if present_at_most(log.generations, log.log_members) <= MOST_PRESENT:
-        return rebalances_arrow(log)
-    return pa.concat_tables(_one_by_one(decoded))
+    return pa.concat_tables(_rows_of_some(_log(decoded), decoded.log_targets))
 
 
-def _one_by_one(decoded: Decoded) -> Iterator[pa.Table]:
-    """Go through groups of which some may have too many members in too many epochs."""
-    for group in pc.unique(decoded.generations["group_id"]).to_pylist():
-        tables = [
-            table.filter(pc.equal(table["group_id"], group))
-            for table in (*_log(decoded), decoded.log_targets)
-        ]
-        rows, kept = follow(None, Log(*tables[:-1]), tables[-1])
+def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
+    """Go through groups: so many at once as may be, one with too many members by itself."""
+    present = present_at_most(log.generations, log.log_members)
+    if (pc.sum(present["present"]).as_py() or 0) <= MOST_PRESENT:
+        yield rebalances_arrow(log)
+        return
+    is_large = pc.greater(present["present"], MOST_PRESENT)
+    large, small = present.filter(is_large), present.filter(pc.invert(is_large))
+    yield rebalances_arrow(_of(log, present["group_id"], others=True))
+    piece = pc.divide(pc.cumulative_sum(small["present"]), MOST_PRESENT)
+    for number in pc.unique(piece):
+        yield rebalances_arrow(_of(log, small["group_id"].filter(pc.equal(piece, number))))
+    for group in large["group_id"]:
+        mine = targets.filter(pc.equal(targets["group_id"], group))
+        rows, kept = follow(None, _of(log, pa.array([group])), mine)
         yield from (rows, rest(kept))
+
+
+def _of(log: Log, groups: pa.Array | pa.ChunkedArray, *, others: bool = False) -> Log:
+    """The log of some groups, or of all others."""
+    masks = (pc.is_in(table["group_id"], groups) for table in log)
+    return Log(
+        *(
+            table.filter(pc.invert(mask) if others else mask)
+            for table, mask in zip(log, masks, strict=True)
+        )
+    )
 
 
 def _follow(kept: Kept | None, table: pa.Table) -> tuple[pa.Table, Kept]:

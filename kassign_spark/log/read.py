@@ -109,7 +109,8 @@ def read_group_log(
             `kafka.` and the Java client's name of the property. The session then needs the Spark
             package ``org.apache.spark:spark-sql-kafka-0-10_2.13``, and its setting
             ``spark.sql.streaming.kafka.useDeprecatedOffsetFetching`` must be true: else Spark sees
-            no internal topic.
+            no internal topic. A query of Spark 4.1 that goes on in the midst of a batch may end
+            after it with a NullPointerException (SPARK-57438): start it again, nothing is lost.
         spark: the session.
         stream: whether the tables are streams (Structured Streaming) or what there is now.
         owned: whether ``log_assignment`` also has, with role `owned`, the partitions that members

@@ -7,10 +7,9 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from kassign_spark.history import following
+from kassign_spark.history import following, rebalances
 from kassign_spark.history.following import Kept, follow, rest
 from kassign_spark.history.log_arrays import Log
-from kassign_spark.history.rebalances import _follow, _rows
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
 from kassign_spark.history.whole_groups import NAME, InPieces, _by_whole_groups, _portions
 from kassign_spark.log.schemas import LOG_TARGETS, RECORDS
@@ -57,6 +56,13 @@ def test_what_is_too_much_at_once_is_read_in_pieces(
         rows, kept = follow(None, mine, computed)
         assert pa.concat_tables([rows, rest(kept)]).to_pylist() == whole.to_pylist()
     assert cut == _GROUPS // 3  # those of the new protocol
+    # A task does so with those that need it; of the others it takes some at once.
+    at_most = following.present_at_most(log.generations, log.log_members)["present"].to_pylist()
+    for most in (12, max(at_most) - 1, max(at_most), sum(at_most)):
+        monkeypatch.setattr(rebalances, "MOST_PRESENT", most)
+        told = pa.concat_tables(rebalances._rows_of_some(log, targets))
+        by_group = told.sort_by([("group_id", "ascending"), ("offset", "ascending")])
+        assert by_group.to_pylist() == pa.concat_tables(wanted).to_pylist()
 
 
 def test_tasks_read_large_groups_in_pieces() -> None:
@@ -69,8 +75,8 @@ def test_tasks_read_large_groups_in_pieces() -> None:
         sorted(rows, key=lambda row: (row[NAME], row["offset"])),
         to_arrow_schema(RECORDS.columns).append(pa.field(NAME, pa.binary())),
     )
-    wanted = _rows(table).to_pylist()
-    pieces = InPieces(_follow, rest)
+    wanted = rebalances._rows(table).to_pylist()
+    pieces = InPieces(rebalances._follow, rest)
     for most_bytes in (1, 5_000, 40_000, 1 << 20):
         begin, batches = 0, []
         while begin < len(table):
@@ -79,7 +85,7 @@ def test_tasks_read_large_groups_in_pieces() -> None:
             begin = end
         portions = list(_portions(most_bytes, batches, cut_groups=True))
         assert any(not ends for _, ends in portions) == (most_bytes < 1 << 20)
-        told = list(_by_whole_groups(_rows, pieces, most_bytes, batches))
+        told = list(_by_whole_groups(rebalances._rows, pieces, most_bytes, batches))
         assert pa.Table.from_batches(told).to_pylist() == wanted
 
 

@@ -26,6 +26,13 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "kassign_spark", *map(str, arguments), "--package", PACKAGE]
 
 
+def outcome(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    """One such command, run to its end."""
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, timeout=300, check=False
+    )
+
+
 class Done(NamedTuple):
     """How a command ended, and after how many seconds."""
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import cli
 from tests.kafka import commands
+from tests.kafka.broker import Brokers
 from tests.kafka.churn import churn
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
@@ -35,12 +36,10 @@ def test_a_killed_stream_loses_and_repeats_nothing(
 ) -> None:
     address = ("--bootstrap-server", broker.bootstrap_server)
     create_topics(broker.bootstrap_server, _TOPICS)
-    follow = commands.command("history", *address, "--follow", "--output", tmp_path / "out")
+    follow = ("history", *address, "--follow", "--output", tmp_path / "out")
     with churn(broker.bootstrap_server, "follow", _TOPICS):
-        printed = [_printed_until_killed(follow) for _ in range(2)]
-    rest = subprocess.run(
-        [*follow, "--available-now"], capture_output=True, text=True, timeout=300, check=False
-    )
+        printed = [_printed_until_killed(commands.command(*follow)) for _ in range(2)]
+    rest = commands.outcome(*follow, "--available-now")
     assert rest.returncode == 0, rest.stderr
     commands.run(
         ["history", *address, "--explain", "--output", tmp_path / "batch"],
@@ -65,6 +64,18 @@ def test_a_killed_stream_loses_and_repeats_nothing(
     assert all(len(lines) >= _LINES for lines in printed)
     assert sum(map(len, printed)) < len(told)
     _check_explained(tmp_path / "batch", told)
+
+
+def test_a_cluster_without_groups_is_one_line(own_brokers: Brokers, tmp_path: Path) -> None:
+    (tmp_path / "broker").mkdir()
+    with own_brokers(tmp_path / "broker") as broker:
+        refused = commands.outcome("history", "--bootstrap-server", broker.bootstrap_server)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.splitlines()[-1] == (
+        "kassign-spark: error: topic __consumer_offsets: holds no record: no group has ever "
+        "committed"
+    )
+    assert refused.stderr.count("error") == 1
 
 
 def _check_explained(folder: Path, told: list[Row]) -> None:
