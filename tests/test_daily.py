@@ -142,7 +142,7 @@ def test_the_real_commands(tmp_path: Path) -> None:
         ended.stderr
     )
     day = folder / "2026-11-22"
-    assert (day / "report.html").read_text().startswith("<!doctype html>")
+    assert (day / "report.html").read_text().startswith("<!DOCTYPE html>")
     found = {path.stem: json.loads(path.read_text()) for path in day.glob("*.json")}
     assert sorted(found) == ["assign", "diff", "report", "validate"]
     for step, document in found.items():

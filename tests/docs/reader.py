@@ -158,6 +158,8 @@ def check_without_running(block: Block) -> None:
         where = f"{block.where}: $ {command}"
         program, *arguments = _words(command)
         program = program.removeprefix(".venv/bin/").removeprefix("$SPARK_HOME/bin/")
+        if command == "echo $?":
+            continue
         for argument in arguments:
             if argument.startswith(tuple(f"{name}/" for name in _OWN_FOLDERS)):
                 assert (ROOT / argument).exists(), f"{where}: {argument} does not exist"

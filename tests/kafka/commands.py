@@ -1,7 +1,7 @@
 """Commands that read Kafka by Spark, in a process of their own.
 
 Spark's source brings a Kafka client of its own, another one than the tests' session has. Several
-commands share one session, which costs more than they do::
+commands share one session, which costs more than they do, and have their documents checked::
 
     python -m tests.kafka.commands '["log", "--bootstrap-server", ...]' '["history", ...]'
 """
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from kassign_spark import cli
 from kassign_spark.log.kafka_source import SEES_INTERNAL_TOPICS
 from kassign_spark.session import open_session
+from tests.json_schemas import documents_checked
 from tests.kafka.jars import KAFKA_SOURCE
 
 (PACKAGE,) = KAFKA_SOURCE
@@ -62,5 +63,5 @@ def _timed(line: str) -> Done:
 
 
 if __name__ == "__main__":
-    with open_session(package=PACKAGE, settings=SEES_INTERNAL_TOPICS):
+    with open_session(package=PACKAGE, settings=SEES_INTERNAL_TOPICS), documents_checked():
         print(json.dumps([_timed(line) for line in sys.argv[1:]]))
