@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from kassign_spark.sessions import Py4JError, java_causes
+from kassign_spark.sessions import Py4JError, java_causes, rpc_message
 from kassign_spark.workers import import_advice
 
 SparkError = (PySparkException, Py4JError)
@@ -52,6 +52,9 @@ def _java_message(causes: Iterable[Any]) -> str | None:
 
 
 def _said(text: str) -> str:
+    of_call = rpc_message(text)
+    if of_call is not None:
+        return _first_line(of_call)
     unimportable = _IMPORT.search(text)
     return import_advice(unimportable[1]) if unimportable else _first_line(text)
 

@@ -18,6 +18,7 @@ import pytest
 from kassign_spark import __version__
 from tests.docs.reader import ROOT
 from tests.install.distributions import build_sdist, build_wheel
+from tests.interpreters import interpreter_of
 
 _EXTRAS = "connect,graph,live,report,yaml"
 _WITH = {
@@ -79,15 +80,6 @@ def environment(
     shutil.copytree(ROOT / "examples" / "fleet", elsewhere / "fleet")
     yield Environment(python, elsewhere)
     shutil.rmtree(folder / "env")
-
-
-def interpreter_of(version: str) -> str | None:
-    """Where the machine has such a Python."""
-    if sys.version.startswith(f"{version}."):
-        return sys.executable
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = sorted(pyenv.glob(f"{version}.*/bin/python3"))
-    return str(found[-1]) if found else shutil.which(f"python{version}")
 
 
 def test_the_package_is_the_installed_one(environment: Environment) -> None:
