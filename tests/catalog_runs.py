@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
 from datetime import UTC, datetime
 from io import StringIO
@@ -50,6 +51,17 @@ def unfinished_runs_are_not_read(spark: SparkSession, place: str, given: Snapsho
         assert read_snapshot(run, spark).members.count() == 1  # who writes it reads it
         raise ZeroDivisionError
     assert_same(read_snapshot(place, spark), given)
+
+
+def two_writers_at_once(spark: SparkSession, place: str, given: Snapshot) -> None:
+    """Both are there, whole, whichever was first."""
+    with ThreadPoolExecutor(2) as writers:
+        for written in [
+            writers.submit(write_snapshot, given, place, as_of=at) for at in (FIRST, SECOND)
+        ]:
+            written.result()
+    for at in (FIRST, SECOND):
+        assert_same(read_snapshot(f"{place}@{at.isoformat()}", spark), given)
 
 
 Command = Callable[[list[str]], tuple[int, str]]

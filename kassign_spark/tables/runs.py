@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,7 +17,7 @@ from kassign_spark.tables.places import Place, quoted
 RUN_ID, RUN_AT = "run_id", "run_at"
 """Of each row: the run that wrote it, and the time of that run."""
 RUNS = "runs"
-ID_TIME = "%Y%m%dT%H%M%S%fZ"
+_ID_TIME = "%Y%m%dT%H%M%S%fZ"
 """How a run's id begins; ``-`` and eight hexadecimal digits follow."""
 
 
@@ -37,6 +38,16 @@ class _Run(NamedTuple):
     run_id: str
     tables: dict[str, list[str]]
     made_from: str | None
+
+
+def run_id_at(moment: datetime) -> str:
+    """Make the id of a run, which begins with its time in UTC."""
+    return f"{moment.astimezone(UTC):{_ID_TIME}}-{uuid4().hex[:8]}"
+
+
+def time_of(run_id: str) -> datetime:
+    """The time that a run's id begins with."""
+    return datetime.strptime(run_id.split("-")[0], _ID_TIME).replace(tzinfo=UTC)
 
 
 def noted(spark: SparkSession, text: str, name: str) -> str | None:
@@ -95,9 +106,9 @@ def read(spark: SparkSession, text: str, name: str) -> DataFrame:
             return frame
         run = _found(spark, place, name, text)
         columns = [F.col(quoted(column)) for column in run.tables[name]]
-        at = F.lit(datetime.strptime(run.run_id.split("-")[0], ID_TIME).replace(tzinfo=UTC))
         # The time as well: formats keep the least and the greatest value of files.
-        return frame.where((F.col(RUN_ID) == run.run_id) & (F.col(RUN_AT) == at)).select(*columns)
+        is_of_run = (F.col(RUN_ID) == run.run_id) & (F.col(RUN_AT) == F.lit(time_of(run.run_id)))
+        return frame.where(is_of_run).select(*columns)
 
 
 def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
