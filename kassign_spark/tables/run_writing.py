@@ -96,9 +96,8 @@ def note(text: str, made_from: str | None) -> None:
 
 
 def _advice(spark: SparkSession, place: Place) -> str:
-    if spark.conf.get("spark.sql.catalogImplementation", None) == "in-memory" and (
-        spark.conf.get(f"spark.sql.catalog.{place.parts[0]}", None) is None
-    ):
+    own = spark.conf.get(f"spark.sql.catalog.{place.parts[0]}", None) in (None, "builtin")
+    if own and spark.conf.get("spark.sql.catalogImplementation", None) == "in-memory":
         return (
             "Spark's own catalog is in memory here and ends with the session; name one that lasts, "
             "which spark-submit --conf, or spark-defaults.conf in SPARK_CONF_DIR, makes known"
