@@ -19,9 +19,10 @@ _SURVIVE = (
     "set to a folder that all executors see, which survives that"
 )
 _IMPORT = re.compile(
-    r"^\S*(?:ModuleNotFoundError|ImportError|PYTHON_VERSION_MISMATCH\]):? *(.*)", re.MULTILINE
+    r"^\S*(?:ModuleNotFoundError:|ImportError:|Error: \[PYTHON_VERSION_MISMATCH\]) *(.*)",
+    re.MULTILINE,
 )
-"""What a worker that cannot import says, below its trace."""
+"""What a worker says, below its trace, that cannot import or is of another version."""
 _GONE = "Spark's Java process has ended; --verbose shows its log"
 
 

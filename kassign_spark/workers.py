@@ -91,9 +91,10 @@ def _problem(worker: str) -> str | None:
 
 
 def import_advice(said: str) -> str:
-    """Say in one line what a worker's ``ImportError`` means, wherever that worker was."""
+    """Say in one line why a worker could not begin, wherever it was: imports, or its version."""
     worker = worker_python() or "another interpreter"
-    return _advice(f"{worker}, and that cannot import what it needs ({said})")
+    what = "is of another version" if "different version" in said else "cannot import what it needs"
+    return _advice(f"{worker}, and that {what} ({said})")
 
 
 def _advice(worker: str) -> str:
