@@ -126,10 +126,10 @@ def _ready(frame: DataFrame, place: Place, name: str, declared: StructType) -> S
 def _insert(frame: DataFrame, place: Place, run_id: str, name: str, there: StructType) -> None:
     stamp = {RUN_ID: F.lit(run_id), RUN_AT: F.lit(writing[run_id].at)}
     given = stamp | {column.lower(): F.col(quoted(column)) for column in frame.columns}
-    # By position, which every kind of table takes.
-    frame.select(
-        *(given.get(f.name.lower(), F.lit(None)).cast(f.dataType).alias(f.name) for f in there)
-    ).write.insertInto(place.table(name))
+    absent = F.lit(None)
+    columns = [given.get(f.name.lower(), absent.cast(f.dataType)).alias(f.name) for f in there]
+    # By position, which every kind of table takes; what would lose digits Spark refuses.
+    frame.select(*columns).write.insertInto(place.table(name))
 
 
 def _typed(given: StructType, declared: StructType) -> list[StructField]:
