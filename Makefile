@@ -11,7 +11,8 @@ ZIP := build/kassign_spark.zip
 PYSPARK_lowest := ==4.1.0
 PYSPARK_newest := <5
 VERSIONS_TESTS := tests/assignors tests/measures/test_balance.py tests/measures/test_violations.py \
-  tests/measures/test_diff.py tests/inputs/test_validation.py tests/test_tables.py tests/test_workers.py
+  tests/measures/test_diff.py tests/inputs/test_validation.py tests/test_tables.py tests/test_workers.py \
+  tests/test_catalog_tables.py
 
 .PHONY: help run unit test slow versions lint format bench docs zip clean java browser jars python
 

@@ -37,6 +37,10 @@ class ClusterError(KassignError):
     """The live Kafka cluster cannot be reached or read."""
 
 
+class SessionError(KassignError):
+    """What is behind the Spark session does not answer, or cannot do what is asked of it."""
+
+
 class WorkerError(KassignError):
     """Spark's Python workers cannot import what they need; the text names the interpreter."""
 

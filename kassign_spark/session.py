@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -228,7 +229,9 @@ def _relay(reading: int, starting: list[bytes], started: threading.Event) -> Non
 
 
 def _check_java() -> None:
-    """Refuse a missing or old Java by what lies on the disk, before a shell script complains.
+    """Refuse a missing or old Java before a shell script complains, by what lies on the disk.
+
+    A Java that lies there without its file ``release`` is asked.
 
     Raises:
         KassignError: it says what to install.
@@ -239,7 +242,16 @@ def _check_java() -> None:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise KassignError(f"Java was not found {where}: {_INSTALL_JAVA}")
     release = Path(java).resolve().parent.parent / "release"
-    if release.is_file():
-        version = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', release.read_text(), re.MULTILINE)
-        if version and int(version[1]) < _JAVA_NEEDED:
-            raise KassignError(f"Java {version[1]} ({java}) is too old: {_INSTALL_JAVA}")
+    said = release.read_text() if release.is_file() else _version_of(java)
+    version = re.search(r'^(?:JAVA_VERSION=|\w+ version )"(?:1\.)?(\d+)', said, re.MULTILINE)
+    if version and int(version[1]) < _JAVA_NEEDED:
+        raise KassignError(f"Java {version[1]} ({java}) is too old: {_INSTALL_JAVA}")
+
+
+def _version_of(java: str) -> str:
+    """What a Java says of itself; nothing if it does not run, as Spark will say."""
+    try:
+        asked = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return asked.stderr

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import pyspark
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql.utils import is_remote
 
@@ -35,10 +36,13 @@ __all__ = [
     "estimated_bytes",
     "is_connect",
     "java_causes",
+    "rpc_message",
+    "server_version",
     "starts_workers_here",
     "worker_python",
 ]
 
+_RPC = re.compile(r"of RPC that terminated with:\s+status = StatusCode\.(\w+)\s+details = \"(.*)\"")
 _UNITS = {name: 1 << 10 * power for power, name in enumerate(("B", "KiB", "MiB"))}
 
 
@@ -129,6 +133,26 @@ def java_causes(error: Exception) -> Iterable[Any]:
     while thrown is not None:
         yield thrown
         thrown = thrown.getCause()
+
+
+def server_version(session: SparkSession) -> str | None:
+    """The version of Spark behind Spark Connect, which is asked for it; None: it is not behind."""
+    return session.version if is_connect(session) else None
+
+
+def rpc_message(text: str) -> str | None:
+    """Say in one line what a call of Spark Connect ended with; None: it is no such text."""
+    found = _RPC.search(text)
+    if found is None:
+        return None
+    if found[1] == "UNAVAILABLE":
+        return f"the server of Spark Connect does not answer: {found[2]}"
+    if found[1] == "UNIMPLEMENTED":
+        return (
+            f"the server of Spark Connect does not know this call ({found[2]}): this client is "
+            f"PySpark {pyspark.__version__}, and the server must be of that version or later"
+        )
+    return f"Spark Connect: {found[2]} ({found[1]})"
 
 
 def _explained(frame: DataFrame, mode: str) -> str:

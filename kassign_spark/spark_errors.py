@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from kassign_spark.sessions import Py4JError, java_causes
+from kassign_spark.sessions import Py4JError, java_causes, rpc_message
 from kassign_spark.workers import import_advice
 
 SparkError = (PySparkException, Py4JError)
@@ -19,9 +19,10 @@ _SURVIVE = (
     "set to a folder that all executors see, which survives that"
 )
 _IMPORT = re.compile(
-    r"^\S*(?:ModuleNotFoundError|ImportError|PYTHON_VERSION_MISMATCH\]):? *(.*)", re.MULTILINE
+    r"^\S*(?:ModuleNotFoundError:|ImportError:|Error: \[PYTHON_VERSION_MISMATCH\]) *(.*)",
+    re.MULTILINE,
 )
-"""What a worker that cannot import says, below its trace."""
+"""What a worker says, below its trace, that cannot import or is of another version."""
 _GONE = "Spark's Java process has ended; --verbose shows its log"
 
 
@@ -52,6 +53,9 @@ def _java_message(causes: Iterable[Any]) -> str | None:
 
 
 def _said(text: str) -> str:
+    of_call = rpc_message(text)
+    if of_call is not None:
+        return _first_line(of_call)
     unimportable = _IMPORT.search(text)
     return import_advice(unimportable[1]) if unimportable else _first_line(text)
 

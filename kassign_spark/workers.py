@@ -9,15 +9,25 @@ import os
 import shutil
 import subprocess
 import sys
+from weakref import WeakSet
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kassign_spark.errors import WorkerError
-from kassign_spark.sessions import starts_workers_here, worker_python
+from kassign_spark.errors import SessionError, WorkerError
+from kassign_spark.sessions import (
+    is_connect,
+    rpc_message,
+    server_version,
+    starts_workers_here,
+    worker_python,
+)
 
 VARIABLE = "PYSPARK_PYTHON"
 _NEEDED = ("numpy", "pyarrow")
 _SECONDS = 60
+_answered: WeakSet[SparkSession] = WeakSet()
+"""Sessions whose server has answered."""
 
 # Looks for packages without importing them, as numpy and pyarrow take a second.
 _LOOK = """
@@ -27,18 +37,33 @@ print("%d.%d" % sys.version_info[:2], *(n for n in sys.argv[1:] if not importlib
 
 
 def check_workers(spark: SparkSession) -> None:
-    """Refuse a session whose workers cannot import what they need; runs no job.
+    """Refuse a session that cannot run what is handed to it; runs no job.
 
     Only where workers are started on this machine: an interpreter elsewhere cannot be looked at.
-    Each interpreter is looked at once, and the one that this program runs itself never.
+    Each interpreter is looked at once, and the one that this program runs itself never. A server
+    of Spark Connect is asked once a session whether it is there.
 
     Raises:
+        SessionError: the server of Spark Connect does not answer.
         WorkerError: it names both interpreters and the variable to set.
     """
+    if is_connect(spark):
+        _check_server(spark)
+        return
     python = worker_python() if starts_workers_here(spark) else None
     problem = None if python is None else _problem(python)
     if problem:
         raise WorkerError(problem)
+
+
+def _check_server(spark: SparkSession) -> None:
+    if spark in _answered:
+        return
+    try:
+        server_version(spark)
+    except PySparkException as error:
+        raise SessionError(rpc_message(str(error)) or str(error)) from None
+    _answered.add(spark)
 
 
 @functools.cache
@@ -66,9 +91,10 @@ def _problem(worker: str) -> str | None:
 
 
 def import_advice(said: str) -> str:
-    """Say in one line what a worker's ``ImportError`` means, wherever that worker was."""
+    """Say in one line why a worker could not begin, wherever it was: imports, or its version."""
     worker = worker_python() or "another interpreter"
-    return _advice(f"{worker}, and that cannot import what it needs ({said})")
+    what = "is of another version" if "different version" in said else "cannot import what it needs"
+    return _advice(f"{worker}, and that {what} ({said})")
 
 
 def _advice(worker: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
 from datetime import UTC, datetime
 from io import StringIO
@@ -36,7 +37,7 @@ def snapshots_over_time(spark: SparkSession, place: str, given: Snapshot) -> Non
     _refused(lambda: read_snapshot(f"{place}@soon", spark), "soon is no time")
     _refused(
         lambda: read_snapshot(f"{place}@20260301T120000000006Z-00000000", spark),
-        "table members: no complete run in",
+        "no complete run has it",
     )
 
 
@@ -50,6 +51,17 @@ def unfinished_runs_are_not_read(spark: SparkSession, place: str, given: Snapsho
         assert read_snapshot(run, spark).members.count() == 1  # who writes it reads it
         raise ZeroDivisionError
     assert_same(read_snapshot(place, spark), given)
+
+
+def two_writers_at_once(spark: SparkSession, place: str, given: Snapshot) -> None:
+    """Both are there, whole, whichever was first."""
+    with ThreadPoolExecutor(2) as writers:
+        for written in [
+            writers.submit(write_snapshot, given, place, as_of=at) for at in (FIRST, SECOND)
+        ]:
+            written.result()
+    for at in (FIRST, SECOND):
+        assert_same(read_snapshot(f"{place}@{at.isoformat()}", spark), given)
 
 
 Command = Callable[[list[str]], tuple[int, str]]
@@ -68,6 +80,8 @@ def plans_of_runs(spark: SparkSession, place: str, command: Command) -> None:
     assert [row.made_from_at.astimezone(UTC) for row in runs] == [FIRST, SECOND]
     assert all(set(row.tables) == {"assignment", "balance"} for row in runs)
     moved = _json(command, "diff", f"{place}@{runs[0].run_id}", place)["moved_count"]
+    was = _json(command, "diff", f"{place}@2026-03-01T23:00:00Z", place)  # owned, before any plan
+    assert was["group_count"] == 25
     assert moved > 0 == _json(command, "diff", place, place)["moved_count"]
     # What another run has found is none of the newest plan's.
     with new_folder(spark, place) as run:

@@ -120,6 +120,18 @@ def test_a_java_that_does_not_do(tmp_path: Path, release: str, expected: str) ->
     assert ended.stderr.count("\n") == 1
 
 
+def test_an_old_java_of_which_only_itself_tells(tmp_path: Path) -> None:
+    """As on an image whose Java has no file ``release``."""
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    ended = _run("validate", "x", PATH=path, JAVA_HOME="")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"{_HEAD}Java 11 ({java}) is too old: install Java 17 or later")
+    assert ended.stderr.count("\n") == 1
+
+
 def test_a_reader_that_stops_early() -> None:
     """As ``kassign-spark assign ... | head -1`` does."""
     text = "from kassign_spark.display import print_result as p; p('x' * 1_000_000)"

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import workers
 from kassign_spark.spark_errors import spark_message
+from tests.interpreters import interpreter_of
 
 _ROOT = Path(__file__).parents[1]
 
@@ -89,6 +90,29 @@ def test_another_version_of_python_is_refused(tmp_path: Path) -> None:
     other.write_text("#!/bin/sh\necho 3.8\n")
     other.chmod(0o755)
     assert f"{other}, which is Python 3.8" in (workers._problem(str(other)) or "")
+
+
+@pytest.mark.parametrize("what", ["no packages", "another version"])
+def test_workers_that_nobody_could_look_at(
+    what: str, spark: SparkSession, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real workers of another interpreter, as executors of a cluster may start them."""
+    others = [v for v in ("3.12", "3.13", "3.11") if not sys.version.startswith(f"{v}.")]
+    other = next(filter(None, map(interpreter_of, others)), None)
+    if what == "another version" and other is None:
+        pytest.skip(f"this machine has no Python of {' or '.join(others)}")
+    python = str(bare) if what == "no packages" else str(other)
+    expected = {
+        "no packages": "cannot import what it needs (No module named ",
+        "another version": "is of another version (Python in worker has different version: 3.",
+    }[what]
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", python)
+    with pytest.raises(PySparkException) as raised:
+        spark.range(1).mapInArrow(lambda batches: batches, "id bigint").collect()
+    said = spark_message(raised.value)
+    assert "\n" not in said
+    assert said.startswith(f"Spark's Python workers run {python}, and that {expected}")
+    assert said.endswith(f"on this machine PYSPARK_PYTHON={sys.executable}")
 
 
 def test_an_import_that_fails_in_a_task_is_one_line(spark: SparkSession) -> None:

@@ -28,6 +28,7 @@ from kassign_spark.schemas import (
     restore_cluster_id,
 )
 from kassign_spark.sessions import cores
+from kassign_spark.workers import check_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,12 @@ def split_by_type(members: DataFrame, target: DataFrame | None = None) -> ByType
 
     Returns:
         The classic members: all of them where no column says otherwise.
+
+    Raises:
+        SessionError: the server of Spark Connect does not answer.
+        WorkerError: the session's Python workers run an interpreter without our packages.
     """
+    check_workers(members.sparkSession)  # the columns are the first that a server is asked for
     if dict(members.dtypes).get("group_type") != "string":
         return ByType(members, target is not None)
     return ByType(members.where(~is_consumer_group()), may_be_consumer=True)

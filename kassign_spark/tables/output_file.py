@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from kassign_spark.errors import OutputError
+from kassign_spark.tables.places import is_place
 
 
 def check_new_file(path: str, *, mark: str, overwrite: bool) -> None:
@@ -17,8 +18,11 @@ def check_new_file(path: str, *, mark: str, overwrite: bool) -> None:
         overwrite: whether a file of ours may be replaced.
 
     Raises:
-        OutputError: the file exists and is not to be replaced, or its folder cannot be written.
+        OutputError: the file exists and is not to be replaced, its folder cannot be written, or
+            tables are named.
     """
+    if is_place(path):
+        raise OutputError(f"output {path}: this is a file, which no catalog takes; name a file")
     if not path.strip():
         raise OutputError("output: the name of the file is empty")
     target = Path(path)

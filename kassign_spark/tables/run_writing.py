@@ -7,7 +7,6 @@ go by the table ``runs``: what a run that ended in the middle has left is never 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,8 +24,8 @@ from pyspark.sql.types import (
 from kassign_spark.errors import OutputError
 from kassign_spark.schemas import SNAPSHOT_TABLES
 from kassign_spark.spark_errors import SparkError, spark_message
-from kassign_spark.tables.places import Place, quoted
-from kassign_spark.tables.runs import ID_TIME, RUN_AT, RUN_ID, RUNS, Writing, writing
+from kassign_spark.tables.places import Place, is_place, quoted
+from kassign_spark.tables.runs import RUN_AT, RUN_ID, RUNS, Writing, run_id_at, time_of, writing
 
 _STAMP = [StructField(RUN_ID, StringType()), StructField(RUN_AT, TimestampType())]
 _RUNS = StructType(
@@ -59,7 +58,7 @@ def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> It
     if place.when is not None:
         raise OutputError(f"output {text}: rows are appended with their own time; leave @... out")
     begun = datetime.now(UTC) if at is None else at.astimezone(UTC)
-    run_id = f"{begun:{ID_TIME}}-{uuid4().hex[:8]}"
+    run_id = run_id_at(begun)
     with _explained(f"output {text}"):
         if not spark.catalog.databaseExists(place.schema()):
             raise OutputError(f"output {text}: there is no such schema; {_advice(spark, place)}")
@@ -97,9 +96,8 @@ def note(text: str, made_from: str | None) -> None:
 
 
 def _advice(spark: SparkSession, place: Place) -> str:
-    if spark.conf.get("spark.sql.catalogImplementation", None) == "in-memory" and (
-        spark.conf.get(f"spark.sql.catalog.{place.parts[0]}", None) is None
-    ):
+    own = spark.conf.get(f"spark.sql.catalog.{place.parts[0]}", None) in (None, "builtin")
+    if own and spark.conf.get("spark.sql.catalogImplementation", None) == "in-memory":
         return (
             "Spark's own catalog is in memory here and ends with the session; name one that lasts, "
             "which spark-submit --conf, or spark-defaults.conf in SPARK_CONF_DIR, makes known"
@@ -128,10 +126,10 @@ def _ready(frame: DataFrame, place: Place, name: str, declared: StructType) -> S
 def _insert(frame: DataFrame, place: Place, run_id: str, name: str, there: StructType) -> None:
     stamp = {RUN_ID: F.lit(run_id), RUN_AT: F.lit(writing[run_id].at)}
     given = stamp | {column.lower(): F.col(quoted(column)) for column in frame.columns}
-    # By position, which every kind of table takes.
-    frame.select(
-        *(given.get(f.name.lower(), F.lit(None)).cast(f.dataType).alias(f.name) for f in there)
-    ).write.insertInto(place.table(name))
+    absent = F.lit(None)
+    columns = [given.get(f.name.lower(), absent.cast(f.dataType)).alias(f.name) for f in there]
+    # By position, which every kind of table takes; what would lose digits Spark refuses.
+    frame.select(*columns).write.insertInto(place.table(name))
 
 
 def _typed(given: StructType, declared: StructType) -> list[StructField]:
@@ -157,10 +155,9 @@ def _refuse_foreign(columns: list[str], where: str, name: str) -> None:
 
 
 def _marker(spark: SparkSession, run: Writing) -> DataFrame:
-    place = None if run.made_from is None else run.made_from.rpartition("@")[2]
-    made_at = None
-    with suppress(ValueError):
-        made_at = datetime.strptime((place or "").split("-")[0], ID_TIME).replace(tzinfo=UTC)
+    made_from = run.made_from or ""
+    source = Place.of(made_from).run_id if is_place(made_from) else None
+    made_at = None if source is None else time_of(source)
     row = (run.tables, run.made_from, made_at)
     return spark.createDataFrame([row], StructType(list(_RUNS)[len(_STAMP) :]))
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,7 +17,7 @@ from kassign_spark.tables.places import Place, quoted
 RUN_ID, RUN_AT = "run_id", "run_at"
 """Of each row: the run that wrote it, and the time of that run."""
 RUNS = "runs"
-ID_TIME = "%Y%m%dT%H%M%S%fZ"
+_ID_TIME = "%Y%m%dT%H%M%S%fZ"
 """How a run's id begins; ``-`` and eight hexadecimal digits follow."""
 
 
@@ -39,11 +40,28 @@ class _Run(NamedTuple):
     made_from: str | None
 
 
+class _Look(NamedTuple):
+    """What was found: a run, or since when there are others that have the table."""
+
+    run: _Run | None
+    earliest: str | None = None
+
+
+def run_id_at(moment: datetime) -> str:
+    """Make the id of a run, which begins with its time in UTC."""
+    return f"{moment.astimezone(UTC):{_ID_TIME}}-{uuid4().hex[:8]}"
+
+
+def time_of(run_id: str) -> datetime:
+    """The time that a run's id begins with."""
+    return datetime.strptime(run_id.split("-")[0], _ID_TIME).replace(tzinfo=UTC)
+
+
 def noted(spark: SparkSession, text: str, name: str) -> str | None:
     """Give what the run is made from that the table ``name`` is read from; None: not said."""
     place = Place.of(text)
     with _readable(text):
-        run = _run_of(spark, place, name) if _of_runs(spark, place, name) else None
+        run = _look(spark, place, name).run if _of_runs(spark, place, name) else None
     return None if run is None else run.made_from
 
 
@@ -57,7 +75,7 @@ def has(spark: SparkSession, text: str, name: str) -> bool:
     with _readable(text):
         if not _exists(spark, place, name):
             return False
-        return not _of_runs(spark, place, name) or _run_of(spark, place, name) is not None
+        return not _of_runs(spark, place, name) or _look(spark, place, name).run is not None
 
 
 def one_run(spark: SparkSession, text: str, name: str) -> str:
@@ -95,9 +113,9 @@ def read(spark: SparkSession, text: str, name: str) -> DataFrame:
             return frame
         run = _found(spark, place, name, text)
         columns = [F.col(quoted(column)) for column in run.tables[name]]
-        at = F.lit(datetime.strptime(run.run_id.split("-")[0], ID_TIME).replace(tzinfo=UTC))
         # The time as well: formats keep the least and the greatest value of files.
-        return frame.where((F.col(RUN_ID) == run.run_id) & (F.col(RUN_AT) == at)).select(*columns)
+        is_of_run = (F.col(RUN_ID) == run.run_id) & (F.col(RUN_AT) == F.lit(time_of(run.run_id)))
+        return frame.where(is_of_run).select(*columns)
 
 
 def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
@@ -116,30 +134,32 @@ def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
 
 
 def _found(spark: SparkSession, place: Place, name: str, text: str) -> _Run:
-    run = _run_of(spark, place, name)
-    if run is None:
-        raise InputError(f"table {name}: no complete run in {text} has it")
-    return run
+    found = _look(spark, place, name)
+    if found.run is None:
+        none = f"no run is as old as {place.when}; the earliest is of {found.earliest}"
+        said = none if found.earliest else "no complete run has it"
+        raise InputError(f"table {name} in {text}: {said}")
+    return found.run
 
 
-def _run_of(spark: SparkSession, place: Place, name: str) -> _Run | None:
-    """The newest complete run that has a table, not later than the place says.
+def _look(spark: SparkSession, place: Place, name: str) -> _Look:
+    """Look for the newest complete run that has a table, not later than the place says.
 
     Raises:
-        InputError: the place names a time that is none, or one before all runs.
+        InputError: the place names a time that is none, or there is no table of runs.
     """
-    open_run = writing.get(place.run_id or "")
-    if open_run is not None:
+    run_id = place.run_id
+    open_run = writing.get(run_id or "")
+    if run_id is not None and open_run is not None:
         tables = open_run.tables
-        return _Run(place.run_id or "", tables, open_run.made_from) if name in tables else None
+        return _Look(_Run(run_id, tables, open_run.made_from) if name in tables else None)
     if not _exists(spark, place, RUNS):
         raise InputError(f"{place.schema()}: has no table {RUNS}, which says what is complete")
+    moment = F.lit(place.when).try_cast("timestamp")
     if place.when is None:
         meant = F.lit(True)
-    elif place.run_id is not None:
-        meant = F.col(RUN_ID) == place.run_id
     else:
-        meant = F.col(RUN_AT) <= F.lit(place.when).try_cast("timestamp")
+        meant = F.col(RUN_AT) <= moment if run_id is None else F.col(RUN_ID) == run_id
     chosen = F.struct(RUN_ID, "tables", "made_from")
     row: Any = (
         spark.table(place.table(RUNS))
@@ -147,21 +167,17 @@ def _run_of(spark: SparkSession, place: Place, name: str) -> _Run | None:
         .agg(
             F.max_by(F.when(meant, chosen), F.when(meant, F.struct(RUN_AT, RUN_ID))).alias("run"),
             F.date_format(F.min(RUN_AT), "yyyy-MM-dd HH:mm:ss.SSSSSSxxx").alias("earliest"),
-            F.lit(place.when).try_cast("timestamp").isNull().alias("no_time"),
+            F.first(moment).isNull().alias("no_time"),
         )
         .first()
     )
     if row.run is not None:
-        return _Run(row.run.run_id, row.run.tables, row.run.made_from)
-    if place.when is not None and place.run_id is None:
-        if row.no_time:
-            raise InputError(f"{place.when} is no time; write it as 2026-01-31T08:00:00Z")
-        if row.earliest is not None:
-            raise InputError(
-                f"table {name} in {place.schema()}: no run is as old as {place.when}; "
-                f"the earliest is of {row.earliest}"
-            )
-    return None
+        return _Look(_Run(row.run.run_id, row.run.tables, row.run.made_from))
+    if place.when is None or run_id is not None:
+        return _Look(None)
+    if row.earliest is not None and row.no_time:
+        raise InputError(f"{place.when} is no time; write it as 2026-01-31T08:00:00Z")
+    return _Look(None, row.earliest)
 
 
 def _exists(spark: SparkSession, place: Place, name: str) -> bool:

@@ -42,6 +42,9 @@ def main(kind: str, scratch: str, place: str, *settings: str) -> None:
         catalog_runs.snapshots_over_time(spark, place, fleet)
         if kind == "classic":
             catalog_runs.plans_of_runs(spark, place, catalog_runs.in_process)
+            together = f"{schema.split('.')[0]}.together"
+            spark.sql(f"CREATE SCHEMA {together}")
+            catalog_runs.two_writers_at_once(spark, f"table:{together}", fleet)
         failing = f"{schema.split('.')[0]}.failing"
         spark.sql(f"CREATE SCHEMA {failing}")
         catalog_runs.unfinished_runs_are_not_read(spark, f"table:{failing}", fleet)

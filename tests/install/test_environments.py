@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from pyspark import __version__ as pyspark_version
 
 from kassign_spark import __version__
+from tests.connect.server import connect_server
 from tests.docs.reader import ROOT
 from tests.install.distributions import build_sdist, build_wheel
+from tests.interpreters import interpreter_of
 
 _EXTRAS = "connect,graph,live,report,yaml"
 _WITH = {
@@ -79,15 +82,6 @@ def environment(
     shutil.copytree(ROOT / "examples" / "fleet", elsewhere / "fleet")
     yield Environment(python, elsewhere)
     shutil.rmtree(folder / "env")
-
-
-def interpreter_of(version: str) -> str | None:
-    """Where the machine has such a Python."""
-    if sys.version.startswith(f"{version}."):
-        return sys.executable
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = sorted(pyenv.glob(f"{version}.*/bin/python3"))
-    return str(found[-1]) if found else shutil.which(f"python{version}")
 
 
 def test_the_package_is_the_installed_one(environment: Environment) -> None:
@@ -153,3 +147,52 @@ def test_type_information(environment: Environment) -> None:
     ]
     assert [(e[1], e[2]) for e in errors if e] == expected
     assert len(expected) == 4
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    """PySpark's client of Spark Connect alone: no Java, no py4j."""
+    folder = tmp_path_factory.mktemp("client")
+    subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True, timeout=120)
+    python = folder / "env" / "bin" / "python"
+    install = [python, "-m", "pip", "install", "--quiet"]
+    constraint = ["--constraint", ROOT / "constraints.txt"]
+    wanted = f"pyspark-client=={pyspark_version}"
+    subprocess.run([*install, *constraint, wanted], check=True, timeout=900)
+    wheel = build_wheel(folder / "dist")
+    subprocess.run([*install, "--no-deps", wheel], check=True, timeout=300)
+    elsewhere = folder / "elsewhere"
+    shutil.copytree(ROOT / "examples" / "fleet", elsewhere / "fleet")
+    yield Environment(python, elsewhere)
+    shutil.rmtree(folder / "env")
+
+
+_ASK = """
+import sys
+from pyspark.sql import SparkSession
+from kassign_spark import KassignError, assign, read_snapshot, write_snapshot
+
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+fleet = read_snapshot(sys.argv[2], spark)
+print(assign(*fleet).count())
+spark.sql("CREATE SCHEMA fleets")
+write_snapshot(fleet, "table:fleets")
+print(read_snapshot("table:fleets", spark).members.count())
+"""
+
+
+def test_the_client_of_spark_connect_alone(client: Environment, tmp_path: Path) -> None:
+    """Functions ask a server, which has PySpark and the package; a command says what it needs."""
+    with connect_server(tmp_path) as address:
+        asked = client.run("python", "-c", _ASK, address, client.elsewhere / "fleet")
+    assert asked.stdout.split() == ["943", "142"]
+    refused = subprocess.run(
+        [client.python.parent / "kassign-spark", "validate", "fleet"],
+        cwd=client.elsewhere,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("kassign-spark: error: commands start a Spark of their own")
+    assert refused.stderr.count("\n") == 1
