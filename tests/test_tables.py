@@ -21,7 +21,7 @@ from kassign_spark.schemas import (
     TARGET,
     TOPICS,
 )
-from kassign_spark.tables.output_folder import TABLE_NAMES
+from kassign_spark.tables.ours import TABLE_NAMES
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,

@@ -24,6 +24,7 @@ from kassign_spark.report.past import collect_past
 from kassign_spark.report.plan import read_plan, snapshot_of
 from kassign_spark.report.render import MARK, render
 from kassign_spark.tables.output_file import check_new_file, write_file
+from kassign_spark.tables.snapshots import whole_folder
 
 _NEEDED = ("jinja2", "altair", "vl_convert")
 
@@ -80,9 +81,10 @@ def run(args: argparse.Namespace) -> Outcome:
     past_folders = [] if args.history is None else [args.history]
     inputs = [*inputs_of(args), *past_folders]
     with session_reading(args, f"reporting {args.plan}", *inputs) as spark:
-        snapshot = snapshot_of(spark, args.plan, args.snapshot)
+        folder = whole_folder(spark, args.plan)
+        snapshot = snapshot_of(spark, folder, args.snapshot)
         refuse_output_over_input(spark, args.output, snapshot)
-        plan = read_plan(spark, args.plan, snapshot)
+        plan = read_plan(spark, folder, snapshot)
         found = collect(plan, settings, details=args.details)
         by_weight = None
         if args.weights is not None:

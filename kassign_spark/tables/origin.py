@@ -1,14 +1,15 @@
 """What a folder of results was made of, written into the mark by which the folder is ours."""
 
 import json
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
 from kassign_spark.sessions import Py4JJavaError
 from kassign_spark.spark_errors import spark_message
-from kassign_spark.tables.output_folder import MARK
+from kassign_spark.tables.hadoop import child, located, read_file, write_file
+from kassign_spark.tables.ours import MARK
+from kassign_spark.tables.runs import named_run
 
 
 def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
@@ -19,43 +20,27 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
     Raises:
         OutputError: the folder cannot be written.
     """
-    hadoop, files = _files(spark, folder)
     try:
-        given = hadoop.Path(snapshot)
-        named = given.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-        address = named.makeQualified(given)
-        if ":" in (address.toUri().getUserInfo() or ""):
+        _, qualified = located(spark, snapshot)
+        if ":" in (qualified.toUri().getUserInfo() or ""):
             return
-        stream = files.create(hadoop.Path(folder, MARK), True)
-        try:
-            stream.write(bytearray(json.dumps({"snapshot": address.toString()}), "utf-8"))
-        finally:
-            stream.close()
+        files, target = located(spark, folder)
+        noted = json.dumps({"snapshot": qualified.toString()})
+        write_file(files.create(child(target, MARK), True), noted)
     except Py4JJavaError as error:
         raise OutputError(f"output {folder}: {spark_message(error)}") from None
 
 
 def noted_snapshot(spark: SparkSession, folder: str) -> str | None:
     """Give the address of the snapshot that a folder was made of; None where it does not say."""
-    hadoop, files = _files(spark, folder)
     try:
-        mark = hadoop.Path(folder, MARK)
+        files, target = located(spark, folder)
+        run = named_run(files, target)
+        mark = child(child(target, run) if run else target, MARK)
         if not files.exists(mark):
             return None
-        stream = files.open(mark)
-        try:
-            text = bytes(stream.readAllBytes()).decode()
-        finally:
-            stream.close()
-        noted = json.loads(text or "{}")
+        noted = json.loads(read_file(files, mark) or "{}")
     except (Py4JJavaError, ValueError):
         return None
     address = noted.get("snapshot") if isinstance(noted, dict) else None
     return address if isinstance(address, str) else None
-
-
-def _files(spark: SparkSession, folder: str) -> tuple[Any, Any]:
-    jvm: Any = spark._jvm
-    hadoop = jvm.org.apache.hadoop.fs
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    return hadoop, hadoop.Path(folder).getFileSystem(configuration)

@@ -1,0 +1,50 @@
+"""What Spark lacks for S3 and for a Hadoop of one machine, in the version of Spark's own Hadoop."""
+
+import re
+from pathlib import Path
+
+import pyspark
+
+from tests.kafka.jars import class_path
+
+_SPARK_JARS = Path(pyspark.__file__).parent / "jars"
+(HADOOP_VERSION,) = (
+    found[1]
+    for jar in _SPARK_JARS.iterdir()
+    if (found := re.fullmatch(r"hadoop-client-api-(.+)\.jar", jar.name))
+)
+_SDK_VERSION = "2.29.52"
+"""Of the AWS SDK that Hadoop 3.4.2 is built with."""
+
+S3A = (
+    f"org.apache.hadoop:hadoop-aws:{HADOOP_VERSION}",
+    *(
+        f"software.amazon.awssdk:{module}:{_SDK_VERSION}"
+        for module in ("s3", "s3-transfer-manager", "sts", "apache-client")
+    ),
+)
+S3A_EXCLUDES = ("software.amazon.awssdk:bundle",)
+"""The SDK of all of AWS's services in one jar of some 600 MB; the four modules are 18 MB."""
+
+MINI_CLUSTER = (f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP_VERSION}",)
+
+
+def s3a_jars() -> list[Path]:
+    """S3A and the modules of the SDK that it needs."""
+    return class_path(S3A, S3A_EXCLUDES)
+
+
+def mini_cluster_class_path() -> list[Path]:
+    """Hadoop's daemons, and the classes and the logging that Spark has for them."""
+    spark = [
+        jar
+        for jar in _SPARK_JARS.iterdir()
+        if jar.name.startswith(("hadoop-client-", "slf4j-api-", "log4j-", "commons-logging-"))
+    ]
+    own = [jar for jar in class_path(MINI_CLUSTER) if "slf4j-api" not in jar.name]
+    return own + sorted(spark)
+
+
+if __name__ == "__main__":
+    s3a_jars()
+    mini_cluster_class_path()
