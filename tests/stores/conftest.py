@@ -1,21 +1,40 @@
-"""Servers of this machine for a module, and two drivers for each store."""
+"""Servers of this machine; each store has its own for all tests of a module."""
 
+import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.stores.s3 import S3, running_s3
+from tests.stores.driver import Driver, running_driver
+from tests.stores.hadoop import running_hadoop
+from tests.stores.promises import Store, put_fleet
+from tests.stores.s3 import running_s3
 
 
-@pytest.fixture(scope="package")
-def s3(own_processes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    folder: Path = tmp_path_factory.mktemp("s3")
-    try:
-        served = running_s3(folder)
-        store = served.__enter__()
-        store.settings()
-    except RuntimeError as error:
-        pytest.skip(f"no S3 on loopback: {error}")
-    yield store
-    served.__exit__(None, None, None)
+@pytest.fixture(scope="module", params=["s3a", "hdfs"])
+def store(
+    request: pytest.FixtureRequest,
+    own_processes: None,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Store]:
+    folder = tmp_path_factory.mktemp("store")
+    with contextlib.ExitStack() as stack:
+        served = running_s3(folder) if request.param == "s3a" else running_hadoop(folder, "hdfs")
+        try:
+            running: Store = stack.enter_context(served)
+        except RuntimeError as error:
+            pytest.skip(f"no {request.param} on loopback: {error}")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def fleet(store: Store, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the small fleet in the store."""
+    return put_fleet(store, tmp_path_factory.mktemp("fleet"))
+
+
+@pytest.fixture(scope="module")
+def driver(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    folder = tmp_path_factory.mktemp("driver")
+    with running_driver(folder, store.settings(), store.environment()) as running:
+        yield running

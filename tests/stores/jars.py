@@ -26,6 +26,16 @@ S3A = (
 S3A_EXCLUDES = ("software.amazon.awssdk:bundle",)
 """The SDK of all of AWS's services in one jar of some 600 MB; the four modules are 18 MB."""
 
+COMMITTER = ("org.apache.spark:spark-hadoop-cloud_2.13:4.1.1",)
+"""Of a version of Spark 4.1 that repositories have; alone: it drags the connectors of all clouds."""
+_ALL_CLOUDS = tuple(
+    f"{group}:*"
+    for group in (
+        *("org.apache.hadoop", "org.wildfly.openssl", "org.eclipse.jetty", "joda-time"),
+        *("org.apache.httpcomponents", "software.amazon.*", "com.*"),
+    )
+)
+
 MINI_CLUSTER = (f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP_VERSION}",)
 
 
@@ -34,17 +44,22 @@ def s3a_jars() -> list[Path]:
     return class_path(S3A, S3A_EXCLUDES)
 
 
-def mini_cluster_class_path() -> list[Path]:
-    """Hadoop's daemons, and the classes and the logging that Spark has for them."""
-    spark = [
+def committer_jars() -> list[Path]:
+    """Spark's part of the committers that Hadoop has for object stores."""
+    return class_path(COMMITTER, _ALL_CLOUDS)
+
+
+def mini_cluster_jars() -> list[Path]:
+    """Hadoop's daemons; the classes of its clients and the logging are those that Spark has."""
+    return [
         jar
-        for jar in _SPARK_JARS.iterdir()
-        if jar.name.startswith(("hadoop-client-", "slf4j-api-", "log4j-", "commons-logging-"))
+        for jar in class_path(MINI_CLUSTER)
+        if not jar.name.startswith(("org.apache.hadoop_hadoop-client-api", "org.slf4j_"))
+        and "hadoop-client-runtime" not in jar.name
     ]
-    own = [jar for jar in class_path(MINI_CLUSTER) if "slf4j-api" not in jar.name]
-    return own + sorted(spark)
 
 
 if __name__ == "__main__":
     s3a_jars()
-    mini_cluster_class_path()
+    committer_jars()
+    mini_cluster_jars()

@@ -15,6 +15,7 @@ class Store(Protocol):
     root: str
 
     def settings(self) -> dict[str, str]: ...
+    def environment(self) -> dict[str, str]: ...
     def put(self, path: str, content: bytes) -> None: ...
     def get(self, path: str) -> bytes: ...
     def files(self, folder: str) -> list[str]: ...
@@ -35,6 +36,12 @@ def current(store: Store, plan: str) -> str:
     return f"{plan}/{run}"
 
 
+def plans(store: Store, folder: str) -> list[str]:
+    """Every folder below one that holds some of the table assignment, whole or not."""
+    parts = [f"{folder}/{name}" for name in store.files(folder) if "/assignment/" in name]
+    return sorted({name.partition("/assignment/")[0] for name in parts})
+
+
 def rows(store: Store, plan: str, table: str = "assignment") -> list[str]:
     """The lines of a table that was written as JSON, in order."""
     folder = f"{current(store, plan)}/{table}"
@@ -49,14 +56,7 @@ def rows_of(folder: Path) -> list[str]:
     return sorted(line for part in folder.glob("part-*") for line in part.read_text().splitlines())
 
 
-def stop_while_it_writes(driver: Driver, store: Store, plan: str) -> None:
-    """Stop a driver when a file of a table is there and the plan is not whole yet."""
-    before = set(store.files(plan))
-
-    def seen() -> bool:
-        above, _, name = plan.rpartition("/")
-        hidden = f".{name}."
-        found = [f for f in store.files(above) if f.startswith((hidden, f"{name}/run-"))]
-        return any("/assignment/" in f and f.removeprefix(f"{name}/") not in before for f in found)
-
-    driver.stop_when(seen)
+def stop_while_it_writes(driver: Driver, store: Store, folder: str) -> None:
+    """Stop a driver when another plan begins to be there."""
+    before = plans(store, folder)
+    driver.stop_when(lambda: plans(store, folder) != before)

@@ -21,6 +21,8 @@ _MOTO = ("moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5")
 _ENVIRONMENT = Path(__file__).parents[2] / "build" / "moto"
 _CREDENTIAL = "Credential=key/20260101/us-east-1/s3/aws4_request"
 _SIGNED = {"Authorization": f"AWS4-HMAC-SHA256 {_CREDENTIAL}, SignedHeaders=host, Signature=x"}
+_BYTES = {"Content-Type": "application/octet-stream"}
+"""Else Python says that it sends a form, and moto takes it for one."""
 
 
 class S3:
@@ -43,6 +45,10 @@ class S3:
             "spark.hadoop.fs.s3a.secret.key": "secret",
         }
 
+    def environment(self) -> dict[str, str]:
+        """Of a process that works there."""
+        return {}
+
     def put(self, path: str, content: bytes) -> None:
         self._ask(f"fleets/{path}", "PUT", content)
 
@@ -62,7 +68,7 @@ class S3:
 
     def _ask(self, path: str, method: str = "GET", content: bytes | None = None) -> bytes:
         asked = urllib.request.Request(
-            f"{self._address}/{path}", data=content, headers=_SIGNED, method=method
+            f"{self._address}/{path}", data=content, headers=_SIGNED | _BYTES, method=method
         )
         with urllib.request.urlopen(asked, timeout=30) as answer:
             said: bytes = answer.read()
