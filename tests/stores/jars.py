@@ -27,7 +27,7 @@ S3A_EXCLUDES = ("software.amazon.awssdk:bundle",)
 """The SDK of all of AWS's services in one jar of some 600 MB; the four modules are 18 MB."""
 
 COMMITTER = ("org.apache.spark:spark-hadoop-cloud_2.13:4.1.1",)
-"""Of a version of Spark 4.1 that repositories have; alone: it drags the connectors of all clouds."""
+"""Of a version of Spark 4.1 that repositories have; without the connectors of all clouds."""
 _ALL_CLOUDS = tuple(
     f"{group}:*"
     for group in (
