@@ -18,6 +18,11 @@ _SURVIVE = (
     "an executor was lost, and with it a local checkpoint; run again, with spark.checkpoint.dir "
     "set to a folder that all executors see, which survives that"
 )
+_NO_S3 = "S3AFileSystem not found"
+_NEEDS_S3 = (
+    "Spark has no file system for S3; give it the package org.apache.hadoop:hadoop-aws in the "
+    "version of its own Hadoop (spark-submit --packages)"
+)
 _IMPORT = re.compile(
     r"^\S*(?:ModuleNotFoundError:|ImportError:|Error: \[PYTHON_VERSION_MISMATCH\]) *(.*)",
     re.MULTILINE,
@@ -43,6 +48,8 @@ def _java_message(causes: Iterable[Any]) -> str | None:
         text = thrown.getMessage() or thrown.getClass().getSimpleName()
         if _LOST_CHECKPOINT in text:
             return _SURVIVE
+        if _NO_S3 in text:
+            return _NEEDS_S3
         if _IMPORT.search(text):
             return _said(text)
         says.append(_first_line(text))

@@ -21,7 +21,7 @@ from kassign_spark.schemas import (
     TARGET,
     TOPICS,
 )
-from kassign_spark.tables.output_folder import TABLE_NAMES
+from kassign_spark.tables.ours import TABLE_NAMES
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
@@ -285,6 +285,8 @@ def test_missing_folders_and_tables(spark: SparkSession, tmp_path: Path) -> None
         tmp_path
     )
     assert "Relative path in absolute URI" in refused(Path("nonsense:x"))
+    with pytest.raises(InputError, match=r"^folder s3a://x/y: Spark has no file system for S3; "):
+        read_snapshot("s3a://x/y", spark)
 
 
 def _one_row(spark: SparkSession) -> DataFrame:
@@ -408,6 +410,7 @@ def test_places_that_cannot_be_written(spark: SparkSession, tmp_path: Path) -> N
         ("", "name of the folder is empty"),
         ("/", "root of its file system"),
         ("nonsense://x/y", "No FileSystem for scheme"),
+        ("s3a://x/y", "no file system for S3; give it the package org.apache.hadoop:hadoop-aws"),
     ):
         with (
             pytest.raises(OutputError, match=f"^output.*{expected}"),

@@ -18,13 +18,25 @@ from uuid import uuid4
 from kassign_spark.sessions import Py4JJavaError
 
 WRITING, REPLACED = "writing", "replaced"
-_NAME = re.compile(r"([0-9a-f]{12})-(\d+)-(\d+)-[0-9a-f]{12}")
+OWNER = r"[0-9a-f]{12}-\d+-\d+-[0-9a-f]{12}"
+"""What names a run, its process and its machine."""
 
 
 def hidden_stem(name: str) -> str:
     """Give the beginning of the names that a new run of this process uses beside ``name``."""
+    return f".{name}.{new_owner()}"
+
+
+def new_owner() -> str:
+    """Name a new run of this process."""
     pid = os.getpid()
-    return f".{name}.{_machine()}-{pid}-{_started(pid) or 0}-{uuid4().hex[:12]}"
+    return f"{_machine()}-{pid}-{_started(pid) or 0}-{uuid4().hex[:12]}"
+
+
+def has_ended(owner: str) -> bool:
+    """Whether a run was one of this machine, and its process is no more."""
+    machine, pid, started, _ = owner.split("-")
+    return machine == _machine() and _started(int(pid)) != int(started)
 
 
 def clear_leftovers(files: Any, target: Any, rename: Callable[[Any, Any], None]) -> None:
@@ -61,8 +73,8 @@ def _ended(files: Any, target: Any) -> dict[str, dict[str, Any]]:
         stem, _, purpose = name.rpartition(".")
         if not name.startswith(start) or purpose not in (WRITING, REPLACED):
             continue
-        owner = _NAME.fullmatch(stem.removeprefix(start))
-        if owner and owner[1] == _machine() and _started(int(owner[2])) != int(owner[3]):
+        owner = stem.removeprefix(start)
+        if re.fullmatch(OWNER, owner) and has_ended(owner):
             found.setdefault(stem, {})[purpose] = status.getPath()
     return found
 

@@ -1,7 +1,6 @@
 """What results were made of: a folder says it in the mark by which it is ours, a run in its row."""
 
 import json
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -9,7 +8,9 @@ from kassign_spark.errors import OutputError
 from kassign_spark.sessions import Py4JJavaError
 from kassign_spark.spark_errors import spark_message
 from kassign_spark.tables import run_writing, runs
-from kassign_spark.tables.output_folder import MARK
+from kassign_spark.tables.folder_runs import named_run
+from kassign_spark.tables.hadoop import child, located, read_file, write_file
+from kassign_spark.tables.ours import MARK
 from kassign_spark.tables.places import is_place
 
 
@@ -26,12 +27,9 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
         if is_place(folder):
             run_writing.note(folder, address)
         elif address is not None:
-            hadoop, files = _files(spark, folder)
-            stream = files.create(hadoop.Path(folder, MARK), True)
-            try:
-                stream.write(bytearray(json.dumps({"snapshot": address}), "utf-8"))
-            finally:
-                stream.close()
+            files, target = located(spark, folder)
+            noted = json.dumps({"snapshot": address})
+            write_file(files.create(child(target, MARK), True), noted)
     except Py4JJavaError as error:
         raise OutputError(f"output {folder}: {spark_message(error)}") from None
 
@@ -46,17 +44,13 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
     """
     if is_place(folder):
         return runs.noted(spark, folder, name)
-    hadoop, files = _files(spark, folder)
     try:
-        mark = hadoop.Path(folder, MARK)
+        files, target = located(spark, folder)
+        run = named_run(files, target)
+        mark = child(child(target, run) if run else target, MARK)
         if not files.exists(mark):
             return None
-        stream = files.open(mark)
-        try:
-            text = bytes(stream.readAllBytes()).decode()
-        finally:
-            stream.close()
-        noted = json.loads(text or "{}")
+        noted = json.loads(read_file(files, mark) or "{}")
     except (Py4JJavaError, ValueError):
         return None
     address = noted.get("snapshot") if isinstance(noted, dict) else None
@@ -65,13 +59,5 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
 
 def _address(spark: SparkSession, folder: str) -> str | None:
     """The whole address of a folder; None where it holds a password."""
-    hadoop, files = _files(spark, folder)
-    address = files.makeQualified(hadoop.Path(folder))
-    return None if ":" in (address.toUri().getUserInfo() or "") else str(address.toString())
-
-
-def _files(spark: SparkSession, folder: str) -> tuple[Any, Any]:
-    jvm: Any = spark._jvm
-    hadoop = jvm.org.apache.hadoop.fs
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    return hadoop, hadoop.Path(folder).getFileSystem(configuration)
+    _, qualified = located(spark, folder)
+    return None if ":" in (qualified.toUri().getUserInfo() or "") else str(qualified.toString())

@@ -1,37 +1,22 @@
 """A folder of results appears whole or not at all, and only a folder of ours is ever replaced.
 
-Everything is written beside its place under a hidden name, which is then renamed.
+Everything is written beside its place under a hidden name, which is then renamed; in object stores,
+which cannot rename a folder, ``output_run`` has another way.
 """
 
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.errors import KassignError, OutputError
-from kassign_spark.schemas import SNAPSHOT_TABLES
-from kassign_spark.sessions import Py4JError, Py4JJavaError, is_connect
-from kassign_spark.spark_errors import spark_message
+from kassign_spark.errors import OutputError
+from kassign_spark.sessions import Py4JJavaError, is_connect
+from kassign_spark.tables.hadoop import child, explained, located, renames_at_once
 from kassign_spark.tables.leftovers import REPLACED, WRITING, clear_leftovers, hidden_stem
-
-TABLE_NAMES = frozenset(table.name for table in SNAPSHOT_TABLES)
-TABLE_NAMES |= {"assignment", "balance", "violations"}
-TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
-TABLE_NAMES |= {"vertices", "edges", "bottlenecks", "advice", "touched", "explained", "events"}
-TABLE_NAMES |= {"sweep", "delivery", "tradeoff", "findings", "coordinators", "load", "records"}
-TABLE_NAMES |= {"rebalances", "storms"}
-"""Tables that a folder of ours may hold."""
-FILE_NAMES = frozenset({"graph.dot", "graph.graphml"})
-"""Plain files likewise."""
-
-_LOOKS, _LOOK_SECONDS = 5, 0.1
-
-MARK = "_kassign_spark"
-"""An empty file by which a folder is known to be ours; Spark overlooks names with ``_``."""
+from kassign_spark.tables.ours import MARK, check_target
+from kassign_spark.tables.output_run import new_run
+from kassign_spark.tables.tidying import missing_folders, tidy
 
 
 @contextmanager
@@ -53,26 +38,43 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
             "name tables of a catalog (table:CATALOG.SCHEMA), or run without Spark Connect"
         )
     target, files = _locate(spark, path)
+    if renames_at_once(files, target):
+        folder = _renamed_folder(spark, files, target, path, overwrite=overwrite)
+    else:
+        folder = new_run(files, target, path, overwrite=overwrite)
+    with folder as writing:
+        yield writing
+
+
+@contextmanager
+def _renamed_folder(
+    spark: SparkSession, files: Any, target: Any, path: str, *, overwrite: bool
+) -> Iterator[str]:
     rename = _renaming(spark, files)
-    with _explained(path):
+    with explained(path):
         clear_leftovers(files, target, rename)
-        _check_target(files, target, path, overwrite)
-        missing = _missing_parents(files, target)
+        check_target(files, target, path, overwrite=overwrite)
+        missing = missing_folders(files, target.getParent())
         stem = hidden_stem(target.getName())
         writing, replaced = (
-            _child(spark, target.getParent(), f"{stem}.{purpose}")
-            for purpose in (WRITING, REPLACED)
+            child(target.getParent(), f"{stem}.{purpose}") for purpose in (WRITING, REPLACED)
         )
     done = False
+
+    def put_back() -> bool:
+        if files.exists(replaced) and not files.exists(target):
+            rename(replaced, target)
+        return True
+
     try:
-        with _explained(path):
+        with explained(path):
             if not files.mkdirs(writing):
                 raise OutputError(f"output {path}: {target.getParent()} cannot be written")
             # For an end that Java sees and Python does not, as SIGTERM to spark-submit.
             files.deleteOnExit(writing)
-            files.create(_child(spark, writing, MARK)).close()
+            files.create(child(writing, MARK)).close()
         yield writing.toString()
-        with _explained(path):
+        with explained(path):
             # From here on a run that ends in the middle leaves both folders: so the next one can
             # tell that the old one belongs in its place.
             files.cancelDeleteOnExit(writing)
@@ -80,27 +82,7 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
         done = True
     finally:
         if not done:
-            # What was asked of Java before an interrupt may still be at work there, and make the
-            # folder anew.
-            looks = 0 if isinstance(sys.exception(), KassignError) else _LOOKS
-
-            # In a thread of its own, which has its own connection to Java: an interrupt leaves the
-            # one of this thread in the middle of an answer.
-            def tidy() -> None:
-                with suppress(Py4JError):
-                    if files.exists(replaced) and not files.exists(target):
-                        rename(replaced, target)
-                    files.delete(writing, True)
-                    for _ in range(looks):
-                        time.sleep(_LOOK_SECONDS)
-                        files.delete(writing, True)
-                    files.cancelDeleteOnExit(writing)
-                    for parent in missing:  # if they are empty
-                        files.delete(parent, False)
-
-            tidying = threading.Thread(target=tidy)
-            tidying.start()
-            tidying.join()
+            tidy(files, writing, missing, put_back)
 
 
 def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
@@ -110,86 +92,25 @@ def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
     return f"{inner.toUri()}/".startswith(f"{outer.toUri()}/")
 
 
-@contextmanager
-def _explained(path: str) -> Iterator[None]:
-    try:
-        yield
-    except Py4JJavaError as error:
-        raise OutputError(f"output {path}: {spark_message(error)}") from None
-
-
 def _locate(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """The path, absolute, and its file system."""
     if not path.strip():
         raise OutputError("output: the name of the folder is empty")
-    with _explained(path):
-        given = _hadoop(spark).Path(path)
-        files = given.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-        target = files.makeQualified(given)
+    with explained(path):
+        files, target = located(spark, path)
     if target.getParent() is None:
         raise OutputError(f"output {path}: is the root of its file system; name a new folder")
     return target, files
 
 
-def _hadoop(spark: SparkSession) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.org.apache.hadoop.fs
-
-
-def _child(spark: SparkSession, folder: Any, name: str) -> Any:
-    return _hadoop(spark).Path(folder, name)
-
-
-def _missing_parents(files: Any, target: Any) -> list[Any]:
-    """Folders above the target that are still to be made, the innermost first."""
-    missing = []
-    parent = target.getParent()
-    while parent is not None and not files.exists(parent):
-        missing.append(parent)
-        parent = parent.getParent()
-    return missing
-
-
-def _check_target(files: Any, target: Any, path: str, overwrite: bool) -> None:
-    if not files.exists(target):
-        return
-    if not overwrite:
-        raise OutputError(f"output {path}: exists; name a new folder, or say --overwrite")
-    if files.getFileStatus(target).isFile():
-        raise OutputError(f"output {path}: is a file and is not overwritten; name a new folder")
-    foreign = _foreign_names(files, target)
-    if foreign:
-        raise OutputError(
-            f"output {path}: holds what kassign-spark did not write ({', '.join(foreign[:3])}), "
-            "so it is not overwritten; name another folder"
-        )
-
-
-def _foreign_names(files: Any, target: Any) -> list[str]:
-    """What in a folder is not ours, by name; without our mark nothing is."""
-    entries = {status.getPath().getName(): status for status in files.listStatus(target)}
-    if MARK not in entries:
-        return sorted(entries) or ["nothing at all"]
-    plain = {MARK, *FILE_NAMES}
-    ours = TABLE_NAMES | plain | {f".{name}.crc" for name in plain}
-    foreign = sorted(set(entries) - ours)
-    for name in sorted(TABLE_NAMES & set(entries)):
-        inside = [each.getPath().getName() for each in files.listStatus(entries[name].getPath())]
-        foreign += sorted(
-            f"{name}/{each}"
-            for each in inside
-            if not each.removeprefix(".").startswith(("part-", "_SUCCESS"))
-        )
-    return foreign
-
-
 def _renaming(spark: SparkSession, files: Any) -> Callable[[Any, Any], None]:
     """Rename; unlike FileSystem.rename, FileContext's refuses a target that exists."""
     gateway: Any = spark.sparkContext._gateway
-    no_options = gateway.new_array(_hadoop(spark).Options.Rename, 0)
+    hadoop = gateway.jvm.org.apache.hadoop.fs
+    no_options = gateway.new_array(hadoop.Options.Rename, 0)
 
     def rename(source: Any, target: Any) -> None:
-        context = _hadoop(spark).FileContext.getFileContext(files.getUri(), files.getConf())
+        context = hadoop.FileContext.getFileContext(files.getUri(), files.getConf())
         context.rename(source, target, no_options)
 
     return rename

@@ -26,6 +26,8 @@ from kassign_spark.schemas import (
 from kassign_spark.sessions import Py4JJavaError, is_connect
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables import output_folder, run_writing, runs
+from kassign_spark.tables.folder_runs import CURRENT, run_in
+from kassign_spark.tables.hadoop import entries, located, read_file, write_file
 from kassign_spark.tables.places import is_place
 from kassign_spark.tables.text import TIMESTAMPS, read_csv, read_json, write_csv
 
@@ -197,12 +199,13 @@ def one_run(spark: SparkSession, folder: str, name: str) -> str:
     """Name what a table is read from now, so that others are read from the same.
 
     Returns:
-        The folder itself; of tables with many runs, the one that ``read_table`` would take.
+        The folder; in an object store that of the run that it names; of tables with many runs, the
+        one that ``read_table`` would take.
 
     Raises:
-        InputError: there is no such schema, or no such run.
+        InputError: there is no such folder or schema, or no whole run.
     """
-    return runs.one_run(spark, folder, name) if is_place(folder) else folder
+    return runs.one_run(spark, folder, name) if is_place(folder) else _whole(spark, folder)
 
 
 def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
@@ -291,14 +294,8 @@ def write_text(spark: SparkSession, text: str, folder: str, name: str) -> None:
     """
     if is_place(folder):
         raise OutputError(f"{folder}: {name} is a file, which no catalog takes; name a folder")
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(folder, name)
-    files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    stream = files.create(path)
-    try:
-        stream.write(bytearray(text.encode("utf-8")))
-    finally:
-        stream.close()
+    files, path = located(spark, f"{folder}/{name}")
+    write_file(files.create(path), text)
 
 
 def has_table(spark: SparkSession, folder: str, name: str) -> bool:
@@ -320,22 +317,44 @@ def empty_table(spark: SparkSession, table: Table, *, cluster_id: bool) -> DataF
 
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
     """Paths in the folder that hold the table, each with the format its name tells, if it does."""
-    entries = (_entries_by_connect if is_connect(spark) else _entries)(spark, folder)
+    found = _entries(spark, folder)
+    run = _run_in(spark, found, folder)
+    if run is not None:
+        found = _entries(spark, run)
     names = {name: None, **{f"{name}.{ending}": f for ending, f in FORMATS.items()}}
-    return [(entries[n], names[n]) for n in names if n in entries]
+    return [(found[n], names[n]) for n in names if n in found]
+
+
+def _whole(spark: SparkSession, folder: str) -> str:
+    run = _run_in(spark, _entries(spark, folder), folder)
+    return folder if run is None else run
+
+
+def _run_in(spark: SparkSession, found: dict[str, str], folder: str) -> str | None:
+    def marker() -> str:
+        path = found[CURRENT]
+        if is_connect(spark):
+            return "".join(row.value for row in spark.read.text(path).collect())
+        return read_file(*located(spark, path))
+
+    with _readable(f"folder {folder}"):
+        run = run_in(found, marker, folder)
+    return None if run is None else f"{found[CURRENT].removesuffix(CURRENT)}{run}"
 
 
 def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
-    """The path of everything in a folder, by name."""
-    jvm: Any = spark._jvm
+    """The path of everything in a folder, by name.
+
+    Raises:
+        InputError: the folder is not there.
+    """
+    if is_connect(spark):
+        return _entries_by_connect(spark, folder)
     try:
-        base = jvm.org.apache.hadoop.fs.Path(folder)
-        files = base.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-        base = files.makeQualified(base)
+        files, base = located(spark, folder)
         if not files.exists(base) or files.getFileStatus(base).isFile():
             raise InputError(f"folder {folder}: not found")
-        paths = [status.getPath() for status in files.listStatus(base)]
-        return {path.getName(): path.toString() for path in paths}
+        return {name: s.getPath().toString() for name, s in entries(files, base).items()}
     except Py4JJavaError as error:
         raise InputError(f"folder {folder}: {spark_message(error)}") from None
 
@@ -379,10 +398,7 @@ def _format_inside(spark: SparkSession, location: str, where: str) -> str:
     if is_connect(spark):
         names = [path.rpartition("/")[2] for path in _files_by_connect(spark, location)]
     else:
-        jvm: Any = spark._jvm
-        path = jvm.org.apache.hadoop.fs.Path(location)
-        files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-        names = [status.getPath().getName() for status in files.listStatus(path)]
+        names = list(entries(*located(spark, location)))
     if _UNFINISHED in names:
         raise InputError(f"{where}: is being written, or the writing of it was cut short")
     shown = sorted(name for name in names if not name.startswith(("_", ".")))

@@ -1,0 +1,102 @@
+"""Object stores: which run's tables a folder holds, as a marker in it says.
+
+No such store moves a folder in one step. So each run writes into a folder of its own,
+``NAME/run-OWNER-RUN``, and then one small file, ``NAME/current.json``, says which of them is to be
+read: it appears, and is replaced, whole. Whoever finds no marker finds nothing; whoever reads by it
+never mixes two runs.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+from kassign_spark.errors import InputError
+from kassign_spark.sessions import Py4JJavaError
+from kassign_spark.tables.hadoop import child, read_file, write_file
+from kassign_spark.tables.leftovers import OWNER
+
+CURRENT = "current.json"
+"""The marker: a JSON object whose ``run`` names a folder beside it."""
+_START = "run-"
+_RUN = re.compile(f"{_START}({OWNER})")
+_IF_ABSENT = "fs.option.create.conditional.overwrite"
+"""S3's conditional PUT, where Hadoop (3.4.2 and later) and the store have it."""
+
+
+def run_name(owner: str) -> str:
+    """Name the folder of a run."""
+    return f"{_START}{owner}"
+
+
+def owner_of(name: str) -> str | None:
+    """Whose run a folder is, by its name; None: it is no such folder."""
+    found = _RUN.fullmatch(name)
+    return found and found[1]
+
+
+def run_in(names: Collection[str], read: Callable[[], str], folder: str) -> str | None:
+    """Say which run of a folder is to be read; None: its tables are in the folder itself.
+
+    Args:
+        names: what is in the folder.
+        read: gives the text of the marker.
+        folder: its name in an error.
+
+    Raises:
+        InputError: no run has ended yet, or the marker is none.
+    """
+    if CURRENT in names:
+        run = _run_of(read())
+        if run is None:
+            raise InputError(f"folder {folder}: its {CURRENT} names no run; write the folder anew")
+        return run
+    if names and all(owner_of(name) for name in names):
+        raise InputError(f"folder {folder}: is being written, or the writing of it was cut short")
+    return None
+
+
+def named_run(files: Any, target: Any) -> str | None:
+    """Give the name of the run that a folder's marker has; None: there is none.
+
+    Raises:
+        Py4JJavaError: it cannot be read.
+    """
+    marker = child(target, CURRENT)
+    return _run_of(read_file(files, marker)) if files.exists(marker) else None
+
+
+def name_run(files: Any, target: Any, run: str, *, overwrite: bool) -> bool:
+    """Put the marker in its place; tell whether it is there: without ``overwrite`` one may be.
+
+    Of two runs at once the store itself lets one through where it can (``_IF_ABSENT``); elsewhere
+    it is looked for first, and in between the last one to write it has it.
+
+    Raises:
+        Py4JJavaError: it cannot be written, or nobody knows whether it was.
+    """
+    marker = child(target, CURRENT)
+    text = json.dumps({"run": run}) + "\n"
+    try:
+        if not overwrite and files.hasPathCapability(marker, _IF_ABSENT):
+            builder = files.createFile(marker)
+            builder.must(_IF_ABSENT, "true")
+            write_file(builder.build(), text)
+        else:
+            write_file(files.create(marker, overwrite), text)
+    except Py4JJavaError:
+        # Also where the answer to a write that did it was lost.
+        found = named_run(files, target)
+        if found is None or (overwrite and found != run):
+            raise
+        return found == run
+    return True
+
+
+def _run_of(text: str) -> str | None:
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return None
+    run = said.get("run") if isinstance(said, dict) else None
+    return run if isinstance(run, str) and owner_of(run) else None

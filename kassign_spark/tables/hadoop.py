@@ -1,0 +1,83 @@
+"""Hadoop's file systems as folders and small files of ours need them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from kassign_spark.errors import OutputError
+from kassign_spark.sessions import Py4JJavaError
+from kassign_spark.spark_errors import spark_message
+
+_RENAMING = frozenset({"file", "hdfs", "webhdfs", "swebhdfs", "viewfs"})
+"""Schemes whose rename of a folder is one step."""
+_AZURE = frozenset({"abfs", "abfss"})
+_HIERARCHICAL = "fs.capability.etags.preserved.in.rename"
+"""What Azure's file system says of itself where the account has a hierarchical namespace."""
+
+
+def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """The file system of a path, and the path with its scheme.
+
+    Raises:
+        Py4JJavaError: there is no such file system.
+    """
+    given = path_class(spark)(path)
+    files = given.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    return files, files.makeQualified(given)
+
+
+def path_class(spark: SparkSession) -> Any:
+    """Hadoop's class of paths."""
+    jvm: Any = spark._jvm
+    return jvm.org.apache.hadoop.fs.Path
+
+
+def child(path: Any, name: str) -> Any:
+    """What is called so in a folder."""
+    return path.suffix(f"/{name}")
+
+
+def entries(files: Any, folder: Any) -> dict[str, Any]:
+    """The status of everything in a folder, by name; nothing where there is no folder."""
+    if not files.exists(folder):
+        return {}
+    return {status.getPath().getName(): status for status in files.listStatus(folder)}
+
+
+def renames_at_once(files: Any, path: Any) -> bool:
+    """Whether a folder is moved in one step there.
+
+    Object stores, and whatever is not known, copy and delete file by file instead.
+    """
+    scheme = str(path.toUri().getScheme())
+    if scheme in _AZURE:
+        return bool(files.hasPathCapability(path, _HIERARCHICAL))
+    return scheme in _RENAMING
+
+
+def read_file(files: Any, path: Any) -> str:
+    """Read a small text file."""
+    stream = files.open(path)
+    try:
+        return bytes(stream.readAllBytes()).decode()
+    finally:
+        stream.close()
+
+
+def write_file(stream: Any, text: str) -> None:
+    """Write a small text file to a stream of Hadoop's, and close it."""
+    try:
+        stream.write(bytearray(text.encode()))
+    finally:
+        stream.close()
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Say what cannot be done with an output in one line."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise OutputError(f"output {path}: {spark_message(error)}") from None

@@ -1,0 +1,54 @@
+"""What is done after a run that failed or was interrupted, so that nothing of it stays."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from kassign_spark.errors import KassignError
+from kassign_spark.sessions import Py4JError
+
+_LOOKS, _LOOK_SECONDS = 5, 0.1
+
+
+def missing_folders(files: Any, folder: Any) -> list[Any]:
+    """The folder and those above it that are still to be made, the innermost first."""
+    missing = []
+    while folder is not None and not files.exists(folder):
+        missing.append(folder)
+        folder = folder.getParent()
+    return missing
+
+
+def tidy(files: Any, writing: Any, missing: list[Any], before: Callable[[], bool]) -> None:
+    """Remove what was being written, and the folders above it that the run made.
+
+    Args:
+        files: Hadoop's file system.
+        writing: the folder that the run wrote into.
+        missing: folders above it that were not there before; they go if they are empty.
+        before: what to do first; False: nothing is to be removed.
+    """
+    # What was asked of Java before an interrupt may still be at work there, and make the folder
+    # anew.
+    looks = 0 if isinstance(sys.exception(), KassignError) else _LOOKS
+
+    def work() -> None:
+        with suppress(Py4JError):
+            if not before():
+                return
+            files.delete(writing, True)
+            for _ in range(looks):
+                time.sleep(_LOOK_SECONDS)
+                files.delete(writing, True)
+            files.cancelDeleteOnExit(writing)
+            for parent in missing:
+                files.delete(parent, False)
+
+    # In a thread of its own, which has its own connection to Java: an interrupt leaves the one of
+    # this thread in the middle of an answer.
+    tidying = threading.Thread(target=work)
+    tidying.start()
+    tidying.join()

@@ -1,0 +1,150 @@
+"""Snapshots and plans on S3 and HDFS: whole or not at all, whoever looks, writes or dies meanwhile.
+
+On S3 a marker says which run is whole, on HDFS a rename does it: what users see is the same.
+"""
+
+import signal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark import cli
+from tests.small_fleet import write_small_fleet
+from tests.stores.driver import Driver, running_driver
+from tests.stores.jars import committer_jars
+from tests.stores.promises import Store, current, plans, rows, rows_of, stop_while_it_writes
+from tests.stores.s3 import S3
+
+pytestmark = pytest.mark.slow
+
+_HEAD = "kassign-spark: error: "
+_CLOUD = "org.apache.spark.internal.io.cloud"
+_VERSION = "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version"
+
+
+def _assign(fleet: str, plan: str, assignor: str, *more: str) -> tuple[str, ...]:
+    return ("assign", fleet, "--output", plan, "--format", "json", "--assignor", assignor, *more)
+
+
+def test_snapshot_in_plan_out(
+    store: Store, driver: Driver, fleet: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    plan, moves = f"{store.root}/out/plan", f"{store.root}/out/moves"
+    said = driver.run("assign", fleet, "--output", plan, "--format", "json")
+    assert said.code == 0, said.err
+    local = write_small_fleet(tmp_path / "fleet")
+    here = tmp_path / "plan"
+    assert cli.main(["assign", str(local), "--output", str(here), "--format", "json"]) == 0
+    for table in ("assignment", "balance"):
+        assert rows(store, "out/plan", table) == rows_of(here / table)
+    assert driver.run("validate", fleet).code == 0
+    # A plan as an input, Parquet as an output.
+    said = driver.run("diff", fleet, plan, "--output", moves)
+    assert said.code == 0, said.err
+    assert any(name.endswith(".parquet") for name in store.files("out/moves"))
+    said = driver.run("diff", fleet, plan, "--output", moves)
+    assert said[::2] == (
+        2,
+        f"{_HEAD}output {moves}: exists; name a new folder, or say --overwrite\n",
+    )
+
+
+def test_looked_at_overtaken_and_killed(
+    store: Store, driver: Driver, fleet: str, tmp_path: Path
+) -> None:
+    plan = f"{store.root}/all/plan"
+    # The other driver commits its tasks in Hadoop's second way.
+    settings = store.settings() | {_VERSION: "2"}
+    with running_driver(tmp_path, settings, store.environment()) as writer:
+        # A reader meanwhile, and another run that is faster.
+        writer.start(*_assign(fleet, plan, "range"))
+        stop_while_it_writes(writer, store, "all")
+        unfinished = "is being written, or the writing of it was cut short"
+        unfinished = unfinished if store.name == "s3a" else "not found"
+        said = driver.run("diff", fleet, plan)
+        assert said[::2] == (2, f"{_HEAD}folder {plan}: {unfinished}\n")
+        assert driver.run(*_assign(fleet, plan, "roundrobin")).code == 0
+        old = rows(store, "all/plan")
+        writer.signal(signal.SIGCONT)
+        assert writer.said()[::2] == (
+            2,
+            f"{_HEAD}output {plan}: another run has written it meanwhile; this run's result is "
+            "dropped\n",
+        )
+        assert rows(store, "all/plan") == old
+        assert plans(store, "all") == [current(store, "all/plan")]
+
+        # A reader while the plan is replaced; then the driver is gone.
+        writer.start(*_assign(fleet, plan, "range", "--overwrite"))
+        stop_while_it_writes(writer, store, "all")
+        assert driver.run("diff", fleet, plan).code == 0
+        assert rows(store, "all/plan") == old
+        writer.signal(signal.SIGKILL)
+        writer.process.wait()
+    assert len(plans(store, "all")) == 2
+    assert rows(store, "all/plan") == old
+    said = driver.run(*_assign(fleet, plan, "range", "--overwrite"))
+    assert said.code == 0, said.err
+    assert plans(store, "all") == [current(store, "all/plan")]
+    assert rows(store, "all/plan") != old
+
+
+_MAGIC = {
+    "spark.hadoop.fs.s3a.committer.name": "magic",
+    "spark.sql.sources.commitProtocolClass": f"{_CLOUD}.PathOutputCommitProtocol",
+    "spark.sql.parquet.output.committer.class": f"{_CLOUD}.BindingParquetOutputCommitter",
+}
+
+
+def test_the_magic_committer_copies_nothing(store: Store, fleet: str, tmp_path: Path) -> None:
+    if not isinstance(store, S3):
+        pytest.skip("HDFS renames files in one step")
+    try:
+        more = committer_jars()
+    except RuntimeError as error:
+        pytest.skip(f"no spark-hadoop-cloud: {error}")
+    settings = store.settings() | _MAGIC
+    settings["spark.jars"] = ",".join([settings["spark.jars"], *map(str, more)])
+    plan = f"{store.root}/magic/plan"
+    copied = store.copies()
+    with running_driver(tmp_path, settings) as writer:
+        said = writer.run("assign", fleet, "--output", plan)
+        assert said.code == 0, said.err
+        assert writer.run("diff", fleet, plan).out.count("group") > 1
+        assert store.copies() == copied
+    # An earlier test's files, by Spark's own committers, were copied once each.
+    assert copied > 0
+
+
+_S3_ERRORS = {
+    "s3a://nowhere/fleet": "The specified bucket does not exist",
+    "s3a://nowhere/plan": "The specified bucket does not exist",
+    "s3a://read-only/plan": "Status Code: 403",
+    "s3a://secret/fleet": "Status Code: 403",
+}
+_HDFS_ERRORS = {
+    "/nowhere/fleet": "not found",
+    "/nowhere/plan": "Permission denied: user=planner, access=WRITE",
+    "/private/plan": "Permission denied: user=planner, access=EXECUTE",
+    "/private/fleet": "Permission denied: user=planner, access=EXECUTE",
+}
+
+
+def test_no_place_or_no_rights(driver: Driver, store: Store, fleet: str) -> None:
+    if store.name == "s3a":
+        expected = _S3_ERRORS
+    else:
+        host = store.root.removesuffix("/fleets")
+        expected = {f"{host}{path}": reason for path, reason in _HDFS_ERRORS.items()}
+    for place, reason in expected.items():
+        if place.endswith("/plan"):
+            said = driver.run(*_assign(fleet, place, "range"))
+        else:
+            said = driver.run(*_assign(place, f"{store.root}/never/plan", "range"))
+        assert said.code == 2
+        assert said.err.startswith(_HEAD), said.err
+        assert place in said.err
+        assert reason in said.err
+        assert said.err.count("\n") == 1
+    assert store.files("never") == []
