@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.schemas import TOPICS
 from kassign_spark.tables import output_folder, output_run
+from kassign_spark.tables.folder_runs import CURRENT, name_run, run_in, run_name
 from kassign_spark.tables.hadoop import located, renames_at_once
 from kassign_spark.tables.leftovers import new_owner
 from kassign_spark.tables.origin import note_snapshot, noted_snapshot
 from kassign_spark.tables.output_folder import new_folder
-from kassign_spark.tables.folder_runs import CURRENT, name_run, run_in, run_name
-from kassign_spark.tables.snapshots import read_table, whole_folder, write_table
+from kassign_spark.tables.snapshots import one_run, read_table, write_table
 from tests import builders
 
 
@@ -81,7 +81,7 @@ def test_who_looks_meanwhile_finds_nothing_or_the_old(spark: SparkSession, tmp_p
     assert seen == [_UNFINISHED, {"t0": 1}, {"t0": 1}, {"t1": 2}]
     (second,) = set(_names(plan)) - {CURRENT}
     assert first != second
-    assert whole_folder(spark, str(plan)).endswith(f"new/plan/{second}")
+    assert one_run(spark, str(plan), "topics").endswith(f"new/plan/{second}")
     # Any program finds the tables by the marker.
     assert json.loads((plan / CURRENT).read_text()) == {"run": second}
     assert spark.read.json(str(plan / CURRENT)).collect() == [(second,)]
@@ -91,8 +91,8 @@ def test_the_snapshot_of_a_plan_is_noted_in_its_run(spark: SparkSession, tmp_pat
     plan = tmp_path / "plan"
     with new_folder(spark, str(plan)) as folder:
         note_snapshot(spark, folder, "/fleets/today")
-        assert noted_snapshot(spark, str(plan)) is None
-    assert noted_snapshot(spark, str(plan)) == "file:/fleets/today"
+        assert noted_snapshot(spark, str(plan), "balance") is None
+    assert noted_snapshot(spark, str(plan), "balance") == "file:/fleets/today"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, OutputError])
