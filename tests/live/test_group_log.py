@@ -1,6 +1,5 @@
 """The group log of a real broker: kept in files, and as a snapshot equal to the live one."""
 
-import json
 import subprocess
 import sys
 from collections import Counter
@@ -22,7 +21,6 @@ from pyspark.sql import functions as F
 from kassign_spark import cli
 from kassign_spark.log.read import read_group_log
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
-from tests.json_schemas import check_document
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.jars import KAFKA_SOURCE
 from tests.kafka.secured import SecuredBroker
@@ -93,11 +91,9 @@ def test_the_log_says_what_the_live_groups_say(
     spark: SparkSession, broker: SecuredBroker, settled: JavaConsumers, tmp_path: Path
 ) -> None:
     address = ("--bootstrap-server", broker.bootstrap_server)
-    saved = _process("log", *address, "--save", str(tmp_path / "log"), "--json")
+    saved = _process("log", *address, "--save", str(tmp_path / "log"))
     assert saved.returncode == 0, saved.stderr
-    document = json.loads(saved.stdout)
-    check_document("log", document)
-    assert document["save"] == str(tmp_path / "log")
+    assert f"the log is in {tmp_path / 'log'}: records" in saved.stdout
     both = ("--consumer-groups", "--output")
     _command("snapshot", *address, *both, tmp_path / "live")
     _command("snapshot", *address, *both, tmp_path / "logged", "--from-log", tmp_path / "log")
