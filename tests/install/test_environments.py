@@ -157,7 +157,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     python = folder / "env" / "bin" / "python"
     install = [python, "-m", "pip", "install", "--quiet"]
     constraint = ["--constraint", ROOT / "constraints.txt"]
-    wanted = f"pyspark-client=={pyspark_version}"
+    wanted = f"pyspark-client>=4.1,<={pyspark_version}"
     subprocess.run([*install, *constraint, wanted], check=True, timeout=900)
     wheel = build_wheel(folder / "dist")
     subprocess.run([*install, "--no-deps", wheel], check=True, timeout=300)
