@@ -244,7 +244,7 @@ def test_which_file_systems_rename_at_once(spark: SparkSession, tmp_path: Path) 
             return self._hierarchical
 
     told = {
-        scheme: renames_at_once(_Azure(scheme.endswith("s")), _Path(scheme))
+        scheme: renames_at_once(_Azure(scheme == "abfss"), _Path(scheme))
         for scheme in ("hdfs", "viewfs", "s3a", "gs", "abfs", "abfss", "something")
     }
     assert [scheme for scheme, at_once in told.items() if at_once] == ["hdfs", "viewfs", "abfss"]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
@@ -22,6 +23,7 @@ def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
 
     Raises:
         Py4JJavaError: there is no such file system.
+        PySparkException: it is no path.
     """
     given = path_class(spark)(path)
     files = given.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
@@ -79,5 +81,5 @@ def explained(path: str) -> Iterator[None]:
     """Say what cannot be done with an output in one line."""
     try:
         yield
-    except Py4JJavaError as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise OutputError(f"output {path}: {spark_message(error)}") from None

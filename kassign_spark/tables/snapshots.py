@@ -23,7 +23,7 @@ from kassign_spark.schemas import (
     Table,
     has_cluster_id,
 )
-from kassign_spark.sessions import Py4JJavaError, is_connect
+from kassign_spark.sessions import is_connect
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables import output_folder, run_writing, runs
 from kassign_spark.tables.folder_runs import CURRENT, run_in
@@ -355,7 +355,7 @@ def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
         if not files.exists(base) or files.getFileStatus(base).isFile():
             raise InputError(f"folder {folder}: not found")
         return {name: s.getPath().toString() for name, s in entries(files, base).items()}
-    except Py4JJavaError as error:
+    except SparkError as error:
         raise InputError(f"folder {folder}: {spark_message(error)}") from None
 
 

@@ -38,6 +38,10 @@ class Said(NamedTuple):
     out: str
     err: str
 
+    def errors(self) -> list[str]:
+        """The lines that say what is wrong, not those that say what takes long."""
+        return [line for line in self.err.splitlines() if not line.endswith(" ...")]
+
 
 @dataclass
 class Driver:

@@ -60,10 +60,16 @@ def run(folder: Path, what: str) -> None:
         yarn.init(settings)
         yarn.start()
         settings = yarn.getConfig()
-        settings.set("fs.defaultFS", dfs.getURI().toString())
-    for name in ("core-site.xml", "yarn-site.xml") if what == "yarn" else ("core-site.xml",):
+    # Not all that the cluster is set to: clients lack the classes of its daemons.
+    told = jvm.org.apache.hadoop.conf.Configuration(False)
+    told.set("fs.defaultFS", dfs.getURI().toString())
+    for service in ("", ".scheduler", ".resource-tracker", ".admin", ".webapp"):
+        name = f"yarn.resourcemanager{service}.address"
+        if what == "yarn":
+            told.set(name, settings.get(name))
+    for name in ("core-site.xml", "yarn-site.xml"):
         stream = jvm.java.io.FileOutputStream(str(folder / "conf" / name))
-        settings.writeXml(stream)
+        told.writeXml(stream)
         stream.close()
     address = dfs.getConfiguration(0).get("dfs.namenode.http-address")
     print(dfs.getURI().toString(), f"http://{address}", flush=True)

@@ -36,7 +36,12 @@ _ALL_CLOUDS = tuple(
     )
 )
 
-MINI_CLUSTER = (f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP_VERSION}",)
+MINI_CLUSTER = (
+    f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP_VERSION}",
+    # What its ResourceManager misses: of others, and of Java since 11.
+    "org.bouncycastle:bcpkix-jdk18on:1.78.1",
+    "org.glassfish.jaxb:jaxb-runtime:2.3.9",
+)
 
 
 def s3a_jars() -> list[Path]:

@@ -44,10 +44,10 @@ def test_snapshot_in_plan_out(
     assert said.code == 0, said.err
     assert any(name.endswith(".parquet") for name in store.files("out/moves"))
     said = driver.run("diff", fleet, plan, "--output", moves)
-    assert said[::2] == (
-        2,
-        f"{_HEAD}output {moves}: exists; name a new folder, or say --overwrite\n",
-    )
+    assert said.code == 2
+    assert said.errors() == [
+        f"{_HEAD}output {moves}: exists; name a new folder, or say --overwrite"
+    ]
 
 
 def test_looked_at_overtaken_and_killed(
@@ -63,15 +63,17 @@ def test_looked_at_overtaken_and_killed(
         unfinished = "is being written, or the writing of it was cut short"
         unfinished = unfinished if store.name == "s3a" else "not found"
         said = driver.run("diff", fleet, plan)
-        assert said[::2] == (2, f"{_HEAD}folder {plan}: {unfinished}\n")
+        assert said.code == 2
+        assert said.errors() == [f"{_HEAD}folder {plan}: {unfinished}"]
         assert driver.run(*_assign(fleet, plan, "roundrobin")).code == 0
         old = rows(store, "all/plan")
         writer.signal(signal.SIGCONT)
-        assert writer.said()[::2] == (
-            2,
+        said = writer.said()
+        assert said.code == 2
+        assert said.errors() == [
             f"{_HEAD}output {plan}: another run has written it meanwhile; this run's result is "
-            "dropped\n",
-        )
+            "dropped"
+        ]
         assert rows(store, "all/plan") == old
         assert plans(store, "all") == [current(store, "all/plan")]
 
@@ -143,8 +145,8 @@ def test_no_place_or_no_rights(driver: Driver, store: Store, fleet: str) -> None
         else:
             said = driver.run(*_assign(place, f"{store.root}/never/plan", "range"))
         assert said.code == 2
-        assert said.err.startswith(_HEAD), said.err
-        assert place in said.err
-        assert reason in said.err
-        assert said.err.count("\n") == 1
+        (error,) = said.errors()
+        assert error.startswith(_HEAD)
+        assert place in error
+        assert reason in error
     assert store.files("never") == []

@@ -37,7 +37,8 @@ _SETTINGS = {
     "spark.driver.extraJavaOptions": _QUICK,
     "spark.executor.extraJavaOptions": _QUICK,
     "spark.yarn.am.extraJavaOptions": _QUICK,
-    "spark.yarn.submit.waitAppCompletion": "true",
+    "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "127.0.0.1",
+    "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
 }
 _NEEDED = ("numpy", "pandas", "pyarrow", "dateutil", "six.py", "tzdata", "pytz")
 
