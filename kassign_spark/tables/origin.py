@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from kassign_spark.errors import OutputError
 from kassign_spark.sessions import Py4JJavaError
 from kassign_spark.spark_errors import spark_message
-from kassign_spark.tables import run_writing, runs
+from kassign_spark.tables import catalog_runs, catalog_writing
 from kassign_spark.tables.folder_runs import named_run
 from kassign_spark.tables.hadoop import child, located, read_file, write_file
 from kassign_spark.tables.ours import MARK
@@ -25,7 +25,7 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
     try:
         address = snapshot if is_place(snapshot) else _address(spark, snapshot)
         if is_place(folder):
-            run_writing.note(folder, address)
+            catalog_writing.note(folder, address)
         elif address is not None:
             files, target = located(spark, folder)
             noted = json.dumps({"snapshot": address})
@@ -43,7 +43,7 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
         name: a table of the plan, by which one run of a catalog's tables is chosen.
     """
     if is_place(folder):
-        return runs.noted(spark, folder, name)
+        return catalog_runs.noted(spark, folder, name)
     try:
         files, target = located(spark, folder)
         run = named_run(files, target)

@@ -1,6 +1,6 @@
 """Object stores: tables are written where they stay, and a marker, written last, says so.
 
-``runs`` has what the marker is. Nothing is renamed or copied, however many files there are.
+``folder_runs`` has what the marker is. Nothing is renamed or copied, however many files there are.
 """
 
 from collections.abc import Iterator

@@ -24,8 +24,16 @@ from pyspark.sql.types import (
 from kassign_spark.errors import OutputError
 from kassign_spark.schemas import SNAPSHOT_TABLES
 from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.tables.catalog_runs import (
+    RUN_AT,
+    RUN_ID,
+    RUNS,
+    Writing,
+    run_id_at,
+    time_of,
+    writing,
+)
 from kassign_spark.tables.places import Place, is_place, quoted
-from kassign_spark.tables.runs import RUN_AT, RUN_ID, RUNS, Writing, run_id_at, time_of, writing
 
 _STAMP = [StructField(RUN_ID, StringType()), StructField(RUN_AT, TimestampType())]
 _RUNS = StructType(

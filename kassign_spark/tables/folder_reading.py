@@ -1,0 +1,175 @@
+"""Tables in a folder, found and read: by names and endings, and of the run that a marker names."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from kassign_spark.errors import InputError
+from kassign_spark.schemas import Table
+from kassign_spark.sessions import is_connect
+from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.tables.folder_runs import CURRENT, run_in
+from kassign_spark.tables.hadoop import entries, located, read_file
+from kassign_spark.tables.text import read_csv, read_json
+
+FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
+"""File name endings and the format that they stand for."""
+
+_PATTERN = r"([][{}*?\\])"
+"""Of a path, what Spark would take for a pattern."""
+_UNFINISHED = "_temporary"
+"""Where Spark keeps the parts of a folder that it has not finished."""
+
+
+def read(spark: SparkSession, folder: str, table: Table) -> DataFrame:
+    """Read one table of a folder, with the columns that are there.
+
+    Raises:
+        InputError: it is not there, cannot be read, or holds text that is no value of its column.
+    """
+    where = f"table {table.name} in {folder}"
+    with _readable(where):
+        return _read(spark, *_locate(spark, folder, table.name), table, where)
+
+
+def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | None:
+    """Read a table from a path that tells its format by its ending; None: it tells none.
+
+    Raises:
+        InputError: as ``read``.
+    """
+    table_format = FORMATS.get(path.rstrip("/").rpartition(".")[2])
+    if table_format is None:
+        return None
+    where = f"table {table.name} in {path}"
+    with _readable(where):
+        return _read(spark, path, table_format, table, where)
+
+
+def has(spark: SparkSession, folder: str, name: str) -> bool:
+    """Whether a folder has such a table.
+
+    Raises:
+        InputError: the folder is not there.
+    """
+    return bool(_candidates(spark, folder, name))
+
+
+def one_run(spark: SparkSession, folder: str) -> str:
+    """Name the folder where the tables are: itself or, in an object store, that of a run.
+
+    Raises:
+        InputError: it is not there, or not whole yet.
+    """
+    run = _run_in(spark, _entries(spark, folder), folder)
+    return folder if run is None else run
+
+
+def _read(
+    spark: SparkSession, location: str, table_format: str, table: Table, where: str
+) -> DataFrame:
+    plain = re.sub(_PATTERN, r"\\\1", location)  # a path is no pattern
+    if table_format == "parquet":
+        return spark.read.parquet(plain)
+    read = read_csv if table_format == "csv" else read_json
+    return read(spark, plain, table, where)
+
+
+@contextmanager
+def _readable(where: str) -> Iterator[None]:
+    try:
+        yield
+    except SparkError as error:
+        raise InputError(f"{where}: cannot be read: {spark_message(error)}") from None
+
+
+def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
+    """Paths in the folder that hold the table, each with the format its name tells, if it does."""
+    found = _entries(spark, folder)
+    run = _run_in(spark, found, folder)
+    if run is not None:
+        found = _entries(spark, run)
+    names = {name: None, **{f"{name}.{ending}": f for ending, f in FORMATS.items()}}
+    return [(found[n], names[n]) for n in names if n in found]
+
+
+def _run_in(spark: SparkSession, found: dict[str, str], folder: str) -> str | None:
+    def marker() -> str:
+        path = found[CURRENT]
+        if is_connect(spark):
+            return "".join(row.value for row in spark.read.text(path).collect())
+        return read_file(*located(spark, path))
+
+    with _readable(f"folder {folder}"):
+        run = run_in(found, marker, folder)
+    return None if run is None else f"{found[CURRENT].removesuffix(CURRENT)}{run}"
+
+
+def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
+    """The path of everything in a folder, by name.
+
+    Raises:
+        InputError: the folder is not there.
+    """
+    if is_connect(spark):
+        return _entries_by_connect(spark, folder)
+    try:
+        files, base = located(spark, folder)
+        if not files.exists(base) or files.getFileStatus(base).isFile():
+            raise InputError(f"folder {folder}: not found")
+        return {name: s.getPath().toString() for name, s in entries(files, base).items()}
+    except SparkError as error:
+        raise InputError(f"folder {folder}: {spark_message(error)}") from None
+
+
+def _entries_by_connect(spark: SparkSession, folder: str) -> dict[str, str]:
+    """The same of a folder that only the server sees; what holds no file is not there."""
+    base = folder.rstrip("/")
+    found = {}
+    for path in _files_by_connect(spark, base):
+        # The server's paths have a scheme, and the folder may have none.
+        before, _, below = path.rpartition(f"{base}/")
+        name = below.split("/")[0]
+        found[name] = f"{before}{base}/{name}"
+    return found
+
+
+def _files_by_connect(spark: SparkSession, folder: str) -> list[str]:
+    """The path of every file below a folder, but for hidden ones; their bytes are not read."""
+    plain = re.sub(_PATTERN, r"\\\1", folder)
+    listed = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(plain)
+    try:
+        return [row.path for row in listed.select("path").collect()]
+    except PySparkException as error:
+        raise InputError(f"folder {folder}: {spark_message(error)}") from None
+
+
+def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
+    found = _candidates(spark, folder, name)
+    if not found:
+        endings = ", ".join(f"{name}.{ending}" for ending in FORMATS)
+        raise InputError(f"table {name}: not found in {folder}; looked for {name}, {endings}")
+    if len(found) > 1:
+        names = ", ".join(path.rsplit("/", 1)[-1] for path, _ in found)
+        raise InputError(f"table {name}: {folder} has it more than once ({names})")
+    location, table_format = found[0]
+    return location, table_format or _format_inside(spark, location, f"table {name} in {folder}")
+
+
+def _format_inside(spark: SparkSession, location: str, where: str) -> str:
+    """Tell the format of a folder by the names of the files in it."""
+    if is_connect(spark):
+        names = [path.rpartition("/")[2] for path in _files_by_connect(spark, location)]
+    else:
+        names = list(entries(*located(spark, location)))
+    if _UNFINISHED in names:
+        raise InputError(f"{where}: is being written, or the writing of it was cut short")
+    shown = sorted(name for name in names if not name.startswith(("_", ".")))
+    formats = {FORMATS[part] for name in shown for part in name.split(".")[1:] if part in FORMATS}
+    if len(formats) != 1:
+        seen = ", ".join(shown[:3]) or "no file at all"
+        raise InputError(f"{where}: holds {seen}; needed are files of one of {', '.join(FORMATS)}")
+    return formats.pop()
