@@ -137,10 +137,9 @@ def read_group_log(
             _check_there(records, path_or_options)
     else:
         path = os.fspath(path_or_options)
-        records = _declared(_read_files(path, spark, stream=False))
-        _check_files(records, path, may_be_empty=stream)
-        if stream:
-            records = _declared(_read_files(path, spark, stream=True))
+        records = _declared(_read_files(path, spark, stream=stream))
+        if not stream:
+            _check_files(records, path, may_be_empty=False)
     return group_log(records, owned=owned)
 
 
@@ -200,8 +199,9 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
             raise InputError(f"{where}: tables of a catalog are no stream; name a folder")
         if stream:
             folder = f"{path}/{schemas.RECORDS.name}" if inside else path
-            given = spark.read.parquet(folder).schema
-            return spark.readStream.schema(given).parquet(folder)
+            given = spark.read.parquet(folder)
+            _check_files(_declared(given), path, may_be_empty=True)
+            return spark.readStream.schema(given.schema).parquet(folder)
         return read_table(spark, path, schemas.RECORDS) if inside else spark.read.parquet(path)
     except SparkError as error:
         if isinstance(error, PySparkException) and error.getCondition() == _NO_FILES:
