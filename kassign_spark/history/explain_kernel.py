@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.groups.numbers import Flags, Longs, find, key, place_in_run, ranges, starts
@@ -15,6 +14,7 @@ from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOP
 from kassign_spark.history.columns import EXPLAINED
 from kassign_spark.history.log_arrays import distinct, longs, together
 from kassign_spark.log.decode import Decoded
+from kassign_spark.schemas import arrow_schema
 from kassign_spark.whatif.explain_kernel import explain_told_arrow
 
 SIZES = pa.schema([("topic", pa.string()), ("size", pa.int64()), ("racks", pa.string())])
@@ -29,7 +29,7 @@ _MOST_PARTITIONS = 1_000_000
 _WORK = 500_000
 """Partitions and members that the assignors are asked for at once."""
 
-_ROWS = to_arrow_schema(EXPLAINED.columns)
+_ROWS = arrow_schema(EXPLAINED.columns)
 _TABLE = pa.schema(
     [
         ("cluster_id", pa.string()),
