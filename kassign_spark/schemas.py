@@ -7,9 +7,12 @@ until its range has been checked, and ``cluster_id`` is always there (empty stri
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -28,6 +31,9 @@ from pyspark.sql.types import (
 
 from kassign_spark.errors import SchemaError
 from kassign_spark.workers import check_workers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CLUSTER_ID = "cluster_id"
 GROUP_KEY = (CLUSTER_ID, "group_id")
@@ -205,6 +211,14 @@ LEADERS = Table(
 """The brokers that lead partitions; null or negative: the partition has no leader now."""
 SNAPSHOT_TABLES = (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS, GROUP_SETTINGS)
 """What a snapshot folder may hold; all but the first two may be missing."""
+
+
+def arrow_schema(columns: StructType) -> "pa.Schema":
+    """The same columns in Arrow, as Spark exchanges them with Python: times are in UTC."""
+    # PySpark 4.1 takes that for granted; later versions want to be told.
+    is_asked = "timezone" in signature(to_arrow_schema).parameters
+    told: dict[str, Any] = {"timezone": "UTC"} if is_asked else {}
+    return to_arrow_schema(columns, **told)
 
 
 def has_cluster_id(frame: DataFrame) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.groups.numbers import Flags, Longs
@@ -13,6 +12,7 @@ from kassign_spark.groups.read import TOPIC
 from kassign_spark.history.columns import EXPLAINED
 from kassign_spark.history.explain_read import SIZES, Seen, read_generations, rows_of
 from kassign_spark.log.decode import Decoded
+from kassign_spark.schemas import arrow_schema
 from kassign_spark.whatif.explain_kernel import explain_told_arrow
 
 AS_ASSIGNED = "as if topics had no more partitions than are assigned or claimed"
@@ -22,7 +22,7 @@ TOO_MANY = "a partition has a number that cannot be"
 _WORK = 500_000
 """Partitions and members that the assignors are asked for at once."""
 
-_ROWS = to_arrow_schema(EXPLAINED.columns)
+_ROWS = arrow_schema(EXPLAINED.columns)
 
 
 def explain_generations(decoded: Decoded, sizes: pa.Table | None) -> pa.Table:

@@ -6,7 +6,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from kassign_spark.history.columns import REBALANCES
@@ -25,6 +24,7 @@ from kassign_spark.history.whole_groups import (
 )
 from kassign_spark.log.decode import Decoded
 from kassign_spark.log.schemas import RECORDS
+from kassign_spark.schemas import arrow_schema
 from kassign_spark.workers import check_workers
 
 
@@ -128,7 +128,7 @@ def _log(decoded: Decoded) -> Log:
 
 def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> Iterable[Any]:
     """Go on with a group of a stream: its new records, after what was kept of those before."""
-    raw = to_arrow_schema(RECORDS.columns)
+    raw = arrow_schema(RECORDS.columns)
     columns = pa.schema([raw.field(name) for name in COLUMNS])
     tables = [
         pa.Table.from_pandas(frame[list(COLUMNS)], columns, preserve_index=False)

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.groups.numbers import Flags, Longs, find, key, ranges, starts
@@ -16,6 +15,7 @@ from kassign_spark.history.reasons import Said, reasons
 from kassign_spark.history.turnover import Turnover, turnover
 from kassign_spark.history.views import view
 from kassign_spark.plans.choice import PROTOCOLS
+from kassign_spark.schemas import arrow_schema
 
 CONSUMER = "consumer"
 _PROTOCOLS = (EAGER, COOPERATIVE, CONSUMER)
@@ -23,7 +23,7 @@ _KNOWN = {
     name: _PROTOCOLS.index(COOPERATIVE if name in COOPERATIVE_ASSIGNORS else EAGER)
     for name in PROTOCOLS
 }
-ROWS = to_arrow_schema(REBALANCES.columns)
+ROWS = arrow_schema(REBALANCES.columns)
 
 
 class Moves(NamedTuple):

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.history import columns as c
 from kassign_spark.history.replay import rebalances_without
+from kassign_spark.schemas import arrow_schema
 from kassign_spark.simulation.timeouts import Timeouts
 
-_ROWS = to_arrow_schema(c.STORMS.columns)
+_ROWS = arrow_schema(c.STORMS.columns)
 _OVER_AND_OVER = 2
 _MEMBERSHIP = (c.MEMBER_JOINED, c.MEMBER_LEFT, c.MEMBER_RESTARTED, c.MEMBERS_CHANGED,
                c.MEMBER_CRASHED, c.MEMBER_TOO_SLOW)  # fmt: skip

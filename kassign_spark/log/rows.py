@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.log import schemas
 from kassign_spark.log.cursor import Ints
-from kassign_spark.schemas import Table
+from kassign_spark.schemas import Table, arrow_schema
 
 
 class Part(NamedTuple):
@@ -23,9 +22,7 @@ class Part(NamedTuple):
 @cache
 def arrow_schemas() -> dict[str, pa.Schema]:
     """The columns of every table as Arrow's, by its name."""
-    return {
-        table.name: to_arrow_schema(table.columns) for table in (*schemas.DECODED, schemas.UNREAD)
-    }
+    return {table.name: arrow_schema(table.columns) for table in (*schemas.DECODED, schemas.UNREAD)}
 
 
 def part(table: Table, record: Ints, /, **columns: Any) -> Part:

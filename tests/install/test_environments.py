@@ -56,6 +56,18 @@ class Environment(NamedTuple):
         return ran
 
 
+def _new_environment(interpreter: str, folder: Path) -> Path:
+    subprocess.run([interpreter, "-m", "venv", folder / "env"], check=True, timeout=120)
+    return folder / "env" / "bin" / "python"
+
+
+def _install(python: Path, *wanted: str | Path) -> None:
+    """With pip as it is set up, but without the packages of this process."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    command = [python, "-m", "pip", "install", "--quiet", *wanted]
+    subprocess.run(command, check=True, env=environment, cwd=python.parent, timeout=1500)
+
+
 @pytest.fixture(scope="module", params=_WITH)
 def environment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -69,15 +81,9 @@ def environment(
     constraints = folder / "constraints.txt"
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     constraints.write_text("\n".join(x for x in lines if not re.match("(pyspark|py4j)==", x)))
-    subprocess.run([interpreter, "-m", "venv", folder / "env"], check=True, timeout=120)
-    python = folder / "env" / "bin" / "python"
+    python = _new_environment(interpreter, folder)
     wanted = [f"{package}[{_EXTRAS}]", f"pyspark{pyspark}"]
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--constraint", constraints, *wanted],
-        check=True,
-        cwd=folder,
-        timeout=1500,
-    )
+    _install(python, "--constraint", constraints, *wanted)
     elsewhere = folder / "elsewhere"
     shutil.copytree(ROOT / "examples" / "fleet", elsewhere / "fleet")
     yield Environment(python, elsewhere)
@@ -153,14 +159,10 @@ def test_type_information(environment: Environment) -> None:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """PySpark's client of Spark Connect alone: no Java, no py4j."""
     folder = tmp_path_factory.mktemp("client")
-    subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True, timeout=120)
-    python = folder / "env" / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet"]
-    constraint = ["--constraint", ROOT / "constraints.txt"]
+    python = _new_environment(sys.executable, folder)
     wanted = f"pyspark-client>=4.1,<={pyspark_version}"
-    subprocess.run([*install, *constraint, wanted], check=True, timeout=900)
-    wheel = build_wheel(folder / "dist")
-    subprocess.run([*install, "--no-deps", wheel], check=True, timeout=300)
+    _install(python, "--constraint", ROOT / "constraints.txt", wanted)
+    _install(python, "--no-deps", build_wheel(folder / "dist"))
     elsewhere = folder / "elsewhere"
     shutil.copytree(ROOT / "examples" / "fleet", elsewhere / "fleet")
     yield Environment(python, elsewhere)
