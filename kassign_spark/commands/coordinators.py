@@ -29,10 +29,8 @@ from kassign_spark.schemas import GROUP_KEY, LEADERS, has_cluster_id
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
-    has_table,
     new_folder,
     read_snapshot,
-    read_table,
     write_table,
 )
 
@@ -92,10 +90,9 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _coordinate(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespace) -> Facts:
     named = has_cluster_id(snapshot.members)
-    leaders = empty_table(spark, LEADERS, cluster_id=named)
-    if has_table(spark, args.snapshot, LEADERS.name):
-        read = read_table(spark, args.snapshot, LEADERS)
-        leaders = read if read.columns else leaders
+    leaders = snapshot.leaders
+    if leaders is None:
+        leaders = empty_table(spark, LEADERS, cluster_id=named)
     knows_leaders = not leaders.isEmpty()
     count = args.num_partitions or (None if knows_leaders else DEFAULT_OFFSETS_PARTITIONS)
     tables: dict[str, DataFrame] = {

@@ -21,7 +21,6 @@ from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
     GROUP_KEY,
-    LEADERS,
     MEMBERS,
     VERDICTS,
     Table,
@@ -118,10 +117,7 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
     violations = None
     if has_table(spark, plan, VIOLATIONS.name):
         violations = fill_cluster_id(_read(spark, plan, VIOLATIONS, named))
-    leaders = None
-    if has_table(spark, snapshot, LEADERS.name):
-        found = read_table(spark, snapshot, LEADERS)
-        leaders = found if found.columns and not found.isEmpty() else None
+    leaders = None if read.leaders is None or read.leaders.isEmpty() else read.leaders
     keyed = fill_cluster_id(balance)
     compared = _compare_groups(plan, snapshot, keyed, read.members)
     is_by_weight = has_table(spark, plan, VERDICTS.name)

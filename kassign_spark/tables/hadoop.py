@@ -37,7 +37,7 @@ def path_class(spark: SparkSession) -> Any:
 
 
 def child(path: Any, name: str) -> Any:
-    """What is called so in a folder."""
+    """What is called so in a folder, which is no root."""
     return path.suffix(f"/{name}")
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
 from kassign_spark.sessions import Py4JJavaError, is_connect
-from kassign_spark.tables.hadoop import child, explained, located, renames_at_once
+from kassign_spark.tables.hadoop import child, explained, located, path_class, renames_at_once
 from kassign_spark.tables.leftovers import REPLACED, WRITING, clear_leftovers, hidden_stem
 from kassign_spark.tables.ours import MARK, check_target
 from kassign_spark.tables.output_run import new_run
@@ -57,7 +57,8 @@ def _renamed_folder(
         missing = missing_folders(files, target.getParent())
         stem = hidden_stem(target.getName())
         writing, replaced = (
-            child(target.getParent(), f"{stem}.{purpose}") for purpose in (WRITING, REPLACED)
+            path_class(spark)(target.getParent(), f"{stem}.{purpose}")
+            for purpose in (WRITING, REPLACED)
         )
     done = False
 

@@ -24,7 +24,7 @@ class Hdfs:
     name = "hdfs"
 
     def __init__(self, root: str, http: str, folder: Path) -> None:
-        self.root = f"{root}/fleets"
+        self.root = root
         self.conf = folder / "conf"
         """For HADOOP_CONF_DIR."""
         self.log = folder / "hadoop.log"
@@ -39,15 +39,15 @@ class Hdfs:
         return {"HADOOP_USER_NAME": USER, "HADOOP_CONF_DIR": str(self.conf)}
 
     def put(self, path: str, content: bytes) -> None:
-        self._ask(f"/fleets/{path}", "CREATE", "PUT", content, user=USER)
+        self._ask(f"/{path}", "CREATE", "PUT", content, user=USER)
 
     def get(self, path: str) -> bytes:
-        return self._ask(f"/fleets/{path}", "OPEN")
+        return self._ask(f"/{path}", "OPEN")
 
     def files(self, folder: str) -> list[str]:
         """The files below a folder, by their paths in it; nothing where there is none."""
         try:
-            listed = json.loads(self._ask(f"/fleets/{folder}", "LISTSTATUS"))
+            listed = json.loads(self._ask(f"/{folder}", "LISTSTATUS"))
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return []
@@ -64,6 +64,10 @@ class Hdfs:
     def make_folder(self, path: str, permission: str, user: str) -> None:
         """Make a folder, from the root on."""
         self._ask(path, f"MKDIRS&permission={permission}", "PUT", user=user)
+
+    def open_root(self, user: str) -> None:
+        """Let all write at the root."""
+        self._ask("/", "SETPERMISSION&permission=777", "PUT", user=user)
 
     def _ask(
         self,
@@ -113,9 +117,7 @@ def running_hadoop(folder: Path, what: str) -> Iterator[Hdfs]:
             raise RuntimeError(f"Hadoop did not start: {said.read_text()[-1500:]}")
         hdfs = Hdfs(*addresses, folder)
         superuser = os.environ.get("USER", "root")
-        hdfs.make_folder("/fleets", "777", superuser)
-        hdfs.make_folder("/tmp", "777", superuser)
-        hdfs.make_folder("/user", "777", superuser)
+        hdfs.open_root(superuser)
         hdfs.make_folder("/private", "700", superuser)
         yield hdfs
     finally:
