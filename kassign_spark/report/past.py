@@ -10,7 +10,7 @@ from kassign_spark.display import printable
 from kassign_spark.history.columns import FIRST, REASONS, REBALANCES, STORMS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import conform
-from kassign_spark.tables.snapshots import has_table, read_table, whole_folder
+from kassign_spark.tables.snapshots import has_table, read_table
 
 Rows = list[dict[str, Any]]
 
@@ -52,7 +52,6 @@ def collect_past(spark: SparkSession, folder: str) -> Past:
         InputError: the folder has no table rebalances, or it cannot be read.
         SchemaError: its columns are others.
     """
-    folder = whole_folder(spark, folder)
     told = conform(read_table(spark, folder, REBALANCES), REBALANCES)
     storms = None
     if has_table(spark, folder, STORMS.name):
