@@ -100,6 +100,7 @@ _MAGIC = {
 
 
 def test_the_magic_committer_copies_nothing(store: Store, fleet: str, tmp_path: Path) -> None:
+    """And a driver that is terminated in the middle of it leaves nothing."""
     if not isinstance(store, S3):
         pytest.skip("HDFS renames files in one step")
     try:
@@ -115,6 +116,13 @@ def test_the_magic_committer_copies_nothing(store: Store, fleet: str, tmp_path: 
         assert said.code == 0, said.err
         assert writer.run("diff", fleet, plan).out.count("group") > 1
         assert store.copies() == copied
+        writer.start("assign", fleet, "--output", f"{plan}-not")
+        stop_while_it_writes(writer, store, "magic")
+        writer.signal(signal.SIGTERM)
+        writer.signal(signal.SIGCONT)
+        writer.process.wait(60)
+    assert store.files("magic/plan-not") == []
+    assert plans(store, "magic") == [current(store, "magic/plan")]
     # An earlier test's files, by Spark's own committers, were copied once each.
     assert copied > 0
 
