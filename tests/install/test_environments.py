@@ -118,8 +118,10 @@ def test_commands(environment: Environment) -> None:
     assert "<script>" in page
     assert "orders-notifications" in page
     run("kassign-spark", "graph", "fleet", "--output", "graph")
-    errors = run("kassign-spark", "validate", "fleet").stderr
-    assert [line for line in errors.splitlines() if not line.endswith(" ...")] == []
+    errors = run("kassign-spark", "validate", "fleet").stderr.splitlines()
+    # PySpark 4.2 and 4.3 warn of pandas 3 while they are imported, in two lines each time.
+    others = [line for line in errors if not re.search(r"pandas >= 3|pandas_version\(\)$", line)]
+    assert [line for line in others if not line.endswith(" ...")] == []
 
 
 def test_type_information(environment: Environment) -> None:
