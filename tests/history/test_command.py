@@ -69,8 +69,10 @@ def test_topics_say_how_many_partitions_there_were(
 ) -> None:
     sizes = {"orders": 6, "payments": 4, "catalogue": 4}
     lines = ["topic,num_partitions", *(f"{topic},{size}" for topic, size in sizes.items())]
-    (tmp_path / "topics.csv").write_text("\n".join(lines))
-    outputs = {"own": (), "given": ("--topics", tmp_path)}
+    cluster = tmp_path / "cluster"
+    cluster.mkdir()
+    (cluster / "topics.csv").write_text("\n".join(lines))
+    outputs = {"own": (), "given": ("--topics", cluster)}
     for name, options in outputs.items():
         _json(capsys, "--explain", *options, "--output", tmp_path / name, code=1)
     own, given = (
