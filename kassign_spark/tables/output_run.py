@@ -43,7 +43,8 @@ def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[
     try:
         with explained(path):
             files.create(child(writing, MARK)).close()
-            # For an end that Java sees and Python does not, as SIGTERM to spark-submit.
+            # For an end that Java sees and Python does not, as SIGTERM to spark-submit; S3A is
+            # closed before it looks at this, so there the next run tidies up.
             files.deleteOnExit(writing)
         yield writing.toString()
         with explained(path):
