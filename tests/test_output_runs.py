@@ -176,6 +176,16 @@ def test_a_folder_that_was_renamed_into_place_is_replaced(
     assert _names(plan) == ["_kassign_spark", "topics"]
 
 
+def test_where_only_an_ended_run_was_nothing_is_in_the_way(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan"
+    (plan / _ended_run() / "topics").mkdir(parents=True)
+    _write(spark, plan, {"t0": 1})
+    assert _topics(spark, plan) == {"t0": 1}
+    assert len(_names(plan)) == 2
+
+
 @pytest.mark.parametrize(
     ("extra", "shown"), [("notes.txt", r"notes.txt"), ("RUN/notes.txt", r"run-\S+/notes.txt")]
 )

@@ -34,7 +34,8 @@ def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[
     with explained(path):
         _clear_ended(files, target)
         found = entries(files, target)
-        if not found or not all(owner_of(name) for name in found):  # else runs that are at work
+        # Runs at work are no output, nor is what S3A keeps of a folder whose files are gone.
+        if not all(owner_of(name) for name in found):
             check_target(files, target, path, overwrite=overwrite)
         missing = missing_folders(files, target)
     name = run_name(new_owner())
@@ -43,7 +44,8 @@ def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[
     try:
         with explained(path):
             files.create(child(writing, MARK)).close()
-            # For an end that Java sees and Python does not, as SIGTERM to spark-submit.
+            # For an end that Java sees and Python does not, as SIGTERM to spark-submit; S3A is
+            # closed before it looks at this, so there the next run tidies up.
             files.deleteOnExit(writing)
         yield writing.toString()
         with explained(path):

@@ -2,9 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from kassign_spark import cli
+from tests.small_fleet import write_small_fleet
 from tests.stores.driver import Driver, running_driver
 from tests.stores.hadoop import running_hadoop
 from tests.stores.promises import Store, put_fleet
@@ -25,6 +29,15 @@ def store(
         except RuntimeError as error:
             pytest.skip(f"no {request.param} on loopback: {error}")
         yield running
+
+
+@pytest.fixture(scope="package")
+def local_plan(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plan of the small fleet, as JSON, made and written on this machine."""
+    folder = tmp_path_factory.mktemp("local")
+    fleet, plan = write_small_fleet(folder / "fleet"), folder / "plan"
+    assert cli.main(["assign", str(fleet), "--output", str(plan), "--format", "json"]) == 0
+    return plan
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
-from kassign_spark import cli
-from tests.small_fleet import write_small_fleet
 from tests.stores.driver import Driver, running_driver
 from tests.stores.jars import committer_jars
 from tests.stores.promises import Store, current, plans, rows, rows_of, stop_while_it_writes
@@ -27,17 +24,12 @@ def _assign(fleet: str, plan: str, assignor: str, *more: str) -> tuple[str, ...]
     return ("assign", fleet, "--output", plan, "--format", "json", "--assignor", assignor, *more)
 
 
-def test_snapshot_in_plan_out(
-    store: Store, driver: Driver, fleet: str, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_snapshot_in_plan_out(store: Store, driver: Driver, fleet: str, local_plan: Path) -> None:
     plan, moves = f"{store.root}/out/plan", f"{store.root}/moves"
     said = driver.run("assign", fleet, "--output", plan, "--format", "json")
     assert said.code == 0, said.err
-    local = write_small_fleet(tmp_path / "fleet")
-    here = tmp_path / "plan"
-    assert cli.main(["assign", str(local), "--output", str(here), "--format", "json"]) == 0
     for table in ("assignment", "balance"):
-        assert rows(store, "out/plan", table) == rows_of(here / table)
+        assert rows(store, "out/plan", table) == rows_of(local_plan / table)
     assert driver.run("validate", fleet).code == 0
     # A plan as an input, Parquet as an output, and a folder beside which is the root.
     said = driver.run("diff", fleet, plan, "--output", moves)
@@ -99,8 +91,10 @@ _MAGIC = {
 }
 
 
-def test_the_magic_committer_copies_nothing(store: Store, fleet: str, tmp_path: Path) -> None:
-    """And a driver that is terminated in the middle of it leaves nothing."""
+def test_the_magic_committer_copies_nothing(
+    store: Store, driver: Driver, fleet: str, tmp_path: Path
+) -> None:
+    """And what a driver that is terminated in the middle of it leaves is no plan, and goes."""
     if not isinstance(store, S3):
         pytest.skip("HDFS renames files in one step")
     try:
@@ -116,15 +110,16 @@ def test_the_magic_committer_copies_nothing(store: Store, fleet: str, tmp_path: 
         assert said.code == 0, said.err
         assert writer.run("diff", fleet, plan).out.count("group") > 1
         assert store.copies() == copied
-        writer.start("assign", fleet, "--output", f"{plan}-not")
+        writer.start("assign", fleet, "--output", f"{store.root}/magic/late")
         stop_while_it_writes(writer, store, "magic")
         writer.signal(signal.SIGTERM)
         writer.signal(signal.SIGCONT)
         writer.process.wait(60)
-    assert store.files("magic/plan-not") == []
-    assert plans(store, "magic") == [current(store, "magic/plan")]
-    # An earlier test's files, by Spark's own committers, were copied once each.
-    assert copied > 0
+    assert "current.json" not in store.files("magic/late")
+    said = driver.run(*_assign(fleet, f"{store.root}/magic/late", "range"))
+    assert said.code == 0, said.err
+    assert plans(store, "magic/late") == [current(store, "magic/late")]
+    assert store.copies() > copied  # by Spark's own committer
 
 
 _S3_ERRORS = {

@@ -12,10 +12,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from pyspark.sql import SparkSession
 
-from kassign_spark import cli
-from tests.small_fleet import write_small_fleet
 from tests.stores.driver import ROOT
 from tests.stores.hadoop import Hdfs, running_hadoop
 from tests.stores.promises import put_fleet, rows, rows_of
@@ -122,7 +119,7 @@ def test_a_plan_as_of_a_local_run(
     yarn: Hdfs,
     archives: tuple[Path, Path],
     fleet: str,
-    spark: SparkSession,
+    local_plan: Path,
     tmp_path: Path,
     mode: str,
 ) -> None:
@@ -132,10 +129,8 @@ def test_a_plan_as_of_a_local_run(
     assert code == 0, (err[-3000:], _container_logs(yarn))
     if mode == "client":
         assert "3 groups" in out
-    local, here = write_small_fleet(tmp_path / "fleet"), tmp_path / "plan"
-    assert cli.main(["assign", str(local), "--output", str(here), "--format", "json"]) == 0
     for table in ("assignment", "balance"):
-        assert rows(yarn, f"{mode}/plan", table) == rows_of(here / table)
+        assert rows(yarn, f"{mode}/plan", table) == rows_of(local_plan / table)
 
 
 def test_an_error_in_cluster_mode(
