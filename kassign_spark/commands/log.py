@@ -33,8 +33,8 @@ def add_parser(commands: Any) -> None:
         summary="keep the group log, the records of __consumer_offsets, in files",
         description="Read the topic __consumer_offsets of a live cluster, as far as it goes now,\n"
         "and write its records as they are to Parquet files, which read_group_log and\n"
-        "snapshot --from-log take. On the cluster Spark leaves an empty group behind, named\n"
-        "spark-kafka-relation-*, which the brokers clear away after some minutes.",
+        "snapshot --from-log take. Spark reads as a group kassign-spark-log-*, which stays behind\n"
+        "without members until the brokers clear it away; records of such groups are left out.",
         document=DOCUMENT,
         example="kassign-spark log --bootstrap-server 127.0.0.1:9092 --save build/log",
     )

@@ -22,9 +22,13 @@ a consumer, the older way, it does not."""
 SEES_INTERNAL_TOPICS = {BY_CONSUMER: "true"}
 """Settings of a session that reads the log from a cluster."""
 
+READERS = "kassign-spark-log"
+"""How the names of groups begin that Spark reads the log with: each run leaves some in it."""
+
 _SERVERS = "kafka.bootstrap.servers"
 _DEFAULTS = {
     "subscribe": OFFSETS_TOPIC,
+    "groupIdPrefix": READERS,
     "startingOffsets": "earliest",
     # Commits of transactions that were aborted are in the topic too.
     "kafka.isolation.level": "read_committed",
@@ -35,7 +39,7 @@ _WHY = {
     "TopicAuthorizationException": "this user may not read {topic}: it needs READ and DESCRIBE on "
     "that topic",
     "GroupAuthorizationException": "this user may not use the consumer group that Spark reads "
-    "with: it needs READ on groups spark-kafka-*, or name one with the option kafka.group.id",
+    f"with: it needs READ on groups {READERS}*, or name one with the option kafka.group.id",
     "SaslAuthenticationException": "the cluster refused the login; check security.protocol, "
     "sasl.mechanism and sasl.jaas.config in the client properties file",
     "SslAuthenticationException": "the TLS handshake failed; check security.protocol and ssl.* in "

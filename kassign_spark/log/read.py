@@ -13,7 +13,7 @@ from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.log import schemas
 from kassign_spark.log.decode import Decoded, decode
-from kassign_spark.log.kafka_source import explained, read_topic
+from kassign_spark.log.kafka_source import READERS, explained, read_topic
 from kassign_spark.schemas import Table, declare
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables.places import is_place
@@ -77,7 +77,8 @@ class GroupLog(NamedTuple):
         unread: records, or parts of them, that no table has: kind string (Kafka's name of the
             record; `unknown`), version int? (of `unknown` the type in front of the key),
             reason string, count bigint; of a stream several rows each, for you to add up.
-        records: the raw ones: key binary?, value binary?, topic string, partition int,
+        records: the raw ones, but for those of groups ``kassign-spark-log-...``, by which the log
+            itself is read: key binary?, value binary?, topic string, partition int,
             offset bigint, timestamp timestamp.
     """
 
@@ -165,14 +166,19 @@ def decoded_batches(batches: Iterable[pa.RecordBatch], *, owned: bool = False) -
 
 
 def _declared(records: DataFrame) -> DataFrame:
-    """The columns of raw records; those that may be null have to be there all the same."""
+    """The columns of raw records; those that may be null have to be there all the same.
+
+    Whoever reads the log of a cluster leaves groups of its own in it; those are left out.
+    """
     missing = [name for name in ("key", "value") if name not in records.columns]
     if missing:
         raise SchemaError(
             f"table {schemas.RECORDS.name}: column {' and '.join(missing)} (binary) is missing, "
             f"the columns are {', '.join(records.columns) or 'none'}"
         )
-    return declare(records, schemas.RECORDS)
+    # Every key begins with its type and the length of the group's name, two bytes each.
+    begins = F.substring("key", 5, len(READERS))
+    return declare(records, schemas.RECORDS).where(~begins.eqNullSafe(F.lit(READERS.encode())))
 
 
 def _of_types(records: DataFrame, types: Iterable[int]) -> DataFrame:
