@@ -4,6 +4,7 @@ An append to several tables is no transaction. So every row says which run it is
 go by the table ``runs``: what a run that ended in the middle has left is never read.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -46,6 +47,7 @@ _RUNS = StructType(
 )
 """A row a complete run; tables: the columns that it wrote, by table."""
 _DELETING = ("delta", "iceberg")
+_ATTEMPTS, _SECONDS_BETWEEN = 3, 1.0
 _DECLARED = {table.name: table.columns for table in SNAPSHOT_TABLES}
 
 
@@ -120,7 +122,7 @@ def _ready(frame: DataFrame, place: Place, name: str, declared: StructType) -> S
     fields = [*_STAMP, *_typed(frame.schema, declared)]
     with _explained(f"output {place.schema()}, table {name}"):
         if not spark.catalog.tableExists(full):
-            spark.sql(f"CREATE TABLE IF NOT EXISTS {full} ({_columns(fields)})")
+            _create(spark, full, fields)
         there = spark.table(full).schema
         _refuse_foreign(there.names, place.schema(), name)
         known = {column.lower() for column in there.names}
@@ -129,6 +131,22 @@ def _ready(frame: DataFrame, place: Place, name: str, declared: StructType) -> S
             spark.sql(f"ALTER TABLE {full} ADD COLUMNS ({_columns(missing)})")
             there = spark.table(full).schema
     return there
+
+
+def _create(spark: SparkSession, full: str, fields: list[StructField]) -> None:
+    """Make a table unless it is there; another run may be making it.
+
+    Delta Lake says of that only that its table has changed, so it is asked again.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            spark.sql(f"CREATE TABLE IF NOT EXISTS {full} ({_columns(fields)})")
+        except SparkError:
+            if attempt == _ATTEMPTS:
+                raise
+            time.sleep(_SECONDS_BETWEEN)
+        else:
+            return
 
 
 def _insert(frame: DataFrame, place: Place, run_id: str, name: str, there: StructType) -> None:
