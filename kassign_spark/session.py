@@ -43,8 +43,9 @@ SMALL_DEFAULTS = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
 }
 """Of a session of a command whose tables on this machine have ``SMALL_BYTES`` at most."""
-_SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Such a run ends before Java's second compiler has earned what it costs."""
+_SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+"""Such a run ends before Java's second compiler has earned what it costs; one that goes on for long
+has the room for compiled code that Java gives both."""
 
 _JAVA_NEEDED = 17
 _INSTALL_JAVA = (
