@@ -1,11 +1,13 @@
 """Spark's errors as one line: what failed, and the cause at the bottom of the chain."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.errors import PySparkException
 
+from kassign_spark.errors import KassignError
 from kassign_spark.sessions import Py4JError, java_causes, rpc_message
 from kassign_spark.workers import import_advice
 
@@ -40,6 +42,15 @@ def spark_message(error: PySparkException | Py4JError) -> str:
         return said
     except Py4JError:
         return _GONE
+
+
+@contextmanager
+def raised_as(kind: type[KassignError], where: str) -> Iterator[None]:
+    """Raise as ``kind``, in one line that begins with ``where``, what Spark refuses."""
+    try:
+        yield
+    except SparkError as error:
+        raise kind(f"{where}: {spark_message(error)}") from None
 
 
 def _java_message(causes: Iterable[Any]) -> str | None:

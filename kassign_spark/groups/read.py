@@ -14,6 +14,21 @@ from kassign_spark.groups.racks import lengths, read_racks
 MEMBER, SUBSCRIPTION, TOPIC, CLAIM, OBSERVED = range(5)
 """Kinds of rows; see ``rows``."""
 
+ROWS = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("group_id", pa.string()),
+        ("kind", pa.int8()),
+        ("member_id", pa.string()),
+        ("topic", pa.string()),
+        ("number", pa.int64()),
+        ("place", pa.int64()),
+        ("subscription", pa.int64()),
+        ("texts", pa.string()),
+    ]
+)
+"""The columns of ``rows.fold`` as a task gets them."""
+
 _LIST = pa.list_(pa.string())
 
 

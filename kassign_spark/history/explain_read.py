@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Flags, Longs, find, key, place_in_run, ranges, starts
-from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION
+from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, ROWS, SUBSCRIPTION
 from kassign_spark.history.log_arrays import distinct, longs, together
 from kassign_spark.log.decode import Decoded
 
@@ -17,19 +17,6 @@ SIZES = pa.schema([("topic", pa.string()), ("size", pa.int64()), ("racks", pa.st
 
 _MOST_PARTITIONS = 1_000_000
 """Of a generation; a broken record may name any number."""
-_TABLE = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("group_id", pa.string()),
-        ("kind", pa.int8()),
-        ("member_id", pa.string()),
-        ("topic", pa.string()),
-        ("number", pa.int64()),
-        ("place", pa.int64()),
-        ("subscription", pa.int64()),
-        ("texts", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -211,7 +198,7 @@ def rows_of(generation: Longs, kind: int | Longs, **given: pa.Array | Longs) -> 
         **given,
     }
     columns = []
-    for field in _TABLE:
+    for field in ROWS:
         values = given.get(field.name)
         if values is None:
             is_number = field.type == pa.int64()
@@ -219,7 +206,7 @@ def rows_of(generation: Longs, kind: int | Longs, **given: pa.Array | Longs) -> 
         columns.append(
             (pa.array(values) if isinstance(values, np.ndarray) else values).cast(field.type)
         )
-    return pa.Table.from_arrays(columns, schema=_TABLE)
+    return pa.Table.from_arrays(columns, schema=ROWS)
 
 
 def _lists_as_json(lists: pa.Array, bounds: Longs) -> pa.Array:

@@ -15,7 +15,7 @@ from kassign_spark.log import schemas
 from kassign_spark.log.decode import Decoded, decode
 from kassign_spark.log.kafka_source import READERS, explained, read_topic
 from kassign_spark.schemas import Table, declare
-from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.spark_errors import SparkError, raised_as, spark_message
 from kassign_spark.tables.places import is_place
 from kassign_spark.tables.snapshots import has_table, read_table
 from kassign_spark.workers import check_workers
@@ -230,11 +230,9 @@ def _check_there(records: DataFrame, options: Mapping[str, str]) -> None:
 
 def _check_files(records: DataFrame, path: str, *, may_be_empty: bool) -> None:
     where = f"group log {path}"
-    try:
+    with raised_as(InputError, f"{where}: cannot be read"):
         other = records.agg(F.count(F.lit(1)), F.max(F.nullif("topic", F.lit(OFFSETS_TOPIC))))
         count, topic = other.collect()[0]
-    except SparkError as error:
-        raise InputError(f"{where}: cannot be read: {spark_message(error)}") from None
     if not count and not may_be_empty:
         raise InputError(f"{where}: holds no record")
     if topic is not None:

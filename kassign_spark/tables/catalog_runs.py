@@ -1,7 +1,5 @@
 """Runs in the tables of a catalog, read: the one that a place means, by the table ``runs``."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -11,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
-from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.spark_errors import raised_as
 from kassign_spark.tables.places import Place, quoted
 
 RUN_ID, RUN_AT = "run_id", "run_at"
@@ -60,8 +58,10 @@ def time_of(run_id: str) -> datetime:
 def noted(spark: SparkSession, text: str, name: str) -> str | None:
     """Give what the run is made from that the table ``name`` is read from; None: not said."""
     place = Place.of(text)
-    with _readable(text):
-        run = _look(spark, place, name).run if _of_runs(spark, place, name) else None
+    with raised_as(InputError, f"{text}: cannot be read"):
+        is_there = spark.catalog.tableExists(place.table(name))
+        is_of_runs = is_there and _of_runs(spark, place, name)
+        run = _look(spark, place, name).run if is_of_runs else None
     return None if run is None else run.made_from
 
 
@@ -72,7 +72,7 @@ def has(spark: SparkSession, text: str, name: str) -> bool:
         InputError: there is no such schema.
     """
     place = Place.of(text)
-    with _readable(text):
+    with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):
             return False
         return not _of_runs(spark, place, name) or _look(spark, place, name).run is not None
@@ -88,7 +88,7 @@ def one_run(spark: SparkSession, text: str, name: str) -> str:
         InputError: there is no such schema, or no such run.
     """
     place = Place.of(text)
-    with _readable(text):
+    with raised_as(InputError, f"{text}: cannot be read"):
         if place.run_id or not _exists(spark, place, name) or not _of_runs(spark, place, name):
             return text
         return place.at(_found(spark, place, name, text).run_id)
@@ -101,11 +101,11 @@ def read(spark: SparkSession, text: str, name: str) -> DataFrame:
         InputError: it is not there, or no complete run has it.
     """
     place = Place.of(text)
-    with _readable(text):
+    with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):
             raise InputError(f"table {name}: not found in {text}; looked for {place.table(name)}")
         frame = spark.table(place.table(name))
-        if not _of_runs(spark, place, name):
+        if RUN_ID not in frame.columns:
             if place.when is not None:
                 raise InputError(
                     f"table {name} in {text}: has no column {RUN_ID}, so no times to choose from"
@@ -125,7 +125,7 @@ def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
         InputError: as ``read``.
     """
     place = Place.of(text)
-    with _readable(text):
+    with raised_as(InputError, f"{text}: cannot be read"):
         itself = spark.catalog.tableExists(place.schema())
     if not itself:
         return read(spark, text, name)
@@ -191,13 +191,4 @@ def _exists(spark: SparkSession, place: Place, name: str) -> bool:
 
 
 def _of_runs(spark: SparkSession, place: Place, name: str) -> bool:
-    full = place.table(name)
-    return spark.catalog.tableExists(full) and RUN_ID in spark.table(full).columns
-
-
-@contextmanager
-def _readable(text: str) -> Iterator[None]:
-    try:
-        yield
-    except SparkError as error:
-        raise InputError(f"{text}: cannot be read: {spark_message(error)}") from None
+    return RUN_ID in spark.table(place.table(name)).columns

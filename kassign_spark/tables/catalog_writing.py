@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 
 from kassign_spark.errors import OutputError
 from kassign_spark.schemas import SNAPSHOT_TABLES
-from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.spark_errors import SparkError, raised_as
 from kassign_spark.tables.catalog_runs import (
     RUN_AT,
     RUN_ID,
@@ -69,7 +69,7 @@ def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> It
         raise OutputError(f"output {text}: rows are appended with their own time; leave @... out")
     begun = datetime.now(UTC) if at is None else at.astimezone(UTC)
     run_id = run_id_at(begun)
-    with _explained(f"output {text}"):
+    with raised_as(OutputError, f"output {text}"):
         if not spark.catalog.databaseExists(place.schema()):
             raise OutputError(f"output {text}: there is no such schema; {_advice(spark, place)}")
         if spark.catalog.tableExists(place.table(RUNS)):
@@ -77,7 +77,7 @@ def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> It
     run = writing[run_id] = Writing(begun)
     try:
         yield place.at(run_id)
-        with _explained(f"output {text}"):
+        with raised_as(OutputError, f"output {text}"):
             marker = _marker(spark, run)
             _insert(marker, place, run_id, RUNS, _ready(marker, place, RUNS, _RUNS))
     except BaseException:
@@ -120,7 +120,7 @@ def _ready(frame: DataFrame, place: Place, name: str, declared: StructType) -> S
     spark = frame.sparkSession
     full = place.table(name)
     fields = [*_STAMP, *_typed(frame.schema, declared)]
-    with _explained(f"output {place.schema()}, table {name}"):
+    with raised_as(OutputError, f"output {place.schema()}, table {name}"):
         if not spark.catalog.tableExists(full):
             _create(spark, full, fields)
         there = spark.table(full).schema
@@ -196,11 +196,3 @@ def _take_back(spark: SparkSession, place: Place, run_id: str) -> None:
             told = spark.sql(f"DESCRIBE TABLE EXTENDED {full}").where("col_name = 'Provider'")
             if any(row.data_type.lower() in _DELETING for row in told.collect()):
                 spark.sql(f"DELETE FROM {full} WHERE {RUN_ID} = '{run_id}'")
-
-
-@contextmanager
-def _explained(where: str) -> Iterator[None]:
-    try:
-        yield
-    except SparkError as error:
-        raise OutputError(f"{where}: {spark_message(error)}") from None

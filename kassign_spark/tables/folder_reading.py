@@ -1,8 +1,6 @@
 """Tables in a folder, found and read: by names and endings, and of the run that a marker names."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -10,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import Table
 from kassign_spark.sessions import is_connect
-from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.spark_errors import raised_as, spark_message
 from kassign_spark.tables.folder_runs import CURRENT, run_in
 from kassign_spark.tables.hadoop import entries, located, read_file
 from kassign_spark.tables.text import read_csv, read_json
@@ -31,7 +29,7 @@ def read(spark: SparkSession, folder: str, table: Table) -> DataFrame:
         InputError: it is not there, cannot be read, or holds text that is no value of its column.
     """
     where = f"table {table.name} in {folder}"
-    with _readable(where):
+    with raised_as(InputError, f"{where}: cannot be read"):
         return _read(spark, *_locate(spark, folder, table.name), table, where)
 
 
@@ -45,7 +43,7 @@ def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | No
     if table_format is None:
         return None
     where = f"table {table.name} in {path}"
-    with _readable(where):
+    with raised_as(InputError, f"{where}: cannot be read"):
         return _read(spark, path, table_format, table, where)
 
 
@@ -78,14 +76,6 @@ def _read(
     return read(spark, plain, table, where)
 
 
-@contextmanager
-def _readable(where: str) -> Iterator[None]:
-    try:
-        yield
-    except SparkError as error:
-        raise InputError(f"{where}: cannot be read: {spark_message(error)}") from None
-
-
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
     """Paths in the folder that hold the table, each with the format its name tells, if it does."""
     found = _entries(spark, folder)
@@ -103,7 +93,7 @@ def _run_in(spark: SparkSession, found: dict[str, str], folder: str) -> str | No
             return "".join(row.value for row in spark.read.text(path).collect())
         return read_file(*located(spark, path))
 
-    with _readable(f"folder {folder}"):
+    with raised_as(InputError, f"folder {folder}: cannot be read"):
         run = run_in(found, marker, folder)
     return None if run is None else f"{found[CURRENT].removesuffix(CURRENT)}{run}"
 
@@ -116,13 +106,11 @@ def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
     """
     if is_connect(spark):
         return _entries_by_connect(spark, folder)
-    try:
+    with raised_as(InputError, f"folder {folder}"):
         files, base = located(spark, folder)
         if not files.exists(base) or files.getFileStatus(base).isFile():
             raise InputError(f"folder {folder}: not found")
         return {name: s.getPath().toString() for name, s in entries(files, base).items()}
-    except SparkError as error:
-        raise InputError(f"folder {folder}: {spark_message(error)}") from None
 
 
 def _entries_by_connect(spark: SparkSession, folder: str) -> dict[str, str]:

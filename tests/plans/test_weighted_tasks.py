@@ -9,27 +9,13 @@ import pytest
 
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.read import CLAIM, MEMBER, ROWS, SUBSCRIPTION, TOPIC
 from kassign_spark.plans.weight_rows import CAPACITY, WEIGHT
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.plans.weighted_tasks import curve_arrow, plan_arrow
 from tests.benchmarks.weighted_task import one_group, peak_gb
 
-SCHEMA = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("group_id", pa.string()),
-        ("kind", pa.int8()),
-        ("member_id", pa.string()),
-        ("topic", pa.string()),
-        ("number", pa.int64()),
-        ("place", pa.int64()),
-        ("subscription", pa.int64()),
-        ("texts", pa.string()),
-        ("value", pa.float64()),
-        ("cost", pa.float64()),
-    ]
-)
+SCHEMA = pa.schema([*ROWS, ("value", pa.float64()), ("cost", pa.float64())])
 GIVEN = Given(False, None, 0.0, {})
 DEFAULT = Wanted(Limit(), Bounds(), "default")
 
