@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.java import SHORT_LIVED
 from tests.json_schemas import documents_checked
 from tests.kafka.broker import Brokers, running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
-from tests.spark_session import SHORT_LIVED, start_session
+from tests.spark_session import start_session
 
 _COSTLY = {
     "spark": "spark",

@@ -22,14 +22,6 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-"""For many small plans, each run once: Java's second compiler takes half of all processor time.
-
-Without it Java keeps a fifth of the room for compiled code, 48 MB, which some minutes of tests
-fill; from then on nothing is compiled any more, and in the end a query fails for want of it.
-"""
-
-
 def start_session(
     scratch: Path,
     memory: str = "2g",

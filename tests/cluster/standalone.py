@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pyspark
 
+from tests.java import SHORT_LIVED
+
 ROOT = Path(__file__).parents[2]
 _BIN = Path(pyspark.__file__).parent / "bin"
 _MASTER = [str(_BIN / "spark-class"), "org.apache.spark.deploy.master.Master"]
@@ -23,7 +25,6 @@ _HOST = "127.0.0.1"
 _START_SECONDS = 300
 _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SETTINGS = {
     "spark.driver.host": _HOST,
     "spark.driver.bindAddress": _HOST,
@@ -33,8 +34,8 @@ _SETTINGS = {
     "spark.executor.cores": "1",
     "spark.sql.shuffle.partitions": "2",
     # Programs of some seconds: the second compiler would cost more than it gives.
-    "spark.driver.extraJavaOptions": _QUICK,
-    "spark.executor.extraJavaOptions": _QUICK,
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
+    "spark.executor.extraJavaOptions": SHORT_LIVED,
     # Two executors from the first task on.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
@@ -202,7 +203,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "SPARK_LOCAL_IP": _HOST,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": _QUICK,
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
         "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
         "PYSPARK_PYTHON": str(folder / "python"),
     }

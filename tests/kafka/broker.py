@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from tests.java import log4j2_file
 from tests.kafka.jars import KAFKA_VERSION, broker_class_path
 
 _FORMATTED = Path(__file__).parents[2] / "build" / "broker" / KAFKA_VERSION
@@ -26,16 +27,6 @@ _START_SECONDS = 90
 
 # It starts in seconds and lives for minutes: the second compiler would cost more than it gives.
 _JAVA = ("java", "-Xmx512m", "-XX:TieredStopAtLevel=1")
-
-_LOG4J2 = """
-rootLogger.level = warn
-rootLogger.appenderRef.file.ref = file
-appender.file.type = File
-appender.file.name = file
-appender.file.fileName = {file}
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d %p %c{{1}}: %m%n
-"""
 
 
 @dataclass(frozen=True)
@@ -91,7 +82,7 @@ def running_broker(
     addresses = {name: f"{_HOST}:{port}" for name, port in ports.items()}
     config = folder / "server.properties"
     config.write_text(_properties(folder, addresses, listeners, settings or {}))
-    (folder / "log4j2.properties").write_text(_LOG4J2.format(file=folder / "server.log"))
+    log4j2_file(folder, "server.log")
 
     shutil.copytree(_formatted_data(), folder / "data")
     with (folder / "console.log").open("w") as console:
@@ -130,7 +121,7 @@ def _formatted_data() -> Path:
     addresses = {name: f"{_HOST}:{port}" for name, port in (("PLAIN_TEXT", 1), ("CONTROLLER", 2))}
     config = folder / "server.properties"
     config.write_text(_properties(folder, addresses, {}, {}))
-    (folder / "log4j2.properties").write_text(_LOG4J2.format(file=folder / "server.log"))
+    log4j2_file(folder, "server.log")
     cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # In one word: an id may begin with a hyphen.
     format_folder = ["format", f"--cluster-id={cluster_id}", "--config", str(config)]

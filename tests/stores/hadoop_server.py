@@ -12,17 +12,9 @@ from typing import Any
 from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
 
+from tests.java import SHORT_LIVED, log4j2_file
 from tests.stores.jars import mini_cluster_jars
 
-_LOG4J2 = """
-rootLogger.level = warn
-rootLogger.appenderRef.file.ref = file
-appender.file.type = File
-appender.file.name = file
-appender.file.fileName = {file}
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d %p %c{{1}}: %m%n
-"""
 _FIFO = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler"
 _SETTINGS = {
     "dfs.replication": "1",
@@ -39,12 +31,12 @@ _SETTINGS = {
 
 def run(folder: Path, what: str) -> None:
     (folder / "conf").mkdir()
-    log4j2 = folder / "log4j2.properties"
-    log4j2.write_text(_LOG4J2.format(file=folder / "hadoop.log"))
+    log4j2 = log4j2_file(folder, "hadoop.log")
     conf = SparkConf(loadDefaults=False)
     conf.set("spark.driver.memory", "1g")
-    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    options += f" -Dlog4j2.configurationFile={log4j2.as_uri()} -Dtest.build.data={folder}"
+    options = (
+        f"{SHORT_LIVED} -Dlog4j2.configurationFile={log4j2.as_uri()} -Dtest.build.data={folder}"
+    )
     conf.set("spark.driver.extraJavaOptions", options)
     conf.set("spark.driver.extraClassPath", os.pathsep.join(map(str, mini_cluster_jars())))
     os.chdir(folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from tests.java import SHORT_LIVED
 from tests.stores.driver import ROOT
 from tests.stores.hadoop import Hdfs, running_hadoop
 from tests.stores.promises import put_fleet, rows, rows_of
@@ -20,7 +21,6 @@ from tests.stores.promises import put_fleet, rows, rows_of
 pytestmark = pytest.mark.slow
 
 _SPARK = Path(pyspark.__file__).parent
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SETTINGS = {
     "spark.yarn.jars": f"local:{_SPARK}/jars/*",  # else Spark sends its 400 MB each time
     "spark.yarn.am.memory": "512m",
@@ -31,9 +31,9 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": _QUICK,
-    "spark.executor.extraJavaOptions": _QUICK,
-    "spark.yarn.am.extraJavaOptions": _QUICK,
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
+    "spark.executor.extraJavaOptions": SHORT_LIVED,
+    "spark.yarn.am.extraJavaOptions": SHORT_LIVED,
     "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "127.0.0.1",
     "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
 }
