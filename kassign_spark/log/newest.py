@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.live.consumer_groups import CONSUMER, NOT_ASKED_FOR
 from kassign_spark.log.read import group_log
+from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     CLUSTER_ID,
     MEMBERS,
@@ -44,7 +45,7 @@ class NewestState(NamedTuple):
 def newest_state(
     records: DataFrame, topics: DataFrame, *, consumer_groups: bool = True
 ) -> NewestState:
-    """Make a snapshot of the last that raw records say of each group.
+    """Make a snapshot of the last that raw records say of each group; the log is read once.
 
     - ``generation`` of classic groups is the group's own number, which a live coordinator does not
       tell: there a snapshot has the least that it can be. Of the new protocol it is the member's
@@ -65,20 +66,19 @@ def newest_state(
     """
     named = has_cluster_id(topics)
     topics = conform(topics, TOPICS)
-    log = group_log(_newest(records))
+    log = group_log(hold(_newest(records), {}).frame)
     groups = log.generations.where("NOT is_tombstone")
     members = log.log_members.where("NOT is_tombstone")
-    reasons = _reasons(groups, members, consumer_groups)
+    reasons = hold(_reasons(groups, members, consumer_groups), {}).frame
     fine = reasons.where("reason IS NULL").select("group_id")
     omitted = reasons.where("reason IS NOT NULL")
 
     classic = _classic(groups, members).join(fine, "group_id", "left_semi")
     consumer = _consumer(groups, members).join(fine, "group_id", "left_semi")
     cluster = topics.agg(F.max(CLUSTER_ID).alias(CLUSTER_ID))
-    whole = classic.unionByName(consumer, allowMissingColumns=True)
-    held = _named(log.log_assignment, topics).join(
-        whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi"
-    )
+    whole = hold(classic.unionByName(consumer, allowMissingColumns=True), {}).frame
+    assignment = _named(log.log_assignment, topics)
+    held = hold(assignment.join(whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi"), {}).frame
 
     def table(frame: DataFrame, of: Table) -> DataFrame:
         return restore_cluster_id(declare(frame.crossJoin(F.broadcast(cluster)), of), named)
