@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.docs.reader import ROOT
 from tests.java import SHORT_LIVED
 from tests.json_schemas import documents_checked
 from tests.kafka.broker import Brokers, running_broker
@@ -24,6 +25,15 @@ _COSTLY = {
     "cluster": "cluster",
 }
 """Marker by fixture; a test that uses none of them, directly or through another, is a unit test."""
+
+
+_SMALL_QUERIES = {
+    # To compile code for a few rows takes longer than to do without.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.python.daemon.module": "tests.quick_daemon",
+    "spark.executorEnv.PYTHONPATH": str(ROOT),
+}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -67,7 +77,9 @@ def _a_unit_test_starts_no_process(
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = start_session(tmp_path_factory.mktemp("spark"), java_options=SHORT_LIVED)
+    session = start_session(
+        tmp_path_factory.mktemp("spark"), java_options=SHORT_LIVED, settings=_SMALL_QUERIES
+    )
     yield session
     session.stop()
 

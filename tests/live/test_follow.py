@@ -32,6 +32,7 @@ _SECONDS = 150
 Row = dict[str, Any]
 
 
+@pytest.mark.slow
 def test_a_killed_stream_loses_and_repeats_nothing(
     spark: SparkSession, broker: SecuredBroker, tmp_path: Path
 ) -> None:
