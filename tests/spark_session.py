@@ -46,10 +46,10 @@ def start_session(
         .config("spark.default.parallelism", "2")
         .config(map=settings or {})
         .config("spark.ui.enabled", "false")
-        # What a test counts must be there still, late in a run of thousands of stages.
-        .config("spark.ui.retainedJobs", "100000")
-        .config("spark.ui.retainedStages", "100000")
-        .config("spark.sql.ui.retainedExecutions", "100000")
+        # More than any test counts; all are listed, an element at a time, to count the last.
+        .config("spark.ui.retainedJobs", "2000")
+        .config("spark.ui.retainedStages", "10000")
+        .config("spark.sql.ui.retainedExecutions", "2000")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
