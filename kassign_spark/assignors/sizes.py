@@ -118,7 +118,9 @@ def _sizes(eligible: Eligible, settings: Settings, most_alike: int) -> DataFrame
     sized = sized.join(partitions, on=keys, how="left")
     if eligible.has_racks:
         use = rack_use(eligible)
-        matters = F.when(F.col("is_homogeneous"), F.col("by_group")).otherwise("can_mismatch")
+        matters = F.when(F.col("is_homogeneous"), F.col("by_group")).otherwise(
+            F.col("can_mismatch")
+        )
         sized = sized.join(use.select(*keys, matters.alias("by_racks")), on=keys, how="left")
     else:
         sized = sized.withColumn("by_racks", F.lit(False))

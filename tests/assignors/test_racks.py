@@ -146,3 +146,19 @@ def test_rounds_equal_the_clients(spark: SparkSession, in_use: list[bool]) -> No
                 ]
                 going[index] = replace(group, members=members)
     assert number > 1
+
+
+def test_differing_groups_with_racks_where_not_all_groups_fit_a_task(spark: SparkSession) -> None:
+    members = spark.createDataFrame(
+        [("g", "a", ["t", "u"], "r1"), ("g", "b", ["t"], "r2"), ("h", "c", ["t"], None)],
+        "group_id string, member_id string, topics array<string>, rack_id string",
+    )
+    topics = spark.createDataFrame(
+        [("t", 2, [["r1"], ["r2"]]), ("u", 1, [["r1"]])],
+        "topic string, num_partitions int, replica_racks array<array<string>>",
+    )
+    cut = Settings(max_partitions_per_task=1, max_edges_per_task=1)
+    plans = [
+        assign(members, topics, assignor="sticky", settings=each) for each in (Settings(), cut)
+    ]
+    assert_df_equality(*plans, ignore_row_order=True)
