@@ -51,7 +51,7 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
         kept.unpersist()
 
 
-def hold(frame: DataFrame, measures: Mapping[str, Column]) -> Settled:
+def hold(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Settled:
     """Compute ``frame`` once and hold it, for frames that no loop builds upon.
 
     Cheaper than ``settle``, but the frame keeps the size estimate of the plan that it came from.

@@ -1,9 +1,9 @@
 """Spark's daemon of Python workers, quick for the thousands of small tasks of the tests.
 
-Before each task a worker forgets which modules are there, for which Python 3.11 reads the directory
-of every archive that it has ever imported from, a tenth of a second in all; after it, it collects
-garbage. What is in Spark's archives is installed as well, and what is loaded before the workers are
-forked is no garbage.
+Before each task a worker forgets which modules are there, for which Python before 3.13 reads the
+directory of every archive that it has ever imported from; after it, it collects garbage. What is in
+Spark's archives is installed as well, and what is loaded before the workers are forked is no
+garbage.
 """
 
 import gc

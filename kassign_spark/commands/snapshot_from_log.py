@@ -16,7 +16,6 @@ from kassign_spark.live.topics import read_topics
 from kassign_spark.log.kafka_source import kafka_options
 from kassign_spark.log.newest import newest_state
 from kassign_spark.log.read import read_group_log
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import TOPICS
 from kassign_spark.tables.snapshots import new_folder, read_table, write_table
 
@@ -77,8 +76,7 @@ def _cluster_tables(
 
 def _facts(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.Namespace) -> Facts:
     members = tables["members"]
-    count = hold(omitted, {"rows": F.count(F.lit(1))})
-    shown = first_rows(count.frame, ["group_id"], args.show)
+    shown = first_rows(omitted, ["group_id"], args.show)
     group_count, member_count = members.agg(
         F.count_distinct("group_id"), F.count(F.lit(1))
     ).collect()[0]
@@ -92,7 +90,7 @@ def _facts(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.Name
         "topic_count": tables["topics"].count(),
         "owned_count": tables["owned"].count(),
         "target_count": tables["target"].count() if "target" in tables else 0,
-        "omitted_count": count.measured["rows"],
+        "omitted_count": omitted.count(),
         "omitted": [
             {"kind": "group", "name": row["group_id"], "reason": row["reason"]} for row in shown
         ],

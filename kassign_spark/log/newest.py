@@ -66,19 +66,19 @@ def newest_state(
     """
     named = has_cluster_id(topics)
     topics = conform(topics, TOPICS)
-    log = group_log(hold(_newest(records), {}).frame)
+    log = group_log(hold(_newest(records)).frame)
     groups = log.generations.where("NOT is_tombstone")
     members = log.log_members.where("NOT is_tombstone")
-    reasons = hold(_reasons(groups, members, consumer_groups), {}).frame
+    reasons = hold(_reasons(groups, members, consumer_groups)).frame
     fine = reasons.where("reason IS NULL").select("group_id")
     omitted = reasons.where("reason IS NOT NULL")
 
     classic = _classic(groups, members).join(fine, "group_id", "left_semi")
     consumer = _consumer(groups, members).join(fine, "group_id", "left_semi")
     cluster = topics.agg(F.max(CLUSTER_ID).alias(CLUSTER_ID))
-    whole = hold(classic.unionByName(consumer, allowMissingColumns=True), {}).frame
+    whole = hold(classic.unionByName(consumer, allowMissingColumns=True)).frame
     assignment = _named(log.log_assignment, topics)
-    held = hold(assignment.join(whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi"), {}).frame
+    held = hold(assignment.join(whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi")).frame
 
     def table(frame: DataFrame, of: Table) -> DataFrame:
         return restore_cluster_id(declare(frame.crossJoin(F.broadcast(cluster)), of), named)

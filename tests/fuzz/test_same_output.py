@@ -58,6 +58,7 @@ def test_the_form_of_the_input_does_not_matter(
         "spark.sql.adaptive.enabled": str(adaptive).lower(),
         "spark.sql.shuffle.partitions": str(rng.choice((1, 3, 7))),
         "spark.sql.codegen.wholeStage": str(not adaptive).lower(),
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN" if adaptive else "FALLBACK",
     }
     with _settings(spark, settings):
         again = _results(
