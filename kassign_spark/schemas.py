@@ -5,7 +5,7 @@ order and their types: an absent optional column is there as null, every integer
 until its range has been checked, and ``cluster_id`` is always there (empty string: not given).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -237,20 +237,7 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
         SchemaError: one message with every missing column and every column of a wrong type.
         WorkerError: the session's Python workers run an interpreter without our packages.
     """
-    check_workers(frame.sparkSession)
-    problems = list(_discrepancies(frame, table))
-    if problems:
-        raise SchemaError(f"table {table.name}: " + "; ".join(problems))
-    given = {field.name: field.dataType for field in frame.schema}
-    columns = []
-    for field in table.columns:
-        wanted: DataType = LongType() if isinstance(field.dataType, IntegerType) else field.dataType
-        column = F.col(f"`{field.name}`") if field.name in given else F.lit(None)
-        column = column.cast(wanted)
-        if field.name == CLUSTER_ID:
-            column = F.coalesce(column, F.lit(""))
-        columns.append(column.alias(field.name))
-    return frame.select(*columns)
+    return _cast(frame, table, {"int": "bigint"})
 
 
 def topics_table(topics: DataFrame) -> Table:
@@ -265,22 +252,37 @@ def declare(frame: DataFrame, table: Table) -> DataFrame:
     Raises:
         SchemaError: a strategy of the caller's own left columns out or gave other types.
     """
-    return conform(frame, table).select(
-        *(F.col(field.name).cast(field.dataType).alias(field.name) for field in table.columns)
-    )
+    return _cast(frame, table, {})
+
+
+def _cast(frame: DataFrame, table: Table, instead: Mapping[str, str]) -> DataFrame:
+    check_workers(frame.sparkSession)
+    problems = list(_discrepancies(frame, table))
+    if problems:
+        raise SchemaError(f"table {table.name}: " + "; ".join(problems))
+    given = frame.schema.names
+    columns = []
+    for field in table.columns:
+        wanted = field.dataType.simpleString()
+        value = f"`{field.name}`" if field.name in given else "null"
+        value = f"cast({value} as {instead.get(wanted, wanted)})"
+        if field.name == CLUSTER_ID:
+            value = f"coalesce({value}, '')"
+        columns.append(f"{value} as `{field.name}`")
+    return frame.selectExpr(*columns)
 
 
 def fill_cluster_id(frame: DataFrame) -> DataFrame:
     """Make ``cluster_id`` a key of any frame: there, and an empty string where it was null."""
-    given = has_cluster_id(frame)
-    return frame.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
+    value = f"coalesce({CLUSTER_ID}, '')" if has_cluster_id(frame) else "''"
+    return frame.withColumn(CLUSTER_ID, F.expr(value))
 
 
 def restore_cluster_id(frame: DataFrame, given: bool) -> DataFrame:
     """Undo what ``conform`` did to ``cluster_id``: null where it was null, gone where absent."""
     if not given:
         return frame.drop(CLUSTER_ID)
-    return frame.withColumn(CLUSTER_ID, F.nullif(CLUSTER_ID, F.lit("")))
+    return frame.withColumn(CLUSTER_ID, F.expr(f"nullif({CLUSTER_ID}, '')"))
 
 
 def check_same_clusters(frames: Sequence[tuple[Table, DataFrame | None]]) -> bool:

@@ -32,6 +32,7 @@ LOCAL_DEFAULTS = {
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     "spark.cleaner.periodicGC.interval": "5min",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 """What conf/spark-local.conf explains, setting by setting."""
 

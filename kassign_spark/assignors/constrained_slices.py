@@ -101,7 +101,7 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
         )
     )
     first = F.explode(F.sequence(F.lit(0), F.col("largest") - 1, F.col("width")))
-    size = F.least(F.col("num_partitions") - F.col("first_partition"), F.col("width"))
+    size = "greatest(least(num_partitions - first_partition, width), 0)"
     of_topics = topics.join(groups, on=list(GROUP_KEY)).select("*", first.alias("first_partition"))
     of_members = (
         eligible.members.drop("topics")
@@ -115,20 +115,19 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
         .where(partition < F.col("largest"))
         .withColumn("first_partition", (div(partition, width) * width).cast("int"))
     )
-    unknown = F.lit(-1).cast("bigint")
     kinds = (
         rows(
             of_members,
             MEMBER,
-            number=F.coalesce("generation", unknown),
-            place=F.coalesce("member_seq", unknown),
-            texts=F.lit("[null,null,null]"),
+            number="coalesce(generation, -1)",
+            place="coalesce(member_seq, -1)",
+            texts="'[null,null,null]'",
             keys=_SLICE_KEY,
         ),
         # Who subscribes to what is no question here: one list without topics is enough.
-        rows(of_slices, SUBSCRIPTION, texts=F.lit("[]"), keys=_SLICE_KEY),
-        rows(of_topics, TOPIC, number=F.greatest(size, F.lit(0)), keys=_SLICE_KEY),
-        rows(claims, CLAIM, number=partition - F.col("first_partition"), keys=_SLICE_KEY),
+        rows(of_slices, SUBSCRIPTION, texts="'[]'", keys=_SLICE_KEY),
+        rows(of_topics, TOPIC, number=size, keys=_SLICE_KEY),
+        rows(claims, CLAIM, number="partition - first_partition", keys=_SLICE_KEY),
     )
     return reduce(DataFrame.unionByName, kinds)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from kassign_spark.graph.batch import Subscribed
 from kassign_spark.graph.components import number_groups
@@ -51,7 +50,7 @@ def graph_rows(eligible: Eligible, *, numbered: bool = False) -> DataFrame:
     if not numbered:
         return table
     numbers = number_groups(eligible.members)
-    return table.unionByName(rows(numbers, _NUMBER, number=F.col("group_number")))
+    return table.unionByName(rows(numbers, _NUMBER, number="group_number"))
 
 
 def read_rows(table: pa.Table) -> Read:

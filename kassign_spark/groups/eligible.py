@@ -96,22 +96,22 @@ def fold_groups(members: DataFrame) -> DataFrame:
         has_racks boolean: some member has a rack.
     """
     ordered = F.sort_array(F.collect_list(F.struct(*member_order(), "member_id")))
-    topics = F.sort_array(F.array_distinct("topics"))
+    topics = "sort_array(array_distinct(topics))"
     return members.groupBy(*GROUP_KEY).agg(
         ordered["member_id"].alias("members"),
-        F.min(topics).alias("topics"),
-        F.coalesce(F.min(topics) == F.max(topics), F.lit(False)).alias("is_homogeneous"),
-        F.min("assignor").alias("assignor"),
-        F.bool_or(F.coalesce(F.length("rack_id") > 0, F.lit(False))).alias("has_racks"),
+        F.expr(f"min({topics}) as topics"),
+        F.expr(f"coalesce(min({topics}) = max({topics}), false) as is_homogeneous"),
+        F.expr("min(assignor) as assignor"),
+        F.expr("bool_or(coalesce(length(rack_id) > 0, false)) as has_racks"),
     )
 
 
-def fold_topics(topics: DataFrame, *, bad_row: Column) -> DataFrame:
+def fold_topics(topics: DataFrame, *, bad_row: str) -> DataFrame:
     """Fold conforming topics, of either form, into one row a topic.
 
     Args:
         topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
-        bad_row: boolean over its columns: the row breaks a rule.
+        bad_row: SQL, boolean over its columns: the row breaks a rule.
 
     Returns:
         cluster_id string, topic string, num_partitions bigint, bad_rows bigint,
@@ -119,14 +119,14 @@ def fold_topics(topics: DataFrame, *, bad_row: Column) -> DataFrame:
         is_twice boolean: there are several rows.
     """
     if "num_partitions" in topics.columns:
-        count = F.max("num_partitions")
-        inconsistent = F.min("num_partitions") != count
+        count = "max(num_partitions)"
+        inconsistent = f"min(num_partitions) != {count}"
     else:
-        count = F.try_add(F.max("partition"), F.lit(1))
-        inconsistent = F.count_distinct("partition") != count
+        count = "try_add(max(partition), 1)"
+        inconsistent = f"count(distinct partition) != {count}"
     return topics.groupBy("cluster_id", "topic").agg(
-        count.alias("num_partitions"),
-        F.count_if(bad_row).alias("bad_rows"),
-        F.coalesce(inconsistent, F.lit(False)).alias("is_inconsistent"),
-        (F.count("*") > 1).alias("is_twice"),
+        F.expr(f"{count} as num_partitions"),
+        F.expr(f"count_if({bad_row}) as bad_rows"),
+        F.expr(f"coalesce({inconsistent}, false) as is_inconsistent"),
+        F.expr("count(*) > 1 as is_twice"),
     )

@@ -20,7 +20,9 @@ from kassign_spark.inputs.checks import (
     unknown_assignors,
 )
 from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
+    IS_CONSUMER_GROUP,
     any_broken,
     is_consumer_group,
     member_rules,
@@ -45,6 +47,24 @@ class Looked(NamedTuple):
 
     eligible: Eligible
     assignors: list[str]
+
+
+_MEASURES = {
+    "groups": "count_if(kind = 'group')",
+    "members": "sum(members)",
+    "bad_members": "count_if(is_bad)",
+    "patterns": "sum(patterns)",
+    "differing": "count_if(is_differing)",
+    "most_topics": "max(topic_count)",
+    "all_topics": "sum(topic_count)",
+    "most_edges": "max(edges)",
+    "racked": "sum(racked)",
+    "topics": "count_if(kind = 'topic')",
+    "bad_topics": "count_if(bad_rows > 0 or is_inconsistent)",
+    "topics_twice": "count_if(is_twice)",
+    "most": "max(num_partitions)",
+    "mean": "ceil(avg(num_partitions))",
+}
 
 
 class _Found(NamedTuple):
@@ -124,29 +144,29 @@ def _query(
     if both_types and "topic_id" in inputs.topics.columns:
         rules += topic_id_rules()
     of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules))
-    measures = _measures()
-    by_key = of_members.withColumn("kind", F.lit("group")).unionByName(
-        of_topics.withColumn("kind", F.lit("topic")), allowMissingColumns=True
+    measures = dict(_MEASURES)
+    by_key = of_members.selectExpr("*", "'group' as kind").unionByName(
+        of_topics.selectExpr("*", "'topic' as kind"), allowMissingColumns=True
     )
     if both_types and "topic_id" in inputs.topics.columns:
         # A topic with two ids is one of those that are there twice.
-        measures["bad_topics"] += measures["topics_twice"]
+        measures["bad_topics"] += f" + {measures['topics_twice']}"
     if target is not None:
         nothing = suspect_key("", F.lit(None).cast("bigint"))
         types = inputs.members.select(
             *GROUP_KEY,
-            F.lit(False).alias("is_bad"),
+            F.expr("false as is_bad"),
             F.when(F.lit(False), nothing).alias("key"),
             is_consumer_group().alias("is_consumer"),
         )
         of_target = target_suspects(types, target).withColumn("kind", F.lit("target"))
         by_key = by_key.unionByName(of_target, allowMissingColumns=True)
-        measures["bad_target"] = F.sum("suspects")
-    found = by_key.agg(_named(measures), F.collect_set("assignor").alias("assignors"))
+        measures["bad_target"] = "sum(suspects)"
+    found = by_key.agg(_named(measures), F.expr("collect_set(assignor) as assignors"))
     if inputs.owned is not None:
-        is_bad = any_broken(owned_rules())
-        of_owned = _named({"claims": F.count("*"), "bad_owned": F.count_if(is_bad)})
-        none = F.array().cast("array<string>").alias("assignors")
+        bad_owned = f"count_if({any_broken(owned_rules())})"
+        of_owned = _named({"claims": "count(*)", "bad_owned": bad_owned})
+        none = F.expr("cast(array() as array<string>) as assignors")
         found = found.unionByName(inputs.owned.agg(of_owned, none))
     counts: dict[str, int] = {}
     assignors: list[str] = []
@@ -159,60 +179,43 @@ def _query(
 def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:
     """One row a group: what the measures are of."""
     members = inputs.members
-    subscription = F.sort_array(F.array_distinct("topics"))
-    is_bad = (F.count_if(any_broken(member_rules())) > 0) | (
-        F.size(F.collect_set("member_id")) < F.count("*")
-    )
-    is_mixed = (F.count("assignor") != F.count("*")) | (F.min("assignor") != F.max("assignor"))
-    assignor = F.col("assignor")
+    subscription = "sort_array(array_distinct(topics))"
+    is_bad = [
+        f"count_if({any_broken(member_rules())}) > 0",
+        "size(collect_set(member_id)) < count(*)",
+    ]
+    is_mixed = "(count(assignor) != count(*) or min(assignor) != max(assignor))"
+    assignor = "assignor"
     if both_types:
-        is_theirs = is_consumer_group()
-        is_unknown = ~F.coalesce(assignor.isin(*COORDINATORS), F.lit(True))
-        is_unfit = is_unknown
+        known = ", ".join(f"'{name}'" for name in COORDINATORS)
+        is_unfit = f"not coalesce(assignor in ({known}), true)"
         if inputs.has_regexes:
-            is_unfit |= any_broken(regex_rules())
-        # A regex is read in Python, which no aggregate takes.
-        members = members.withColumn("is_unfit", is_theirs & is_unfit)
-        is_bad |= F.count_if("is_unfit") > 0
-        is_mixed &= ~F.bool_or(is_theirs)
-        assignor = F.when(~is_theirs, assignor)
+            # A regex is read in Python, which no aggregate takes.
+            members = with_regex_problems(members)
+            is_unfit = f"({is_unfit} or {any_broken(regex_rules())})"
+        is_bad.append(f"count_if({IS_CONSUMER_GROUP} and {is_unfit}) > 0")
+        is_mixed = f"({is_mixed} and not bool_or({IS_CONSUMER_GROUP}))"
+        assignor = f"if({IS_CONSUMER_GROUP}, null, assignor)"
     if not ignore_assignor:
-        is_bad = is_bad | F.coalesce(is_mixed, F.lit(True))
+        is_bad.append(f"coalesce({is_mixed}, true)")
+    measures = {
+        "members": "count(*)",
+        "is_bad": " or ".join(is_bad),
+        "patterns": "count(topics_pattern)",
+        "is_differing": f"coalesce(min({subscription}) != max({subscription}), true)",
+        "topic_count": "max(size(topics))",
+        "edges": "sum(size(topics))",
+        "assignor": f"min({assignor})",
+        "racked": "count_if(length(rack_id) > 0)",
+    }
     return members.groupBy(*GROUP_KEY).agg(
-        F.count("*").alias("members"),
-        is_bad.alias("is_bad"),
-        F.count("topics_pattern").alias("patterns"),
-        F.coalesce(F.min(subscription) != F.max(subscription), F.lit(True)).alias("is_differing"),
-        F.max(F.size("topics")).alias("topic_count"),
-        F.sum(F.size("topics")).alias("edges"),
-        F.min(assignor).alias("assignor"),
-        F.count_if(F.length("rack_id") > 0).alias("racked"),
+        *(F.expr(f"{value} as {name}") for name, value in measures.items())
     )
 
 
-def _measures() -> dict[str, Column]:
-    is_group, is_topic = F.col("kind") == "group", F.col("kind") == "topic"
-    return {
-        "groups": F.count_if(is_group),
-        "members": F.sum("members"),
-        "bad_members": F.count_if("is_bad"),
-        "patterns": F.sum("patterns"),
-        "differing": F.count_if("is_differing"),
-        "most_topics": F.max("topic_count"),
-        "all_topics": F.sum("topic_count"),
-        "most_edges": F.max("edges"),
-        "racked": F.sum("racked"),
-        "topics": F.count_if(is_topic),
-        "bad_topics": F.count_if((F.col("bad_rows") > 0) | F.col("is_inconsistent")),
-        "topics_twice": F.count_if("is_twice"),
-        "most": F.max("num_partitions"),
-        "mean": F.ceil(F.avg("num_partitions")),
-    }
-
-
-def _named(measures: dict[str, Column]) -> Column:
-    entries = [x for name, value in measures.items() for x in (F.lit(name), value.cast("bigint"))]
-    return F.create_map(*entries).alias("counts")
+def _named(measures: dict[str, str]) -> Column:
+    entries = (f"'{name}', cast({value} as bigint)" for name, value in measures.items())
+    return F.expr(f"map({', '.join(entries)}) as counts")
 
 
 def _problems_of_both(
@@ -228,7 +231,7 @@ def _problems_of_both(
         unknown_assignors(theirs, COORDINATORS),
     ]
     if inputs.has_regexes:
-        found.append(broken_rows("members", theirs, regex_rules()))
+        found.append(broken_rows("members", with_regex_problems(theirs), regex_rules()))
     if "topic_id" in inputs.topics.columns:
         found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
         found.append(differing_topic_ids(inputs.topics))
@@ -245,12 +248,12 @@ def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) ->
         more.append("topic_id")
     if "num_partitions" not in topics.columns:
         topics = topics.groupBy(CLUSTER_ID, "topic").agg(
-            (F.max("partition") + 1).alias("num_partitions")
+            F.expr("max(partition) + 1 as num_partitions")
         )
     elif is_twice:
         topics = topics.groupBy(CLUSTER_ID, "topic").agg(
-            *(F.max(name).alias(name) for name in ["num_partitions", *more])
+            *(F.expr(f"max({name}) as {name}") for name in ["num_partitions", *more])
         )
-    return topics.where("num_partitions > 0").select(
-        CLUSTER_ID, "topic", F.col("num_partitions").cast("int").alias("num_partitions"), *more
+    return topics.where("num_partitions > 0").selectExpr(
+        CLUSTER_ID, "topic", "cast(num_partitions as int) as num_partitions", *more
     )

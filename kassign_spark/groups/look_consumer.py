@@ -14,6 +14,7 @@ from kassign_spark.inputs.checks import (
     refuse_problems,
     unknown_assignors,
 )
+from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
     any_broken,
     is_consumer_group,
@@ -54,7 +55,7 @@ def refuse_consumer_groups(
     ours = inputs.members.where(_is_ours())
     found = [refusals(inputs._replace(members=ours), None)]
     if inputs.has_regexes:
-        found.append(broken_rows("members", ours, regex_rules()))
+        found.append(broken_rows("members", with_regex_problems(ours), regex_rules()))
     if known_assignors is not None:
         found.append(unknown_assignors(ours, known_assignors))
     if "topic_id" in inputs.topics.columns:
@@ -74,10 +75,13 @@ def _suspects(
     inputs: Inputs, target: DataFrame | None, known_assignors: Collection[str] | None
 ) -> int:
     """Count in one query what may be wrong; more than there is, never less."""
-    is_broken = any_broken([*member_rules(), *(regex_rules() if inputs.has_regexes else [])])
+    is_broken = F.expr(
+        any_broken([*member_rules(), *(regex_rules() if inputs.has_regexes else [])])
+    )
     if known_assignors is not None:
         is_broken |= F.coalesce(~F.col("assignor").isin(*known_assignors), F.lit(False))
-    of_members = inputs.members.select(
+    members = with_regex_problems(inputs.members) if inputs.has_regexes else inputs.members
+    of_members = members.select(
         *GROUP_KEY,
         (_is_ours() & is_broken).alias("is_bad"),
         F.when(_is_ours(), suspect_key("member", F.xxhash64("member_id"))).alias("key"),
@@ -92,7 +96,7 @@ def _suspects(
     )
     counted = of_groups.select("suspects").unionByName(of_topics)
     if inputs.owned is not None:
-        of_owned = inputs.owned.agg(F.count_if(any_broken(owned_rules())).alias("suspects"))
+        of_owned = inputs.owned.agg(F.expr(f"count_if({any_broken(owned_rules())}) as suspects"))
         counted = counted.unionByName(of_owned)
     (total,) = counted.agg(F.sum("suspects")).collect()
     return int(total[0] or 0)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -28,6 +28,8 @@ _COLUMNS = {
 }
 _WORK_OF_ONE_TASK = 20_000
 _MOST_WORK_OF_A_TASK = 1_000_000
+
+_NOTHING: Mapping[str, str] = {}
 
 Kernel = Callable[[pa.Table], Iterable[pa.Table]]
 """From all rows of a task to what it answers, in pieces."""
@@ -53,54 +55,46 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
         Others are null. Texts are lists as JSON: a column of lists, though it is null in nearly
         all rows, takes Spark ten times as long to hand over to Python.
     """
-    topics = F.coalesce("topics", F.array().cast("array<string>"))
-    members = eligible.members.withColumn("topics", topics).withColumn(
-        "subscription", F.xxhash64("topics")
+    topics = "coalesce(topics, cast(array() as array<string>))"
+    members = eligible.members.withColumns(
+        {"topics": F.expr(topics), "subscription": F.expr(f"xxhash64({topics})")}
     )
-    subscriptions = members.select(*GROUP_KEY, "subscription", "topics").distinct()
+    subscriptions = members.selectExpr(*GROUP_KEY, "subscription", "topics").distinct()
     # Of an outer explode Spark infers no filter, which would have the list shuffled once more.
-    subscribed = subscriptions.select(*GROUP_KEY, F.explode_outer("topics").alias("topic")).join(
-        eligible.topics, on=[CLUSTER_ID, "topic"], how="inner"
-    )
-    said = F.array("group_instance_id", "rack_id", "assignor")
-    racks = F.to_json("replica_racks") if eligible.has_racks else F.lit(None)
-    has_ids = "topic_id" in eligible.topics.columns
-    topic_id = F.col("topic_id") if has_ids else F.lit(None)
-    unknown = F.lit(-1).cast("bigint")
+    each_topic = subscriptions.selectExpr(*GROUP_KEY, "explode_outer(topics) as topic")
+    subscribed = each_topic.join(eligible.topics, on=[CLUSTER_ID, "topic"], how="inner")
+    racks = "to_json(replica_racks)" if eligible.has_racks else "null"
+    topic_id = "topic_id" if "topic_id" in eligible.topics.columns else "null"
     table = (
         rows(
             members,
             MEMBER,
-            number=F.coalesce("generation", unknown),
-            place=F.coalesce("member_seq", unknown),
-            topic=F.col("group_type"),
-            texts=F.to_json(said),
+            number="coalesce(generation, -1)",
+            place="coalesce(member_seq, -1)",
+            topic="group_type",
+            texts="to_json(array(group_instance_id, rack_id, assignor))",
         )
-        .unionByName(rows(subscriptions, SUBSCRIPTION, texts=F.to_json("topics")))
+        .unionByName(rows(subscriptions, SUBSCRIPTION, texts="to_json(topics)"))
         .unionByName(
-            rows(subscribed, TOPIC, number=F.col("num_partitions"), texts=racks, member_id=topic_id)
+            rows(subscribed, TOPIC, number="num_partitions", texts=racks, member_id=topic_id)
         )
     )
     if claims and eligible.owned is not None:
-        table = table.unionByName(rows(eligible.owned, CLAIM, number=F.col("partition")))
+        table = table.unionByName(rows(eligible.owned, CLAIM, number="partition"))
     return table
 
 
 def observed_rows(assignment: DataFrame) -> DataFrame:
     """Rows of kind OBSERVED, of ``schemas.ASSIGNMENT``: what was seen, for a table of ``fold``."""
-    return rows(assignment, OBSERVED, number=F.col("partition"))
+    return rows(assignment, OBSERVED, number="partition")
 
 
-def rows(
-    frame: DataFrame, kind: int, keys: tuple[str, ...] = GROUP_KEY, **given: Column
-) -> DataFrame:
-    """Give ``frame`` the columns of the table; those that it lacks are null, numbers 0."""
-    numbers = {
-        name: F.coalesce(given.get(name, _column(frame, name)), F.lit(0))
-        for name, data_type in _COLUMNS.items()
-        if data_type == "bigint"
-    }
-    return rows_of_kind(frame, kind, _COLUMNS, keys, **{**given, **numbers})
+def rows(frame: DataFrame, kind: int, keys: tuple[str, ...] = GROUP_KEY, **given: str) -> DataFrame:
+    """Give ``frame`` the columns of the table; those that it lacks are null, numbers 0.
+
+    ``given`` is SQL of columns that are not as ``frame`` has them.
+    """
+    return rows_of_kind(frame, kind, _COLUMNS, keys, absent={"bigint": "0"}, **given)
 
 
 def rows_of_kind(
@@ -108,29 +102,29 @@ def rows_of_kind(
     kind: int,
     types: Mapping[str, str],
     keys: tuple[str, ...] = GROUP_KEY,
-    **given: Column,
+    absent: Mapping[str, str] = _NOTHING,
+    **given: str,
 ) -> DataFrame:
-    """Give ``frame`` the columns of a tasks' table; those that it lacks are null.
+    """Give ``frame`` the columns of a tasks' table.
 
     Args:
         frame: it has ``keys``.
         kind: of all its rows.
         types: the further columns and their types.
         keys: what comes first.
-        given: columns that are not as ``frame`` has them.
+        absent: by type, SQL of what stands for null; null itself where it has none.
+        given: SQL of columns that are not as ``frame`` has them.
 
     Returns:
-        ``keys``, kind tinyint, and ``types``.
+        ``keys``, kind tinyint, and ``types``; null where neither ``frame`` nor ``given`` has them.
     """
-    columns = (
-        given.get(name, _column(frame, name)).cast(data_type).alias(name)
-        for name, data_type in types.items()
-    )
-    return frame.select(*keys, F.lit(kind).cast("tinyint").alias("kind"), *columns)
-
-
-def _column(frame: DataFrame, name: str) -> Column:
-    return F.col(name) if name in frame.columns else F.lit(None)
+    given = {name: name for name in frame.columns} | given
+    columns = []
+    for name, of in types.items():
+        value = f"cast({given.get(name, 'null')} as {of})"
+        columns.append(f"coalesce({value}, {absent[of]})" if of in absent else value)
+    named = [f"{value} as {name}" for name, value in zip(types, columns, strict=True)]
+    return frame.selectExpr(*keys, f"cast({kind} as tinyint) as kind", *named)
 
 
 def in_tasks(

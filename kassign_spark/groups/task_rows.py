@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from kassign_spark.groups.numbers import Flags, Longs, Names, dense, find, key, names
 from kassign_spark.groups.rows import Kernel, rows_of_kind
@@ -45,9 +44,9 @@ def rows(frame: DataFrame, kind: int, **more: str) -> DataFrame:
         cluster_id string, group_id string, kind tinyint, member_id string, topic string,
         partition bigint, rack_id string, texts string (a list as JSON), size bigint, and ``more``.
     """
-    lists = F.col("texts") if "texts" in frame.columns else F.lit(None)
+    lists = "texts" if "texts" in frame.columns else "null"
     # As JSON: a column of lists takes Spark ten times as long to hand over to Python.
-    texts = F.to_json(lists.cast("array<string>"))
+    texts = f"to_json(cast({lists} as array<string>))"
     return rows_of_kind(frame, kind, {**_COLUMNS, **more}, texts=texts)
 
 

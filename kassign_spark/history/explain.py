@@ -71,7 +71,7 @@ def _explained(sizes: pa.Table | None, records: pa.Table) -> pa.Table:
 def _sizes(topics: DataFrame) -> pa.Table:
     """Collect topics as ``explain_read.SIZES``."""
     known = conform(topics, TOPICS)
-    broken = any_broken(rules_of_topics(known))
+    broken = F.expr(any_broken(rules_of_topics(known)))
     found = (
         known.groupBy("topic")
         .agg(

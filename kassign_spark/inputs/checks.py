@@ -16,6 +16,8 @@ from kassign_spark.inputs.rules import (
     owned_rules,
     quoted,
     rules_of_topics,
+    shown,
+    text,
 )
 from kassign_spark.schemas import (
     GROUP_KEY,
@@ -165,24 +167,22 @@ def as_problems(frame: DataFrame, problem: str | Column, detail: Column) -> Data
 
 def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
     """List the rows of a table that break rules: the columns of a problem."""
-    where = F.lit("")
-    for column in ("group_id", "member_id", "topic"):
-        if column in frame.columns:
-            shown = F.concat(F.lit(f" {column}="), quoted(column))
-            where = F.concat(where, F.when(F.col(column).isNotNull(), shown).otherwise(""))
+    given = frame.columns
+    keys = [column for column in ("group_id", "member_id", "topic") if column in given]
+    named = ", ".join(
+        f"if({column} is null, '', concat(' {column}=', {shown(column)}))" for column in keys
+    )
+    at = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
     found = []
     for rule in rules:
-        says = F.concat(
-            F.lit(f"table {table}, column {rule.column}: "),
-            rule.value,
-            F.when(where != "", F.concat(F.lit(" (at"), where, F.lit(")"))).otherwise(""),
-            F.lit(": "),
-            rule.advice if isinstance(rule.advice, Column) else F.lit(rule.advice),
-        )
-        problem = F.struct(F.lit(rule.problem).alias("problem"), says.alias("detail"))
-        found.append(F.when(rule.broken, problem))
-    each = frame.withColumn("found", F.explode(F.array_compact(F.array(*found))))
-    return as_problems(each, F.col("found")["problem"], F.col("found")["detail"])
+        about = text(f"table {table}, column {rule.column}: ")
+        says = f"concat({about}, {rule.value}, {at}, ': ', {rule.advice})"
+        problem = f"named_struct('problem', '{rule.problem}', 'detail', {says})"
+        found.append(f"if({rule.broken}, {problem}, null)")
+    each = F.expr(f"explode(array_compact(array({', '.join(found)})))")
+    return as_problems(
+        frame.withColumn("found", each), F.col("found.problem"), F.col("found.detail")
+    )
 
 
 def _duplicate_members(members: DataFrame) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 from kassign_spark.inputs import re2j
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
+REGEX_PROBLEM = "regex_problem"
 _NAMES = "array<string>"
 
 
@@ -19,6 +20,11 @@ def regex_problem(regex: Column) -> Column:
     """What is wrong with a regex, as ``re2j.problem`` says it: string, null where nothing is."""
     problem: Column = arrow_udf(_problems, "string")(regex)
     return problem
+
+
+def with_regex_problems(frame: DataFrame) -> DataFrame:
+    """Add regex_problem string, of ``topics_regex``; in Python, so ask where there may be one."""
+    return frame.withColumn(REGEX_PROBLEM, regex_problem(F.col("topics_regex")))
 
 
 def match_regexes(members: DataFrame, topics: DataFrame) -> DataFrame:

@@ -1,7 +1,9 @@
 """What a row of each table must hold: one list of rules a table, used to count and to report.
 
 A rule is broken by a single row. The counting runs over every row of every call, so a rule is one
-native expression; only when a count is not zero are the rows looked for.
+native expression; only when a count is not zero are the rows looked for. Expressions are written in
+SQL: a tree of Columns is put together in some hundred calls to Java, which take longer than to
+count with it.
 """
 
 from typing import NamedTuple
@@ -16,72 +18,79 @@ STATIC_AWAY = -2
 """Epoch of a static member of such a group that has gone and may come back."""
 
 
+IS_CONSUMER_GROUP = f"coalesce(group_type = '{CONSUMER}', false)"
+"""Whether a row of members is of a group of the new protocol: boolean, never null."""
+
+
 class Rule(NamedTuple):
-    """One rule about one column; the expressions are over the columns of its table."""
+    """One rule about one column; all but the names are SQL over the columns of its table."""
 
     problem: str
     column: str
-    broken: Column
-    value: Column
-    advice: str | Column
+    broken: str
+    value: str
+    advice: str
+
+
+def text(value: str) -> str:
+    """Write a text without quotes (') in SQL."""
+    return f"r'{value}'"
 
 
 def member_rules() -> list[Rule]:
     """Rules over ``schemas.MEMBERS``, patterns resolved: one that is left is unusable."""
-    topics, pattern = F.col("topics"), F.col("topics_pattern")
-    # array_contains answers null where it finds nothing but meets a null.
-    unnamed_topic = topics.isNotNull() & F.coalesce(F.array_contains(topics, ""), F.lit(True))
     return [
         *(_named(column) for column in ("group_id", "member_id")),
         Rule(
             "topics_missing",
             "topics",
-            topics.isNull() & pattern.isNull() & F.col("topics_regex").isNull(),
-            F.lit("null"),
-            "give an empty array for a member that subscribes to nothing",
+            "topics is null and topics_pattern is null and topics_regex is null",
+            text("null"),
+            text("give an empty array for a member that subscribes to nothing"),
         ),
         Rule(
             "topics_unnamed",
             "topics",
-            unnamed_topic,
-            F.to_json(topics),
-            "null and empty names are no topics: leave them out",
+            # array_contains answers null where it finds nothing but meets a null.
+            "topics is not null and coalesce(array_contains(topics, ''), true)",
+            "to_json(topics)",
+            text("null and empty names are no topics: leave them out"),
         ),
         Rule(
             "topics_pattern_unusable",
             "topics_pattern",
-            pattern.isNotNull() & topics.isNull(),
-            quoted("topics_pattern"),
-            "not a pattern of java.util.regex that a consumer takes",
+            "topics_pattern is not null and topics is null",
+            shown("topics_pattern"),
+            text("not a pattern of java.util.regex that a consumer takes"),
         ),
         Rule(
             "topics_pattern_and_topics",
             "topics_pattern",
-            pattern.isNotNull() & topics.isNotNull(),
-            quoted("topics_pattern"),
-            "the member lists topics as well: a consumer has a pattern or a list",
+            "topics_pattern is not null and topics is not null",
+            shown("topics_pattern"),
+            text("the member lists topics as well: a consumer has a pattern or a list"),
         ),
         *(
-            rule._replace(broken=rule.broken & applies)
+            rule._replace(broken=f"({rule.broken}) and {applies}")
             for rule, applies in (
-                (integer_rule("generation", least=-1), ~is_consumer_group()),
-                (integer_rule("generation", least=STATIC_AWAY), is_consumer_group()),
+                (integer_rule("generation", least=-1), f"not {IS_CONSUMER_GROUP}"),
+                (integer_rule("generation", least=STATIC_AWAY), IS_CONSUMER_GROUP),
             )
         ),
         Rule(
             "group_type_unknown",
             "group_type",
-            ~F.col("group_type").isin("classic", CONSUMER),
-            quoted("group_type"),
-            "must be classic (null is the same) or consumer",
+            f"group_type not in ('classic', '{CONSUMER}')",
+            shown("group_type"),
+            text("must be classic (null is the same) or consumer"),
         ),
         integer_rule("member_seq", least=0),
     ]
 
 
 def is_consumer_group() -> Column:
-    """Whether a row of members is of a group of the new protocol: boolean, never null."""
-    return F.coalesce(F.col("group_type") == CONSUMER, F.lit(False))
+    """``IS_CONSUMER_GROUP``."""
+    return F.expr(IS_CONSUMER_GROUP)
 
 
 def rules_of_topics(topics: DataFrame) -> list[Rule]:
@@ -98,21 +107,18 @@ def owned_rules() -> list[Rule]:
     ]
 
 
-def any_broken(rules: list[Rule]) -> Column:
-    """Whether a row breaks a rule: boolean, never null."""
-    broken = F.lit(False)
-    for rule in rules:
-        broken = broken | F.coalesce(rule.broken, F.lit(False))
-    return broken
+def any_broken(rules: list[Rule]) -> str:
+    """Whether a row breaks a rule: SQL, boolean, never null."""
+    return "(" + " or ".join(f"coalesce({rule.broken}, false)" for rule in rules) + ")"
 
 
 def _named(column: str) -> Rule:
     return Rule(
         f"{column}_missing",
         column,
-        F.col(column).isNull() | (F.col(column) == ""),
-        quoted(column),
-        f"every row needs a {column}, not null or empty",
+        f"{column} is null or {column} = ''",
+        shown(column),
+        text(f"every row needs a {column}, not null or empty"),
     )
 
 
@@ -120,9 +126,9 @@ def _count_rules(column: str) -> list[Rule]:
     missing = Rule(
         f"{column}_missing",
         column,
-        F.col(column).isNull(),
-        F.lit("null"),
-        f"every row needs a {column}",
+        f"{column} is null",
+        text("null"),
+        text(f"every row needs a {column}"),
     )
     return [missing, integer_rule(column, least=0)]
 
@@ -132,12 +138,17 @@ def integer_rule(column: str, *, least: int) -> Rule:
     return Rule(
         f"{column}_out_of_range",
         column,
-        ~F.col(column).between(least, INT_MAX),
-        F.col(column).cast("string"),
-        f"must be a whole number from {least} to {INT_MAX}",
+        f"{column} not between {least} and {INT_MAX}",
+        f"cast({column} as string)",
+        text(f"must be a whole number from {least} to {INT_MAX}"),
     )
 
 
+def shown(column: str) -> str:
+    """Show a string as messages do, in SQL: in quotes, or null."""
+    return f"coalesce(concat('\"', {column}, '\"'), 'null')"
+
+
 def quoted(column: str) -> Column:
-    """Show a string as messages do: in quotes, or null."""
-    return F.coalesce(F.concat(F.lit('"'), F.col(column), F.lit('"')), F.lit("null"))
+    """``shown``."""
+    return F.expr(shown(column))

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.inputs.checks import as_problems
-from kassign_spark.inputs.regexes import regex_problem
+from kassign_spark.inputs.regexes import REGEX_PROBLEM
 from kassign_spark.inputs.rules import (
     CONSUMER,
     Rule,
@@ -15,6 +15,8 @@ from kassign_spark.inputs.rules import (
     is_consumer_group,
     owned_rules,
     quoted,
+    shown,
+    text,
 )
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
@@ -33,26 +35,22 @@ def topic_id_rules() -> list[Rule]:
         Rule(
             "topic_id_unknown",
             "topic_id",
-            ~F.rlike("topic_id", F.lit(_TOPIC_ID)),
-            quoted("topic_id"),
-            "is no topic id of Kafka: 22 characters of URL-safe base64",
+            f"not rlike(topic_id, {text(_TOPIC_ID)})",
+            shown("topic_id"),
+            text("is no topic id of Kafka: 22 characters of URL-safe base64"),
         )
     ]
 
 
 def regex_rules() -> list[Rule]:
-    """Rules over ``members.topics_regex``, which the broker resolves.
-
-    They run in Python, so ask them where there may be one only, and in no aggregate.
-    """
-    problem = regex_problem(F.col("topics_regex"))
+    """Rules over ``members.topics_regex``, which has its problem beside it."""
     return [
         Rule(
             "topics_regex_refused",
             "topics_regex",
-            problem.isNotNull(),
-            quoted("topics_regex"),
-            problem,
+            f"{REGEX_PROBLEM} is not null",
+            shown("topics_regex"),
+            REGEX_PROBLEM,
         )
     ]
 
@@ -72,7 +70,7 @@ def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
     """
     rows = members
     if target is not None:
-        is_broken = any_broken(target_rules())
+        is_broken = F.expr(any_broken(target_rules()))
         place = F.when(F.col("position").isNotNull(), F.xxhash64("member_id", "position"))
         for what, key in (("partition", F.xxhash64("topic", "partition")), ("place", place)):
             of_target = target.select(

@@ -79,7 +79,7 @@ def fold_capacities(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     none = F.lit(None).cast("double")
     base = fold(eligible, claims=claims).withColumns({"value": none, "cost": none})
     capacity = eligible.members.where(F.col("capacity").isNotNull())
-    return base.unionByName(valued(capacity, CAPACITY, F.col("capacity")))
+    return base.unionByName(valued(capacity, CAPACITY, "capacity"))
 
 
 def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
@@ -111,24 +111,13 @@ def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
 
 
 def _weights(frame: DataFrame, place: int) -> DataFrame:
-    return valued(
-        frame,
-        WEIGHT,
-        F.col("weight"),
-        F.col("move_cost"),
-        number=F.col("partition"),
-        place=F.lit(place),
-    )
+    return valued(frame, WEIGHT, "weight", "move_cost", number="partition", place=str(place))
 
 
-def valued(
-    frame: DataFrame, kind: int, value: Column, cost: Column | None = None, **given: Column
-) -> DataFrame:
-    """Rows of a kind with a value, and perhaps a cost; ``given`` as of ``groups.rows.rows``."""
-    cost = F.lit(None) if cost is None else cost
-    keys = (*GROUP_KEY, "value", "cost")
-    numbers = {"value": value.cast("double"), "cost": cost.cast("double")}
-    return rows(frame.withColumns(numbers), kind, keys, **given)
+def valued(frame: DataFrame, kind: int, value: str, cost: str = "null", **given: str) -> DataFrame:
+    """Rows of a kind with a value, and perhaps a cost, in SQL; ``given`` as of ``rows.rows``."""
+    doubles = [f"cast({of} as double) as {name}" for name, of in (("value", value), ("cost", cost))]
+    return rows(frame, kind, (*GROUP_KEY, *doubles), **given)
 
 
 def _is_no_number(column: str, *, may_be_null: bool) -> Column:

@@ -46,6 +46,11 @@ from kassign_spark.settings.computing import Settings
 
 _ROUNDS = 4
 _SLICE = 200_000
+_NUMBERS_OF_PARTS = {
+    "place": "topic_number",
+    "number": "partition",
+    "subscription": "coalesce(home, -1)",
+}
 
 
 def plan_large_groups(large: Large, wanted: Wanted, given: Given, settings: Settings) -> DataFrame:
@@ -119,24 +124,16 @@ def _limits(large: Large, wanted: Wanted | None) -> tuple[DataFrame, DataFrame]:
         DataFrame.unionByName,
         [
             fold_capacities(large.eligible, claims=False),
-            valued(sums, SUM, F.col("value"), place=F.col("topic_number")),
-            valued(loads, LOAD, F.col("value"), subscription=F.col("home")),
-            valued(heaviest, HEAVY, F.col("whole"), **_numbers_of_parts()),
+            valued(sums, SUM, "value", place="topic_number"),
+            valued(loads, LOAD, "value", subscription="home"),
+            valued(heaviest, HEAVY, "whole", **_NUMBERS_OF_PARTS),
         ],
     )
     facts = hold(table, {"rows": F.count("*")}).frame
     kernel = partial(limits_arrow, wanted=wanted)
-    table = facts.unionByName(valued(large.units, UNIT, F.col("power")))
+    table = facts.unionByName(valued(large.units, UNIT, "power"))
     limits = in_tasks(table, kernel, LIMITS, large.eligible.tasks)
     return facts, hold(limits, {"rows": F.count("*")}).frame
-
-
-def _numbers_of_parts() -> dict[str, Column]:
-    return {
-        "place": F.col("topic_number"),
-        "number": F.col("partition"),
-        "subscription": F.coalesce("home", F.lit(-1)),
-    }
 
 
 def _of_members(large: Large, limits: DataFrame) -> DataFrame:
@@ -259,13 +256,13 @@ def _table(facts: DataFrame, pool: DataFrame, units: DataFrame, least: DataFrame
         F.max("cost").alias("cost"),
         F.count("*").cast("double").alias("stands_for"),
     )
-    cost = F.when(F.col("home").isNull(), F.col("stands_for")).otherwise(F.col("cost"))
+    cost = "if(home is null, stands_for, cost)"
     at = {"topic_number": F.col("lead_topic"), "partition": F.col("lead_partition")}
     items = items.withColumns(at)
     unit = units.join(least, on=keys, how="left")
-    return facts.unionByName(
-        valued(items, POOL, F.col("whole"), cost, **_numbers_of_parts())
-    ).unionByName(valued(unit, UNIT, F.col("power"), number=F.col("least")))
+    return facts.unionByName(valued(items, POOL, "whole", cost, **_NUMBERS_OF_PARTS)).unionByName(
+        valued(unit, UNIT, "power", number="least")
+    )
 
 
 def _assignment(large: Large, pool: DataFrame, found: DataFrame) -> DataFrame:

@@ -122,7 +122,7 @@ def placed_conforming(records: DataFrame, topics: DataFrame, *, ignore_keys: boo
     records_table = _records_table(records)
     form = topics_table(topics)
     check_same_clusters([(records_table, records), (form, topics)])
-    sizes = fold_topics(conform(topics, form), bad_row=F.lit(False))
+    sizes = fold_topics(conform(topics, form), bad_row="false")
     sizes = sizes.where("num_partitions > 0").select(CLUSTER_ID, "topic", "num_partitions")
     sized = _conform_records(records).join(sizes, on=[CLUSTER_ID, "topic"], how="left")
     size, own = F.col("num_partitions"), F.col("partition")

@@ -73,7 +73,7 @@ def partition_traffic(
     """
     form = topics_table(topics)
     check_same_clusters([(form, topics), (SHARES, shares)])
-    sizes = fold_topics(conform(topics, form), bad_row=F.lit(False)).where("num_partitions > 0")
+    sizes = fold_topics(conform(topics, form), bad_row="false").where("num_partitions > 0")
     placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
     counts = [
         F.coalesce(F.sum("record_count"), F.lit(0)).cast("double").alias("records"),

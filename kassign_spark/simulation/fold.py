@@ -51,7 +51,7 @@ def fold_events(
         A topic's event is there for each group of its cluster, or for none (null) where there is
         no group.
     """
-    racks = F.to_json("replica_racks") if "replica_racks" in topics.columns else F.lit(None)
+    racks = "to_json(replica_racks)" if "replica_racks" in topics.columns else "null"
     of_groups = _of_groups(inputs.members, events)
     members, owned = inputs.members, inputs.owned
     if not events.counts["topics"]:
@@ -69,18 +69,17 @@ def fold_events(
         own.select(*_KEYS, F.explode("topics").alias("topic")),
         of_groups.where("event.is_topic").select(*_KEYS, F.col("event.topic").alias("topic")),
     ]
-    unknown = F.lit(-1).cast("bigint")
     parts = [
         rows(
             members,
             MEMBER,
-            number=F.coalesce("generation", unknown),
-            place=F.coalesce("member_seq", unknown),
-            topic=F.col("group_type"),
-            texts=F.to_json(F.array("group_instance_id", "rack_id", "assignor", "topics_regex")),
+            number="coalesce(generation, -1)",
+            place="coalesce(member_seq, -1)",
+            topic="group_type",
+            texts="to_json(array(group_instance_id, rack_id, assignor, topics_regex))",
         ),
         _of_patterns(subscriptions, SUBSCRIPTION),
-        rows(of_groups, EVENT, texts=F.to_json("event", {"ignoreNullFields": "false"})),
+        rows(of_groups, EVENT, texts="to_json(event, map('ignoreNullFields', 'false'))"),
     ]
     if patterns or events.counts["patterns"]:
         matched = _matched(subscriptions, topics, events)
@@ -92,29 +91,27 @@ def fold_events(
         )
         found = match_regexes(regexes, _ever(topics, events))
         named.append(found.select(*_KEYS, F.explode("names").alias("topic")))
-        parts.append(rows(found, REGEX, topic=F.col("topics_regex"), texts=F.to_json("names")))
+        parts.append(rows(found, REGEX, topic="topics_regex", texts="to_json(names)"))
     if target is not None:
         parts.append(target_rows(target))
         named.append(target.select(*_KEYS, "topic"))
     could_read = reduce(DataFrame.unionByName, named).distinct()
     known = could_read.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
-    topic_id = F.col("topic_id") if "topic_id" in topics.columns else F.lit(None)
-    sizes = F.col("num_partitions")
-    parts.append(rows(known, TOPIC, number=sizes, texts=racks, member_id=topic_id))
+    topic_id = "topic_id" if "topic_id" in topics.columns else "null"
+    parts.append(rows(known, TOPIC, number="num_partitions", texts=racks, member_id=topic_id))
     if owned is not None:
-        parts.append(rows(owned, CLAIM, number=F.col("partition")))
+        parts.append(rows(owned, CLAIM, number="partition"))
     return reduce(DataFrame.unionByName, parts)
 
 
 def target_rows(target: DataFrame) -> DataFrame:
     """Rows of kind TARGET, of ``schemas.TARGET``."""
-    position = F.coalesce("position", F.lit(-1))
-    return rows(target, TARGET, number=F.col("partition"), place=position)
+    return rows(target, TARGET, number="partition", place="coalesce(position, -1)")
 
 
 def _of_patterns(frame: DataFrame, kind: int) -> DataFrame:
     """Rows of lists of topics, and of the patterns that they are by, or stand beside."""
-    return rows(frame, kind, topic=F.col("topics_pattern"), texts=F.to_json("topics"))
+    return rows(frame, kind, topic="topics_pattern", texts="to_json(topics)")
 
 
 def _of_groups(members: DataFrame, events: Events) -> DataFrame:

@@ -177,8 +177,8 @@ def _chosen(to: str, assignor: str | None, policy: str, max_size: int) -> str:
 def _said(members: DataFrame) -> DataFrame:
     """Rows of kind SAID, of members with a pattern or a regex."""
     some = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
-    said = F.array("topics_pattern", "finding", "topics_regex")
-    return rows(with_pattern_findings(some), SAID, texts=F.to_json(said))
+    said = "to_json(array(topics_pattern, finding, topics_regex))"
+    return rows(with_pattern_findings(some), SAID, texts=said)
 
 
 def with_pattern_findings(members: DataFrame) -> DataFrame:
@@ -227,7 +227,7 @@ def _restarts(order: DataFrame, members: DataFrame) -> DataFrame:
             f'table order, column member_id: "{row.member_id}" of group "{row.group_id}": '
             f"{is_known}"
         )
-    return rows(wanted, ORDER, number=F.col("position"))
+    return rows(wanted, ORDER, number="position")
 
 
 def _clients(members: DataFrame, clients: DataFrame) -> DataFrame:
@@ -236,5 +236,5 @@ def _clients(members: DataFrame, clients: DataFrame) -> DataFrame:
     return rows(
         groups.join(refused_as_consumer(clients), on="group_id", how="inner"),
         CLIENT,
-        texts=F.col("detail"),
+        texts="detail",
     )
