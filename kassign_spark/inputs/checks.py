@@ -152,17 +152,13 @@ def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> Dat
 
 def as_problems(frame: DataFrame, problem: str | Column, detail: Column) -> DataFrame:
     """Give ``frame`` the columns of a problem; those of them that it lacks are null."""
-    types = {"partition": "bigint"}
-    return frame.select(
-        *(
-            (F.col(name) if name in frame.columns else F.lit(None))
-            .cast(types.get(name, "string"))
-            .alias(name)
-            for name in PROBLEM[:5]
-        ),
-        (F.lit(problem) if isinstance(problem, str) else problem).alias("problem"),
-        detail.alias("detail"),
+    given, types = set(frame.columns), {"partition": "bigint"}
+    about = (
+        f"cast({name if name in given else 'null'} as {types.get(name, 'string')}) as {name}"
+        for name in PROBLEM[:5]
     )
+    said = F.lit(problem) if isinstance(problem, str) else problem
+    return frame.select(*map(F.expr, about), said.alias("problem"), detail.alias("detail"))
 
 
 def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:

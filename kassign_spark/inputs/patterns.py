@@ -7,7 +7,7 @@ Source: ``ConsumerCoordinator.updatePatternSubscription``, ``ConsumerMetadata.re
 another language and no ``topics_pattern``.
 """
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.schemas import (
@@ -60,16 +60,17 @@ def with_topics(members: DataFrame, topics: DataFrame) -> DataFrame:
 
     A pattern that cannot be resolved is left with null ``topics``.
     """
-    has_pattern = F.col("topics_pattern").isNotNull() & (
-        F.col("topics").isNull() | (F.size("topics") == 0)
-    )
+    has_pattern = "(topics_pattern is not null and (topics is null or size(topics) = 0))"
     patterns = members.where(has_pattern).select(*_PATTERN_KEY)
     matching = F.broadcast(match_topics(patterns, topics))
-    resolved = F.when(has_pattern, F.col("matching")).otherwise(F.col("topics"))
-    left = F.when(~has_pattern | F.col("matching").isNull(), F.col("topics_pattern"))
-    changed = {"topics": resolved, "topics_pattern": left}
-    return members.join(matching, on=_PATTERN_KEY, how="left").select(
-        *(changed[n].alias(n) if n in changed else F.col(n) for n in members.columns)
+    changed = {
+        "topics": f"if({has_pattern}, matching, topics) as topics",
+        "topics_pattern": (
+            f"if({has_pattern} and matching is not null, null, topics_pattern) as topics_pattern"
+        ),
+    }
+    return members.join(matching, on=_PATTERN_KEY, how="left").selectExpr(
+        *(changed.get(name, f"`{name}`") for name in members.columns)
     )
 
 
@@ -85,45 +86,39 @@ def match_topics(patterns: DataFrame, topics: DataFrame) -> DataFrame:
         One row a pattern of a cluster: cluster_id string, topics_pattern string,
         matching array<string>: names in order, null where the pattern is none.
     """
-    is_known = ~F.col("topic").isin(*INTERNAL_TOPICS)
+    is_known = f"topic not in {INTERNAL_TOPICS}"
     if "num_partitions" in topics.columns:
-        is_known &= F.col("num_partitions") > 0
-    names = (
-        topics.where(is_known)
-        .groupBy(CLUSTER_ID)
-        .agg(F.array_sort(F.collect_set("topic")).alias("names"))
-    )
+        is_known += " and num_partitions > 0"
+    found = F.expr("array_sort(collect_set(topic)) as names")
+    names = topics.where(is_known).groupBy(CLUSTER_ID).agg(found)
     # Names are exploded behind the pattern, so that Spark compiles a pattern once and not for each
     # name; the number of tasks is given, as adaptive execution sees only the few patterns.
     tasks = cores(patterns.sparkSession)
     return (
         patterns.distinct()
-        .withColumn("regex", _whole_name(F.col("topics_pattern")))
+        .withColumn("regex", F.expr(_whole_name("topics_pattern")))
         .join(F.broadcast(names), on=CLUSTER_ID, how="left")
         .repartition(tasks, *_PATTERN_KEY)
-        .select(*_PATTERN_KEY, "regex", F.explode_outer("names").alias("topic"))
+        .selectExpr(*_PATTERN_KEY, "regex", "explode_outer(names) as topic")
         .groupBy(*_PATTERN_KEY)
         .agg(
-            F.max("regex").alias("regex"),
-            F.collect_list(F.when(F.rlike("topic", F.col("regex")), F.col("topic"))).alias("found"),
+            F.expr("max(regex) as regex"),
+            F.expr("collect_list(if(rlike(topic, regex), topic, null)) as found"),
         )
-        .select(
-            *_PATTERN_KEY,
-            F.when(F.col("regex").isNotNull(), F.array_sort("found")).alias("matching"),
-        )
+        .selectExpr(*_PATTERN_KEY, "if(regex is null, null, array_sort(found)) as matching")
     )
 
 
-def _whole_name(pattern: Column) -> Column:
-    """Give a pattern for ``rlike`` that finds exactly what ``pattern`` matches as a whole.
+def _whole_name(pattern: str) -> str:
+    """Give a pattern for ``rlike``, in SQL, that finds exactly what ``pattern`` matches as a whole.
 
     Null for an empty pattern, which a consumer refuses, and for one that does not compile.
     """
-    opened = F.concat(F.lit(r"\A(?:"), pattern)
-    anchored = F.coalesce(*(_compiled(F.concat(opened, F.lit(end))) for end in _CLOSINGS))
-    return F.when((F.length(pattern) > 0) & _compiled(pattern).isNotNull(), anchored)
+    whole = (rf"concat(r'\A(?:', {pattern}, r'{end}')" for end in _CLOSINGS)
+    anchored = f"coalesce({', '.join(map(_compiled, whole))})"
+    return f"if(length({pattern}) > 0 and {_compiled(pattern)} is not null, {anchored}, null)"
 
 
-def _compiled(pattern: Column) -> Column:
-    """Give the pattern itself, or null where Java refuses it."""
-    return F.try_reflect(F.lit("java.util.regex.Pattern"), F.lit("compile"), pattern)
+def _compiled(pattern: str) -> str:
+    """Give the pattern itself, in SQL, or null where Java refuses it."""
+    return f"try_reflect('java.util.regex.Pattern', 'compile', {pattern})"

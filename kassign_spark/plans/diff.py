@@ -1,8 +1,6 @@
 """What changes hands between two assignments."""
 
-from functools import reduce
-
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.schemas import (
@@ -71,13 +69,12 @@ def changes(before: DataFrame, after: DataFrame) -> DataFrame:
 
 def _side(assignment: DataFrame, *, is_before: bool) -> DataFrame:
     """One of the two, with the other one's columns; a row without a whole key matches no other."""
-    member = F.col("member_id")
-    nobody = F.lit(None).cast("string")
-    lacks_key = reduce(Column.__or__, (F.col(name).isNull() for name in _PARTITION_KEY))
-    return assignment.select(
+    lacks_key = " or ".join(f"{name} is null" for name in _PARTITION_KEY)
+    nobody = "cast(null as string)"
+    return assignment.selectExpr(
         *_PARTITION_KEY,
-        F.when(lacks_key, F.lit(is_before)).alias("unmatched"),
-        F.lit(is_before).alias("is_before"),
-        (member if is_before else nobody).alias("from_member"),
-        (nobody if is_before else member).alias("to_member"),
+        f"if({lacks_key}, {is_before}, null) as unmatched",
+        f"{is_before} as is_before",
+        f"{'member_id' if is_before else nobody} as from_member",
+        f"{nobody if is_before else 'member_id'} as to_member",
     )
