@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.eligible import Eligible, fold_groups, fold_topics
 from kassign_spark.groups.rows import tasks_for
+from kassign_spark.groups.task_sizes import is_for_one_task
 from kassign_spark.inputs.checks import (
     Inputs,
     broken_rows,
@@ -47,6 +48,7 @@ class Looked(NamedTuple):
 
     eligible: Eligible
     assignors: list[str]
+    had_patterns: bool
 
 
 _MEASURES = {
@@ -97,7 +99,8 @@ def look(
         InputError: values that have no meaning; lists every one.
     """
     found = _query(inputs, known_assignors, both_types, target)
-    if found.counts["patterns"]:
+    had_patterns = bool(found.counts["patterns"])
+    if had_patterns:
         resolved = with_topics(inputs.members, inputs.topics)
         inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
         found = _query(inputs, known_assignors, both_types, target)
@@ -114,6 +117,9 @@ def look(
     most_partitions = min(most_topics, counts["topics"]) * counts["most"]
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
+    session = inputs.members.sparkSession
+    if tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
+        inputs = inputs.in_one_partition()
     is_twice = bool(counts["topics_twice"])
     is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
     eligible = Eligible(
@@ -126,10 +132,10 @@ def look(
         most_partitions=most_partitions,
         about_partitions=about,
         most_edges=counts["most_edges"],
-        tasks=tasks_for(work, inputs.members.sparkSession),
+        tasks=tasks_for(work, session),
         has_racks=is_racked,
     )
-    return Looked(eligible, found.assignors)
+    return Looked(eligible, found.assignors, had_patterns)
 
 
 def _query(
@@ -139,6 +145,10 @@ def _query(
     target: DataFrame | None,
 ) -> _Found:
     """Count everything in one query; a table at a time would be a few small jobs more."""
+    is_small = is_for_one_task(frame for frame in (*inputs[:3], target) if frame is not None)
+    if is_small:
+        inputs = inputs.in_one_partition()
+        target = None if target is None else target.coalesce(1)
     of_members = _of_members(inputs, known_assignors is None, both_types)
     rules = rules_of_topics(inputs.topics)
     if both_types and "topic_id" in inputs.topics.columns:
@@ -162,6 +172,8 @@ def _query(
         of_target = target_suspects(types, target).withColumn("kind", F.lit("target"))
         by_key = by_key.unionByName(of_target, allowMissingColumns=True)
         measures["bad_target"] = "sum(suspects)"
+    if is_small:
+        by_key = by_key.coalesce(1)
     found = by_key.agg(_named(measures), F.expr("collect_set(assignor) as assignors"))
     if inputs.owned is not None:
         bad_owned = f"count_if({any_broken(owned_rules())})"

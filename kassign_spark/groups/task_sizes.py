@@ -4,7 +4,7 @@ Neither hangs on ``spark.sql.shuffle.partitions``. Where Spark's own estimate sa
 are small, nothing is counted; else one query counts the rows of each group.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -34,6 +34,11 @@ class TaskSizes(NamedTuple):
 
     tasks: int
     is_large: Column | None
+
+
+def is_for_one_task(frames: Iterable[DataFrame]) -> bool:
+    """Whether Spark's own estimate says that one task holds all of the tables; runs no job."""
+    return sum(map(estimated_bytes, frames)) <= _ONE_TASK_BYTES
 
 
 def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROUP) -> TaskSizes:

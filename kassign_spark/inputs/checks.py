@@ -44,6 +44,12 @@ class Inputs(NamedTuple):
     has_regexes: bool = False
     """Whether members may subscribe by a regex that the broker resolves."""
 
+    def in_one_partition(self) -> "Inputs":
+        """Each table in one partition: shuffled neither to be joined nor to be counted."""
+        members, topics = self.members.coalesce(1), self.topics.coalesce(1)
+        owned = None if self.owned is None else self.owned.coalesce(1)
+        return self._replace(members=members, topics=topics, owned=owned)
+
 
 def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | None = None) -> Inputs:
     """Make the callers' tables conform to their schemas; runs no job.

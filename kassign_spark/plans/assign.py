@@ -98,7 +98,7 @@ def _assign_classic(
     """Assign the groups whose clients assign, by ``assignor`` or each by its own."""
     chosen = strategy_of(assignor)
     inputs = conform_inputs(members, topics, owned)
-    eligible, names = look(inputs, None if chosen is not None else ASSIGNORS)
+    eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
     if chosen is None or isinstance(assignor, str):
         eligible = eligible._replace(paths=paths)
     elif paths is not None:

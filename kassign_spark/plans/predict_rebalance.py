@@ -82,7 +82,7 @@ def _of_classic(
     protocol: str | None,
 ) -> PredictedRebalance:
     inputs = conform_inputs(members, topics, owned)
-    eligible, names = look(inputs, PREDICTED if assignor is None else None)
+    eligible, names, _ = look(inputs, PREDICTED if assignor is None else None)
     used = names if assignor is None else [assignor]
     if protocol == COOPERATIVE and not COOPERATIVE_ASSIGNORS.issuperset(used):
         raise InputError("only cooperative-sticky knows the cooperative protocol")

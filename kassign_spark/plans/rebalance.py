@@ -142,7 +142,7 @@ def _rebalance_classic(
     chosen = strategy_of(assignor)
     check_protocol(protocol)
     inputs = conform_inputs(members, topics, owned)
-    eligible, names = look(inputs, None if chosen is not None else ASSIGNORS)
+    eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
     strategies = {name: ASSIGNORS[name] for name in names} if chosen is None else {"": chosen}
     for name, strategy in strategies.items():
         if protocol == COOPERATIVE and own_protocol(strategy) == EAGER:

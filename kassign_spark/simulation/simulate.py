@@ -128,9 +128,8 @@ def simulate(
     inputs = conform_inputs(members, topics, owned)
     checked = check_events(events, timeouts)
     last = None if target is None else conform(target, TARGET)
-    eligible = look(inputs, ASSIGNORS, both_types=True, target=last).eligible
-    # Members are given back as they are where none has a pattern.
-    patterns = eligible.members is not inputs.members
+    looked = look(inputs, ASSIGNORS, both_types=True, target=last)
+    eligible, patterns = looked.eligible, looked.had_patterns
     sized = _sized_topics(eligible, inputs.topics, checked)
     table = fold_events(inputs, sized, checked, last, patterns=patterns)
     kernel = partial(

@@ -10,7 +10,7 @@ from typing import Any
 from kassign_spark.errors import KassignError
 from kassign_spark.sessions import Py4JError
 
-_LOOKS, _LOOK_SECONDS = 5, 0.1
+_LOOKS, _LOOK_SECONDS = 10, 0.1
 
 
 def missing_folders(files: Any, folder: Any) -> list[Any]:
@@ -32,7 +32,7 @@ def tidy(files: Any, writing: Any, missing: list[Any], before: Callable[[], bool
         before: what to do first; False: nothing is to be removed.
     """
     # What was asked of Java before an interrupt may still be at work there, and make the folder
-    # anew.
+    # anew; if it comes so late that nobody looks any more, Java deletes it when it ends.
     looks = 0 if isinstance(sys.exception(), KassignError) else _LOOKS
 
     def work() -> None:
@@ -40,10 +40,12 @@ def tidy(files: Any, writing: Any, missing: list[Any], before: Callable[[], bool
             if not before():
                 return
             files.delete(writing, True)
-            for _ in range(looks):
+            quiet = 0
+            while quiet < looks:
                 time.sleep(_LOOK_SECONDS)
-                files.delete(writing, True)
-            files.cancelDeleteOnExit(writing)
+                quiet = 0 if files.delete(writing, True) else quiet + 1
+            if not looks:
+                files.cancelDeleteOnExit(writing)
             for parent in missing:
                 files.delete(parent, False)
 
