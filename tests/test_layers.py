@@ -13,6 +13,7 @@ LAYERS = [
     {"workers"},
     {"spark_errors"},
     {"schemas"},
+    {"results"},
     {"rounds"},
     {"inputs"},
     {"settings"},

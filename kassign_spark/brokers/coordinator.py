@@ -6,6 +6,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.errors import InputError
 from kassign_spark.expressions import java_hash_code
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     GROUP_KEY,
@@ -16,7 +17,6 @@ from kassign_spark.schemas import (
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -108,7 +108,7 @@ def coordinators(
     """
     check_same_clusters([(_GROUPS, groups), (LEADERS, leaders)])
     found = _coordinators(conform(groups, _GROUPS), conform(leaders, LEADERS), num_partitions)
-    return restore_cluster_id(found, has_cluster_id(groups))
+    return answer(found, "coordinators", has_cluster_id=has_cluster_id(groups))
 
 
 def coordinator_load(
@@ -164,9 +164,10 @@ def coordinator_load(
             F.sum("partitions").alias("partition_count"),
         )
     )
-    return restore_cluster_id(
+    return answer(
         _with_ratios(_on_every_broker(asked, known_leaders, owned is not None), hot_ratio),
-        has_cluster_id(members),
+        "coordinator_load",
+        has_cluster_id=has_cluster_id(members),
     )
 
 

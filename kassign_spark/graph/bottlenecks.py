@@ -14,7 +14,8 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.schemas import has_cluster_id, restore_cluster_id
+from kassign_spark.results import answer
+from kassign_spark.schemas import has_cluster_id
 from kassign_spark.settings.computing import Settings
 
 _ROW = (
@@ -61,7 +62,11 @@ def bottlenecks(
     found = in_tasks(
         graph_rows(eligible), bottlenecks_arrow, _ROW, settings.batches or eligible.tasks
     )
-    return restore_cluster_id(found.withColumn("detail", _detail()), has_cluster_id(members))
+    return answer(
+        found.withColumn("detail", _detail()),
+        "bottlenecks",
+        has_cluster_id=has_cluster_id(members),
+    )
 
 
 def bottlenecks_arrow(table: pa.Table) -> list[pa.Table]:

@@ -13,8 +13,9 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import has_cluster_id, restore_cluster_id
+from kassign_spark.schemas import has_cluster_id
 from kassign_spark.settings.computing import Settings
 
 MEMBER, CLASS = "member", "class"
@@ -77,7 +78,11 @@ def eligibility(
         "id", "cluster_id", "group_id", "kind", "name", "topics", "weight", "part"
     )
     edges = rows.where("dst IS NOT NULL").select(F.col("id").alias("src"), "dst", "weight")
-    return Eligibility(restore_cluster_id(vertices, has_cluster_id(members)), edges)
+    given = has_cluster_id(members)
+    return Eligibility(
+        answer(vertices, "eligibility.vertices", has_cluster_id=given),
+        answer(edges, "eligibility.edges", has_cluster_id=False),
+    )
 
 
 def graph_arrow(table: pa.Table) -> list[pa.Table]:

@@ -14,8 +14,9 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown
+from kassign_spark.results import answer
 from kassign_spark.rounds import Budget, hold
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id, restore_cluster_id
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id
 from kassign_spark.settings.computing import Settings
 
 GROUP, TOPIC = "group", "topic"
@@ -56,7 +57,11 @@ def fleet_graph(members: DataFrame, topics: DataFrame) -> FleetGraph:
     """
     eligible = look(conform_inputs(members, topics), None).eligible
     vertices, edges = _fleet_graph(eligible)
-    return FleetGraph(restore_cluster_id(vertices, has_cluster_id(members)), edges)
+    given = has_cluster_id(members)
+    return FleetGraph(
+        answer(vertices, "fleet_graph.vertices", has_cluster_id=given),
+        answer(edges, "fleet_graph.edges", has_cluster_id=False),
+    )
 
 
 def group_clusters(
@@ -113,7 +118,7 @@ def group_clusters(
         "group_count",
         "topic_count",
     )
-    return restore_cluster_id(result, has_cluster_id(members))
+    return answer(result, "group_clusters", has_cluster_id=has_cluster_id(members))
 
 
 def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) -> DataFrame:
@@ -167,7 +172,7 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
             F.array_remove("topics", F.col(TOPIC)).alias("other_topics"),
         )
     )
-    return restore_cluster_id(touched, has_cluster_id(members))
+    return answer(touched, "touched_by", has_cluster_id=has_cluster_id(members))
 
 
 def _reads(eligible: Eligible) -> DataFrame:

@@ -25,7 +25,7 @@ class Eligible(NamedTuple):
             replica_racks `array<array<string>>`?; one row a topic.
         owned: ``schemas.OWNED``, or None where the caller gave none.
         groups: as ``fold_groups`` gives it.
-        heterogeneous: whether members of some group subscribe to different topics.
+        heterogeneous: whether members of some group may subscribe to different topics.
         most_topics: no group whose members subscribe alike subscribes to more.
         most_partitions: no such group has more.
         about_partitions: of all groups together, estimated from the topics' mean size.

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.inputs.patterns import match_topics
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     GROUP_KEY,
@@ -13,7 +14,6 @@ from kassign_spark.schemas import (
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 NEW_TOPICS = Table(
@@ -63,4 +63,4 @@ def touched_groups(members: DataFrame, new_topics: DataFrame) -> DataFrame:
         .groupBy(*GROUP_KEY, "topic")
         .agg(F.count("*").alias("member_count"), F.sum("by_pattern").alias("pattern_count"))
     )
-    return restore_cluster_id(touched, has_cluster_id(members))
+    return answer(touched, "touched_groups", has_cluster_id=has_cluster_id(members))

@@ -15,6 +15,7 @@ from kassign_spark.measures.certificate import certify
 from kassign_spark.measures.weighted_loads import MISSING, Weighing
 from kassign_spark.plans.diff import changes
 from kassign_spark.plans.weight_rows import check_weight_options, refuse_weights
+from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -27,7 +28,6 @@ from kassign_spark.schemas import (
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 _STAYED = ("kept_count", "moved_count")
@@ -106,7 +106,8 @@ def balance(
         told = conform(weights, WEIGHTS)
         refuse_weights(told, known.members)
         whole = _weighed(known, Weighing(told, missing_weight, base_weight))
-    return restore_cluster_id(whole, has_cluster_id(members))
+    form = "balance" if weights is None else "balance.weighted"
+    return answer(whole, form, has_cluster_id=has_cluster_id(members))
 
 
 def _weighed(known: _Known, weighing: Weighing) -> DataFrame:

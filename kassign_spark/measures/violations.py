@@ -13,6 +13,7 @@ from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
 from kassign_spark.inputs.rules import INT_MAX
 from kassign_spark.measures.violations_tasks import broken_in_tasks
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     ASSIGNMENT,
     GROUP_KEY,
@@ -20,7 +21,6 @@ from kassign_spark.schemas import (
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 _TOPIC_KEY = [*GROUP_KEY, "topic"]
@@ -59,7 +59,7 @@ def violations(
     assigned = conform(assignment, ASSIGNMENT)
     frames = _Frames(assigned, inputs.members, inputs.owned)
     found = _violations(frames, _sizes(inputs.topics), MOST_ROWS_OF_A_GROUP)
-    return restore_cluster_id(found, has_cluster_id(members))
+    return answer(found, "violations", has_cluster_id=has_cluster_id(members))
 
 
 class _Frames(NamedTuple):

@@ -13,13 +13,13 @@ from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.expressions import hash_bucket, hash_map_capacity, java_hash_code
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     GROUP_KEY,
     Table,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 CANDIDATES = Table(
@@ -101,8 +101,8 @@ def choose_assignors(
     given = has_cluster_id(candidates)
     members = _members(candidates, protocols)
     return Choice(
-        restore_cluster_id(_groups(members), given),
-        restore_cluster_id(members.drop("candidates"), given),
+        answer(_groups(members), "choose_assignors.groups", has_cluster_id=given),
+        answer(members, "choose_assignors.members", has_cluster_id=given),
     )
 
 
@@ -172,7 +172,7 @@ def check_migration(
         F.array_compact(safe).alias("safe_steps"),
         "blocking",
     )
-    return restore_cluster_id(found, given)
+    return answer(found, "check_migration", has_cluster_id=given)
 
 
 def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) -> DataFrame:

@@ -13,6 +13,7 @@ from kassign_spark.groups.look_consumer import refuse_consumer_groups
 from kassign_spark.inputs.checks import Inputs, conform_inputs
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -142,7 +143,7 @@ def predict_consumer_groups(
     return ConsumerPrediction(
         restore_cluster_id(declare(assigned, ASSIGNMENT), given),
         restore_cluster_id(declare(found, VERDICTS), given),
-        restore_cluster_id(found.select(*GROUP_KEY, F.inline("steps")), given),
+        answer(found.select(*GROUP_KEY, F.inline("steps")), "rebalance", has_cluster_id=given),
     )
 
 

@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     ASSIGNMENT,
     GROUP_KEY,
@@ -10,7 +11,6 @@ from kassign_spark.schemas import (
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 
@@ -68,4 +68,4 @@ def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFram
         F.to_json("partitions").alias("topic_partitions"),
         F.to_json(F.map_from_entries("topics")).alias("spark_assign"),
     )
-    return restore_cluster_id(result, has_cluster_id(assignment))
+    return answer(result, "deliver", has_cluster_id=has_cluster_id(assignment))

@@ -3,13 +3,13 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     ASSIGNMENT,
     GROUP_KEY,
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 _PARTITION_KEY = [*GROUP_KEY, "topic", "partition"]
@@ -34,7 +34,7 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
     """
     check_same_clusters([(ASSIGNMENT, before), (ASSIGNMENT, after)])
     compared = changes(conform(before, ASSIGNMENT), conform(after, ASSIGNMENT))
-    return restore_cluster_id(compared, has_cluster_id(before))
+    return answer(compared, "diff", has_cluster_id=has_cluster_id(before))
 
 
 def changes(before: DataFrame, after: DataFrame) -> DataFrame:

@@ -14,6 +14,7 @@ from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.plans.consumer_groups import split_by_type
 from kassign_spark.plans.consumer_listener import consumer_listener_calls
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     GROUP_KEY,
@@ -21,7 +22,6 @@ from kassign_spark.schemas import (
     conform,
     fill_cluster_id,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 _CALL_KEY = [*GROUP_KEY, "round", "member_id"]
@@ -85,7 +85,8 @@ def listener_calls(
         .select(*_CALL_KEY, F.posexplode(F.array_compact(_calls())).alias("call", "made"))
         .select(*_CALL_KEY, (F.col("call") + 1).alias("call"), "made.*")
     )
-    return restore_cluster_id(calls if theirs is None else calls.unionByName(theirs), given)
+    whole = calls if theirs is None else calls.unionByName(theirs)
+    return answer(whole, "listener_calls", has_cluster_id=given)
 
 
 _CHANGES = ("retained", "assigned", "revoked", "unsubscribed")

@@ -14,7 +14,8 @@ from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
 from kassign_spark.plans.exact import follow_exactly_arrow
 from kassign_spark.plans.predict import PREDICTED, held_runs, verdicts_in
-from kassign_spark.schemas import GROUP_KEY, VERDICTS, declare, has_cluster_id, restore_cluster_id
+from kassign_spark.results import answer
+from kassign_spark.schemas import GROUP_KEY, has_cluster_id
 
 _STEP = [*GROUP_KEY, "round", "member_id", "topic", "partition", "action"]
 
@@ -94,5 +95,7 @@ def _of_classic(
         *(F.explode("partitions").alias(n) if n == "partition" else n for n in _STEP)
     )
     given = has_cluster_id(members)
-    verdicts = declare(verdicts_in(judged), VERDICTS)
-    return PredictedRebalance(restore_cluster_id(steps, given), restore_cluster_id(verdicts, given))
+    return PredictedRebalance(
+        answer(steps, "predict_rebalance.steps", has_cluster_id=given),
+        answer(verdicts_in(judged), "predict_rebalance.verdicts", has_cluster_id=given),
+    )

@@ -29,7 +29,8 @@ from kassign_spark.plans.predict import PREDICTED
 from kassign_spark.plans.predict_rebalance import PredictedRebalance, predict_rebalance
 from kassign_spark.plans.rebalance_large import follow_cooperative, follow_eager
 from kassign_spark.plans.rounds import STEPS, follow, step_tables
-from kassign_spark.schemas import has_cluster_id, restore_cluster_id
+from kassign_spark.results import answer
+from kassign_spark.schemas import has_cluster_id
 from kassign_spark.settings.computing import Settings
 
 
@@ -151,7 +152,7 @@ def _rebalance_classic(
                 "only cooperative-sticky does"
             )
     followed = _follow(eligible, strategies, protocol, settings)
-    return restore_cluster_id(followed, has_cluster_id(members))
+    return answer(followed, "rebalance", has_cluster_id=has_cluster_id(members))
 
 
 def _follow(

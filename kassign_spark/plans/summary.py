@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.plans.diff import changes
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     GROUP_KEY,
@@ -49,17 +50,8 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         before = conform(owned if given else owned.drop(CLUSTER_ID), OWNED)
         changed = changes(before, _held_at_last(steps)).where("change = 'moved'")
         moved = changed.groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
-    return restore_cluster_id(
-        summed.join(moved, on=list(GROUP_KEY), how="left").select(
-            *GROUP_KEY,
-            "rounds",
-            "partition_count",
-            F.coalesce("moved_count", F.lit(0)).alias("moved_count"),
-            "paused_count",
-            "settles",
-        ),
-        given,
-    )
+    whole = summed.join(moved, on=list(GROUP_KEY), how="left")
+    return answer(whole.fillna(0, "moved_count"), "summarize", has_cluster_id=given)
 
 
 def final_assignment(steps: DataFrame) -> DataFrame:

@@ -5,12 +5,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
 from pyspark.sql.window import WindowSpec
 
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     Table,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.settings.versions import version_of
 
@@ -90,7 +90,7 @@ def null_key_shares(
     shares = weighed.select(
         CLUSTER_ID, "topic", F.col("partition").cast("int"), share.alias("share"), "rule"
     )
-    return restore_cluster_id(shares, has_cluster_id(partitions))
+    return answer(shares, "null_key_shares", has_cluster_id=has_cluster_id(partitions))
 
 
 def _adaptive(has_leader: Column, in_topic: WindowSpec) -> tuple[Column, Column]:

@@ -13,13 +13,13 @@ from pyspark.sql.types import (
 from kassign_spark.brokers.coordinator import modulo
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.producer.murmur2 import murmur2
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     Table,
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
     topics_table,
 )
 
@@ -114,7 +114,7 @@ def place_records(records: DataFrame, topics: DataFrame, *, ignore_keys: bool = 
         SchemaError: columns are missing or of the wrong type, or only one table has cluster_id.
     """
     placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
-    return restore_cluster_id(placed, has_cluster_id(records))
+    return answer(placed, "place_records", has_cluster_id=has_cluster_id(records))
 
 
 def placed_conforming(records: DataFrame, topics: DataFrame, *, ignore_keys: bool) -> DataFrame:
@@ -238,7 +238,7 @@ def moved_keys(records: DataFrame, growth: DataFrame) -> DataFrame:
         record_share.alias("moved_record_share"),
         expected_moved_share(before, after).alias("expected_share"),
     )
-    return restore_cluster_id(result, has_cluster_id(growth))
+    return answer(result, "moved_keys", has_cluster_id=has_cluster_id(growth))
 
 
 def _records_table(records: DataFrame) -> Table:

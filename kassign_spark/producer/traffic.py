@@ -13,6 +13,7 @@ from pyspark.sql.types import (
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.producer.partitioner import placed_conforming
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
@@ -22,7 +23,6 @@ from kassign_spark.schemas import (
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
     topics_table,
 )
 
@@ -102,7 +102,7 @@ def partition_traffic(
     result = counted.select(
         *partition, total("records").alias("record_count"), total("bytes").alias("byte_count")
     )
-    return restore_cluster_id(result, has_cluster_id(topics))
+    return answer(result, "partition_traffic", has_cluster_id=has_cluster_id(topics))
 
 
 def member_traffic(
@@ -163,7 +163,7 @@ def member_traffic(
             "is_hot": F.coalesce(ratio >= F.lit(hot_ratio), F.lit(False)),
         }
     )
-    return restore_cluster_id(rated, has_cluster_id(assignment))
+    return answer(rated, "member_traffic", has_cluster_id=has_cluster_id(assignment))
 
 
 def _with_share(partitions: DataFrame, shares: DataFrame | None) -> DataFrame:

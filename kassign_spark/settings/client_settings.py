@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from kassign_spark.results import answer
 from kassign_spark.schemas import Table, conform
 from kassign_spark.settings.broker_rules import BROKER_NUMBERS, BROKER_SETTINGS, broker_rules
 from kassign_spark.settings.protocol_rules import protocol_rules
@@ -78,7 +79,8 @@ def check_settings(clients: DataFrame) -> DataFrame:
         F.lit(REFUSED).alias("severity"),
         F.lit("not one version such as 3.9.1; this client was not checked").alias("detail"),
     )
-    return found.select("client", "finding.*").unionByName(unknown).unionByName(_ambiguous(rows))
+    every = found.select("client", "finding.*").unionByName(unknown).unionByName(_ambiguous(rows))
+    return answer(every, "check_settings", has_cluster_id=False)
 
 
 def refused_as_consumer(clients: DataFrame) -> DataFrame:

@@ -19,6 +19,7 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -27,7 +28,6 @@ from kassign_spark.schemas import (
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.events import (
@@ -144,7 +144,7 @@ def simulate(
     )
     if measured["problems"]:
         _raise_first(happened.where("problem IS NOT NULL"), checked)
-    return restore_cluster_id(happened.drop("line", "problem"), has_cluster_id(members))
+    return answer(happened, "simulate", has_cluster_id=has_cluster_id(members))
 
 
 def _sized_topics(eligible: Eligible, topics: DataFrame, events: Events) -> DataFrame:

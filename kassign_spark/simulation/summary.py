@@ -3,7 +3,8 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id, restore_cluster_id
+from kassign_spark.results import answer
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id
 
 _EVENT = ["event", "stage", "kind", "rebalance", "reason", "assignor", "protocol"]
 _TIMES = ["noticed_within_ms", "joined_within_ms", "computed_within_ms", "settled_within_ms"]
@@ -61,8 +62,4 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
         (~F.coalesce(F.bool_or("withheld"), F.lit(False))).alias("settles"),
     )
     summed = summed.withColumn("settles", F.col("settles") & ~is_endless)
-    counts = [name for name in summed.columns if name.endswith("_count")]
-    return restore_cluster_id(
-        summed.select(*GROUP_KEY, *_EVENT, *_TIMES, *_OF_CONSUMERS, "rounds", *counts, "settles"),
-        given,
-    )
+    return answer(summed, "summarize_events", has_cluster_id=given)

@@ -13,12 +13,12 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     TARGET,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.fold import target_rows
@@ -79,7 +79,7 @@ def sweep(
     if last is not None:
         table = table.unionByName(target_rows(last))
     swept = in_tasks(table, kernel, SWEPT, settings.batches or eligible.tasks)
-    return restore_cluster_id(swept, has_cluster_id(members))
+    return answer(swept, "sweep", has_cluster_id=has_cluster_id(members))
 
 
 def _variants(sweeps: Sequence[Sweep]) -> list[Variant]:

@@ -18,6 +18,7 @@ from kassign_spark.inputs.checks import (
     row_refusals,
 )
 from kassign_spark.inputs.rules import INT_MAX, quoted
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     GROUP_KEY,
     MEMBERS,
@@ -25,7 +26,6 @@ from kassign_spark.schemas import (
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.sessions import cores
 from kassign_spark.validation.hash_order import lost_orders
@@ -87,7 +87,7 @@ def validate(
         told = conform(weights, WEIGHTS)
         problems = problems.unionByName(unknown_weights(told, conforming.topics))
     problems = problems.withColumn("partition", F.expr("try_cast(partition as int)"))
-    return restore_cluster_id(problems, has_cluster_id(members))
+    return answer(problems, "validate", has_cluster_id=has_cluster_id(members))
 
 
 def _problems(inputs: Inputs, assignors: Collection[str] | None, most_rows: int) -> DataFrame:

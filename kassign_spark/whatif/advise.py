@@ -5,7 +5,8 @@ from pyspark.sql import DataFrame
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.schemas import has_cluster_id, restore_cluster_id
+from kassign_spark.results import answer
+from kassign_spark.schemas import has_cluster_id
 from kassign_spark.settings.computing import Settings
 from kassign_spark.whatif.advice import ADVICE, advise_arrow
 
@@ -59,4 +60,4 @@ def advise(
     eligible = look(conform_inputs(members, topics, owned), None).eligible
     eligible = eligible._replace(has_racks=False)
     found = in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.tasks)
-    return restore_cluster_id(found, has_cluster_id(members))
+    return answer(found, "advise", has_cluster_id=has_cluster_id(members))

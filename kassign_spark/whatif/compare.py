@@ -15,13 +15,13 @@ from kassign_spark.plans.weight_rows import (
     refuse_weights,
 )
 from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     MEMBERS,
     WEIGHTS,
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.settings.computing import Settings
 from kassign_spark.whatif.compare_kernel import COMPARED, COMPARED_BY_WEIGHT, compare_arrow
@@ -110,4 +110,4 @@ def compare(
         kernel = partial(kernel, given=Given(False, missing_weight, base_weight, {}))
         table = fold_weights(eligible, told)
         found = in_tasks_or_refused(table, kernel, COMPARED_BY_WEIGHT, tasks).drop("problem")
-    return restore_cluster_id(found, has_cluster_id(members))
+    return answer(found, "compare", has_cluster_id=has_cluster_id(members))

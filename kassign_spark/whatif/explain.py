@@ -5,13 +5,13 @@ from pyspark.sql import DataFrame
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks, observed_rows
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     ASSIGNMENT,
     MEMBERS,
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.whatif.explain_kernel import EXPLAINED, explain_arrow
 
@@ -52,4 +52,4 @@ def explain(
     eligible = look(inputs, None).eligible
     table = fold(eligible).unionByName(observed_rows(conform(assignment, ASSIGNMENT)))
     found = in_tasks(table, explain_arrow, EXPLAINED, eligible.tasks)
-    return restore_cluster_id(found, has_cluster_id(members))
+    return answer(found, "explain", has_cluster_id=has_cluster_id(members))

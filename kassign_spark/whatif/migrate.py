@@ -17,6 +17,7 @@ from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.inputs.re2j import READ_OTHERWISE
 from kassign_spark.inputs.regexes import regex_problem, with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -26,7 +27,6 @@ from kassign_spark.schemas import (
     check_same_clusters,
     conform,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.settings.client_settings import refused_as_consumer
 from kassign_spark.whatif.migrate_kernel import MIGRATED, migrate_arrow
@@ -154,8 +154,8 @@ def migrate(
     found = hold(migrated, {"groups": F.count(F.lit(1))}).frame
     given = has_cluster_id(members)
     return Migration(
-        restore_cluster_id(found.select(*GROUP_KEY, F.inline("steps")), given),
-        restore_cluster_id(found.drop("steps"), given),
+        answer(found.select(*GROUP_KEY, F.inline("steps")), "migrate.steps", has_cluster_id=given),
+        answer(found, "migrate.verdicts", has_cluster_id=given),
     )
 
 

@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 import kassign_spark as ks
 from kassign_spark.producer.murmur2_kernel import murmur2_of
 from tests.around.test_murmur2 import VECTORS
-from tests.benchmarks.queries import CALLS, read_given
+from tests.benchmarks.queries import CALLS, Given, read_given
 from tests.connect.answers import FURTHER, UNWRITTEN, answers
+from tests.docs.results import columns
 
 _SECONDS = 1200
 _NOT_ASKED = {
@@ -48,6 +49,24 @@ def test_spark_connect_gives_the_same_rows(spark: SparkSession, tmp_path: Path) 
     assert len(said) == 1
     assert "a session of Spark Connect cannot put a folder in its place whole" in said[0]
     assert not (tmp_path / "found-snapshot").exists()
+
+
+@pytest.mark.slow
+def test_results_have_the_columns_that_are_declared(spark: SparkSession, tmp_path: Path) -> None:
+    read_given(spark, tmp_path)
+    given = Given(*(spark.read.parquet(f"{tmp_path}/{name}") for name in Given._fields))
+    declared = columns()
+    wrong = []
+    for name, call in (CALLS | FURTHER).items():
+        function = name.split()[0]
+        if function in {"place_records", "read_snapshot"}:  # whose columns are as given
+            continue
+        parts = [dict(of) for key, of in declared.items() if key.partition(".")[0] == function]
+        for frame in call(given):
+            of = {field.name: field.dataType.simpleString() for field in frame.schema}
+            if of not in [{k: v for k, v in part.items() if k != "cluster_id"} for part in parts]:
+                wrong.append(name)
+    assert wrong == []
 
 
 def test_no_public_function_is_left_out() -> None:

@@ -23,6 +23,7 @@ from kassign_spark.schemas import (
     Table,
 )
 from kassign_spark.simulation.events import EVENTS
+from tests.docs import results
 from tests.docs.reader import ROOT
 
 _NAMES = kassign_spark.__all__
@@ -107,6 +108,15 @@ def test_columns_of_the_tables_are_in_the_reference(table: Table) -> None:
     )
     text = " ".join((kassign_spark.__doc__ or "").replace("`", "").split())
     assert f": {columns}" in text
+
+
+def test_columns_of_the_results_are_in_the_documents() -> None:
+    """As ``results`` writes them; each function that answers with a table is among them."""
+    page = results.PAGE.read_text()
+    assert page == results.with_section(page)
+    told = {name.partition(".")[0] for name in results.columns()}
+    no_tables = {"coordinator_partition", "parse_sweep", "partition_for_key", "write_snapshot"}
+    assert set(_FUNCTIONS) - told - no_tables == {"read_snapshot"}  # the tables of the folder
 
 
 def test_assignors_are_named_in_the_documents() -> None:

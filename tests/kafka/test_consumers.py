@@ -28,7 +28,11 @@ def test_a_cooperative_join_takes_two_rebalances(
         ("assigned", []),
         ("assigned", []),
     ]
-    assert after["b"].events == [("assigned", []), ("assigned", given)]
+    # Its first sync may come when the second rebalance has begun already, and is then told nothing.
+    assert after["b"].events[-2:] in (
+        [("assigned", []), ("assigned", given)],
+        [("assigned", given)],
+    )
 
 
 def test_an_eager_join_stops_everyone(spark: SparkSession, broker: SecuredBroker) -> None:

@@ -1,0 +1,94 @@
+"""The columns of every result as `docs/columns.md` has them, made of what the package declares.
+
+    python -m tests.docs.results
+
+writes them there.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kassign_spark.history.columns import EXPLAINED, REBALANCES, STORMS
+from kassign_spark.log.read import GroupLog
+from kassign_spark.log.schemas import (
+    COMMITS,
+    GENERATIONS,
+    LOG_ASSIGNMENT,
+    LOG_MEMBERS,
+    LOG_REGEXES,
+    LOG_TARGETS,
+    LOG_TOPICS,
+    RECORDS,
+    UNREAD,
+)
+from kassign_spark.plans.by_weight import TRADEOFF, WEIGHT_VERDICTS
+from kassign_spark.plans.offsets import PARTITION_WEIGHTS
+from kassign_spark.results import AS_GIVEN, RESULTS
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, MEMBERS, Table
+
+PAGE = Path(__file__).parents[2] / "docs" / "columns.md"
+_BEGIN, _END = "<!-- results: made by python -m tests.docs.results -->\n", "<!-- end -->\n"
+_WITHOUT_CLUSTER = {"check_settings", "eligibility.edges", "fleet_graph.edges"}
+
+TABLES: Mapping[str, Table] = {
+    "explain_history": EXPLAINED,
+    "partition_weights": PARTITION_WEIGHTS,
+    "plan_by_weight": ASSIGNMENT,
+    "plan_by_weight.verdicts": WEIGHT_VERDICTS,
+    "predict": ASSIGNMENT,
+    "rebalances": REBALANCES,
+    "resolve_patterns": MEMBERS,
+    "storms": STORMS,
+    "tradeoff": TRADEOFF,
+    "read_group_log.generations": GENERATIONS,
+    "read_group_log.log_members": LOG_MEMBERS,
+    "read_group_log.log_assignment": LOG_ASSIGNMENT,
+    "read_group_log.commits": COMMITS,
+    "read_group_log.log_targets": LOG_TARGETS,
+    "read_group_log.log_regexes": LOG_REGEXES,
+    "read_group_log.log_topics": LOG_TOPICS,
+    "read_group_log.unread": UNREAD,
+    "read_group_log.records": RECORDS,
+}
+"""Results that have a table of their own where they are made."""
+
+
+def columns() -> dict[str, dict[str, str]]:
+    """Name and type of each result's columns, ``cluster_id`` where there may be one."""
+    found = {name: _with_cluster(name, dict(of)) for name, of in RESULTS.items()}
+    for name, table in TABLES.items():
+        found[name] = {f.name: f.dataType.simpleString() for f in table.columns}
+    return dict(sorted(found.items()))
+
+
+def _with_cluster(name: str, of: dict[str, str]) -> dict[str, str]:
+    if name in _WITHOUT_CLUSTER or CLUSTER_ID in of:
+        return of
+    return {CLUSTER_ID: "string"} | of
+
+
+def section() -> str:
+    """The table of all results."""
+    lines = ["| result | columns |\n", "|---|---|\n"]
+    for name, of in columns().items():
+        listed = ", ".join(
+            f"{column} {'as given' if kind == AS_GIVEN else kind}" for column, kind in of.items()
+        )
+        safe = listed.replace("<", "&lt;").replace(">", "&gt;")
+        lines.append(f"| `{name}` | {safe} |\n")
+    return "".join(lines)
+
+
+def with_section(page: str) -> str:
+    """The page with the section as it is to be."""
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    return f"{before}{_BEGIN}\n{section()}\n{_END}{after}"
+
+
+assert set(GroupLog._fields) == {
+    name.partition(".")[2] for name in TABLES if name.startswith("read_group_log.")
+}
+
+if __name__ == "__main__":
+    PAGE.write_text(with_section(PAGE.read_text()))
