@@ -26,7 +26,7 @@ unit: $(INSTALLED) ## The tests without Java, in less than a minute
 	@$(BIN)/pytest -m 'unit and not slow'
 
 test: java browser lint jars ## Format, lint and type checks, then the tests but the slow ones
-	@$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist loadfile
+	@$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 slow: java browser jars ## The slow tests: a cluster and its faults, S3, HDFS, YARN, every block of the documents
 	@$(BIN)/pytest -m slow

@@ -4,7 +4,9 @@ What a test asks for says what it costs: its markers are set here, by its fixtur
 """
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from tests.java import SHORT_LIVED
 from tests.json_schemas import documents_checked
 from tests.kafka.broker import Brokers, running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
+from tests.quick_gateway import keep_java_names
 from tests.spark_session import start_session
 
 _COSTLY = {
@@ -32,6 +35,8 @@ _SMALL_QUERIES = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.python.daemon.module": "tests.quick_daemon",
+    # Ten calls to Java for each operation on a column, to say which line of Python it is of.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.executorEnv.PYTHONPATH": str(ROOT),
 }
 
@@ -44,6 +49,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         markers = {_COSTLY[name] for name in fixtures if name in _COSTLY}
         for marker in markers or {"unit"} - {mark.name for mark in item.iter_markers("broker")}:
             item.add_marker(marker)
+    items[:] = _mixed(items)
+
+
+def _mixed(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """File by file, those that wait for a broker evenly among those that compute, units last.
+
+    So two workers seldom wait, or compute, both at once, and what is left in the end is short.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    waiting, computing, units = [], [], []
+    for of_file in files.values():
+        marks = {mark.name for item in of_file for mark in item.iter_markers()}
+        if "broker" in marks:
+            waiting.append(of_file)
+        else:
+            (computing if marks & {"spark", "process", "cluster"} else units).append(of_file)
+    places = [
+        ((number + 0.5) / len(tier), of_file)
+        for tier in (waiting, computing)
+        for number, of_file in enumerate(tier)
+    ]
+    for of_file in [*(of_file for _, of_file in sorted(places, key=itemgetter(0))), *units]:
+        yield from of_file
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -77,6 +107,7 @@ def _a_unit_test_starts_no_process(
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    keep_java_names()
     session = start_session(
         tmp_path_factory.mktemp("spark"), java_options=SHORT_LIVED, settings=_SMALL_QUERIES
     )
