@@ -30,6 +30,13 @@ def _of(table: Table) -> dict[str, str]:
     return {name: of for name, of in columns.items() if name != CLUSTER_ID}
 
 
+_COMPARED = _columns(
+    "group_id string, assignor string, protocol string, verdict string, detail string, "
+    "member_count int, partition_count bigint, kept bigint, moved bigint, least_moves "
+    "bigint, spread bigint, topic_spread bigint, sum_of_squares bigint, "
+    "least_sum_of_squares bigint, rounds int, paused bigint, cross_rack bigint, "
+    "cross_rack_more bigint"
+)
 _STEPS = _columns(
     "group_id string, round int, member_id string, topic string, partition int, action string"
 )
@@ -69,13 +76,9 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "group_id string, member_id string, assignors array<string>, vote string, protocol "
         "string, detail string"
     ),
-    "compare": _columns(
-        "group_id string, assignor string, protocol string, verdict string, detail string, "
-        "member_count int, partition_count bigint, kept bigint, moved bigint, least_moves "
-        "bigint, spread bigint, topic_spread bigint, sum_of_squares bigint, "
-        "least_sum_of_squares bigint, rounds int, paused bigint, cross_rack bigint, "
-        "cross_rack_more bigint"
-    ),
+    "compare": _COMPARED,
+    "compare.weighted": _COMPARED
+    | _columns("max_load double, load_skew double, load_bound double, moved_weight double"),
     "coordinator_load": _columns(
         "coordinator int, coordinator_partition_count bigint, group_count bigint, "
         "member_count bigint, partition_count bigint, load_ratio double, is_hot boolean"

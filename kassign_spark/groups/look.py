@@ -72,6 +72,8 @@ _MEASURES = {
 class _Found(NamedTuple):
     counts: dict[str, int]
     assignors: list[str]
+    is_small: bool
+    """By Spark's estimate, which is of what is read: few rows may be left of much."""
 
 
 def look(
@@ -118,7 +120,7 @@ def look(
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
     session = inputs.members.sparkSession
-    if tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
+    if found.is_small and tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
         inputs = inputs.in_one_partition()
     is_twice = bool(counts["topics_twice"])
     is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
@@ -185,7 +187,7 @@ def _query(
     for row in found.collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
-    return _Found(counts, sorted(assignors))
+    return _Found(counts, sorted(assignors), is_small)
 
 
 def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
@@ -14,8 +14,8 @@ from kassign_spark.inputs.rules import (
     Rule,
     member_rules,
     owned_rules,
-    quoted,
     rules_of_topics,
+    says,
     shown,
     text,
 )
@@ -156,15 +156,21 @@ def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> Dat
     return duplicates.unionByName(_assignor_problems(members, assignors))
 
 
-def as_problems(frame: DataFrame, problem: str | Column, detail: Column) -> DataFrame:
-    """Give ``frame`` the columns of a problem; those of them that it lacks are null."""
+def as_problems(frame: DataFrame, problem: str, detail: str) -> DataFrame:
+    """Give ``frame`` the columns of a problem; those of them that it lacks are null.
+
+    Args:
+        frame: where it was found.
+        problem: its name; empty: it is in a column of ``frame``.
+        detail: what is said of it, SQL.
+    """
     given, types = set(frame.columns), {"partition": "bigint"}
     about = (
         f"cast({name if name in given else 'null'} as {types.get(name, 'string')}) as {name}"
         for name in PROBLEM[:5]
     )
-    said = F.lit(problem) if isinstance(problem, str) else problem
-    return frame.select(*map(F.expr, about), said.alias("problem"), detail.alias("detail"))
+    named = f"'{problem}' as problem" if problem else "problem"
+    return frame.selectExpr(*about, named, f"{detail} as detail")
 
 
 def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
@@ -181,65 +187,51 @@ def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
         says = f"concat({about}, {rule.value}, {at}, ': ', {rule.advice})"
         problem = f"named_struct('problem', '{rule.problem}', 'detail', {says})"
         found.append(f"if({rule.broken}, {problem}, null)")
-    each = F.expr(f"explode(array_compact(array({', '.join(found)})))")
-    return as_problems(
-        frame.withColumn("found", each), F.col("found.problem"), F.col("found.detail")
-    )
+    found_in_row = f"inline(array_compact(array({', '.join(found)})))"
+    return as_problems(frame.selectExpr("*", found_in_row), "", "detail")
 
 
 def _duplicate_members(members: DataFrame) -> DataFrame:
     duplicates = members.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("rows"))
-    named = (F.col("rows") > 1) & (F.col("member_id") != "") & (F.col("group_id") != "")
-    return as_problems(duplicates.where(named), "duplicate_member", duplicate_says(F.col("rows")))
+    named = duplicates.where("rows > 1 and member_id != '' and group_id != ''")
+    return as_problems(named, "duplicate_member", duplicate_says("rows"))
 
 
-def duplicate_says(rows: Column) -> Column:
+def duplicate_says(rows: str) -> str:
     """What is said of a member that is there more than once."""
-    return F.concat(
-        F.lit("table members, column member_id: "),
-        quoted("member_id"),
-        F.lit(" is there "),
-        rows.cast("string"),
-        F.lit(" times in group "),
-        quoted("group_id"),
-        F.lit(": give each member once"),
+    return says(
+        "table members, column member_id: {} is there {} times in group {}: give each member once",
+        shown("member_id"),
+        rows,
+        shown("group_id"),
     )
 
 
 def _assignor_problems(members: DataFrame, known: Collection[str]) -> DataFrame:
     groups = members.groupBy(*GROUP_KEY).agg(
-        F.array_sort(F.collect_set(F.coalesce("assignor", F.lit("")))).alias("named")
+        F.expr("array_sort(collect_set(coalesce(assignor, ''))) as named")
     )
-    says = assignor_problem("named", known)
-    return as_problems(groups.where(says.isNotNull()), "assignor_unusable", says)
+    detail = assignor_problem("named", known)
+    return as_problems(groups.where(f"{detail} is not null"), "assignor_unusable", detail)
 
 
-def assignor_problem(named: str, known: Collection[str]) -> Column:
+def assignor_problem(named: str, known: Collection[str]) -> str:
     """What is wrong with a group's different assignors, a column of sorted names, null as empty.
 
     Null where nothing is.
     """
-    unknown = F.array_except(named, F.array(*(F.lit(name) for name in ["", *sorted(known)])))
-    names = F.concat(
-        F.lit('"'),
-        F.array_join(F.transform(named, lambda n: F.when(n == "", "null").otherwise(n)), '", "'),
-        F.lit('"'),
-    )
-    where = F.concat(F.lit(" of group "), quoted("group_id"), F.lit(": "))
+    usable = ", ".join(map(text, ["", *sorted(known)]))
+    unknown = text(f"unknown assignor; known are {', '.join(sorted(known))}")
+    several = text("the members of a group use one assignor; name one for all of them")
+    unnamed = text("no assignor is named; fill in the column or choose one for all groups")
     advice = (
-        F.when(
-            F.size(unknown) > 0, F.lit(f"unknown assignor; known are {', '.join(sorted(known))}")
-        )
-        .when(
-            F.size(named) > 1,
-            F.lit("the members of a group use one assignor; name one for all of them"),
-        )
-        .when(
-            F.get(named, F.lit(0)) == "",
-            F.lit("no assignor is named; fill in the column or choose one for all groups"),
-        )
+        f"case when size(array_except({named}, array({usable}))) > 0 then {unknown} "
+        f"when size({named}) > 1 then {several} when get({named}, 0) = '' then {unnamed} end"
     )
-    return F.concat(F.lit("table members, column assignor: "), names, where, advice)
+    names = f"""array_join(transform({named}, n -> if(n = '', 'null', n)), '", "')"""
+    return says(
+        'table members, column assignor: "{}" of group {}: {}', names, shown("group_id"), advice
+    )
 
 
 def unknown_assignors(members: DataFrame, known: Collection[str]) -> DataFrame:
@@ -248,46 +240,38 @@ def unknown_assignors(members: DataFrame, known: Collection[str]) -> DataFrame:
     Returns:
         The columns of a problem; a broker refuses such a member (UNSUPPORTED_ASSIGNOR).
     """
-    says = F.concat(
-        F.lit("table members, column assignor: "),
-        quoted("assignor"),
-        F.lit(" of member "),
-        quoted("member_id"),
-        F.lit(" of group "),
-        quoted("group_id"),
-        F.lit(f": the coordinator has no such assignor; known are {', '.join(sorted(known))}"),
+    detail = says(
+        "table members, column assignor: {} of member {} of group {}: the coordinator has no such "
+        f"assignor; known are {', '.join(sorted(known))}",
+        *map(shown, ("assignor", "member_id", "group_id")),
     )
     unknown = members.where(~F.col("assignor").isin(*known))
-    return as_problems(unknown, "assignor_unusable", says)
+    return as_problems(unknown, "assignor_unusable", detail)
 
 
 def _differing_counts(topics: DataFrame) -> DataFrame:
     counts = topics.groupBy("cluster_id", "topic").agg(
         F.min("num_partitions").alias("least"), F.max("num_partitions").alias("most")
     )
-    says = F.concat(
-        F.lit("table topics, column num_partitions: topic "),
-        quoted("topic"),
-        F.lit(" is given with "),
-        F.col("least").cast("string"),
-        F.lit(" and with "),
-        F.col("most").cast("string"),
-        F.lit(" partitions: give each topic once"),
+    detail = says(
+        "table topics, column num_partitions: topic {} is given with {} and with {} partitions: "
+        "give each topic once",
+        shown("topic"),
+        "least",
+        "most",
     )
-    return as_problems(counts.where("least < most"), "differing_counts", says)
+    return as_problems(counts.where("least < most"), "differing_counts", detail)
 
 
 def _partition_gaps(topics: DataFrame) -> DataFrame:
     counts = topics.groupBy("cluster_id", "topic").agg(
         F.count_distinct("partition").alias("given"), F.max("partition").alias("last")
     )
-    says = F.concat(
-        F.lit("table topics, column partition: topic "),
-        quoted("topic"),
-        F.lit(" has "),
-        F.col("given").cast("string"),
-        F.lit(" of the partitions 0.."),
-        F.col("last").cast("string"),
-        F.lit(": give all of them, or their count as num_partitions"),
+    detail = says(
+        "table topics, column partition: topic {} has {} of the partitions 0..{}: "
+        "give all of them, or their count as num_partitions",
+        shown("topic"),
+        "given",
+        "last",
     )
-    return as_problems(counts.where("given <= last"), "partition_gap", says)
+    return as_problems(counts.where("given <= last"), "partition_gap", detail)

@@ -33,8 +33,17 @@ class Rule(NamedTuple):
 
 
 def text(value: str) -> str:
-    """Write a text without quotes (') in SQL."""
-    return f"r'{value}'"
+    """Write a text in SQL; one with a quote (') has no backslash."""
+    return f"r'{value}'" if "'" not in value else "'" + value.replace("'", "\\'") + "'"
+
+
+def says(template: str, *values: str) -> str:
+    """Write a sentence in SQL, with values, in SQL too, in the places of its {}; null if one is."""
+    first, *others = template.split("{}")
+    parts = [text(first)]
+    for value, after in zip(values, others, strict=True):
+        parts += [f"cast({value} as string)", text(after)]
+    return f"concat({', '.join(part for part in parts if part != text(''))})"
 
 
 def member_rules() -> list[Rule]:

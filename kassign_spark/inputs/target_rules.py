@@ -14,7 +14,7 @@ from kassign_spark.inputs.rules import (
     integer_rule,
     is_consumer_group,
     owned_rules,
-    quoted,
+    says,
     shown,
     text,
 )
@@ -107,7 +107,6 @@ def target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
         The columns of a problem: rows of groups that are not of group_type consumer, positions
         given twice, partitions given twice.
     """
-    group = F.concat(F.lit(" of group "), quoted("group_id"))
     types = members.groupBy(*GROUP_KEY).agg(F.bool_or(is_consumer_group()).alias("is_consumer"))
     foreign = (
         target.groupBy(*GROUP_KEY)
@@ -122,37 +121,34 @@ def target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
         as_problems(
             foreign,
             "target_of_classic_group",
-            F.concat(
-                F.lit("table target, column group_id: "),
-                quoted("group_id"),
-                F.lit(f" is not of group_type {CONSUMER} in members: only such groups have one"),
+            says(
+                f"table target, column group_id: {{}} is not of group_type {CONSUMER} in members: "
+                "only such groups have one",
+                shown("group_id"),
             ),
         ),
         as_problems(
             twice,
             "position_twice",
-            F.concat(
-                F.lit("table target, column position: "),
-                F.col("position").cast("string"),
-                F.lit(" is there "),
-                F.col("rows").cast("string"),
-                F.lit(" times for member "),
-                quoted("member_id"),
-                group,
-                F.lit(": give each place in a member's list once"),
+            says(
+                "table target, column position: {} is there {} times for member {} of group {}: "
+                "give each place in a member's list once",
+                "position",
+                "rows",
+                shown("member_id"),
+                shown("group_id"),
             ),
         ),
         as_problems(
             shared.where("rows > 1"),
             "target_twice",
-            F.concat(
-                F.lit("table target, column partition: "),
-                _partition(),
-                F.lit(" is there "),
-                F.col("rows").cast("string"),
-                F.lit(" times"),
-                group,
-                F.lit(": the coordinator gives a partition to one member"),
+            says(
+                "table target, column partition: {}-{} is there {} times of group {}: "
+                "the coordinator gives a partition to one member",
+                "topic",
+                "partition",
+                "rows",
+                shown("group_id"),
             ),
         ),
     ]
@@ -171,17 +167,9 @@ def differing_topic_ids(topics: DataFrame) -> DataFrame:
     ids = topics.groupBy(CLUSTER_ID, "topic").agg(
         F.min("topic_id").alias("least"), F.max("topic_id").alias("most")
     )
-    says = F.concat(
-        F.lit("table topics, column topic_id: topic "),
-        quoted("topic"),
-        F.lit(" is given with "),
-        quoted("least"),
-        F.lit(" and with "),
-        quoted("most"),
-        F.lit(": give each topic once"),
+    detail = says(
+        "table topics, column topic_id: topic {} is given with {} and with {}: "
+        "give each topic once",
+        *map(shown, ("topic", "least", "most")),
     )
-    return as_problems(ids.where("least < most"), "differing_topic_ids", says)
-
-
-def _partition() -> Column:
-    return F.concat(F.col("topic"), F.lit("-"), F.col("partition").cast("string"))
+    return as_problems(ids.where("least < most"), "differing_topic_ids", detail)

@@ -12,6 +12,7 @@ from kassign_spark.expressions import (
 )
 from kassign_spark.inputs.checks import as_problems
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.validation.problem_texts import lost_order_says
 
 ORDERED_BY_HASH = ("sticky", "cooperative-sticky")
 _FEWEST_MEMBERS = 9
@@ -55,12 +56,4 @@ def lost_orders(members: DataFrame) -> DataFrame:
         .groupBy(*GROUP_KEY)
         .agg(F.max("bucket_size").alias("bucket_size"))
     )
-    says = F.concat(
-        F.lit("the hashes of "),
-        F.col("bucket_size").cast("string"),
-        F.lit(
-            " member ids fall together in Java's hash map: in which order Kafka visits the members "
-            "is not reproduced, so which of them keep one partition more may differ"
-        ),
-    )
-    return as_problems(buckets, "hash_order_not_reproduced", says)
+    return as_problems(buckets, "hash_order_not_reproduced", lost_order_says("bucket_size"))

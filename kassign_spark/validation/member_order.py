@@ -1,12 +1,13 @@
 """Groups whose next assignment hangs on an order of members that the inputs do not tell."""
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.expressions import div, hash_bucket, hash_map_capacity, java_hash_code
 from kassign_spark.inputs.checks import as_problems
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.validation.hash_order import ordered_by_hash
+from kassign_spark.validation.problem_texts import order_says
 
 _PARTITION = [*GROUP_KEY, "topic", "partition"]
 
@@ -79,22 +80,7 @@ def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> Da
         .withColumn("before", F.coalesce(F.sum(F.size("ids")).over(before), F.lit(0)))
         .where("lacks_order AND before < wanted AND wanted < before + size(ids)")
     )
-    more = F.col("wanted") - F.col("before")
-    return as_problems(disputed, "member_order_unknown", order_says(F.col("ids"), more))
-
-
-def order_says(ids: Column, more: Column) -> Column:
-    """What is said of members of which some keep one partition more."""
-    return F.concat(
-        F.lit("members "),
-        F.array_join(ids, ", "),
-        F.lit(" share a bucket of Java's hash map, and "),
-        more.cast("string"),
-        F.lit(
-            " of them may keep one partition more: without member_seq it is not known which; "
-            "here they are taken by member_id"
-        ),
-    )
+    return as_problems(disputed, "member_order_unknown", order_says("ids", "wanted - before"))
 
 
 def _surviving(claims: DataFrame, topics: DataFrame) -> DataFrame:

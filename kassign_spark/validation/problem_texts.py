@@ -1,85 +1,79 @@
-"""What ``validate`` says of each problem: expressions over what was counted."""
+"""What ``validate`` says of each problem: SQL over what was counted."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
-from kassign_spark.inputs.rules import quoted
+from kassign_spark.inputs.rules import says, shown
 
 _LEFT_OUT = "; left out of the assignment, as Kafka does"
+_SUBSCRIBERS = "subscribed to by {} {}, "
 
 
-def without_metadata_says(subscribers: Column) -> Column:
+def without_metadata_says(subscribers: str) -> str:
     """Of a topic that the table of topics lacks."""
-    return F.concat(_who(subscribers), F.lit(f", unknown to the table topics{_LEFT_OUT}"))
+    return says(
+        f"{_SUBSCRIBERS}unknown to the table topics{_LEFT_OUT}", subscribers, _members(subscribers)
+    )
 
 
-def without_partitions_says(subscribers: Column) -> Column:
+def without_partitions_says(subscribers: str) -> str:
     """Of a topic with no partitions."""
-    return F.concat(_who(subscribers), F.lit(f", has no partitions{_LEFT_OUT}"))
+    return says(f"{_SUBSCRIBERS}has no partitions{_LEFT_OUT}", subscribers, _members(subscribers))
 
 
-def _who(subscribers: Column) -> Column:
-    return F.concat(
-        F.lit("subscribed to by "),
-        subscribers.cast("string"),
-        F.when(subscribers == 1, " member").otherwise(" members"),
-    )
+def _members(count: str) -> str:
+    return f"if({count} = 1, 'member', 'members')"
 
 
-def instance_says(instance: str, members: Column) -> Column:
+def instance_says(instance: str, members: str) -> str:
     """Of a group.instance.id, the name of its column, that several members have."""
-    return F.concat(
-        F.lit("group.instance.id "),
-        quoted(instance),
-        F.lit(" is used by "),
-        F.array_join(members, ", "),
-        F.lit("; a broker fences all but the newest"),
+    return says(
+        "group.instance.id {} is used by {}; a broker fences all but the newest",
+        shown(instance),
+        f"array_join({members}, ', ')",
     )
 
 
-def gone_says(count: Column) -> Column:
+def gone_says(count: str) -> str:
     """Of a claim on a partition beyond the ``count`` that there are; null: there is no topic."""
-    return F.coalesce(
-        F.concat(
-            F.lit("the topic has only "),
-            count.cast("string"),
-            F.lit(" partitions; the claim is dropped"),
-        ),
-        F.lit("the cluster has no such topic; the claim is dropped"),
-    )
+    return _beyond(count, "the claim is dropped")
 
 
-def no_such_weight_says(count: Column) -> Column:
+def no_such_weight_says(count: str) -> str:
     """Of a weight of a partition beyond the ``count`` that there are; null: there is no topic."""
-    return F.coalesce(
-        F.concat(
-            F.lit("the topic has only "),
-            count.cast("string"),
-            F.lit(" partitions; the weight is passed over"),
-        ),
-        F.lit("the cluster has no such topic; the weight is passed over"),
-    )
+    return _beyond(count, "the weight is passed over")
 
 
-def stranger_says(rows: Column) -> Column:
+def _beyond(count: str, so: str) -> str:
+    there = says(f"the topic has only {{}} partitions; {so}", count)
+    return f"coalesce({there}, {says(f'the cluster has no such topic; {so}')})"
+
+
+def stranger_says(rows: str) -> str:
     """Of an owner that is not in the group."""
-    return F.concat(
-        F.lit("owns "),
-        rows.cast("string"),
-        F.lit(" partitions but is no member of the group: it counts as having left"),
-    )
+    return says("owns {} partitions but is no member of the group: it counts as having left", rows)
 
 
-def claims_say(members: Column, generations: Column) -> Column:
+def claims_say(members: str, generations: str) -> str:
     """Of a partition with several claims: who, and in which generation, -1 if in none."""
-    each = F.zip_with(
-        members,
-        generations,
-        lambda member, generation: F.concat(
-            member,
-            F.when(generation < 0, " (no generation)").otherwise(
-                F.concat(F.lit(" (generation "), generation.cast("string"), F.lit(")"))
-            ),
-        ),
+    named = says("{} (generation {})", "m", "g")
+    each = f"if(g < 0, {says('{} (no generation)', 'm')}, {named})"
+    return says(
+        "claimed by {}", f"array_join(zip_with({members}, {generations}, (m, g) -> {each}), ', ')"
     )
-    return F.concat(F.lit("claimed by "), F.array_join(each, ", "))
+
+
+def order_says(ids: str, more: str) -> str:
+    """Of members of which some keep one partition more."""
+    return says(
+        "members {} share a bucket of Java's hash map, and {} of them may keep one partition more: "
+        "without member_seq it is not known which; here they are taken by member_id",
+        f"array_join({ids}, ', ')",
+        more,
+    )
+
+
+def lost_order_says(bucket_size: str) -> str:
+    """Of a group whose members' hashes crowd a bucket."""
+    return says(
+        "the hashes of {} member ids fall together in Java's hash map: in which order Kafka visits "
+        "the members is not reproduced, so which of them keep one partition more may differ",
+        bucket_size,
+    )

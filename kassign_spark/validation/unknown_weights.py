@@ -26,4 +26,4 @@ def unknown_weights(weights: DataFrame, topics: DataFrame) -> DataFrame:
     unknown = weights.join(counts, on=key, how="left").where(
         F.col("count").isNull() | (F.col("partition") >= F.col("count"))
     )
-    return as_problems(unknown, "weight_of_unknown_partition", no_such_weight_says(F.col("count")))
+    return as_problems(unknown, "weight_of_unknown_partition", no_such_weight_says("count"))

@@ -17,7 +17,7 @@ from kassign_spark.inputs.checks import (
     resolved,
     row_refusals,
 )
-from kassign_spark.inputs.rules import INT_MAX, quoted
+from kassign_spark.inputs.rules import INT_MAX, says, shown, text
 from kassign_spark.results import answer
 from kassign_spark.schemas import (
     GROUP_KEY,
@@ -29,11 +29,12 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.sessions import cores
 from kassign_spark.validation.hash_order import lost_orders
-from kassign_spark.validation.member_order import order_says, unknown_orders
+from kassign_spark.validation.member_order import unknown_orders
 from kassign_spark.validation.problem_texts import (
     claims_say,
     gone_says,
     instance_says,
+    order_says,
     stranger_says,
     without_metadata_says,
     without_partitions_says,
@@ -116,22 +117,22 @@ def _where(inputs: Inputs, condition: Column) -> Inputs:
 
 def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
     """Put what tasks found into words."""
-    problem, number, texts = F.col("problem"), F.col("number"), F.col("texts")
-    detail = (
-        F.when(problem == "duplicate_member", duplicate_says(number))
-        .when(problem == "topic_without_metadata", without_metadata_says(number))
-        .when(problem == "topic_without_partitions", without_partitions_says(number))
-        .when(problem == "duplicate_group_instance_id", instance_says("text", texts))
-        .when(problem == "owned_partition_missing", gone_says(number))
-        .when(problem == "owner_not_in_group", stranger_says(number))
-        .when(problem == "claimed_twice", claims_say(texts, F.col("numbers")))
-        .when(problem == "member_order_unknown", order_says(texts, number))
-    )
-    # One row a group tells its assignors; whether they will do is judged here.
-    known = F.lit(None) if assignors is None else assignor_problem("texts", assignors)
-    detail = F.when(problem == "assignor_unusable", known.cast("string")).otherwise(detail)
-    told = found.withColumn("detail", detail).where(F.col("detail").isNotNull())
-    return as_problems(told, problem, F.col("detail"))
+    of_problem = {
+        "duplicate_member": duplicate_says("number"),
+        "topic_without_metadata": without_metadata_says("number"),
+        "topic_without_partitions": without_partitions_says("number"),
+        "duplicate_group_instance_id": instance_says("text", "texts"),
+        "owned_partition_missing": gone_says("number"),
+        "owner_not_in_group": stranger_says("number"),
+        "claimed_twice": claims_say("texts", "numbers"),
+        "member_order_unknown": order_says("texts", "number"),
+    }
+    if assignors is not None:
+        # One row a group tells its assignors; whether they will do is judged here.
+        of_problem["assignor_unusable"] = assignor_problem("texts", assignors)
+    cases = " ".join(f"when '{name}' then {detail}" for name, detail in of_problem.items())
+    told = found.selectExpr("*", f"case problem {cases} end as detail")
+    return as_problems(told.where("detail is not null"), "", "detail")
 
 
 def _of_groups_in_steps(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
@@ -154,13 +155,14 @@ def _of_subscriptions(members: DataFrame, sizes: DataFrame) -> list[DataFrame]:
         F.count_distinct("member_id").alias("subscribers")
     )
     missing = subscribers.join(sizes, on=["cluster_id", "topic"], how="left_anti")
-    count = F.col("subscribers")
-    found = [as_problems(missing, "topic_without_metadata", without_metadata_says(count))]
+    found = [as_problems(missing, "topic_without_metadata", without_metadata_says("subscribers"))]
     if "num_partitions" in sizes.columns:
         empty = subscribers.join(
             sizes.where("num_partitions = 0"), on=["cluster_id", "topic"], how="left_semi"
         )
-        found.append(as_problems(empty, "topic_without_partitions", without_partitions_says(count)))
+        found.append(
+            as_problems(empty, "topic_without_partitions", without_partitions_says("subscribers"))
+        )
     return found
 
 
@@ -169,16 +171,16 @@ def _repeated(members: DataFrame) -> DataFrame:
     repeated = members.select(
         *GROUP_KEY, "member_id", F.explode(F.array_distinct(again)).alias("topic")
     )
-    says = F.lit("the member lists the topic more than once; it counts once")
-    return as_problems(repeated, "topic_listed_twice", says)
+    detail = text("the member lists the topic more than once; it counts once")
+    return as_problems(repeated, "topic_listed_twice", detail)
 
 
 def _idle_patterns(members: DataFrame) -> DataFrame:
     idle = members.where("topics_pattern IS NULL AND size(topics) = 0").where(
         "pattern IS NOT NULL AND group_id IS NOT NULL AND member_id IS NOT NULL"
     )
-    says = F.concat(F.lit("no topic matches "), quoted("pattern"), F.lit(" as a whole"))
-    return as_problems(idle.drop("topics"), "pattern_without_match", says)
+    detail = says("no topic matches {} as a whole", shown("pattern"))
+    return as_problems(idle.drop("topics"), "pattern_without_match", detail)
 
 
 def _duplicate_instances(members: DataFrame) -> DataFrame:
@@ -189,8 +191,8 @@ def _duplicate_instances(members: DataFrame) -> DataFrame:
         .where(F.size("members") > 1)
         .withColumn("member_id", F.col("members")[0])
     )
-    says = instance_says("group_instance_id", F.col("members"))
-    return as_problems(duplicates, "duplicate_group_instance_id", says)
+    detail = instance_says("group_instance_id", "members")
+    return as_problems(duplicates, "duplicate_group_instance_id", detail)
 
 
 def _of_owned(inputs: Inputs, sizes: DataFrame) -> list[DataFrame]:
@@ -225,10 +227,9 @@ def _of_owned(inputs: Inputs, sizes: DataFrame) -> list[DataFrame]:
         .where(F.size("claims") > 1)
         .withColumn("member_id", F.col("claims")[0]["member_id"])
     )
-    claimants, generations = F.col("claims.member_id"), F.col("claims.col2")
     return [
-        as_problems(gone, "owned_partition_missing", gone_says(F.col("count"))),
-        as_problems(by_stranger, "owner_not_in_group", stranger_says(F.col("rows"))),
+        as_problems(gone, "owned_partition_missing", gone_says("count")),
+        as_problems(by_stranger, "owner_not_in_group", stranger_says("rows")),
         unknown_orders(inputs.members, usable, owned),
-        as_problems(claims, "claimed_twice", claims_say(claimants, generations)),
+        as_problems(claims, "claimed_twice", claims_say("claims.member_id", "claims.col2")),
     ]

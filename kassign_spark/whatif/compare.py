@@ -110,4 +110,5 @@ def compare(
         kernel = partial(kernel, given=Given(False, missing_weight, base_weight, {}))
         table = fold_weights(eligible, told)
         found = in_tasks_or_refused(table, kernel, COMPARED_BY_WEIGHT, tasks).drop("problem")
-    return answer(found, "compare", has_cluster_id=has_cluster_id(members))
+    form = "compare" if weights is None else "compare.weighted"
+    return answer(found, form, has_cluster_id=has_cluster_id(members))
