@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
+from py4j.clientserver import ClientServerConnection
+from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import DataFrame, SparkSession
 
 
@@ -18,12 +21,14 @@ class Counted:
         most_tasks: of any stage that ran; one that was skipped, as its output was there, does not
             count.
         stage_tasks: the tasks of each stage that ran, the largest first.
+        java_calls: what py4j asked Java for: a column of ten operations is some dozens.
     """
 
     queries: int = 0
     jobs: int = 0
     most_tasks: int = 0
     stage_tasks: tuple[int, ...] = ()
+    java_calls: int = 0
 
 
 @contextmanager
@@ -37,7 +42,9 @@ def counting(spark: SparkSession) -> Iterator[Counted]:
     context = _settled_context(spark)
     first_job, first_query = _next(_job_ids(context)), _next(_query_ids(spark))
     counted = Counted()
-    yield counted
+    with _java_calls() as asked:
+        yield counted
+    counted.java_calls = len(asked)
     context = _settled_context(spark)
     jobs = _since(_job_ids(context), first_job, "jobs")
     queries = _since(_query_ids(spark), first_query, "queries")
@@ -45,6 +52,24 @@ def counting(spark: SparkSession) -> Iterator[Counted]:
     counted.queries, counted.jobs = len(queries), len(jobs)
     counted.stage_tasks = tuple(sorted(tasks, reverse=True))
     counted.most_tasks = max(tasks, default=0)
+
+
+@contextmanager
+def _java_calls() -> Iterator[list[None]]:
+    """One element for each call of this process to Java in the block.
+
+    To let go of what is not needed any more is not counted: when Python does so, it decides.
+    """
+    asked: list[None] = []
+    send = ClientServerConnection.send_command
+
+    def counted(connection: Any, command: Any) -> Any:
+        if not command.startswith(MEMORY_COMMAND_NAME):
+            asked.append(None)
+        return send(connection, command)
+
+    with patch.object(ClientServerConnection, "send_command", counted):
+        yield asked
 
 
 def run_to_nothing(frames: Iterable[DataFrame]) -> None:

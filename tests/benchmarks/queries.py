@@ -4,7 +4,8 @@
 
 The session is one that nobody tuned: Spark's own defaults, so 200 shuffle partitions, on all cores
 of this machine; only the driver is on loopback, and the UI off. Every call is made once to warm up,
-then ``--runs`` times; counts are of the last run, seconds of the best. Results go to a noop sink.
+then ``--runs`` times; counts are of the last run, seconds of the best; ``java``
+counts calls of Python to Java. Results go to a noop sink.
 What a call is given, such as the assignment that ``balance`` judges, is computed before.
 """
 
@@ -215,7 +216,7 @@ def main() -> None:
         f"PySpark {spark.version}, {cores} cores, "
         f"{spark.conf.get('spark.sql.shuffle.partitions')} shuffle partitions; the examples/fleet"
     )
-    print(f"{'call':<24}{'queries':>9}{'jobs':>6}{'tasks':>7}{'seconds':>9}   bar")
+    print(f"{'call':<24}{'queries':>9}{'jobs':>6}{'tasks':>7}{'java':>7}{'seconds':>9}   bar")
     try:
         with tempfile.TemporaryDirectory() as folder:
             given = read_given(spark, Path(folder), only=args.calls)
@@ -242,7 +243,7 @@ def _print(name: str, cores: int, runs: int, count: Callable[[], Counted]) -> No
         missed, said = True, f"{said} and {2 * cores} tasks".removeprefix(" and ")
     print(
         f"{name:<24}{counted.queries:>9}{counted.jobs:>6}{counted.most_tasks:>7}"
-        f"{min(seconds[1:]):>9.2f}   {said}{' MISSED' if missed else ''}",
+        f"{counted.java_calls:>7}{min(seconds[1:]):>9.2f}   {said}{' MISSED' if missed else ''}",
         flush=True,
     )
 
