@@ -18,7 +18,7 @@ from tests.benchmarks.queries import (
 from tests.query_counter import Counted, counting, run_to_nothing
 
 _MOST_JAVA_CALLS = {"simulate": 8_000}
-"""Of other calls 2,500; there were 7,000 while the expressions of `assign` were trees of columns."""
+"""Of other calls 2,500; `assign` made 7,000 while its expressions were trees of columns."""
 _TAKES_LONG = {"compare", "explain", "simulate", "rebalance cooperative"}
 _OF_STEPS = ("summarize", "listener_calls")
 """Calls without a bar in numbers; the tasks of their stages are held."""
