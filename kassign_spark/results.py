@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from kassign_spark.schemas import (
-    ASSIGNMENT,
     BALANCE,
     CLUSTER_ID,
     VERDICTS,
@@ -42,7 +41,6 @@ _STEPS = _columns(
 )
 
 RESULTS: Mapping[str, Mapping[str, str]] = {
-    "assign": _of(ASSIGNMENT),
     "advise": _columns(
         "group_id string, rank int, change string, detail string, assignor string, "
         "member_ids array<string>, topics array<string>, member_count int, num_partitions "
@@ -136,7 +134,6 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "topic string, key *, partition bigint, record_count bigint, byte_count "
         "bigint, placed_partition int, placement string"
     ),
-    "predict.verdicts": _of(VERDICTS),
     "predict_rebalance.steps": _STEPS,
     "predict_rebalance.verdicts": _of(VERDICTS),
     "rebalance": _STEPS,

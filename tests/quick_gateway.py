@@ -1,8 +1,8 @@
 """What py4j has been told of Java's names, kept for the rest of a run.
 
 PySpark asks for the class and the method again at every call of a function, and for a name that it
-has imported with a star Java searches all of its jars, package after package: that took 44 % of the
-processor time of Java in the tests.
+has imported with a star Java searches all of its jars, package after package. Without that five
+files of tests took 75 s of Java's processor time instead of 81.
 """
 
 from typing import Any

@@ -60,6 +60,8 @@ def test_the_counter_counts(plain: SparkSession) -> None:
     # The shuffle's two stages: the map side's three tasks, then five; then the second frame.
     assert (two.queries, two.jobs, two.stage_tasks) == (2, 3, (5, 3, 3))
     assert two.most_tasks == 5
+    assert nothing.java_calls > 0
+    assert one.java_calls < two.java_calls < 300
 
 
 def _check(counted: Counted, name: str, plain: SparkSession) -> None:

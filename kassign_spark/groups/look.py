@@ -29,6 +29,7 @@ from kassign_spark.inputs.rules import (
     member_rules,
     owned_rules,
     rules_of_topics,
+    text,
 )
 from kassign_spark.inputs.target_rules import (
     differing_topic_ids,
@@ -201,7 +202,7 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
     is_mixed = "(count(assignor) != count(*) or min(assignor) != max(assignor))"
     assignor = "assignor"
     if both_types:
-        known = ", ".join(f"'{name}'" for name in COORDINATORS)
+        known = ", ".join(map(text, COORDINATORS))
         is_unfit = f"not coalesce(assignor in ({known}), true)"
         if inputs.has_regexes:
             # A regex is read in Python, which no aggregate takes.

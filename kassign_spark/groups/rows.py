@@ -29,8 +29,6 @@ _COLUMNS = {
 _WORK_OF_ONE_TASK = 20_000
 _MOST_WORK_OF_A_TASK = 1_000_000
 
-_NOTHING: Mapping[str, str] = {}
-
 Kernel = Callable[[pa.Table], Iterable[pa.Table]]
 """From all rows of a task to what it answers, in pieces."""
 
@@ -94,7 +92,7 @@ def rows(frame: DataFrame, kind: int, keys: tuple[str, ...] = GROUP_KEY, **given
 
     ``given`` is SQL of columns that are not as ``frame`` has them.
     """
-    return rows_of_kind(frame, kind, _COLUMNS, keys, absent={"bigint": "0"}, **given)
+    return rows_of_kind(frame, kind, _COLUMNS, keys, zeros=("bigint",), **given)
 
 
 def rows_of_kind(
@@ -102,7 +100,7 @@ def rows_of_kind(
     kind: int,
     types: Mapping[str, str],
     keys: tuple[str, ...] = GROUP_KEY,
-    absent: Mapping[str, str] = _NOTHING,
+    zeros: tuple[str, ...] = (),
     **given: str,
 ) -> DataFrame:
     """Give ``frame`` the columns of a tasks' table.
@@ -112,7 +110,7 @@ def rows_of_kind(
         kind: of all its rows.
         types: the further columns and their types.
         keys: what comes first.
-        absent: by type, SQL of what stands for null; null itself where it has none.
+        zeros: types whose columns have 0 for null.
         given: SQL of columns that are not as ``frame`` has them.
 
     Returns:
@@ -122,9 +120,8 @@ def rows_of_kind(
     columns = []
     for name, of in types.items():
         value = f"cast({given.get(name, 'null')} as {of})"
-        columns.append(f"coalesce({value}, {absent[of]})" if of in absent else value)
-    named = [f"{value} as {name}" for name, value in zip(types, columns, strict=True)]
-    return frame.selectExpr(*keys, f"cast({kind} as tinyint) as kind", *named)
+        columns.append(f"{f'coalesce({value}, 0)' if of in zeros else value} as {name}")
+    return frame.selectExpr(*keys, f"cast({kind} as tinyint) as kind", *columns)
 
 
 def in_tasks(

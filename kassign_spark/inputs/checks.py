@@ -183,9 +183,9 @@ def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
     at = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
     found = []
     for rule in rules:
-        about = text(f"table {table}, column {rule.column}: ")
-        says = f"concat({about}, {rule.value}, {at}, ': ', {rule.advice})"
-        problem = f"named_struct('problem', '{rule.problem}', 'detail', {says})"
+        about = f"table {table}, column {rule.column}: {{}}{{}}: {{}}"
+        detail = says(about, rule.value, at, rule.advice)
+        problem = f"named_struct('problem', '{rule.problem}', 'detail', {detail})"
         found.append(f"if({rule.broken}, {problem}, null)")
     found_in_row = f"inline(array_compact(array({', '.join(found)})))"
     return as_problems(frame.selectExpr("*", found_in_row), "", "detail")

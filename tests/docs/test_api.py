@@ -114,6 +114,8 @@ def test_columns_of_the_results_are_in_the_documents() -> None:
     """As ``results`` writes them; each function that answers with a table is among them."""
     page = results.PAGE.read_text()
     assert page == results.with_section(page)
+    of_log = {f"read_group_log.{name}" for name in kassign_spark.GroupLog._fields}
+    assert {name for name in results.TABLES if name.startswith("read_group_log.")} == of_log
     told = {name.partition(".")[0] for name in results.columns()}
     no_tables = {"coordinator_partition", "parse_sweep", "partition_for_key", "write_snapshot"}
     assert set(_FUNCTIONS) - told - no_tables == {"read_snapshot"}  # the tables of the folder
