@@ -13,7 +13,7 @@ from kassign_spark.flow.arrays import settle
 from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.claims import resolve
-from kassign_spark.groups.numbers import Longs, find, key, place_in_run, ranges, starts
+from kassign_spark.groups.numbers import Longs, find, key, place_in_run, ranges, rows_by, starts
 
 
 class Classes(NamedTuple):
@@ -39,10 +39,10 @@ def topic_classes(batch: Batch) -> Classes:
     sets = np.unique(batch.member_set)
     counts = np.diff(batch.set_start)[sets]
     topic = batch.set_topic[ranges(batch.set_start[sets], counts)]
-    order = np.lexsort((np.repeat(sets, counts), topic))
+    order = rows_by(topic, np.repeat(sets, counts))
     subscribing = np.repeat(sets, counts)[order]
     ends = starts(np.bincount(topic, minlength=topic_count)).tolist()
-    by_name = np.lexsort((batch.topic_order[batch.topic_name - 1], batch.topic_group))
+    by_name = rows_by(batch.topic_group, batch.topic_order[batch.topic_name - 1])
     numbers: dict[tuple[int, bytes], int] = {}
     of_topic = np.empty(topic_count, np.int64)
     for group, each in zip(batch.topic_group[by_name].tolist(), by_name.tolist(), strict=True):
@@ -62,7 +62,7 @@ def topic_classes(batch: Batch) -> Classes:
     counts = np.diff(first_place)[sets_of_class]
     edge_class = np.repeat(class_of_set, counts)
     edge_place = places[ranges(first_place[:-1][sets_of_class], counts)]
-    order = np.lexsort((edge_place, edge_class))
+    order = rows_by(edge_class, edge_place)
     return Classes(of_topic, place_in_run(class_group), edge_class[order], edge_place[order])
 
 
@@ -94,7 +94,7 @@ def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:
     kept = kept_claims(edge, batch.slot_partition[slot], name[slot], assigned)
     owner[slot[kept]] = batch.by_rank[classes.place[edge[kept]]]
     free = np.flatnonzero(owner < 0)
-    free = free[np.lexsort((free, name[free], class_of_slot[free]))]
+    free = free[rows_by(class_of_slot[free], name[free])]
     owner[free] = batch.by_rank[classes.place[deal_in_turn(classes.of_edge, assigned - owned)]]
     # What a member sent as owned counts here, also where its claim did not prevail.
     moving = np.zeros(slot_count, bool)
@@ -105,7 +105,7 @@ def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:
 
 def kept_claims(edge: Longs, partition: Longs, topic: Longs, assigned: Longs) -> Longs:
     """Claims that stay: of each edge as many as assigned, the lowest (partition, topic) first."""
-    order = np.lexsort((topic, partition, edge))
+    order = rows_by(edge, partition, topic)
     return order[place_in_run(edge[order]) < assigned[edge[order]]]
 
 
@@ -117,4 +117,4 @@ def deal_in_turn(class_of_edge: Longs, missing: Longs) -> Longs:
     lacks = np.maximum(missing, 0)
     edge = np.repeat(np.arange(len(lacks)), lacks)
     turn = place_in_run(edge)
-    return edge[np.lexsort((edge, -lacks[edge], turn, class_of_edge[edge]))]
+    return edge[rows_by(class_of_edge[edge], turn, -lacks[edge])]

@@ -13,7 +13,7 @@ import numpy as np
 from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.claims import resolve
-from kassign_spark.groups.numbers import Longs, place_in_run
+from kassign_spark.groups.numbers import Longs, place_in_run, rows_by
 
 _AFTER_ALL_LAPS = np.iinfo(np.int32).max
 
@@ -67,8 +67,8 @@ def hold_claims(batch: Batch, claims: Claims, generation: Longs) -> Held:
         claims.slot, batch.hash_rank[claims.member], generation[claims.member]
     )
     claimed, claimant = claims.slot[prevails], claims.member[prevails]
-    order = np.lexsort((claimed, batch.slot_partition[claimed], claimant))
-    return Held(claimed[order], claimant[order], disputed)
+    by_member = rows_by(claimant, batch.slot_partition[claimed], claimed)
+    return Held(claimed[by_member], claimant[by_member], disputed)
 
 
 class Quotas(NamedTuple):
@@ -117,9 +117,9 @@ def takers(group: Longs, missing: Longs, extras: Longs) -> Longs:
     taker = np.repeat(np.arange(len(group)), lacks)
     lap = place_in_run(taker)
     may = np.flatnonzero(missing >= 0)
-    may = may[np.lexsort((missing[may], group[may]))]
+    may = may[rows_by(group[may], missing[may])]
     more = may[place_in_run(group[may]) < extras[group[may]]]
     taker = np.concatenate((taker, more))
     lap = np.concatenate((lap, np.full(len(more), _AFTER_ALL_LAPS)))
     # Stable: those with one more stay in their order, the others in that of their ids.
-    return taker[np.lexsort((lap, group[taker]))]
+    return taker[rows_by(group[taker], lap)]

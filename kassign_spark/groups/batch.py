@@ -21,6 +21,7 @@ from kassign_spark.groups.numbers import (
     key,
     place_in_run,
     ranges,
+    rows_by,
     starts,
     utf_8_rank,
 )
@@ -162,7 +163,7 @@ class Batch:
 
         Static members come first, by ``group.instance.id``; the others follow, by ``member.id``.
         """
-        order = np.lexsort((self.member_name, self.instance, self.instance == 0, self.member_group))
+        order = rows_by(self.member_group, self.instance == 0, self.instance, self.member_name)
         rank = np.empty(len(order), np.int64)
         rank[order] = place_in_run(self.member_group[order])
         return rank
@@ -170,7 +171,7 @@ class Batch:
     @cached_property
     def by_rank(self) -> Longs:
         """The members, group after group, as ``rank`` orders them."""
-        return np.lexsort((self.rank, self.member_group))
+        return rows_by(self.member_group, self.rank)
 
     @cached_property
     def first_member(self) -> Longs:
@@ -213,7 +214,7 @@ class Batch:
         while (too_small := member_count * 4 > capacity * 3).any():
             capacity[too_small] *= 2
         bucket = (hash_code ^ hash_code >> 16) & (capacity[self.member_group] - 1)
-        order = np.lexsort((self.member_name, self.member_seq, bucket, self.member_group))
+        order = rows_by(self.member_group, bucket, self.member_seq, self.member_name)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         return rank

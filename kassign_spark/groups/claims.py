@@ -8,7 +8,7 @@ visited in the order of a Java hash map.
 
 import numpy as np
 
-from kassign_spark.groups.numbers import Flags, Longs, key
+from kassign_spark.groups.numbers import Flags, Longs, key, rows_by
 
 
 def resolve(slot: Longs, visit: Longs, generation: Longs) -> tuple[Flags, Longs]:
@@ -28,7 +28,7 @@ def resolve(slot: Longs, visit: Longs, generation: Longs) -> tuple[Flags, Longs]
     contested = np.flatnonzero(np.bincount(slot)[slot] > 1)
     if not len(contested):
         return prevails, contested
-    contested = contested[np.lexsort((visit[contested], slot[contested]))]
+    contested = contested[rows_by(slot[contested], visit[contested])]
     slot, generation = slot[contested], generation[contested]
     is_first = np.diff(slot, prepend=-1) != 0
     begins = np.flatnonzero(is_first)

@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+_BITS = 63
 _KEY_BITS = 32
+_MOST_UNUSED = 4
 _FIRST_BYTE_OF_E000 = 0xEE
 """UTF-8 sorts as UTF-16 does as long as no character is in U+E000 or above."""
 
@@ -56,14 +58,21 @@ def utf_8_rank(strings: pa.Array) -> Longs:
 
 def java_hash_codes(strings: pa.Array) -> npt.NDArray[np.uint32]:
     """Java's ``String.hashCode`` of each string; none is empty."""
-    units = [text.encode("utf-16-le") for text in strings.to_pylist()]
-    lengths = np.fromiter((len(text) // 2 for text in units), np.int64, len(units))
+    texts = strings.to_pylist()
+    joined = "".join(texts)
+    units: npt.NDArray[np.integer]
+    if joined.isascii():
+        units = np.frombuffer(joined.encode(), np.uint8)
+        lengths = pc.binary_length(strings).to_numpy().astype(np.int64)
+    else:
+        units = np.frombuffer(joined.encode("utf-16-le"), "<u2")
+        lengths = np.array([len(text.encode("utf-16-le")) // 2 for text in texts])
     ends = np.cumsum(lengths)
     powers = np.ones(lengths.max(initial=1), np.uint32)
     powers[1:] = 31
     powers = np.multiply.accumulate(powers, dtype=np.uint32)
     places = np.repeat(ends, lengths) - 1 - np.arange(ends[-1] if len(ends) else 0)
-    terms = np.frombuffer(b"".join(units), "<u2").astype(np.uint32) * powers[places]
+    terms = units.astype(np.uint32) * powers[places]
     return np.add.reduceat(terms, ends - lengths, dtype=np.uint32) if len(ends) else terms
 
 
@@ -72,14 +81,39 @@ def key(high: Longs, low: Longs) -> Longs:
     return high << _KEY_BITS | low
 
 
+def rows_by(*columns: npt.NDArray[np.integer | np.bool]) -> Longs:
+    """Sort rows by the first column, those equal in it by the next one, and so on; stable."""
+    rows = np.arange(len(columns[0]))
+    shift = len(rows).bit_length()
+    packed = rows
+    for column in reversed(columns if len(rows) else ()):
+        least, most = int(column.min()), int(column.max())
+        bits = (most - least).bit_length()
+        if shift + bits >= _BITS:
+            return np.lexsort(columns[::-1])
+        packed = packed | column.astype(np.int64) - least << shift
+        shift += bits
+    # To sort numbers takes a fifth of the time of sorting rows by several columns.
+    by: Longs = np.sort(packed, kind="stable") & (1 << len(rows).bit_length()) - 1
+    return by
+
+
 def dense(high: Longs, low: Longs) -> tuple[Longs, Longs]:
     """Number the different pairs of two columns of small numbers, from 0, in their order.
 
     Returns:
         where each different pair is first, and the number of each row's pair.
     """
-    _, first, number = np.unique(key(high, low), return_index=True, return_inverse=True)
-    return first, number
+    low = low - low.min(initial=0)
+    pair = (high - high.min(initial=0)) * (low.max(initial=0) + 1) + low
+    count = int(pair.max(initial=-1)) + 1
+    if count > _MOST_UNUSED * len(pair):
+        _, first, number = np.unique(pair, return_index=True, return_inverse=True)
+        return first, number
+    first = np.full(count, -1)
+    first[pair[::-1]] = np.arange(len(pair))[::-1]
+    is_used = first >= 0
+    return first[is_used], (np.cumsum(is_used) - 1)[pair]
 
 
 def find(keys: Longs, wanted: Longs) -> Longs:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kassign_spark.groups.batch import Batch, Claims, claims_of
-from kassign_spark.groups.numbers import Longs, dense, find, key, names, ranges, starts
+from kassign_spark.groups.numbers import Longs, dense, find, key, names, ranges, rows_by, starts
 from kassign_spark.groups.racks import lengths, read_racks
 
 MEMBER, SUBSCRIPTION, TOPIC, CLAIM, OBSERVED = range(5)
@@ -62,7 +62,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
     list_start = starts(lengths(lists))
 
     members = rows[MEMBER]
-    members = members[np.lexsort((member_name.code[members], group[members]))]
+    members = members[rows_by(group[members], member_name.code[members])]
     topic_keys, at = np.unique(
         key(group[rows[TOPIC]], topic_name.code[rows[TOPIC]]), return_index=True
     )
@@ -111,12 +111,14 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
 
 def _lists_of(group: Longs, hashes: npt.NDArray[np.int64], members: Longs, lists: Longs) -> Longs:
     """Find each member's list by the hash that Spark has given both."""
-    code = np.unique(hashes, return_inverse=True)[1]
-    keys = key(group[lists], code[lists])
-    order = np.argsort(keys)
-    if (np.diff(keys[order]) == 0).any():
+    rows = np.concatenate((lists, members))
+    code = np.unique(hashes[rows], return_inverse=True)[1]
+    of_list, of_member = np.split(key(group[rows], code), [len(lists)])
+    sorted_lists = np.argsort(of_list)
+    of_list = of_list[sorted_lists]
+    if (np.diff(of_list) == 0).any():
         raise AssertionError("two subscriptions of one group have the same 64-bit hash")
-    return order[find(keys[order], key(group[members], code[members]))]
+    return sorted_lists[find(of_list, of_member)]
 
 
 def sets_of(
@@ -153,5 +155,7 @@ def sets_of(
 
 def _parsed(table: pa.Table, rows: Longs, data_type: pa.DataType) -> pa.Array:
     """Read the texts of some rows; null where there is none."""
-    texts = table["texts"].take(pa.array(rows)).to_pylist()
-    return pa.array(json.loads(f"[{','.join(text or 'null' for text in texts)}]"), data_type)
+    said = table["texts"].take(pa.array(rows)).combine_chunks().dictionary_encode()
+    # Thousands of members without a rack or an instance say the same.
+    different = f"[{','.join(said.dictionary.to_pylist())}]"
+    return pa.array(json.loads(different), data_type).take(said.indices)

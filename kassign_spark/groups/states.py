@@ -6,7 +6,7 @@ import numpy as np
 
 from kassign_spark.client.state import GroupState, Outcome
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.numbers import Longs, starts
+from kassign_spark.groups.numbers import Longs, rows_by, starts
 
 
 class States:
@@ -20,7 +20,7 @@ class States:
         at = batch.list_start.tolist()
         by_number = [lists[first:end] for first, end in pairwise(at)]
         # In the order of the JoinGroup response; by id where it is not known.
-        self._joined = np.lexsort((batch.member_name, batch.member_seq, batch.member_group))
+        self._joined = rows_by(batch.member_group, batch.member_seq, batch.member_name)
         joined = self._joined
         names, texts = batch.member_names.to_pylist(), [None, *batch.texts.to_pylist()]
         self._ids = [names[code - 1] for code in batch.member_name[joined].tolist()]

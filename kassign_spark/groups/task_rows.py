@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from kassign_spark.groups.numbers import Flags, Longs, Names, dense, find, key, names
+from kassign_spark.groups.numbers import Flags, Longs, Names, dense, find, key, names, rows_by
 from kassign_spark.groups.rows import Kernel, rows_of_kind
 
 MEMBER, ASSIGNED, OWNED, SUBSCRIBED = range(4)
@@ -142,7 +142,7 @@ def _slots(
     rows = np.flatnonzero(exists)
     slot = np.full(len(kind), -1)
     _, topic_key = dense(group[rows], topic[rows])
-    order = np.lexsort((number[rows], topic_key))
+    order = rows_by(topic_key, number[rows])
     topic_key, number = topic_key[order], number[rows][order]
     begins = np.ones(len(rows), bool)
     begins[1:] = (topic_key[1:] != topic_key[:-1]) | (number[1:] != number[:-1])

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.groups.numbers import Longs
+from kassign_spark.groups.numbers import Longs, rows_by
 from kassign_spark.measures.optimality import is_balanced, judge, keeps_most
 from kassign_spark.schemas import GROUP_KEY
 
@@ -116,7 +116,7 @@ def judge_arrow(table: pa.Table) -> pa.Table:
     codes, groups = _codes(table, ("cluster_id", "group_id"))
     topic, _ = _codes(table, ("topic",), codes)
     member, _ = _codes(table, ("member_id",), codes)
-    order = np.lexsort((member, topic))
+    order = rows_by(topic, member)
     judged = judge(
         codes[order],
         topic[order],

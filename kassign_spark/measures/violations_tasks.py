@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.groups.numbers import Flags, Longs, dense, find, key
+from kassign_spark.groups.numbers import Flags, Longs, dense, find, key, rows_by
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.groups.task_rows import (
     ASSIGNED,
@@ -105,7 +105,7 @@ def _strangers(given: Read, partition: Longs, has_partition: Flags) -> list[pa.T
     strange = (holder < 0) | ~subscribes
     rows_, holder = assigned[strange], holder[strange]
     # A partition that is null comes after all others: the least is one that is there, if any is.
-    order = np.lexsort((partition[rows_], ~has_partition[rows_]))
+    order = rows_by(~has_partition[rows_], partition[rows_])
     _, topic = dense(given.group[rows_], given.topic[rows_])
     first = order[dense(topic[order], given.member[rows_][order])[0]]
     is_unknown = holder[first] < 0
@@ -129,7 +129,7 @@ def _twice(given: Read, partition: Longs, has_partition: Flags) -> pa.Table:
     rows_ = rows_[given.in_group[rows_] & (given.topic[rows_] > 0)]
     rows_ = rows_[given.member[rows_] > 0]
     _, topic = dense(given.group[rows_], given.topic[rows_])
-    order = np.lexsort((given.member[rows_], partition[rows_], has_partition[rows_], topic))
+    order = rows_by(topic, has_partition[rows_], partition[rows_], given.member[rows_])
     rows_, topic = rows_[order], topic[order]
     begins = np.ones(len(rows_), bool)
     begins[1:] = (
@@ -173,7 +173,7 @@ def _missing(given: Read, partition: Longs, has_partition: Flags, size: Longs) -
     count = len(wanted)
     topic = np.concatenate([np.arange(count), at[inside], np.arange(count)])
     number = np.concatenate([np.full(count, -1), partition[placed][inside], size[wanted]])
-    order = np.lexsort((number, topic))
+    order = rows_by(topic, number)
     topic, number = topic[order], number[order]
     gap = np.flatnonzero((topic[1:] == topic[:-1]) & (number[1:] - number[:-1] > 1))
     rows_ = wanted[topic[gap]]

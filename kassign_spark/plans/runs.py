@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import PIECE, group_columns, member_ids
-from kassign_spark.groups.numbers import Longs, key
+from kassign_spark.groups.numbers import Longs, rows_by
 from kassign_spark.plans.rounds import ACTIONS, Steps
 
 RUNS = (
@@ -76,8 +76,7 @@ def run_tables(batch: Batch, judged: Judged) -> Iterator[pa.Table]:
 
 
 def _sorted(steps: Steps) -> Steps:
-    what = key(steps.member, steps.topic)
-    order = np.lexsort((steps.partition, what, steps.action, steps.round))
+    order = rows_by(steps.round, steps.action, steps.member, steps.topic, steps.partition)
     names = ("round", "member", "topic", "partition", "action")
     return Steps(*(getattr(steps, name)[order] for name in names))
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names
+from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names, rows_by
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.groups.task_rows import (
     MEMBER,
@@ -205,7 +205,7 @@ def _instances(table: pa.Table, given: Read, members: Longs) -> pa.Table:
     code = names(table["group_instance_id"].take(pa.array(members))).code
     named = (code > 0) & (given.member[members] > 0)
     at, code = members[named], code[named]
-    order = np.lexsort((given.member[at], code, given.group[at]))
+    order = rows_by(given.group[at], code, given.member[at])
     at = at[order]
     _, first, count = np.unique(
         key(given.group[at], code[order]), return_index=True, return_counts=True
@@ -257,7 +257,7 @@ def _claims(table: pa.Table, given: Read, at: Longs, claimant: Longs) -> pa.Tabl
     is_null = table["partition"].is_null().to_numpy()[at]
     generation = pc.fill_null(table["generation"], -1).to_numpy()[claimant]
     _, topic = dense(given.group[at], given.topic[at])
-    order = np.lexsort((generation, given.member[at], partition, is_null, topic))
+    order = rows_by(topic, is_null, partition, given.member[at], generation)
     at, generation = at[order], generation[order]
     topic, partition, is_null = topic[order], partition[order], is_null[order]
     begins = np.ones(len(at), bool)

@@ -8,7 +8,7 @@ from kassign_spark.assignors.blocks import range_owners
 from kassign_spark.assignors.differing import topic_classes
 from kassign_spark.flow.arrays import settle
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.numbers import Flags, Longs, find, key, utf_8_rank
+from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by, utf_8_rank
 from kassign_spark.measures.certificate import is_balanced, keeps_most
 from kassign_spark.plans.rounds import ASSIGNED, RETAINED, REVOKED, WITHHELD, Steps
 
@@ -194,7 +194,7 @@ def optimum(batch: Batch, claims: Claims) -> Optimum:
     by_range = range_owners(batch)
     chosen = batch.member_name[by_range[existing.slot]] == existing.name
     rank = utf_8_rank(batch.member_names)[existing.name - 1]
-    order = np.lexsort((rank, ~chosen, existing.slot))
+    order = rows_by(existing.slot, ~chosen, rank)
     first = order[np.diff(existing.slot[order], prepend=-1) != 0]
     slot, owner = existing.slot[first], existing.member[first]
 
