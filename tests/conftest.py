@@ -17,6 +17,7 @@ from tests.java import SHORT_LIVED
 from tests.json_schemas import documents_checked
 from tests.kafka.broker import Brokers, running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
+from tests.quick_frames import hold_small_frames
 from tests.quick_gateway import keep_java_names
 from tests.spark_session import start_session
 
@@ -108,6 +109,7 @@ def _a_unit_test_starts_no_process(
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     keep_java_names()
+    hold_small_frames()
     session = start_session(
         tmp_path_factory.mktemp("spark"), java_options=SHORT_LIVED, settings=_SMALL_QUERIES
     )
