@@ -26,7 +26,7 @@ from kassign_spark.results import AS_GIVEN, RESULTS
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, MEMBERS, VERDICTS, Table
 
 PAGE = Path(__file__).parents[2] / "docs" / "columns.md"
-_BEGIN, _END = "<!-- results: made by python -m tests.docs.results -->\n", "<!-- end -->\n"
+_HEAD = "| result | columns |\n"
 _WITHOUT_CLUSTER = {"check_settings", "eligibility.edges", "fleet_graph.edges"}
 
 TABLES: Mapping[str, Table] = {
@@ -70,7 +70,7 @@ def _with_cluster(name: str, of: dict[str, str]) -> dict[str, str]:
 
 def section() -> str:
     """The table of all results."""
-    lines = ["| result | columns |\n", "|---|---|\n"]
+    lines = [_HEAD, "|---|---|\n"]
     for name, of in columns().items():
         listed = ", ".join(
             f"{column} {'as given' if kind == AS_GIVEN else kind}" for column, kind in of.items()
@@ -81,10 +81,8 @@ def section() -> str:
 
 
 def with_section(page: str) -> str:
-    """The page with the section as it is to be."""
-    before, _, rest = page.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}\n{section()}\n{_END}{after}"
+    """The page with the section as it is to be: it is the last one."""
+    return page.partition(_HEAD)[0] + section()
 
 
 if __name__ == "__main__":

@@ -51,6 +51,12 @@ def test_every_block(
 
 
 @pytest.mark.parametrize("path", _DOCUMENTS, ids=lambda path: path.name)
+def test_every_block_can_be_read(path: Path) -> None:
+    """All that costs little before the slow test runs them."""
+    assert all(block.text for block in blocks_of(path))
+
+
+@pytest.mark.parametrize("path", _DOCUMENTS, ids=lambda path: path.name)
 def test_every_link_inside_the_repository(path: Path) -> None:
     inside = [link for link in links_of(path) if not re.match(r"https?:|mailto:|#", link)]
     assert [link for link in inside if not (path.parent / link.split("#")[0]).exists()] == []
