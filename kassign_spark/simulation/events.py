@@ -1,16 +1,17 @@
 """The events of a simulation: their table, what each kind needs, and the order they come in."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
-from kassign_spark.inputs.regexes import regex_problem
-from kassign_spark.inputs.rules import INT_MAX, quoted
+from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
+from kassign_spark.inputs.rules import INT_MAX, says, shown, text
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table, conform
@@ -94,6 +95,7 @@ RESTARTS = ("member_restarts", "assignor_changes")
 _SETTINGS = ("session_timeout_ms", "heartbeat_interval_ms", "assignment_interval_ms")
 """``consumer.session.timeout.ms`` and so on, of ``kafka-configs --entity-type groups``."""
 _ASSIGNORS = sorted({*PROTOCOLS, *COORDINATORS})
+_NO_REGEX_PROBLEM = f"cast(null as string) as {REGEX_PROBLEM}"
 _ALWAYS = (CLUSTER_ID, "event", "kind", "line", *LEAST)
 
 
@@ -119,32 +121,31 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
     """
     known = conform(events, EVENTS)
     has_regexes = "topics_regex" in events.columns
-    of_regex = regex_problem(F.col("topics_regex")) if has_regexes else F.lit(None).cast("string")
     # A file has rows of all kinds in one frame: what a row leaves out is null.
-    is_topic = F.coalesce(F.col("kind").isin(*TOPIC_KINDS), F.lit(False))
+    told = known.selectExpr("*", f"coalesce({_is_one_of('kind', TOPIC_KINDS)}, false) as is_topic")
+    told = with_regex_problems(told) if has_regexes else told.selectExpr("*", _NO_REGEX_PROBLEM)
     checked, measured = hold(
-        known.withColumn("is_topic", is_topic)
-        .withColumn("regex_problem", of_regex)
-        .withColumn("problem", _problem()),
+        told.selectExpr("*", f"{_problem()} as problem"),
         {
-            "bad": F.count("problem"),
-            "topics": F.count_if("is_topic"),
-            "patterns": F.count("topics_pattern"),
-            "regexes": F.count("topics_regex"),
-            "racks": F.count("rack_id"),
+            "bad": F.expr("count(problem)"),
+            "topics": F.expr("count_if(is_topic)"),
+            "patterns": F.expr("count(topics_pattern)"),
+            "regexes": F.expr("count(topics_regex)"),
+            "racks": F.expr("count(rack_id)"),
         },
     )
     if measured["bad"]:
         raise_problems(checked.where("problem IS NOT NULL"))
-    own = F.array_compact(F.array(*(F.when(F.col(n).isNotNull(), F.lit(n)) for n in LEAST)))
-    filled = (
-        checked.drop("regex_problem", "problem")
-        .withColumn("own_timeouts", own)
-        .withColumns(
-            {name: F.coalesce(name, F.lit(value)) for name, value in vars(timeouts).items()}
-        )
+    own = ", ".join(f"if({name} is null, null, {text(name)})" for name in LEAST)
+    filled = vars(timeouts)
+    return Events(
+        checked.selectExpr(
+            *(f"coalesce({c}, {filled[c]}) as {c}" if c in filled else c for c in known.columns),
+            "is_topic",
+            f"array_compact(array({own})) as own_timeouts",
+        ),
+        measured,
     )
-    return Events(filled, measured)
 
 
 def raise_problems(problems: DataFrame) -> None:
@@ -155,7 +156,7 @@ def raise_problems(problems: DataFrame) -> None:
     """
     order = ["event", "line", *GROUP_KEY, "problem"]
     listed = (
-        problems.select(_where().alias("where"), "problem", *order[:-1])
+        problems.selectExpr(f"{_where()} as where", "problem", *order[:-1])
         .orderBy(*order)
         .limit(MAX_LISTED + 1)
     )
@@ -164,88 +165,84 @@ def raise_problems(problems: DataFrame) -> None:
     raise InputError("; ".join(rows[:MAX_LISTED]) + more)
 
 
-def _where() -> Column:
-    name = F.concat(
-        F.lit("event "),
-        F.coalesce(F.col("event").cast("string"), F.lit("without a number")),
-        F.coalesce(F.concat(F.lit(" ("), F.col("kind"), F.lit(")")), F.lit("")),
-    )
-    return F.coalesce(
-        F.concat(F.lit("line "), F.col("line").cast("string"), F.lit(": "), name), name
-    )
+def _where() -> str:
+    kind = "coalesce(concat(' (', kind, ')'), '')"
+    name = says("event {}{}", "coalesce(cast(event as string), 'without a number')", kind)
+    return f"coalesce({says('line {}: {}', 'line', name)}, {name})"
 
 
-def _problem() -> Column:
+def _problem() -> str:
     """The first rule that an event breaks, as text; null where it is fine."""
-    problem = F.when(F.col("event").isNull(), "column event: give each event a number").when(
-        ~F.coalesce(F.col("kind").isin(*KINDS), F.lit(False)),
-        F.concat(F.lit("unknown kind "), quoted("kind"), F.lit(f"; known are {', '.join(KINDS)}")),
-    )
-    fields = [name for name in EVENTS.columns.names if name not in _ALWAYS]
-    for name in fields:
-        is_given = F.col(name).isNotNull()
+    kinds, stops, assignors = (", ".join(names) for names in (KINDS, STOPS, _ASSIGNORS))
+    rules = [
+        ("event is null", text("column event: give each event a number")),
+        (
+            f"not coalesce({_is_one_of('kind', KINDS)}, false)",
+            says(f"unknown kind {{}}; known are {kinds}", shown("kind")),
+        ),
+    ]
+    for name in EVENTS.columns.names:
+        if name in _ALWAYS:
+            continue
         needed = [kind for kind, of in KINDS.items() if name in of.needs]
         useless = [k for k, of in KINDS.items() if name not in of.needs and name not in of.may]
-        problem = problem.when(F.col("kind").isin(*needed) & ~is_given, f"needs {name}").when(
-            F.col("kind").isin(*useless) & is_given, f"has no use for {name}"
-        )
+        rules += [
+            (f"{_is_one_of('kind', needed)} and {name} is null", text(f"needs {name}")),
+            (
+                f"{_is_one_of('kind', useless)} and {name} is not null",
+                text(f"has no use for {name}"),
+            ),
+        ]
         if name in ("group_id", "member_id", "topic", "new_member_id"):
-            problem = problem.when(F.col(name) == "", f"{name} is empty")
-    both = F.col("topics_pattern").isNotNull() & (
-        F.col("topics").isNotNull() | F.col("topics_regex").isNotNull()
-    )
-    neither = F.lit(True)
-    for name in _SUBSCRIPTION:
-        neither = neither & F.col(name).isNull()
-    no_setting = F.coalesce(*_SETTINGS).isNull()
-    names = F.coalesce("topics", F.array())
-    unknown = F.array_except("assignors", F.array(*(F.lit(name) for name in _ASSIGNORS)))
-    problem = (
-        problem.when(both, "give topics_pattern, or topics and topics_regex, not both")
-        .when(
-            (F.col("kind") == "subscription_changes") & neither,
-            "needs topics, topics_pattern or topics_regex",
-        )
-        .when(
-            (F.col("kind") == "group_settings_change") & no_setting,
-            f"needs one of {', '.join(_SETTINGS)}",
-        )
-        .when(
-            F.col("regex_problem").isNotNull(),
-            F.concat(F.lit("topics_regex "), quoted("topics_regex"), F.lit(": "), "regex_problem"),
-        )
-        .when(
-            ~F.col("stop").isin(*STOPS),
-            F.concat(F.lit("unknown stop "), quoted("stop"), F.lit(f"; known: {', '.join(STOPS)}")),
-        )
-        .when(F.exists(names, lambda t: t.isNull() | (t == "")), "topics has a null or empty name")
-        .when(F.size("assignors") == 0, "assignors is empty")
-        .when(
-            F.size(unknown) > 0,
-            F.concat(
-                F.lit("unknown assignor "),
-                F.to_json(unknown),
-                F.lit(f"; known are {', '.join(_ASSIGNORS)}"),
-            ),
-        )
-    )
-    numbers = {"event": -(2**31), "num_partitions": 1, "downtime_ms": 0}
-    numbers |= {"computed_before_ms": 0, **LEAST}
-    for name, least in numbers.items():
-        problem = problem.when(
-            ~F.col(name).between(least, INT_MAX),
-            F.concat(
-                F.lit(f"{name} is "),
-                F.col(name).cast("string"),
-                F.lit(f"; must be a whole number from {least} to {INT_MAX}"),
-            ),
-        )
-    at_once = Window.partitionBy(CLUSTER_ID, "event")
-    of_topic = F.max("is_topic").over(at_once) & (F.count("*").over(at_once) > 1)
-    of_group = F.count("*").over(Window.partitionBy(*GROUP_KEY, "event")) > 1
-    return problem.when(
-        of_topic | of_group, "another event has the same number: the order is not known"
-    )
+            rules.append((f"{name} = ''", text(f"{name} is empty")))
+    unknown = f"array_except(assignors, array({', '.join(map(text, _ASSIGNORS))}))"
+    rules += [
+        (
+            "topics_pattern is not null and (topics is not null or topics_regex is not null)",
+            text("give topics_pattern, or topics and topics_regex, not both"),
+        ),
+        (
+            "kind = 'subscription_changes' and "
+            + " and ".join(f"{name} is null" for name in _SUBSCRIPTION),
+            text("needs topics, topics_pattern or topics_regex"),
+        ),
+        (
+            f"kind = 'group_settings_change' and coalesce({', '.join(_SETTINGS)}) is null",
+            text(f"needs one of {', '.join(_SETTINGS)}"),
+        ),
+        (
+            f"{REGEX_PROBLEM} is not null",
+            says("topics_regex {}: {}", shown("topics_regex"), REGEX_PROBLEM),
+        ),
+        (
+            f"not {_is_one_of('stop', STOPS)}",
+            says(f"unknown stop {{}}; known: {stops}", shown("stop")),
+        ),
+        (
+            "exists(topics, name -> name is null or name = '')",
+            text("topics has a null or empty name"),
+        ),
+        ("size(assignors) = 0", text("assignors is empty")),
+        (
+            f"size({unknown}) > 0",
+            says(f"unknown assignor {{}}; known are {assignors}", f"to_json({unknown})"),
+        ),
+    ]
+    least_of = {"event": -(2**31), "num_partitions": 1, "downtime_ms": 0, "computed_before_ms": 0}
+    for name, least in (least_of | LEAST).items():
+        must = f"{name} is {{}}; must be a whole number from {least} to {INT_MAX}"
+        rules.append((f"{name} not between {least} and {INT_MAX}", says(must, name)))
+    at_once = f"(partition by {CLUSTER_ID}, event)"
+    of_topic = f"max(is_topic) over {at_once} and count(*) over {at_once} > 1"
+    of_group = f"count(*) over (partition by {', '.join(GROUP_KEY)}, event) > 1"
+    at_same = "another event has the same number: the order is not known"
+    rules.append((f"{of_topic} or {of_group}", text(at_same)))
+    return f"case {' '.join(f'when {broken} then {problem}' for broken, problem in rules)} end"
+
+
+def _is_one_of(column: str, names: Iterable[str]) -> str:
+    listed = ", ".join(map(text, names))
+    return f"{column} in ({listed})" if listed else "false"
 
 
 def with_steps(events: DataFrame) -> DataFrame:
