@@ -17,8 +17,8 @@ from tests.benchmarks.queries import (
 )
 from tests.query_counter import Counted, counting, run_to_nothing
 
-_MOST_JAVA_CALLS = {"simulate": 8_000}
-"""Of other calls 2,500; `assign` made 7,000 while its expressions were trees of columns."""
+_MOST_JAVA_CALLS = 2_500
+"""`assign` made 7,000 while its expressions were trees of columns."""
 _TAKES_LONG = {"compare", "explain", "simulate", "rebalance cooperative"}
 _OF_STEPS = ("summarize", "listener_calls")
 """Calls without a bar in numbers; the tasks of their stages are held."""
@@ -67,7 +67,7 @@ def test_the_counter_counts(plain: SparkSession) -> None:
 def _check(counted: Counted, name: str, plain: SparkSession) -> None:
     assert counted.most_tasks <= 2 * plain.sparkContext.defaultParallelism, counted
     if name != "report":  # which makes many calls
-        assert counted.java_calls <= _MOST_JAVA_CALLS.get(name, 2_500), counted
+        assert counted.java_calls <= _MOST_JAVA_CALLS, counted
     if name in BARS:
         assert counted.queries <= BARS[name].queries, counted
         assert counted.jobs <= BARS[name].jobs, counted
