@@ -13,6 +13,8 @@ from kassign_spark.schemas import (
     CLUSTER_ID,
     VERDICTS,
     Table,
+    declare,
+    restore_cluster_id,
 )
 
 AS_GIVEN = "*"
@@ -181,15 +183,17 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
 is named here."""
 
 
-def answer(frame: DataFrame, result: str, *, has_cluster_id: bool) -> DataFrame:
+def answer(frame: DataFrame, result: str | Table, *, has_cluster_id: bool) -> DataFrame:
     """Give a result exactly its columns and types, in order; runs no job.
 
     Args:
         frame: it has them all, and ``cluster_id`` where the caller's tables have it.
-        result: a key of ``RESULTS``.
+        result: a key of ``RESULTS``, or the table that the result is.
         has_cluster_id: whether the caller's tables name their cluster: an empty string stands for
             a null one.
     """
+    if isinstance(result, Table):
+        return restore_cluster_id(declare(frame, result), has_cluster_id)
     declared = RESULTS[result]
     columns = {
         name: f"`{name}`" if of == AS_GIVEN else f"cast(`{name}` as {of}) as `{name}`"

@@ -10,14 +10,13 @@ another language and no ``topics_pattern``.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     MEMBERS,
     check_same_clusters,
     conform,
-    declare,
     has_cluster_id,
-    restore_cluster_id,
     topics_table,
 )
 from kassign_spark.sessions import cores
@@ -52,7 +51,7 @@ def resolve_patterns(members: DataFrame, topics: DataFrame) -> DataFrame:
     form = topics_table(topics)
     check_same_clusters([(MEMBERS, members), (form, topics)])
     resolved = with_topics(conform(members, MEMBERS), conform(topics, form))
-    return restore_cluster_id(declare(resolved, MEMBERS), has_cluster_id(members))
+    return answer(resolved, MEMBERS, has_cluster_id=has_cluster_id(members))
 
 
 def with_topics(members: DataFrame, topics: DataFrame) -> DataFrame:

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.live.consumer_groups import CONSUMER, NOT_ASKED_FOR
 from kassign_spark.log.read import group_log
+from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -16,9 +17,7 @@ from kassign_spark.schemas import (
     TOPICS,
     Table,
     conform,
-    declare,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.tables.snapshots import Snapshot
 
@@ -81,12 +80,12 @@ def newest_state(
     held = hold(assignment.join(whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi")).frame
 
     def table(frame: DataFrame, of: Table) -> DataFrame:
-        return restore_cluster_id(declare(frame.crossJoin(F.broadcast(cluster)), of), named)
+        return answer(frame.crossJoin(F.broadcast(cluster)), of, has_cluster_id=named)
 
     of_new = () if consumer_groups else ("topics_regex", "group_type")
     snapshot = Snapshot(
         table(whole, MEMBERS).drop("capacity", *of_new),
-        restore_cluster_id(declare(topics, TOPICS), named),
+        answer(topics, TOPICS, has_cluster_id=named),
         table(held.where("role IN ('assigned', 'revoking')"), OWNED),
         table(held.where("role = 'target'"), TARGET) if consumer_groups else None,
     )

@@ -13,12 +13,11 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.paths import OWN, TASK, Paths
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     ASSIGNMENT,
-    declare,
     fill_cluster_id,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.settings.computing import Settings
 
@@ -107,7 +106,7 @@ def _assign_classic(
         assignment = chosen(eligible, settings)
     else:
         assignment = _own(eligible, names, settings)
-    return restore_cluster_id(declare(assignment, ASSIGNMENT), has_cluster_id(members))
+    return answer(assignment, ASSIGNMENT, has_cluster_id=has_cluster_id(members))
 
 
 def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:

@@ -30,6 +30,7 @@ from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.plans.weighted_large import cut
 from kassign_spark.plans.weighted_steps import plan_large_groups, trace_large_groups
 from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
@@ -39,9 +40,7 @@ from kassign_spark.schemas import (
     Table,
     check_same_clusters,
     conform,
-    declare,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.settings.computing import Settings
 
@@ -173,8 +172,10 @@ def plan_by_weight(
         *GROUP_KEY, "member_id", "topic", "partition"
     )
     verdicts = found.where("verdict IS NOT NULL")
+    has_cluster = has_cluster_id(members)
     return WeightPlan(
-        _whole(assignment, ASSIGNMENT, members), _whole(verdicts, WEIGHT_VERDICTS, members)
+        answer(assignment, ASSIGNMENT, has_cluster_id=has_cluster),
+        answer(verdicts, WEIGHT_VERDICTS, has_cluster_id=has_cluster),
     )
 
 
@@ -228,7 +229,8 @@ def tradeoff(
     found = in_tasks_or_refused(fold_weights(eligible, told), kernel, CURVE, tasks)
     if large is not None:
         found = found.unionByName(trace_large_groups(large, given, settings))
-    return _whole(found.where("moves IS NOT NULL"), TRADEOFF, members)
+    traded = found.where("moves IS NOT NULL")
+    return answer(traded, TRADEOFF, has_cluster_id=has_cluster_id(members))
 
 
 def _given(
@@ -252,7 +254,3 @@ def _checked(
     eligible = look(inputs, None).eligible
     refuse_weights(told, inputs.members)
     return eligible, told
-
-
-def _whole(frame: DataFrame, table: Table, members: DataFrame) -> DataFrame:
-    return restore_cluster_id(declare(frame, table), has_cluster_id(members))

@@ -24,9 +24,7 @@ from kassign_spark.schemas import (
     VERDICTS,
     check_same_clusters,
     conform,
-    declare,
     has_cluster_id,
-    restore_cluster_id,
 )
 from kassign_spark.sessions import cores
 from kassign_spark.workers import check_workers
@@ -141,8 +139,8 @@ def predict_consumer_groups(
     )
     given = has_cluster_id(members)
     return ConsumerPrediction(
-        restore_cluster_id(declare(assigned, ASSIGNMENT), given),
-        restore_cluster_id(declare(found, VERDICTS), given),
+        answer(assigned, ASSIGNMENT, has_cluster_id=given),
+        answer(found, VERDICTS, has_cluster_id=given),
         answer(found.select(*GROUP_KEY, F.inline("steps")), "rebalance", has_cluster_id=given),
     )
 

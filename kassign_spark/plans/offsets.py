@@ -9,6 +9,7 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 from kassign_spark.assignors.weighted.options import check_choice
 from kassign_spark.errors import SettingsError
 from kassign_spark.inputs.checks import refuse_problems
+from kassign_spark.results import answer
 from kassign_spark.schemas import (
     CLUSTER_ID,
     OFFSETS,
@@ -16,9 +17,7 @@ from kassign_spark.schemas import (
     Table,
     check_same_clusters,
     conform,
-    declare,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
@@ -104,7 +103,7 @@ def partition_weights(
         rate.alias("rate"),
         note.alias("note"),
     )
-    return restore_cluster_id(declare(found, PARTITION_WEIGHTS), has_cluster_id(offsets))
+    return answer(found, PARTITION_WEIGHTS, has_cluster_id=has_cluster_id(offsets))
 
 
 def seconds_of(name: str, length: str) -> float:

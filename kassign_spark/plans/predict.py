@@ -16,15 +16,13 @@ from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
 from kassign_spark.plans.exact import predict_arrow
 from kassign_spark.plans.runs import RUNS
+from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import (
     ASSIGNMENT,
     GROUP_KEY,
     VERDICTS,
-    Table,
-    declare,
     has_cluster_id,
-    restore_cluster_id,
 )
 
 PREDICTED = KAFKAS
@@ -113,9 +111,10 @@ def _predict_classic(
     kernel = partial(predict_arrow, assignor=number)
     # Held: the two results are of one computation.
     judged = held_runs(eligible, kernel)
+    has_cluster = has_cluster_id(members)
     return Prediction(
-        _whole(assigned_in(judged), ASSIGNMENT, members),
-        _whole(verdicts_in(judged), VERDICTS, members),
+        answer(assigned_in(judged), ASSIGNMENT, has_cluster_id=has_cluster),
+        answer(verdicts_in(judged), VERDICTS, has_cluster_id=has_cluster),
     )
 
 
@@ -135,7 +134,3 @@ def assigned_in(runs: DataFrame) -> DataFrame:
 def verdicts_in(runs: DataFrame) -> DataFrame:
     """The verdicts in ``RUNS``."""
     return runs.where("verdict IS NOT NULL").select(*GROUP_KEY, "verdict", "detail")
-
-
-def _whole(frame: DataFrame, table: Table, members: DataFrame) -> DataFrame:
-    return restore_cluster_id(declare(frame, table), has_cluster_id(members))
