@@ -9,6 +9,8 @@ from pyspark.sql import functions as F
 
 from kassign_spark import assign, deliver, diff, rebalance, validate, violations
 from kassign_spark.errors import InputError, SchemaError
+from kassign_spark.groups.look import look
+from kassign_spark.inputs.checks import conform_inputs
 from tests import builders
 
 _MOST = 2**63 - 1
@@ -34,6 +36,19 @@ def test_partitions_beyond_32_bits_are_no_numbers(spark: SparkSession) -> None:
     owned = builders.owned(spark, [_OWNED], wide=True)
     assert [row.partition for row in diff(owned, owned).collect()] == [None]
     assert [row.partition_count for row in deliver(owned).collect()] == [0]
+
+
+def test_a_large_topic_that_nobody_reads_makes_no_tasks(spark: SparkSession) -> None:
+    names = [f"t{i}" for i in range(5)]
+    rows = [{**_MEMBER, "group_id": f"g{i}", "topics": names} for i in range(60)]
+    sizes = dict.fromkeys(names, 3)
+    members = builders.members(spark, rows)
+    found = [
+        look(conform_inputs(members, builders.topics(spark, topics), None), None).eligible.tasks
+        for topics in (sizes, {**sizes, "read by nobody": 2**31 - 1})
+    ]
+    assert found[0] == 1
+    assert found[1] <= 6
 
 
 @pytest.mark.parametrize("call", [assign, rebalance])
