@@ -29,7 +29,7 @@ test: java browser lint jars ## Format, lint and type checks, then the tests but
 	@$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 slow: java browser jars ## The slow tests: a cluster and its faults, S3, HDFS, YARN, every block of the documents
-	@$(BIN)/pytest -m slow
+	@$(BIN)/pytest -m slow --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 versions: java versions-lowest versions-newest ## A part of the tests on the lowest and the newest PySpark allowed
 
