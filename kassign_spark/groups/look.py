@@ -26,10 +26,10 @@ from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
     any_broken,
     is_consumer_group,
+    is_one_of,
     member_rules,
     owned_rules,
     rules_of_topics,
-    text,
 )
 from kassign_spark.inputs.target_rules import (
     differing_topic_ids,
@@ -205,8 +205,7 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
     is_mixed = "(count(assignor) != count(*) or min(assignor) != max(assignor))"
     assignor = "assignor"
     if both_types:
-        known = ", ".join(map(text, COORDINATORS))
-        is_unfit = f"not coalesce(assignor in ({known}), true)"
+        is_unfit = f"not coalesce({is_one_of('assignor', COORDINATORS)}, true)"
         if inputs.has_regexes:
             # A regex is read in Python, which no aggregate takes.
             members = with_regex_problems(members)

@@ -54,7 +54,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
     number, place = (table[name].to_numpy() for name in ("number", "place"))
     rows = {of: np.flatnonzero(kind == of) for of in (MEMBER, SUBSCRIPTION, TOPIC)}
 
-    lists = _parsed(table, rows[SUBSCRIPTION], _LIST)
+    lists = parsed(table["texts"], rows[SUBSCRIPTION], _LIST)
     listed = pa.chunked_array([*table["topic"].chunks, lists.flatten()], pa.string())
     topic_name, listed_name = names(listed, java_order=True).split(
         len(table), len(listed) - len(table)
@@ -71,10 +71,10 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
         group[rows[SUBSCRIPTION]], listed_name.code, list_start, topic_keys
     )
     hashes = table["subscription"].to_numpy()
-    texts = _parsed(table, members, _LIST)
+    texts = parsed(table["texts"], members, _LIST)
     said = names(pa.chunked_array([texts.flatten()], pa.string()), java_order=True)
     instance, rack, assignor = said.code.reshape(-1, 3).T if len(members) else np.zeros((3, 0), int)
-    replica_racks = _parsed(table, topics, pa.list_(_LIST))
+    replica_racks = parsed(table["texts"], topics, pa.list_(_LIST))
     racks = read_racks(replica_racks, number[topics], said.take(rack))
     batch = Batch(
         cluster_names=cluster.strings,
@@ -153,9 +153,9 @@ def sets_of(
     )
 
 
-def _parsed(table: pa.Table, rows: Longs, data_type: pa.DataType) -> pa.Array:
-    """Read the texts of some rows; null where there is none."""
-    said = table["texts"].take(pa.array(rows)).combine_chunks().dictionary_encode()
-    # Thousands of members without a rack or an instance say the same.
+def parsed(texts: pa.ChunkedArray, rows: Longs, data_type: pa.DataType) -> pa.Array:
+    """Read the texts of some rows, which are JSON; null where there is none."""
+    said = texts.take(pa.array(rows)).combine_chunks().dictionary_encode()
+    # Thousands of members subscribe alike, or have neither a rack nor an instance.
     different = f"[{','.join(said.dictionary.to_pylist())}]"
     return pa.array(json.loads(different), data_type).take(said.indices)

@@ -4,7 +4,6 @@ A task can be given one table only, so members, assigned and owned partitions co
 Names become numbers once; all counting is numpy over the rows of many groups.
 """
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from kassign_spark.groups.numbers import Flags, Longs, Names, dense, find, key, names, rows_by
+from kassign_spark.groups.read import parsed
 from kassign_spark.groups.rows import Kernel, rows_of_kind
 
 MEMBER, ASSIGNED, OWNED, SUBSCRIBED = range(4)
@@ -120,8 +120,7 @@ class Listed(NamedTuple):
 
 def listed(texts: pa.ChunkedArray, rows: Longs) -> Listed:
     """Read and flatten the lists of some rows."""
-    said = ",".join(text or "null" for text in texts.take(pa.array(rows)).to_pylist())
-    chosen = pa.array(json.loads(f"[{said}]"), pa.list_(pa.string()))
+    chosen = parsed(texts, rows, pa.list_(pa.string()))
     sizes = pc.fill_null(pc.list_value_length(chosen), 0).to_numpy().astype(np.int64)
     is_null = chosen.is_null().to_numpy(zero_copy_only=False)
     flat = pa.chunked_array([chosen.flatten()])

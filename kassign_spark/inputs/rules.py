@@ -6,6 +6,7 @@ SQL: a tree of Columns is put together in some hundred calls to Java, which take
 count with it.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -151,6 +152,12 @@ def integer_rule(column: str, *, least: int) -> Rule:
         f"cast({column} as string)",
         text(f"must be a whole number from {least} to {INT_MAX}"),
     )
+
+
+def is_one_of(column: str, names: Iterable[str]) -> str:
+    """Whether a string is one of these, in SQL: null where it is null, and there are some."""
+    listed = ", ".join(map(text, names))
+    return f"{column} in ({listed})" if listed else "false"
 
 
 def shown(column: str) -> str:

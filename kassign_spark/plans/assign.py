@@ -14,11 +14,7 @@ from kassign_spark.groups.paths import OWN, TASK, Paths
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    fill_cluster_id,
-    has_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, fill_cluster_id, has_cluster_id
 from kassign_spark.settings.computing import Settings
 
 

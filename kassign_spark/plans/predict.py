@@ -18,12 +18,7 @@ from kassign_spark.plans.exact import predict_arrow
 from kassign_spark.plans.runs import RUNS
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    GROUP_KEY,
-    VERDICTS,
-    has_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, VERDICTS, has_cluster_id
 
 PREDICTED = KAFKAS
 """The assignors of Kafka's Java client."""

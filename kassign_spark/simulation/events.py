@@ -1,6 +1,5 @@
 """The events of a simulation: their table, what each kind needs, and the order they come in."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, Window
@@ -11,7 +10,7 @@ from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
-from kassign_spark.inputs.rules import INT_MAX, says, shown, text
+from kassign_spark.inputs.rules import integer_rule, is_one_of, says, shown, text
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table, conform
@@ -122,7 +121,7 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
     known = conform(events, EVENTS)
     has_regexes = "topics_regex" in events.columns
     # A file has rows of all kinds in one frame: what a row leaves out is null.
-    told = known.selectExpr("*", f"coalesce({_is_one_of('kind', TOPIC_KINDS)}, false) as is_topic")
+    told = known.selectExpr("*", f"coalesce({is_one_of('kind', TOPIC_KINDS)}, false) as is_topic")
     told = with_regex_problems(told) if has_regexes else told.selectExpr("*", _NO_REGEX_PROBLEM)
     checked, measured = hold(
         told.selectExpr("*", f"{_problem()} as problem"),
@@ -177,7 +176,7 @@ def _problem() -> str:
     rules = [
         ("event is null", text("column event: give each event a number")),
         (
-            f"not coalesce({_is_one_of('kind', KINDS)}, false)",
+            f"not coalesce({is_one_of('kind', KINDS)}, false)",
             says(f"unknown kind {{}}; known are {kinds}", shown("kind")),
         ),
     ]
@@ -187,9 +186,9 @@ def _problem() -> str:
         needed = [kind for kind, of in KINDS.items() if name in of.needs]
         useless = [k for k, of in KINDS.items() if name not in of.needs and name not in of.may]
         rules += [
-            (f"{_is_one_of('kind', needed)} and {name} is null", text(f"needs {name}")),
+            (f"{is_one_of('kind', needed)} and {name} is null", text(f"needs {name}")),
             (
-                f"{_is_one_of('kind', useless)} and {name} is not null",
+                f"{is_one_of('kind', useless)} and {name} is not null",
                 text(f"has no use for {name}"),
             ),
         ]
@@ -215,7 +214,7 @@ def _problem() -> str:
             says("topics_regex {}: {}", shown("topics_regex"), REGEX_PROBLEM),
         ),
         (
-            f"not {_is_one_of('stop', STOPS)}",
+            f"not {is_one_of('stop', STOPS)}",
             says(f"unknown stop {{}}; known: {stops}", shown("stop")),
         ),
         (
@@ -230,19 +229,14 @@ def _problem() -> str:
     ]
     least_of = {"event": -(2**31), "num_partitions": 1, "downtime_ms": 0, "computed_before_ms": 0}
     for name, least in (least_of | LEAST).items():
-        must = f"{name} is {{}}; must be a whole number from {least} to {INT_MAX}"
-        rules.append((f"{name} not between {least} and {INT_MAX}", says(must, name)))
+        number = integer_rule(name, least=least)
+        rules.append((number.broken, says(f"{name} is {{}}; {{}}", number.value, number.advice)))
     at_once = f"(partition by {CLUSTER_ID}, event)"
     of_topic = f"max(is_topic) over {at_once} and count(*) over {at_once} > 1"
     of_group = f"count(*) over (partition by {', '.join(GROUP_KEY)}, event) > 1"
     at_same = "another event has the same number: the order is not known"
     rules.append((f"{of_topic} or {of_group}", text(at_same)))
     return f"case {' '.join(f'when {broken} then {problem}' for broken, problem in rules)} end"
-
-
-def _is_one_of(column: str, names: Iterable[str]) -> str:
-    listed = ", ".join(map(text, names))
-    return f"{column} in ({listed})" if listed else "false"
 
 
 def with_steps(events: DataFrame) -> DataFrame:
