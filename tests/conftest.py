@@ -19,7 +19,7 @@ from tests.kafka.broker import Brokers, running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
 from tests.quick_frames import hold_small_frames
 from tests.quick_gateway import keep_java_names
-from tests.spark_session import start_session
+from tests.spark_session import UNCOMPILED, start_session
 
 _COSTLY = {
     "spark": "spark",
@@ -32,9 +32,7 @@ _COSTLY = {
 
 
 _SMALL_QUERIES = {
-    # To compile code for a few rows takes longer than to do without.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **UNCOMPILED,
     "spark.python.daemon.module": "tests.quick_daemon",
     # Ten calls to Java for each operation on a column, to say which line of Python it is of.
     "spark.python.sql.dataFrameDebugging.enabled": "false",

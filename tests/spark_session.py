@@ -22,6 +22,13 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
+UNCOMPILED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""To compile code for a few rows takes longer than to do without."""
+
+
 def start_session(
     scratch: Path,
     memory: str = "2g",

@@ -31,6 +31,7 @@ def fleet(spark: SparkSession) -> Snapshot:
     return read_snapshot(ROOT / "examples" / "fleet", spark)
 
 
+@pytest.mark.slow
 def test_snapshots_over_time_and_plans(spark: SparkSession, place: str, fleet: Snapshot) -> None:
     catalog_runs.snapshots_over_time(spark, place, fleet)
     catalog_runs.plans_of_runs(spark, place, catalog_runs.in_process)

@@ -96,6 +96,7 @@ def test_verdicts_on_random_assignments_are_the_oracles(spark: SparkSession) -> 
     assert len(seen) == 3, seen
 
 
+@pytest.mark.slow
 def test_what_the_pass_makes_is_certified(spark: SparkSession) -> None:
     groups = mixed_groups(196, SEED + 1)
     inputs = conform_inputs(*to_tables(spark, groups))

@@ -142,6 +142,7 @@ def test_assign_for_programs(
     ]
 
 
+@pytest.mark.slow
 def test_the_paths_of_groups_that_are_too_large_for_a_task(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -138,6 +138,7 @@ def test_order_and_partitioning_of_the_input_do_not_matter(
     assert _rows(assign_general(_eligible(*shuffled), Settings(batches=3))) == assigned
 
 
+@pytest.mark.slow
 def test_large_groups_are_cut_into_components(
     spark: SparkSession, eligible: Eligible, assigned: list[Row]
 ) -> None:

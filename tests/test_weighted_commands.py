@@ -117,6 +117,7 @@ def test_a_plan_by_weight_is_reported(
     assert 'id="weights"' not in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_groups_of_every_type_are_reported(
     spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

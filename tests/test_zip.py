@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kassign_spark import __version__
 from tests.small_fleet import write_small_fleet
 
 _ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_the_command_from_an_archive(own_processes: None, tmp_path: Path) -> None:
     """The file that is submitted lies alone in a folder, as where a cluster runs the driver.
 

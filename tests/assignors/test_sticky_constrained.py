@@ -40,7 +40,9 @@ def test_worked_examples(spark: SparkSession) -> None:
     assert assigned == [oracle.as_sets(example.expected) for example in examples]
 
 
-@pytest.mark.parametrize("settings", [IN_TASKS, IN_SLICES, IN_BOTH])
+@pytest.mark.parametrize(
+    "settings", [IN_TASKS, IN_SLICES, pytest.param(IN_BOTH, marks=pytest.mark.slow)]
+)
 def test_random_groups_equal_the_client(
     kafkas: list[Assigned | str], tables: oracle.Tables, settings: Settings
 ) -> None:
@@ -63,7 +65,7 @@ def test_without_owned_all_is_handed_out(spark: SparkSession, tables: oracle.Tab
     assert assigned == [oracle.as_sets(answer) for answer in oracle.assign(spark, fresh)]
 
 
-@pytest.mark.parametrize("settings", [IN_TASKS, IN_SLICES])
+@pytest.mark.parametrize("settings", [IN_TASKS, pytest.param(IN_SLICES, marks=pytest.mark.slow)])
 def test_the_result_does_not_depend_on_how_the_input_lies(
     tables: oracle.Tables, settings: Settings
 ) -> None:

@@ -12,14 +12,17 @@ from pyspark.sql import SparkSession
 from kassign_spark import read_snapshot
 from tests import catalog_runs
 from tests.docs.reader import ROOT
+from tests.java import SHORT_LIVED
+from tests.spark_session import UNCOMPILED
 
 
 def _session(kind: str, scratch: str, settings: dict[str, str]) -> SparkSession:
     builder: Any = SparkSession.builder
     builder = builder.remote("local[2]") if kind == "connect" else builder.master("local[2]")
-    fixed = {
+    fixed = UNCOMPILED | {
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",

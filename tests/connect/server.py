@@ -12,6 +12,7 @@ from pathlib import Path
 import pyspark
 
 from tests.docs.reader import ROOT
+from tests.java import SHORT_LIVED
 
 _SECONDS = 180
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -31,6 +32,7 @@ def connect_server(scratch: Path, python: str = sys.executable) -> Iterator[str]
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(scratch),

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +46,7 @@ def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
             spark.conf.set(name, value or "")
 
 
+@pytest.mark.slow
 @examples(1, spark=True)
 @given(fleet=many_odd_fleets(count=12), seed=st.integers(0, 99), adaptive=st.booleans())
 def test_the_form_of_the_input_does_not_matter(

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
@@ -169,6 +170,7 @@ def test_an_order_that_is_not_known() -> None:
     assert not [row for row in _found(rows) if row["problem"] == "member_order_unknown"]
 
 
+@pytest.mark.slow
 def test_steps_and_tasks_find_the_same(spark: SparkSession, monkeypatch: Any) -> None:
     """The same groups on both sides of the border, and some on each."""
     rng = random.Random(SEED + 1)

@@ -18,7 +18,7 @@ from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 _TOPICS = {"both-grown": 6, "both-t": 12, "both-u": 4}
 _GROWN = {"both-grown": 9}

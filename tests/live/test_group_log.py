@@ -24,7 +24,7 @@ from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 _TOPICS = {"log-a": 5, "log-b": 3}
 _CLASSIC = {"log-range": "range", "log-cooperative": "cooperative-sticky"}

@@ -23,7 +23,7 @@ from tests.kafka.consumers import Event, JavaConsumers, State, java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 _TOPICS = {"history-t": 4, "history-u": 2}
 _ASSIGNORS = {"eager": "range", "cooperative": "cooperative-sticky", "new": None}

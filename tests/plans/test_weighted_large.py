@@ -126,6 +126,7 @@ def cut(fleet: tuple[DataFrame, ...]) -> Any:
     return verdicts_of(plan), owners_of(plan)
 
 
+@pytest.mark.slow
 def test_a_group_that_is_cut_gets_the_verdict_of_one_that_is_not(cut: Any, whole: Plans) -> None:
     found, _ = cut
     assert found.keys() == whole.keys()
@@ -147,6 +148,7 @@ def test_a_group_that_is_cut_gets_the_verdict_of_one_that_is_not(cut: Any, whole
     assert fresh["count_difference"] <= 0.01 * 6_000
 
 
+@pytest.mark.slow
 def test_the_verdicts_are_those_of_the_assignment(cut: Any, fleet: tuple[DataFrame, ...]) -> None:
     verdicts, owners = cut
     members, topics, weights, owned = (frame.toPandas() for frame in fleet)
@@ -169,6 +171,7 @@ def test_the_verdicts_are_those_of_the_assignment(cut: Any, fleet: tuple[DataFra
         assert row["moved_weight"] == pytest.approx(rows.weight[rows.moved].sum())
 
 
+@pytest.mark.slow
 def test_rows_company_and_tasks_change_nothing(cut: Any, fleet: tuple[DataFrame, ...]) -> None:
     verdicts, owners = cut
     some = [frame.orderBy(*reversed(frame.columns)).repartition(5) for frame in of(fleet, *FEW)]

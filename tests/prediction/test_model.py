@@ -106,7 +106,7 @@ def test_recorded_failures(
 def test_relatives_of_a_group_that_never_ends(spark: SparkSession) -> None:
     """Some of them still do not end, most do."""
     groups = variants(failing_group("never-ends"), 30, seed=8)
-    answers = oracle.assign(spark, groups, seconds=1)
+    answers = oracle.assign(spark, groups, seconds=0.5)
     outcomes = [predict_group(to_state(group)) for group in groups]
     assert 5 <= answers.count("TimeLimit") <= 15
     assert all(map(equals, groups, outcomes, answers))
