@@ -231,6 +231,7 @@ def test_claims_that_cannot_be_kept_are_left_aside(spark: SparkSession) -> None:
     assert _found(group, rows) == Optimum(8, 3)
 
 
+@pytest.mark.slow
 def test_the_round_limit_is_an_error_that_says_what_is_unfinished(eligible: Eligible) -> None:
     with pytest.raises(NotConvergedError, match=r"rows of the distances are .* max_rounds"):
         assign_general(eligible, replace(IN_ROUNDS, max_rounds=6))

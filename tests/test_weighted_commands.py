@@ -92,6 +92,7 @@ def test_plan_of_lag_and_rate(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert facts["groups"][0]["max_load"] == 12 + 2.5
 
 
+@pytest.mark.slow
 def test_a_plan_by_weight_is_reported(
     spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

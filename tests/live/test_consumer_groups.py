@@ -81,7 +81,7 @@ def predicted(
     return verdict.verdict, by_member((None, *row) for row in found.assignment.collect())
 
 
-@pytest.mark.parametrize("assignor", ["uniform", "range"])
+@pytest.mark.parametrize("assignor", ["uniform", pytest.param("range", marks=pytest.mark.slow)])
 def test_targets_are_what_the_broker_computes(
     spark: SparkSession, broker: SecuredBroker, consumers: JavaConsumers, assignor: str
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_killed_stream_loses_and_repeats_nothing(
     _check_explained(tmp_path / "batch", told)
 
 
+@pytest.mark.slow
 def test_a_cluster_without_groups_is_one_line(own_brokers: Brokers, tmp_path: Path) -> None:
     (tmp_path / "broker").mkdir()
     with own_brokers(tmp_path / "broker") as broker:
