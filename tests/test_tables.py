@@ -268,7 +268,9 @@ def test_missing_folders_and_tables(spark: SparkSession, tmp_path: Path) -> None
     nowhere = tmp_path / "nowhere"
     assert refused(nowhere) == f"folder {nowhere}: not found"
     (tmp_path / "file").touch()
-    assert refused(tmp_path / "file") == f"folder {tmp_path / 'file'}: not found"
+    assert refused(tmp_path / "file") == (
+        f"folder {tmp_path / 'file'}: is a file; name the folder it is in"
+    )
     assert refused(tmp_path) == (
         f"table members: not found in {tmp_path}; looked for members, members.parquet, "
         "members.csv, members.json, members.jsonl"

@@ -102,14 +102,16 @@ def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
     """The path of everything in a folder, by name.
 
     Raises:
-        InputError: the folder is not there.
+        InputError: the folder is not there, or is a file.
     """
     if is_connect(spark):
         return _entries_by_connect(spark, folder)
     with raised_as(InputError, f"folder {folder}"):
         files, base = located(spark, folder)
-        if not files.exists(base) or files.getFileStatus(base).isFile():
+        if not files.exists(base):
             raise InputError(f"folder {folder}: not found")
+        if files.getFileStatus(base).isFile():
+            raise InputError(f"folder {folder}: is a file; name the folder it is in")
         return {name: s.getPath().toString() for name, s in entries(files, base).items()}
 
 
