@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kassign_spark import cli
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.commands import COMMANDS
-from kassign_spark.commands.assign import _lines as assign_lines
+from kassign_spark.commands.assign_lines import lines as assign_lines
 from kassign_spark.commands.common import Outcome, announced
 from kassign_spark.errors import InputError
 from tests.small_fleet import MEMBERS, write_small_fleet

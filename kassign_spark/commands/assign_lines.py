@@ -1,0 +1,89 @@
+"""What ``kassign-spark assign`` prints: the plan's balance, its assignments, what it violates."""
+
+from kassign_spark.commands.common import Facts
+from kassign_spark.display import (
+    cell,
+    group_name,
+    not_shown,
+    plural,
+    printable,
+    table,
+    topic_ranges,
+)
+from kassign_spark.groups.paths import TASK, WINDOWS
+
+_COLUMNS = {
+    "assignor": "assignor",
+    "members": "member_count",
+    "partitions": "partition_count",
+    "min": "min_assigned",
+    "max": "max_assigned",
+    "mean": "mean_assigned",
+    "stddev": "stddev_assigned",
+    "kept": "kept_count",
+    "moved": "moved_count",
+}
+_RACKS = {"cross-rack": "cross_rack_count"}
+
+
+def lines(facts: Facts) -> list[str]:
+    """What the command prints of ``assign.DOCUMENT``."""
+    count = facts["violation_count"]
+    counts = (
+        plural(facts["group_count"], "group"),
+        plural(facts["member_count"], "member"),
+        plural(facts["partition_count"], "partition"),
+        plural(count, "violation") if count else "no violations",
+        *([plural(facts["round_count"], "round")] if facts["round_count"] else []),
+    )
+    said = [", ".join(counts), *_path_lines(facts["paths"]), ""]
+    if facts["balance"]:
+        columns = _COLUMNS | (_RACKS if _has_racks(facts["balance"]) else {})
+        said += table(
+            ["group", *columns],
+            (
+                [group_name(row), *(row[column] for column in columns.values())]
+                for row in facts["balance"]
+            ),
+        )
+    said += not_shown(
+        facts["groups_not_shown"], "group", ", better balanced,", of=facts["group_count"]
+    )
+    for group in facts["assignments"]:
+        said += ["", f"{group_name(group)} ({cell(group['assignor'])})", *_member_lines(group)]
+    if count:
+        said += ["", *_violation_lines(facts)]
+    tables = "assignment, balance" + (", violations" if count else "")
+    return [*said, "", f"the plan is in {printable(facts['output'])}: {tables}"]
+
+
+def _path_lines(paths: dict[str, int]) -> list[str]:
+    """Say how groups were computed that are too large for a task."""
+    large = {path: count for path, count in paths.items() if path not in (TASK, WINDOWS)}
+    said = (f"{plural(count, 'group')} by {path}" for path, count in large.items())
+    return [f"too large for one task: {'; '.join(said)}"] if large else []
+
+
+def _has_racks(balance: list[Facts]) -> bool:
+    return any(row["cross_rack_count"] is not None for row in balance)
+
+
+def _member_lines(group: Facts) -> list[str]:
+    rows = []
+    for member in group["members"]:
+        held = "  ".join(topic_ranges(topic) for topic in member["topics"])
+        if member["topics_not_shown"]:
+            held += f"  ... {plural(member['topics_not_shown'], 'more topic')}"
+        rows.append([f"  {printable(member['member_id'])}", member["partition_count"], held])
+    lines = table(["", "", ""], rows)[1:]
+    if group["members_not_shown"]:
+        lines.append(f"  ... {plural(group['members_not_shown'], 'more member')}")
+    return lines
+
+
+def _violation_lines(facts: Facts) -> list[str]:
+    columns = ["rule", "member_id", "topic", "partition", "detail"]
+    rows = ([group_name(row), *(row[c] for c in columns)] for row in facts["violations"])
+    lines = table(["violations in group", *columns], rows)
+    hidden = facts["violation_count"] - len(facts["violations"])
+    return [*lines, f"... {hidden} more violations"] if hidden else lines
