@@ -269,7 +269,7 @@ def test_missing_folders_and_tables(spark: SparkSession, tmp_path: Path) -> None
     assert refused(nowhere) == f"folder {nowhere}: not found"
     (tmp_path / "file").touch()
     assert refused(tmp_path / "file") == (
-        f"folder {tmp_path / 'file'}: is a file; name the folder it is in"
+        f"folder {tmp_path / 'file'}: is a file; name the folder that holds the tables"
     )
     assert refused(tmp_path) == (
         f"table members: not found in {tmp_path}; looked for members, members.parquet, "

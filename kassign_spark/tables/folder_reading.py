@@ -111,7 +111,7 @@ def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
         if not files.exists(base):
             raise InputError(f"folder {folder}: not found")
         if files.getFileStatus(base).isFile():
-            raise InputError(f"folder {folder}: is a file; name the folder it is in")
+            raise InputError(f"folder {folder}: is a file; name the folder that holds the tables")
         return {name: s.getPath().toString() for name, s in entries(files, base).items()}
 
 
