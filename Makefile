@@ -28,7 +28,7 @@ unit: $(INSTALLED) ## The tests without Java, in less than a minute
 test: java browser lint jars ## Format, lint and type checks, then the tests but the slow ones
 	@$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-slow: java browser jars ## The slow tests: a cluster and its faults, S3, HDFS, YARN, every block of the documents
+slow: java browser jars ## The slow tests: clusters, stores, catalogs, installs, all documents, the longest of the rest
 	@$(BIN)/pytest -m slow --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 versions: java versions-lowest versions-newest ## A part of the tests on the lowest and the newest PySpark allowed
