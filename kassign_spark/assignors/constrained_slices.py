@@ -41,6 +41,9 @@ from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
+_SLICES_OF_THE_SMALLEST = 4
+"""A group at the border is cut so: then slices weigh little beside a task, and fill all alike."""
+
 _SLICE_KEY = (*GROUP_KEY, "first_partition")
 _KEYS = "cluster_id string, group_id string, first_partition int, "
 _NAMES = "topics array<string>, sizes array<bigint>, members array<string>, "
@@ -93,7 +96,9 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
     """
     assert eligible.owned is not None
     topics = subscribed_topics(eligible)
-    slice_count = F.ceil(F.sum("num_partitions") / settings.partitions_per_slice)
+    slice_count = F.ceil(
+        F.sum("num_partitions") * _SLICES_OF_THE_SMALLEST / settings.partitions_per_slice
+    )
     largest = F.max("num_partitions")
     groups = F.broadcast(
         topics.groupBy(*GROUP_KEY).agg(

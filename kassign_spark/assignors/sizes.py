@@ -46,10 +46,15 @@ def by_size(eligible: Eligible, settings: Settings, most_alike: int | None = Non
         _sizes(eligible, settings, most_alike),
         {kind: F.count_if(F.col("kind") == kind) for kind in kinds},
     )
-    of_kind = {
-        kind: restrict_to(eligible, sizes.where(F.col("kind") == kind)) if found[kind] else None
-        for kind in kinds
-    }
+    of_kind: dict[str, Eligible | None] = dict.fromkeys(kinds)
+    present = [kind for kind in kinds if found[kind]]
+    for kind in present:
+        if len(present) == 1:
+            of_kind[kind] = eligible
+        elif kind == "fitting":
+            of_kind[kind] = restrict_to(eligible, sizes.where("kind != 'fitting'"), "left_anti")
+        else:
+            of_kind[kind] = restrict_to(eligible, sizes.where(F.col("kind") == kind))
     alike = of_kind["alike"]
     return Sized(
         of_kind["fitting"],
@@ -85,20 +90,19 @@ def split_by_racks(
     plain = eligible._replace(has_racks=False)
     if not found["groups"]:
         return None, plain
-    keys = list(GROUP_KEY)
-    others = plain._replace(
-        members=plain.members.join(use, on=keys, how="left_anti"),
-        groups=plain.groups.join(use, on=keys, how="left_anti"),
-    )
-    return restrict_to(eligible, use), others
+    return restrict_to(eligible, use), restrict_to(plain, use, "left_anti")
 
 
-def restrict_to(eligible: Eligible, frame: DataFrame) -> Eligible:
-    """Keep the groups that have rows in ``frame``."""
-    keys = frame.select(*GROUP_KEY).distinct()
+def restrict_to(eligible: Eligible, few: DataFrame, how: str = "left_semi") -> Eligible:
+    """Keep the groups that have rows in ``few``, or with `left_anti` the others.
+
+    There are few groups that need steps of their own: what they own, which may be millions of
+    rows of a single group, is not sent over the network to find that out.
+    """
+    keys = F.broadcast(few.select(*GROUP_KEY).distinct())
 
     def of_groups(rows: DataFrame) -> DataFrame:
-        return rows.join(keys, on=list(GROUP_KEY), how="left_semi")
+        return rows.join(keys, on=list(GROUP_KEY), how=how)
 
     return eligible._replace(
         members=of_groups(eligible.members),
@@ -113,9 +117,12 @@ def _sizes(eligible: Eligible, settings: Settings, most_alike: int) -> DataFrame
     partitions = (
         subscribed_topics(eligible).groupBy(*keys).agg(F.sum("num_partitions").alias("partitions"))
     )
-    edges = eligible.members.groupBy(*keys).agg(F.sum(F.size("topics")).alias("edges"))
-    sized = eligible.groups.select(*keys, "is_homogeneous").join(edges, on=keys, how="inner")
-    sized = sized.join(partitions, on=keys, how="left")
+    sized = eligible.groups.select(*keys, "is_homogeneous").join(partitions, on=keys, how="left")
+    if eligible.heterogeneous:
+        edges = eligible.members.groupBy(*keys).agg(F.sum(F.size("topics")).alias("edges"))
+        sized = sized.join(edges, on=keys, how="inner")
+    else:
+        sized = sized.withColumn("edges", F.lit(0))
     if eligible.has_racks:
         use = rack_use(eligible)
         matters = F.when(F.col("is_homogeneous"), F.col("by_group")).otherwise(

@@ -62,6 +62,8 @@ def sticky_target(
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: a cooperative rebalance
         withholds the partition for one round.
     """
+    if _take_turns(eligible, assignor):
+        return assign_fresh(eligible, settings)
     sized = by_size(eligible, settings)
     parts = (
         [assign_in_tasks(sized.fitting, settings, assignor)] if sized.fitting is not None else []
@@ -75,6 +77,17 @@ def sticky_target(
     if sized.differing is not None:
         parts.append(assign_general(sized.differing, settings, _log_round).assignment)
     return reduce(DataFrame.unionByName, parts)
+
+
+def _take_turns(eligible: Eligible, assignor: int | None) -> bool:
+    """Whether members of all groups take turns, and there is more of that than one task's work."""
+    return (
+        assignor is not None
+        and eligible.owned is None
+        and not eligible.heterogeneous
+        and not eligible.has_racks
+        and eligible.tasks > 1
+    )
 
 
 def _log_round(done: Round) -> None:

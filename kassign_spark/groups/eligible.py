@@ -81,11 +81,13 @@ def member_order() -> tuple[Column, Column, Column]:
     )
 
 
-def fold_groups(members: DataFrame) -> DataFrame:
+def fold_groups(members: DataFrame, *, may_differ: bool) -> DataFrame:
     """Fold conforming members into one row a group; runs no job.
 
     Args:
         members: ``schemas.MEMBERS``.
+        may_differ: whether members of some group list other topics than others of it, or the same
+            in another order.
 
     Returns:
         One row a group: cluster_id string, group_id string,
@@ -96,11 +98,16 @@ def fold_groups(members: DataFrame) -> DataFrame:
         has_racks boolean: some member has a rack.
     """
     ordered = F.sort_array(F.collect_list(F.struct(*member_order(), "member_id")))
-    topics = "sort_array(array_distinct(topics))"
+    if may_differ:
+        # Once a member: an aggregate would put the list in order again for each of its measures.
+        members = members.withColumn("topics", F.sort_array(F.array_distinct("topics")))
+        topics, is_homogeneous = "min(topics)", "coalesce(min(topics) = max(topics), false)"
+    else:
+        topics, is_homogeneous = "sort_array(array_distinct(any_value(topics)))", "true"
     return members.groupBy(*GROUP_KEY).agg(
         ordered["member_id"].alias("members"),
-        F.expr(f"min({topics}) as topics"),
-        F.expr(f"coalesce(min({topics}) = max({topics}), false) as is_homogeneous"),
+        F.expr(f"{topics} as topics"),
+        F.expr(f"{is_homogeneous} as is_homogeneous"),
         F.expr("min(assignor) as assignor"),
         F.expr("bool_or(coalesce(length(rack_id) > 0, false)) as has_racks"),
     )

@@ -132,7 +132,7 @@ def look(
         inputs.members,
         _sizes(inputs.topics, is_twice, is_racked, both_types or topic_ids),
         inputs.owned,
-        fold_groups(inputs.members),
+        fold_groups(inputs.members, may_differ=bool(counts["differing"])),
         heterogeneous=bool(counts["differing"]),
         most_topics=counts["most_topics"],
         most_partitions=most_partitions,

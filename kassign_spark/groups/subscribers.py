@@ -1,11 +1,27 @@
-"""One row a group and topic with its subscribers: what RoundRobin deals from."""
+"""One row a group and topic with its subscribers: what Range and RoundRobin deal from."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import Eligible, member_order
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.settings.computing import Settings
+
+
+def homogeneous_topics(eligible: Eligible, settings: Settings) -> DataFrame:
+    """Give the topics of the groups whose members all subscribe alike.
+
+    A subscribed topic that the cluster lacks is left out, as Kafka does.
+
+    Returns:
+        cluster_id string, group_id string, topic string, num_partitions int,
+        subscribers array<string>: all member ids of the group, in MemberInfo order.
+    """
+    groups = homogeneous_groups(eligible).withColumnRenamed("members", "subscribers")
+    sizes = eligible.topics.select(CLUSTER_ID, "topic", "num_partitions")
+    return explode_topics(groups, settings, eligible.tasks).join(
+        sizes, on=[CLUSTER_ID, "topic"], how="inner"
+    )
 
 
 def homogeneous_groups(eligible: Eligible) -> DataFrame:
@@ -36,8 +52,7 @@ def heterogeneous_topics(eligible: Eligible) -> DataFrame:
     A topic listed twice by a member counts once (RangeAssignor since 3.5).
 
     Returns:
-        cluster_id string, group_id string, topic string, num_partitions int,
-        subscribers array<string>: the topic's own, in MemberInfo order,
+        The columns of ``homogeneous_topics``, where ``subscribers`` are the topic's own, and
         subscriber_ranks array<int>: the subscribers' ranks among all members of their group.
     """
     differing = eligible.groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)

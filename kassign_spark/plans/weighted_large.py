@@ -112,19 +112,7 @@ def cut(
     some = restrict_to(some, weighed)
     parts = _weighed(raw, weighed, given)
     large = Large(some, topics, members, parts, weighed, found["most_free"])
-    return _without(eligible, weighed), large
-
-
-def _without(eligible: Eligible, groups: DataFrame) -> Eligible:
-    keys = list(GROUP_KEY)
-    names = groups.select(*keys)
-    return eligible._replace(
-        members=eligible.members.join(names, on=keys, how="left_anti"),
-        groups=eligible.groups.join(names, on=keys, how="left_anti"),
-        owned=None
-        if eligible.owned is None
-        else eligible.owned.join(names, on=keys, how="left_anti"),
-    )
+    return restrict_to(eligible, weighed, "left_anti"), large
 
 
 def _numbered_members(eligible: Eligible) -> DataFrame:

@@ -26,7 +26,7 @@ class Settings:
             subscriber in rounds over DataFrames, which are slower at any size. Memory sets it:
             some 450 bytes a pair, in a Python worker. 0 forces rounds for all.
         partitions_per_slice: a group of more partitions whose members subscribe alike is cut into
-            slices of about so many for the sticky assignors, each settled by a task of its own.
+            slices of about a quarter of so many for the sticky assignors, which tasks share.
         max_partitions_per_task: a group of more partitions whose members subscribe differently is
             settled by its counts alone, and its partitions are named by DataFrame steps. Planned by
             weight, a group of more, alike or not, has only what may move planned inside a task.

@@ -42,6 +42,18 @@ def test_random_groups_equal_the_client(spark: SparkSession, tables: oracle.Tabl
     assert differing == []
 
 
+def test_groups_whose_members_subscribe_alike_equal_the_client(spark: SparkSession) -> None:
+    """Range deals their partitions; with others beside them it ranks members by topic."""
+    alike = [g for g in GROUPS if len({tuple(m.topics) for m in g.members}) == 1]
+    tables = oracle.to_tables(spark, alike)
+    assigned = assign(
+        tables.members, tables.topics, assignor="range", settings=Settings(topics_per_task=1)
+    )
+    answers = oracle.assign(spark, alike, assignor="range")
+    assert len(alike) > 100
+    assert oracle.from_table(assigned, alike) == [oracle.as_sets(answer) for answer in answers]
+
+
 def test_random_groups_hold_the_hard_cases() -> None:
     members = [m for group in GROUPS for m in group.members]
     subscriptions = [{tuple(m.topics) for m in group.members} for group in GROUPS]
