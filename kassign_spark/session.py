@@ -1,10 +1,7 @@
 """The Spark session of the console command; under ``spark-submit`` it is spark-submit's own."""
 
 import os
-import re
-import shutil
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +15,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import KassignError
+from kassign_spark.java import INSTALL_JAVA, archive_options, check_java
 from kassign_spark.sessions import Py4JError
 
 if TYPE_CHECKING:
@@ -48,11 +46,6 @@ _SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSe
 """Such a run ends before Java's second compiler has earned what it costs; one that goes on for long
 has the room for compiled code that Java gives both."""
 
-_JAVA_NEEDED = 17
-_INSTALL_JAVA = (
-    f"install Java {_JAVA_NEEDED} or later "
-    f"(Debian and Ubuntu: apt-get install openjdk-{_JAVA_NEEDED}-jre-headless) or set JAVA_HOME"
-)
 _CLIENT_ALONE = (
     "commands start a Spark of their own, and this environment has PySpark's client of Spark "
     "Connect alone: pip uninstall pyspark-client, then pip install pyspark; the functions of "
@@ -66,6 +59,7 @@ def open_session(
     verbose: bool = False,
     package: str = "",
     settings: Mapping[str, str] | None = None,
+    java_options: str | None = None,
 ) -> Iterator[SparkSession]:
     """Open the session that a command works with, and stop it at the end.
 
@@ -76,6 +70,8 @@ def open_session(
         package: the Maven coordinate of a Spark package that the command needs, which Spark
             fetches when it starts; a session that is there has to have it.
         settings: Spark SQL's, that the command needs.
+        java_options: of a Java that is started; left out, those with which it takes its classes
+            from the archive of ``java``, where there is one.
 
     A session that is already there is used and left as it is. Under ``spark-submit`` master, memory
     and all else come from its own options; otherwise the session is local, with
@@ -98,7 +94,9 @@ def open_session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         # From a zip the file comes out for as long as Java needs to read it.
         with as_file(files("kassign_spark").joinpath("log4j2.properties")) as log4j2:
-            conf = _local_conf(None if verbose else log4j2, inputs)
+            if java_options is None:
+                java_options = archive_options()
+            conf = _local_conf(None if verbose else log4j2, inputs, java_options)
             if package:
                 conf.set("spark.jars.packages", package)
             _start_java(conf, verbose)
@@ -167,14 +165,15 @@ def local_settings(*inputs: str) -> dict[str, str]:
     return settings
 
 
-def _local_conf(log4j2: Path | None, inputs: Sequence[str]) -> "SparkConf":
+def _local_conf(log4j2: Path | None, inputs: Sequence[str], java_options: str) -> "SparkConf":
     from pyspark import SparkConf  # a client of Spark Connect does not have it
 
     settings = local_settings(*inputs)
-    if log4j2 is not None:
-        option = "spark.driver.extraJavaOptions"
-        logging = f"-Dlog4j2.configurationFile={log4j2.as_uri()}"
-        settings[option] = f"{logging} {settings.get(option, '')}".strip()
+    option = "spark.driver.extraJavaOptions"
+    logging = "" if log4j2 is None else f"-Dlog4j2.configurationFile={log4j2.as_uri()}"
+    options = [*filter(None, (logging, settings.get(option), java_options))]
+    if options:
+        settings[option] = " ".join(options)
     conf = SparkConf(loadDefaults=False).setAppName("kassign-spark")
     conf.setAll(list(settings.items()))
     conf.set("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
@@ -185,7 +184,7 @@ def _start_java(conf: "SparkConf", verbose: bool) -> None:
     """Start Spark's JVM with its error stream under control, and Spark in it."""
     from pyspark import SparkContext
 
-    _check_java()
+    check_java()
     if verbose:
         SparkContext(conf=conf, gateway=_launch(conf))
         return
@@ -208,10 +207,23 @@ def _start_java(conf: "SparkConf", verbose: bool) -> None:
                 "under spark-submit with --jars"
             ) from None
         reason = next((line for line in said if "incubator" not in line), "it gave no reason")
-        raise KassignError(f"Java did not start: {reason}; {_INSTALL_JAVA}") from None
+        raise KassignError(f"Java did not start: {reason}; {INSTALL_JAVA}") from None
     os.close(writing)
     started.set()
     SparkContext(conf=conf, gateway=gateway)
+
+
+def end_java() -> None:
+    """Let the Java of a session that is stopped end, and wait until it has."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 def _launch(conf: "SparkConf", **options: Any) -> Any:
@@ -228,32 +240,3 @@ def _relay(reading: int, starting: list[bytes], started: threading.Event) -> Non
                 os.write(sys.stderr.fileno(), chunk)
             else:
                 starting.append(chunk)
-
-
-def _check_java() -> None:
-    """Refuse a missing or old Java before a shell script complains, by what lies on the disk.
-
-    A Java that lies there without its file ``release`` is asked.
-
-    Raises:
-        KassignError: it says what to install.
-    """
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if java is None:
-        where = f"in JAVA_HOME ({home})" if home else "on the PATH"
-        raise KassignError(f"Java was not found {where}: {_INSTALL_JAVA}")
-    release = Path(java).resolve().parent.parent / "release"
-    said = release.read_text() if release.is_file() else _version_of(java)
-    version = re.search(r'^(?:JAVA_VERSION=|\w+ version )"(?:1\.)?(\d+)', said, re.MULTILINE)
-    if version and int(version[1]) < _JAVA_NEEDED:
-        raise KassignError(f"Java {version[1]} ({java}) is too old: {_INSTALL_JAVA}")
-
-
-def _version_of(java: str) -> str:
-    """What a Java says of itself; nothing if it does not run, as Spark will say."""
-    try:
-        asked = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return asked.stderr

@@ -11,6 +11,7 @@ from kassign_spark.commands import (
     explain,
     graph,
     history,
+    java_archive,
     log,
     migrate,
     plan,
@@ -46,4 +47,5 @@ COMMANDS = (
     deliver,
     coordinators,
     check_settings,
+    java_archive,
 )

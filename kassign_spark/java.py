@@ -1,0 +1,93 @@
+"""The Java that commands start: found, judged, and with an archive of classes to start quickly.
+
+Java spends a third of a command's time on reading and checking Spark's classes. An archive keeps
+them as they are in memory afterwards (JEP 350, since Java 13; with Java 17 all of it is there).
+Java takes an archive only if the Java and the jars are those that it was made with.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from kassign_spark.errors import KassignError
+
+_JAVA_NEEDED = 17
+INSTALL_JAVA = (
+    f"install Java {_JAVA_NEEDED} or later "
+    f"(Debian and Ubuntu: apt-get install openjdk-{_JAVA_NEEDED}-jre-headless) or set JAVA_HOME"
+)
+
+_QUIET = "-Xlog:disable"
+"""What Java has to say of an archive would stand among what a command prints."""
+
+
+def check_java() -> Path:
+    """Find Java, and refuse an old one before a shell script complains, by what lies on the disk.
+
+    A Java that lies there without its file ``release`` is asked.
+
+    Raises:
+        KassignError: it says what to install.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if found is None:
+        where = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        raise KassignError(f"Java was not found {where}: {INSTALL_JAVA}")
+    java = Path(found).resolve()
+    release = java.parent.parent / "release"
+    said = release.read_text() if release.is_file() else _version_of(found)
+    version = re.search(r'^(?:JAVA_VERSION=|\w+ version )"(?:1\.)?(\d+)', said, re.MULTILINE)
+    if version and int(version[1]) < _JAVA_NEEDED:
+        raise KassignError(f"Java {version[1]} ({found}) is too old: {INSTALL_JAVA}")
+    return java
+
+
+def archive_path() -> Path:
+    """Where the archive for this Java and this Spark is kept, or would be.
+
+    ``java-*.jsa`` in ``$XDG_CACHE_HOME/kassign-spark``, by default ``~/.cache/kassign-spark``.
+
+    Raises:
+        KassignError: there is no Java.
+    """
+    java, spark = check_java(), find_spec("pyspark")
+    release = java.parent.parent / "release"
+    told = [str(java), str(spark and spark.origin), version("pyspark")]
+    if release.is_file():
+        told.append(release.read_text())
+    key = hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "kassign-spark" / f"java-{key}.jsa"
+
+
+def archive_options() -> str:
+    """The options with which Java takes its classes from the archive; empty where there is none."""
+    try:
+        path = archive_path()
+        # A path with a blank would be two options.
+        if not path.is_file() or re.search(r"\s", str(path)):
+            return ""
+    except (KassignError, OSError, RuntimeError):
+        # Neither Java nor a home is found: who starts Java without an archive says what is wrong.
+        return ""
+    return f"-XX:SharedArchiveFile={path} {_QUIET}"
+
+
+def archiving_options(path: Path) -> str:
+    """The options with which Java writes an archive when it ends, of the classes that it loaded."""
+    return f"-XX:ArchiveClassesAtExit={path} {_QUIET}"
+
+
+def _version_of(java: str) -> str:
+    """What a Java says of itself; nothing if it does not run, as Spark will say."""
+    try:
+        asked = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return asked.stderr
