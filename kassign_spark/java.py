@@ -42,9 +42,9 @@ def check_java() -> Path:
     java = Path(found).resolve()
     release = java.parent.parent / "release"
     said = release.read_text() if release.is_file() else _version_of(found)
-    version = re.search(r'^(?:JAVA_VERSION=|\w+ version )"(?:1\.)?(\d+)', said, re.MULTILINE)
-    if version and int(version[1]) < _JAVA_NEEDED:
-        raise KassignError(f"Java {version[1]} ({found}) is too old: {INSTALL_JAVA}")
+    number = re.search(r'^(?:JAVA_VERSION=|\w+ version )"(?:1\.)?(\d+)', said, re.MULTILINE)
+    if number and int(number[1]) < _JAVA_NEEDED:
+        raise KassignError(f"Java {number[1]} ({found}) is too old: {INSTALL_JAVA}")
     return java
 
 
