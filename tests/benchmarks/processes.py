@@ -6,6 +6,7 @@ The script is as people write it: it reads one table, counts by group and writes
 session of ``SparkSession.builder.getOrCreate()`` that listens on this machine only. A command and
 the script run in turn, and the ratio is of each pair: of the time on the clock, and of the
 processor time of all their processes, which other work on the machine moves less. Medians.
+Commands use the archive of ``kassign-spark java-archive``, if it is there.
 ``report`` is of a plan that is made before; ``simulate`` is of 200 events beside 4.
 """
 
