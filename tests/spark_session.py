@@ -22,6 +22,9 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
+_FEW_TASKS = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
+"""Small frames: more partitions than cores would only cost time."""
+
 UNCOMPILED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -36,10 +39,12 @@ def start_session(
     *,
     master: str = "local[2]",
     settings: dict[str, str] | None = None,
+    plain: bool = False,
 ) -> SparkSession:
     """A small quiet session on loopback that leaves nothing outside ``scratch``.
 
-    Executors of another ``master`` have one core and as much memory as the driver.
+    Executors of another ``master`` have one core and as much memory as the driver. A ``plain`` one
+    has as many tasks as Spark gives to who sets nothing.
     """
     # Workers are of this environment, not of the first python3 on the path.
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -48,9 +53,7 @@ def start_session(
     return (
         SparkSession.builder.master(master)
         .appName("kassign-spark tests")
-        # Small frames: more partitions than cores would only cost time.
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.default.parallelism", "2")
+        .config(map={} if plain else _FEW_TASKS)
         .config(map=settings or {})
         .config("spark.ui.enabled", "false")
         # More than any test counts; all are listed, an element at a time, to count the last.

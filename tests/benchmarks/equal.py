@@ -1,6 +1,6 @@
 """Range, RoundRobin and Sticky on groups that subscribe alike, beside Java and Spark's floor.
 
-    python -m tests.benchmarks.equal [SHAPE ...] [--cases CASE ...] [--runs N] [--no-java]
+    python -m tests.benchmarks.equal [SHAPE ...] [--cases CASE ...] [--runs N] [--no-java] [--plain]
 
 Ours goes from Parquet to Parquet, checks included. The floor is what Spark needs to read the same
 inputs and to write as many rows of the same columns, with no assignor in between. Java's assignors
@@ -67,10 +67,11 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), metavar="CASE")
     parser.add_argument("--runs", type=int, default=5, help="counted runs, after two to warm up")
     parser.add_argument("--no-java", action="store_true", help="leave Kafka's assignors out")
+    parser.add_argument("--plain", action="store_true", help="with Spark's own numbers of tasks")
     args = parser.parse_args()
     chosen = [s for s in SHAPES + TENFOLD if s.name in args.shapes] if args.shapes else SHAPES
     with tempfile.TemporaryDirectory() as scratch:
-        spark = start_session(Path(scratch), memory="6g")
+        spark = start_session(Path(scratch), memory="6g", plain=args.plain)
         try:
             for shape in chosen:
                 folder = Path(scratch) / shape.name

@@ -1,6 +1,6 @@
 """The general pass beside Kafka's StickyAssignor on groups whose subscriptions differ.
 
-    python -m tests.benchmarks.general [SHAPE ...] [--java SECONDS] [--rounds]
+    python -m tests.benchmarks.general [SHAPE ...] [--java SECONDS] [--rounds] [--plain]
 
 Ours goes from Parquet to Parquet, checks included; Kafka's is one call over objects in memory (its
 input arrives as JSON, whose parsing is a small part of it). Ours is also certified: best balance,
@@ -75,11 +75,12 @@ def main() -> None:
     parser.add_argument("shapes", nargs="*", help=" ".join(s.name for s in SHAPES + CURVE))
     parser.add_argument("--java", type=float, metavar="SECONDS", help="run Kafka's, no longer")
     parser.add_argument("--rounds", action="store_true", help="rounds instead of tasks")
+    parser.add_argument("--plain", action="store_true", help="with Spark's own numbers of tasks")
     args = parser.parse_args()
     chosen = [s for s in SHAPES + CURVE if s.name in args.shapes] if args.shapes else SHAPES
     settings = Settings(max_edges_per_task=0) if args.rounds else Settings()
     with tempfile.TemporaryDirectory() as folder:
-        spark = start_session(Path(folder), memory="6g")
+        spark = start_session(Path(folder), memory="6g", plain=args.plain)
         try:
             warm_up = Shape("warm-up", "join", 10, 10, 10, _half)
             for shape in [warm_up, *chosen]:
