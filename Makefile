@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 ZIP := build/kassign_spark.zip
+# What has public names, beside the package itself: a page each in the reference.
+ROOMS := brokers graph history inputs log plans producer settings simulation
 
 # The lowest and the newest PySpark that pyproject.toml allows, and what is run on each.
 PYSPARK_lowest := ==4.1.0
@@ -59,7 +61,8 @@ zip: ## The package as one file, for spark-submit --py-files
 	@$(PYTHON) -c 'import shutil, sys; shutil.make_archive(sys.argv[1], "zip", ".", "kassign_spark")' $(ZIP:.zip=)
 
 docs: $(INSTALLED) ## Reference of the public functions from their docstrings, in build/docs
-	@$(BIN)/pdoc --docformat google --no-show-source --output-directory build/docs kassign_spark '!kassign_spark[.]'
+	@$(BIN)/pdoc --docformat google --no-show-source --output-directory build/docs \
+	  kassign_spark $(ROOMS:%=kassign_spark.%) '!kassign_spark[.]\w+[.]'
 	@echo "open build/docs/index.html"
 
 clean: ## Remove what make and the tests have built

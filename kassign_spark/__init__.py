@@ -40,49 +40,62 @@ Errors derive from ``KassignError``: ``SchemaError`` (columns), ``InputError`` (
 ``SettingsError``, ``OutputError``, ``ClusterError``, ``WorkerError`` (Spark's Python workers run
 another interpreter) and ``NotConvergedError``, in ``kassign_spark.errors``; the text is one line
 for a person.
+
+What is listed here plans groups. The rest is in rooms of its own, and importable from here too:
+``kassign_spark.inputs`` (patterns), ``.plans`` (what members do with a plan, and what comes before
+one), ``.graph`` (who can take what), ``.simulation`` (what would happen), ``.log`` and ``.history``
+(what did), ``.brokers``, ``.producer`` and ``.settings``.
 """
 
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.brokers.coordinator import (
-    coordinator_load,
-    coordinator_partition,
-    coordinators,
-)
+from kassign_spark.brokers import coordinator_load as coordinator_load
+from kassign_spark.brokers import coordinator_partition as coordinator_partition
+from kassign_spark.brokers import coordinators as coordinators
 from kassign_spark.errors import KassignError
-from kassign_spark.graph.bottlenecks import bottlenecks
-from kassign_spark.graph.eligibility import Eligibility, eligibility
-from kassign_spark.graph.fleet import FleetGraph, fleet_graph, group_clusters, touched_by
+from kassign_spark.graph import Eligibility as Eligibility
+from kassign_spark.graph import FleetGraph as FleetGraph
+from kassign_spark.graph import bottlenecks as bottlenecks
+from kassign_spark.graph import eligibility as eligibility
+from kassign_spark.graph import fleet_graph as fleet_graph
+from kassign_spark.graph import group_clusters as group_clusters
+from kassign_spark.graph import touched_by as touched_by
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.history.explain import explain_history
-from kassign_spark.history.rebalances import rebalances
-from kassign_spark.history.storms import storms
-from kassign_spark.inputs.new_topics import touched_groups
-from kassign_spark.inputs.patterns import resolve_patterns
-from kassign_spark.log.read import GroupLog, read_group_log
+from kassign_spark.history import explain_history as explain_history
+from kassign_spark.history import rebalances as rebalances
+from kassign_spark.history import storms as storms
+from kassign_spark.inputs import resolve_patterns as resolve_patterns
+from kassign_spark.inputs import touched_groups as touched_groups
+from kassign_spark.log import GroupLog as GroupLog
+from kassign_spark.log import read_group_log as read_group_log
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.violations import violations
+from kassign_spark.plans import check_migration as check_migration
+from kassign_spark.plans import choose_assignors as choose_assignors
+from kassign_spark.plans import deliver as deliver
+from kassign_spark.plans import listener_calls as listener_calls
+from kassign_spark.plans import partition_weights as partition_weights
 from kassign_spark.plans.assign import assign
 from kassign_spark.plans.by_weight import plan_by_weight, tradeoff
-from kassign_spark.plans.choice import check_migration, choose_assignors
-from kassign_spark.plans.delivery import deliver
 from kassign_spark.plans.diff import diff
-from kassign_spark.plans.listener import listener_calls
-from kassign_spark.plans.offsets import partition_weights
 from kassign_spark.plans.predict import predict
 from kassign_spark.plans.predict_rebalance import predict_rebalance
 from kassign_spark.plans.rebalance import rebalance
 from kassign_spark.plans.summary import summarize
-from kassign_spark.producer.null_keys import null_key_shares
-from kassign_spark.producer.partitioner import moved_keys, partition_for_key, place_records
-from kassign_spark.producer.traffic import member_traffic, partition_traffic
-from kassign_spark.settings.client_settings import check_settings
+from kassign_spark.producer import member_traffic as member_traffic
+from kassign_spark.producer import moved_keys as moved_keys
+from kassign_spark.producer import null_key_shares as null_key_shares
+from kassign_spark.producer import partition_for_key as partition_for_key
+from kassign_spark.producer import partition_traffic as partition_traffic
+from kassign_spark.producer import place_records as place_records
+from kassign_spark.settings import check_settings as check_settings
 from kassign_spark.settings.computing import Settings
-from kassign_spark.simulation.questions import Sweep, parse_sweep
-from kassign_spark.simulation.simulate import simulate
-from kassign_spark.simulation.summary import summarize_events
-from kassign_spark.simulation.sweep import sweep
-from kassign_spark.simulation.timeouts import Timeouts
+from kassign_spark.simulation import Sweep as Sweep
+from kassign_spark.simulation import Timeouts as Timeouts
+from kassign_spark.simulation import parse_sweep as parse_sweep
+from kassign_spark.simulation import simulate
+from kassign_spark.simulation import summarize_events as summarize_events
+from kassign_spark.simulation import sweep as sweep
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot, write_snapshot
 from kassign_spark.validation.validate import validate
 from kassign_spark.whatif.advise import advise
@@ -94,60 +107,26 @@ __all__ = [
     "ASSIGNORS",
     "Assignor",
     "Bounds",
-    "Eligibility",
     "Eligible",
-    "FleetGraph",
-    "GroupLog",
     "KassignError",
     "Limit",
     "Migration",
     "Settings",
     "Snapshot",
-    "Sweep",
-    "Timeouts",
     "advise",
     "assign",
     "balance",
-    "bottlenecks",
-    "check_migration",
-    "check_settings",
-    "choose_assignors",
     "compare",
-    "coordinator_load",
-    "coordinator_partition",
-    "coordinators",
-    "deliver",
     "diff",
-    "eligibility",
     "explain",
-    "explain_history",
-    "fleet_graph",
-    "group_clusters",
-    "listener_calls",
-    "member_traffic",
     "migrate",
-    "moved_keys",
-    "null_key_shares",
-    "parse_sweep",
-    "partition_for_key",
-    "partition_traffic",
-    "partition_weights",
-    "place_records",
     "plan_by_weight",
     "predict",
     "predict_rebalance",
-    "read_group_log",
     "read_snapshot",
     "rebalance",
-    "rebalances",
-    "resolve_patterns",
     "simulate",
-    "storms",
     "summarize",
-    "summarize_events",
-    "sweep",
-    "touched_by",
-    "touched_groups",
     "tradeoff",
     "validate",
     "violations",

@@ -1,1 +1,9 @@
-"""How tables come in: snapshots, live clusters, and the checks that they pass."""
+"""How tables come in: their columns, the checks that they pass, and what patterns stand for."""
+
+from kassign_spark.inputs.new_topics import touched_groups
+from kassign_spark.inputs.patterns import resolve_patterns
+
+__all__ = [
+    "resolve_patterns",
+    "touched_groups",
+]

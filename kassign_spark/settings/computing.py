@@ -80,6 +80,12 @@ _LEAST = {
 def load_settings(path: str | Path) -> Settings:
     """Read settings from a TOML file; a setting that the file leaves out keeps its default.
 
+    Args:
+        path: of the file; its keys are the fields of ``Settings``.
+
+    Returns:
+        The settings.
+
     Raises:
         SettingsError: the file cannot be read, is no TOML, or has an unknown setting or bad value.
     """

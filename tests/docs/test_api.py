@@ -6,7 +6,6 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,21 +24,32 @@ from kassign_spark.schemas import (
 from kassign_spark.simulation.events import EVENTS
 from tests.docs import results
 from tests.docs.reader import ROOT
+from tests.public import FUNCTIONS, HOMES, PUBLIC
 
-_NAMES = kassign_spark.__all__
-_FUNCTIONS = [name for name in _NAMES if inspect.isfunction(getattr(kassign_spark, name))]
+_NAMES = """
+ASSIGNORS Assignor Bounds Eligibility Eligible FleetGraph GroupLog KassignError Limit Migration
+Settings Snapshot Sweep Timeouts advise assign balance bottlenecks check_migration
+check_settings choose_assignors compare coordinator_load coordinator_partition coordinators
+deliver diff eligibility explain explain_history fleet_graph group_clusters listener_calls
+member_traffic migrate moved_keys null_key_shares parse_sweep partition_for_key
+partition_traffic partition_weights place_records plan_by_weight predict predict_rebalance
+read_group_log read_snapshot rebalance rebalances resolve_patterns simulate storms summarize
+summarize_events sweep touched_by touched_groups tradeoff validate violations write_snapshot
+"""
+_ONCE_HERE = set(_NAMES.split())
 
 
 def _docstring(name: str) -> str:
-    return inspect.getdoc(getattr(kassign_spark, name)) or ""
+    return inspect.getdoc(PUBLIC[name]) or ""
 
 
 @pytest.fixture(scope="module")
-def page(own_processes: None, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What ``make docs`` writes, by its own arguments; a warning of pdoc is an error."""
+def pages(own_processes: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What ``make docs`` writes of each room; a warning of pdoc is an error."""
     folder = tmp_path_factory.mktemp("docs")
-    (command,) = re.findall(r"\$\(BIN\)/pdoc (.*)", (ROOT / "Makefile").read_text())
-    arguments = shlex.split(command.replace("build/docs", str(folder)))
+    steps = subprocess.check_output(["make", "--dry-run", "docs"], cwd=ROOT, text=True)
+    (shown,) = re.findall(r"/pdoc (.*)", steps.replace("\\\n", " "))
+    arguments = shlex.split(shown.replace("build/docs", str(folder)))
     built = subprocess.run(
         [sys.executable, "-W", "error", "-m", "pdoc", *arguments],
         cwd=ROOT,
@@ -49,36 +59,50 @@ def page(own_processes: None, tmp_path_factory: pytest.TempPathFactory) -> str:
         check=False,
     )
     assert (built.returncode, built.stderr) == (0, "")
-    assert sorted(path.name for path in folder.glob("*.html")) == [
-        "index.html",
-        "kassign_spark.html",
-    ]
-    return (folder / "kassign_spark.html").read_text()
+    rooms = {room: folder / f"{room.replace('.', '/')}.html" for room in set(HOMES.values())}
+    assert {folder / "index.html", *rooms.values()} == set(folder.rglob("*.html"))
+    return {room: path.read_text() for room, path in rooms.items()}
 
 
-def test_every_public_name_is_described(page: str) -> None:
+def test_names_that_were_all_in_one_place_are_still_there() -> None:
+    assert {
+        name for name in _ONCE_HERE if getattr(kassign_spark, name) is not PUBLIC[name]
+    } == set()
+    assert set(HOMES) - _ONCE_HERE == {"load_settings"}
+
+
+def test_every_public_name_is_described(pages: dict[str, str]) -> None:
     """In a section of its own, which says something; a plain value in the text at the top."""
-    sections = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', page, re.DOTALL))
-    assert set(_NAMES) <= set(sections)
-    silent = {name for name in _NAMES if '<div class="docstring">' not in sections[name]}
+    sections = {
+        (room, name): text
+        for room, page in pages.items()
+        for name, text in re.findall(r'<section id="(\w+)">(.*?)</section>', page, re.DOTALL)
+    }
+    silent = {
+        name
+        for name, room in HOMES.items()
+        if '<div class="docstring">' not in sections[room, name]
+    }
     assert silent == {"ASSIGNORS", "Assignor"}
     assert [name for name in silent if f"``{name}``" not in (kassign_spark.__doc__ or "")] == []
 
 
-def test_no_type_is_taken_for_a_tag(page: str) -> None:
+def test_no_type_is_taken_for_a_tag(pages: dict[str, str]) -> None:
     """As `array<string>` would be without its backticks: a browser shows "array"."""
-    assert re.findall(r"<(?:string|struct|array|int|bigint)\b", page) == []
+    for page in pages.values():
+        assert re.findall(r"<(?:string|struct|array|int|bigint)\b", page) == []
 
 
-def test_no_address_of_the_machine_is_in_the_reference(page: str) -> None:
-    assert re.findall(r"at 0x[0-9a-f]+", page) == []
-    assert str(ROOT) not in page
+def test_no_address_of_the_machine_is_in_the_reference(pages: dict[str, str]) -> None:
+    for page in pages.values():
+        assert re.findall(r"at 0x[0-9a-f]+", page) == []
+        assert str(ROOT) not in page
 
 
-@pytest.mark.parametrize("name", _FUNCTIONS)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_sections_of_a_function(name: str) -> None:
     """All arguments by name, what comes back, what is raised."""
-    text, signature = _docstring(name), inspect.signature(getattr(kassign_spark, name))
+    text, signature = _docstring(name), inspect.signature(PUBLIC[name])
     assert "\nArgs:\n" in text or not signature.parameters
     missing = [each for each in signature.parameters if f"\n    {each}: " not in text]
     assert missing == []
@@ -87,8 +111,7 @@ def test_sections_of_a_function(name: str) -> None:
 
 
 def test_attributes_of_a_class() -> None:
-    for name in _NAMES:
-        public: Any = getattr(kassign_spark, name)
+    for name, public in PUBLIC.items():
         fields = getattr(public, "_fields", None) or getattr(public, "__dataclass_fields__", ())
         if inspect.isclass(public):
             missing = [each for each in fields if f"\n    {each}: " not in _docstring(name)]
@@ -117,8 +140,14 @@ def test_columns_of_the_results_are_in_the_documents() -> None:
     of_log = {f"read_group_log.{name}" for name in kassign_spark.GroupLog._fields}
     assert {name for name in results.TABLES if name.startswith("read_group_log.")} == of_log
     told = {name.partition(".")[0] for name in results.columns()}
-    no_tables = {"coordinator_partition", "parse_sweep", "partition_for_key", "write_snapshot"}
-    assert set(_FUNCTIONS) - told - no_tables == {"read_snapshot"}  # the tables of the folder
+    no_tables = {
+        "coordinator_partition",
+        "load_settings",
+        "parse_sweep",
+        "partition_for_key",
+        "write_snapshot",
+    }
+    assert set(FUNCTIONS) - told - no_tables == {"read_snapshot"}  # the tables of the folder
 
 
 def test_assignors_are_named_in_the_documents() -> None:
