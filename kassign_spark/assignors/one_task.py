@@ -50,7 +50,7 @@ def assign_in_tasks(
         withhold=withhold,
         racks_before_moves=settings.racks_before_moves,
     )
-    return in_tasks(table, kernel, ASSIGNED, settings.batches or eligible.tasks)
+    return in_tasks(table, kernel, ASSIGNED, settings.batches or eligible.batches)
 
 
 def assign_arrow(

@@ -60,7 +60,7 @@ def bottlenecks(
     """
     eligible = look(conform_inputs(members, topics), None).eligible
     found = in_tasks(
-        graph_rows(eligible), bottlenecks_arrow, _ROW, settings.batches or eligible.tasks
+        graph_rows(eligible), bottlenecks_arrow, _ROW, settings.batches or eligible.batches
     )
     return answer(
         found.withColumn("detail", _detail()),

@@ -71,7 +71,7 @@ def eligibility(
     """
     eligible = look(conform_inputs(members, topics), None).eligible
     found = in_tasks(
-        graph_rows(eligible, numbered=True), graph_arrow, _ROW, settings.batches or eligible.tasks
+        graph_rows(eligible, numbered=True), graph_arrow, _ROW, settings.batches or eligible.batches
     )
     rows = hold(found, {"rows": F.count(F.lit(1))}).frame
     vertices = rows.where("dst IS NULL").select(

@@ -31,6 +31,7 @@ class Eligible(NamedTuple):
         about_partitions: of all groups together, estimated from the topics' mean size.
         most_edges: no group has more pairs of a member and a topic that it subscribes to.
         tasks: how many tasks to cut work over all groups into.
+        is_one_group: there is a single group, of which one task may read all.
         has_racks: whether some member has a rack, and racks of replicas may be known.
         paths: who wants to know which way the groups go, if anybody does.
     """
@@ -45,8 +46,14 @@ class Eligible(NamedTuple):
     about_partitions: int
     most_edges: int
     tasks: int
+    is_one_group: bool = False
     has_racks: bool = False
     paths: Paths | None = None
+
+    @property
+    def batches(self) -> int:
+        """How many tasks to spread groups over that fit one each."""
+        return 1 if self.is_one_group else self.tasks
 
     def note_path(self, path: str) -> None:
         """Say which way all of these groups go; ``groups.paths`` has the names."""

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.eligible import Eligible, fold_groups, fold_topics
 from kassign_spark.groups.rows import tasks_for
-from kassign_spark.groups.task_sizes import is_for_one_task
+from kassign_spark.groups.task_sizes import ONE_GROUP_BYTES, ONE_TASK_BYTES
 from kassign_spark.inputs.checks import (
     Inputs,
     broken_rows,
@@ -42,6 +42,7 @@ from kassign_spark.inputs.target_rules import (
 )
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.sessions import estimated_bytes
 
 
 class Looked(NamedTuple):
@@ -76,8 +77,8 @@ _MEASURES = {
 class _Found(NamedTuple):
     counts: dict[str, int]
     assignors: list[str]
-    is_small: bool
-    """By Spark's estimate, which is of what is read: few rows may be left of much."""
+    estimated_bytes: float
+    """By Spark, of what is read: few rows may be left of much."""
 
 
 def look(
@@ -124,7 +125,8 @@ def look(
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
     session = inputs.members.sparkSession
-    if found.is_small and tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
+    is_small = found.estimated_bytes <= ONE_TASK_BYTES
+    if is_small and tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
         inputs = inputs.in_one_partition()
     is_twice = bool(counts["topics_twice"])
     is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
@@ -139,6 +141,7 @@ def look(
         about_partitions=about,
         most_edges=counts["most_edges"],
         tasks=tasks_for(work, session),
+        is_one_group=counts["groups"] == 1 and found.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
     )
     return Looked(eligible, found.assignors, had_patterns)
@@ -151,7 +154,8 @@ def _query(
     target: DataFrame | None,
 ) -> _Found:
     """Count everything in one query; a table at a time would be a few small jobs more."""
-    is_small = is_for_one_task(frame for frame in (*inputs[:3], target) if frame is not None)
+    size = sum(estimated_bytes(frame) for frame in (*inputs[:3], target) if frame is not None)
+    is_small = size <= ONE_TASK_BYTES
     if is_small:
         inputs = inputs.in_one_partition()
         target = None if target is None else target.coalesce(1)
@@ -191,7 +195,7 @@ def _query(
     for row in found.collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
-    return _Found(counts, sorted(assignors), is_small)
+    return _Found(counts, sorted(assignors), size)
 
 
 def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:

@@ -4,7 +4,7 @@ Neither hangs on ``spark.sql.shuffle.partitions``. Where Spark's own estimate sa
 are small, nothing is counted; else one query counts the rows of each group.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -20,7 +20,11 @@ MOST_ROWS_OF_A_GROUP = 2_000_000
 
 _SMALL_BYTES = 1 << 20
 """Below that nobody counts: even at a byte a row, which Parquet does not reach, a task holds it."""
-_ONE_TASK_BYTES = 1 << 18
+ONE_TASK_BYTES = 1 << 18
+"""Up to which, by Spark's own estimate, one task takes all tables from the beginning."""
+
+ONE_GROUP_BYTES = 1 << 25
+"""Up to which one task reads the tables of a single group: sooner than they are shuffled."""
 
 
 class TaskSizes(NamedTuple):
@@ -36,11 +40,6 @@ class TaskSizes(NamedTuple):
     is_large: Column | None
 
 
-def is_for_one_task(frames: Iterable[DataFrame]) -> bool:
-    """Whether Spark's own estimate says that one task holds all of the tables; runs no job."""
-    return sum(map(estimated_bytes, frames)) <= _ONE_TASK_BYTES
-
-
 def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROUP) -> TaskSizes:
     """Look at the tables of a call, which have ``GROUP_KEY``; runs a query if they may be large.
 
@@ -51,7 +50,7 @@ def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROU
     session = frames[0].sparkSession
     size = sum(map(estimated_bytes, frames))
     if most_rows == MOST_ROWS_OF_A_GROUP and size <= _SMALL_BYTES:
-        return TaskSizes(1 if size <= _ONE_TASK_BYTES else cores(session), None)
+        return TaskSizes(1 if size <= ONE_TASK_BYTES else cores(session), None)
     keys = [frame.select(*GROUP_KEY) for frame in frames]
     counts = reduce(DataFrame.unionByName, keys).groupBy(*GROUP_KEY).agg(F.count("*").alias("rows"))
     large = F.when(F.col("rows") > most_rows, F.struct(*GROUP_KEY))

@@ -164,7 +164,7 @@ def plan_by_weight(
     if bounds.max_count_difference is None:
         even_first = limit.tolerance == 0
         eligible, large = cut(eligible, told, given, settings, even_first=even_first)
-    tasks = settings.batches or eligible.tasks
+    tasks = settings.batches or eligible.batches
     found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, tasks)
     if large is not None:
         found = found.unionByName(plan_large_groups(large, wanted, given, settings))
@@ -225,7 +225,7 @@ def tradeoff(
     kernel = partial(curve_arrow, effort=effort, given=given)
     eligible, told = _checked(members, topics, weights, owned)
     eligible, large = cut(eligible, told, given, settings)
-    tasks = settings.batches or eligible.tasks
+    tasks = settings.batches or eligible.batches
     found = in_tasks_or_refused(fold_weights(eligible, told), kernel, CURVE, tasks)
     if large is not None:
         found = found.unionByName(trace_large_groups(large, given, settings))

@@ -115,7 +115,7 @@ def _predict_classic(
 
 def held_runs(eligible: Eligible, kernel: Kernel) -> DataFrame:
     """Let tasks answer all groups once, for results that are of one computation: ``RUNS``."""
-    found = in_tasks(fold(eligible), kernel, RUNS, eligible.tasks)
+    found = in_tasks(fold(eligible), kernel, RUNS, eligible.batches)
     return hold(found, {"rows": F.count(F.lit(1))}).frame
 
 

@@ -183,7 +183,7 @@ def _follow(
             racks_before_moves=settings.racks_before_moves,
             max_rounds=settings.max_rounds,
         )
-        tasks = settings.batches or sized.fitting.tasks
+        tasks = settings.batches or sized.fitting.batches
         parts.append(in_tasks(fold(sized.fitting), kernel, STEPS, tasks))
     for large in (sized.alike, sized.differing):
         for name, strategy in strategies.items() if large is not None else ():

@@ -83,7 +83,7 @@ def _follow_in_tasks(plan: Plan, eligible: Eligible, settings: Settings) -> Foll
         at_once=plan.is_by_weight,
     )
     planned = observed_rows(conform(plan.assignment, ASSIGNMENT))
-    tasks = settings.batches or eligible.tasks
+    tasks = settings.batches or eligible.batches
     found = in_tasks(fold(eligible).unionByName(planned), kernel, FOLLOWED, tasks)
     held, counted = hold(found, {"withholding": F.count_if(F.col("withheld_count") > 0)})
     is_group = F.col("member_id").isNull()

@@ -139,7 +139,7 @@ def simulate(
     )
     schema = StructType([*SIMULATED, StructField("line", _LONG), StructField("problem", _STRING)])
     happened, measured = hold(
-        in_tasks(table, kernel, schema, settings.batches or eligible.tasks),
+        in_tasks(table, kernel, schema, settings.batches or eligible.batches),
         {"problems": F.count("problem")},
     )
     if measured["problems"]:

@@ -78,7 +78,7 @@ def sweep(
     table = fold(eligible)
     if last is not None:
         table = table.unionByName(target_rows(last))
-    swept = in_tasks(table, kernel, SWEPT, settings.batches or eligible.tasks)
+    swept = in_tasks(table, kernel, SWEPT, settings.batches or eligible.batches)
     return answer(swept, "sweep", has_cluster_id=has_cluster_id(members))
 
 

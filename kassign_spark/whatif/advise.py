@@ -59,5 +59,5 @@ def advise(
     """
     eligible = look(conform_inputs(members, topics, owned), None).eligible
     eligible = eligible._replace(has_racks=False)
-    found = in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.tasks)
+    found = in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.batches)
     return answer(found, "advise", has_cluster_id=has_cluster_id(members))

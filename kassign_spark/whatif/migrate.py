@@ -150,7 +150,7 @@ def migrate(
         rules=BrokerRules(policy, max_size),
         is_owned=owned is not None,
     )
-    migrated = in_tasks(table, kernel, MIGRATED, eligible.tasks)
+    migrated = in_tasks(table, kernel, MIGRATED, eligible.batches)
     found = hold(migrated, {"groups": F.count(F.lit(1))}).frame
     given = has_cluster_id(members)
     return Migration(

@@ -1,0 +1,57 @@
+"""How many tasks the groups of a call are spread over, by what one look at them finds."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark import Settings, assign
+from kassign_spark.groups import look as looking
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.look import look
+from kassign_spark.inputs.checks import conform_inputs
+from tests import builders
+
+_TOPICS = {"t": 30_000}
+
+
+def _eligible(spark: SparkSession, groups: int) -> Eligible:
+    members = [
+        {"group_id": f"g{group}", "member_id": f"C{member}", "topics": ["t"]}
+        for group in range(groups)
+        for member in range(3)
+    ]
+    tables = builders.members(spark, members), builders.topics(spark, _TOPICS), None
+    return look(conform_inputs(*tables), None).eligible
+
+
+def test_a_single_group_is_read_by_the_task_that_answers_it(spark: SparkSession) -> None:
+    eligible = _eligible(spark, 1)
+    assert (eligible.tasks, eligible.batches) == (2, 1)
+
+
+def test_two_groups_are_spread(spark: SparkSession) -> None:
+    eligible = _eligible(spark, 2)
+    assert (eligible.tasks, eligible.batches) == (2, 2)
+
+
+def test_a_single_group_among_much_that_is_read_is_shuffled(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All tasks look for its rows, as what is read may be a whole fleet's."""
+    monkeypatch.setattr(looking, "ONE_GROUP_BYTES", 0)
+    assert _eligible(spark, 1).batches == 2
+
+
+def test_a_single_group_has_one_answer_for_any_number_of_tasks(spark: SparkSession) -> None:
+    members = builders.members(
+        spark,
+        [{"group_id": "g", "member_id": f"C{member}", "topics": ["t"]} for member in range(7)],
+    )
+    topics = builders.topics(spark, _TOPICS)
+    owned = assign(members, topics, assignor="sticky")
+    fewer = members.where("member_id != 'C3'")
+    one, three = (
+        assign(fewer, topics, owned, assignor="sticky", settings=settings)
+        for settings in (Settings(), Settings(batches=3))
+    )
+    assert one.count() == _TOPICS["t"]
+    assert one.exceptAll(three).isEmpty()
