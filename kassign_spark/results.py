@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from kassign_spark.schemas import BALANCE, CLUSTER_ID, VERDICTS, Table, declare, restore_cluster_id
+from kassign_spark.conforming import declare, restore_cluster_id
+from kassign_spark.schemas import BALANCE, CLUSTER_ID, VERDICTS, Table
 
 AS_GIVEN = "*"
 """The type of a column that the caller's table decides."""

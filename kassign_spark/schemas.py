@@ -1,36 +1,22 @@
-"""The tables that enter and leave the package: names, columns, types, and the check that they fit.
+"""The tables that enter and leave the package: names, columns, types."""
 
-Every input is made to conform here once, so that all other modules can rely on the columns, their
-order and their types: an absent optional column is there as null, every integer is a ``bigint``
-until its range has been checked, and ``cluster_id`` is always there (empty string: not given).
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
-    ByteType,
     DataType,
     DoubleType,
-    FloatType,
     IntegerType,
     LongType,
-    ShortType,
     StringType,
     StructField,
     StructType,
     TimestampType,
 )
-
-from kassign_spark.errors import SchemaError
-from kassign_spark.workers import check_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -219,128 +205,3 @@ def arrow_schema(columns: StructType) -> "pa.Schema":
     is_asked = "timezone" in signature(to_arrow_schema).parameters
     told: dict[str, Any] = {"timezone": "UTC"} if is_asked else {}
     return to_arrow_schema(columns, **told)
-
-
-def has_cluster_id(frame: DataFrame) -> bool:
-    """Whether a frame names its cluster; outputs do when their inputs do."""
-    return CLUSTER_ID in frame.columns
-
-
-def conform(frame: DataFrame, table: Table) -> DataFrame:
-    """Give ``frame`` exactly the columns of ``table``, in order; runs no job.
-
-    Returns:
-        The table's columns. Integer columns are ``bigint``; ``cluster_id`` is an empty string
-        where it was absent or null; an empty string given by the caller counts as null.
-
-    Raises:
-        SchemaError: one message with every missing column and every column of a wrong type.
-        WorkerError: the session's Python workers run an interpreter without our packages.
-    """
-    return _cast(frame, table, {"int": "bigint"})
-
-
-def topics_table(topics: DataFrame) -> Table:
-    """Say which of its two forms a topics table has."""
-    by_partition = "partition" in topics.columns and "num_partitions" not in topics.columns
-    return TOPIC_PARTITIONS if by_partition else TOPICS
-
-
-def declare(frame: DataFrame, table: Table) -> DataFrame:
-    """Give a result exactly the columns and types of its table, in order.
-
-    Raises:
-        SchemaError: a strategy of the caller's own left columns out or gave other types.
-    """
-    return _cast(frame, table, {})
-
-
-def _cast(frame: DataFrame, table: Table, instead: Mapping[str, str]) -> DataFrame:
-    check_workers(frame.sparkSession)
-    problems = list(_discrepancies(frame, table))
-    if problems:
-        raise SchemaError(f"table {table.name}: " + "; ".join(problems))
-    given = frame.schema.names
-    columns = []
-    for field in table.columns:
-        wanted = field.dataType.simpleString()
-        value = f"`{field.name}`" if field.name in given else "null"
-        value = f"cast({value} as {instead.get(wanted, wanted)})"
-        if field.name == CLUSTER_ID:
-            value = f"coalesce({value}, '')"
-        columns.append(f"{value} as `{field.name}`")
-    return frame.selectExpr(*columns)
-
-
-def fill_cluster_id(frame: DataFrame) -> DataFrame:
-    """Make ``cluster_id`` a key of any frame: there, and an empty string where it was null."""
-    value = f"coalesce({CLUSTER_ID}, '')" if has_cluster_id(frame) else "''"
-    return frame.withColumn(CLUSTER_ID, F.expr(value))
-
-
-def restore_cluster_id(frame: DataFrame, given: bool) -> DataFrame:
-    """Undo what ``conform`` did to ``cluster_id``: null where it was null, gone where absent."""
-    if not given:
-        return frame.drop(CLUSTER_ID)
-    return frame.withColumn(CLUSTER_ID, F.expr(f"nullif({CLUSTER_ID}, '')"))
-
-
-def check_same_clusters(frames: Sequence[tuple[Table, DataFrame | None]]) -> bool:
-    """Say whether the inputs name clusters; all of them do, or none.
-
-    Raises:
-        SchemaError: some of the tables have ``cluster_id`` and some have not.
-    """
-    given = [(table.name, has_cluster_id(frame)) for table, frame in frames if frame is not None]
-    having = [name for name, has in given if has]
-    lacking = [name for name, has in given if not has]
-    if having and lacking:
-        raise SchemaError(
-            f"column cluster_id: {', '.join(having)} has it, {', '.join(lacking)} has not; "
-            "give it in every table, or in none for a single cluster"
-        )
-    return bool(having)
-
-
-def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
-    given: dict[str, DataType] = {}
-    schema = frame.schema
-    if frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
-        for field in table.columns:
-            alike = [n for n in dict.fromkeys(schema.names) if n.lower() == field.name]
-            if len(alike) > 1:
-                yield f"columns {', '.join(alike)} are one to Spark (spark.sql.caseSensitive)"
-    for field in schema:
-        if field.name in given:
-            yield f"column {field.name} is there twice"
-        given[field.name] = field.dataType
-    for field in table.columns:
-        if field.name in given:
-            if not _fits(given[field.name], field.dataType):
-                yield (
-                    f"column {field.name} must be {field.dataType.simpleString()}, "
-                    f"not {given[field.name].simpleString()}"
-                )
-        elif not field.nullable:
-            yield (
-                f"column {field.name} ({field.dataType.simpleString()}) is missing, "
-                f"the columns are {', '.join(given) or 'none'}"
-            )
-
-
-def _fits(given: DataType, wanted: DataType) -> bool:
-    """Whether values of ``given`` can stand for ``wanted`` without loss (void: all null)."""
-    if given.simpleString() == "void":
-        return True
-    if isinstance(wanted, IntegerType):
-        return isinstance(given, ByteType | ShortType | IntegerType | LongType)
-    if isinstance(wanted, LongType):
-        return isinstance(given, ByteType | ShortType | IntegerType | LongType)
-    if isinstance(wanted, DoubleType):
-        whole = isinstance(given, ByteType | ShortType | IntegerType | LongType)
-        return whole or isinstance(given, FloatType | DoubleType)
-    if isinstance(wanted, ArrayType):
-        return isinstance(given, ArrayType) and _fits(given.elementType, wanted.elementType)
-    if isinstance(wanted, StringType):
-        return isinstance(given, StringType)
-    return given == wanted

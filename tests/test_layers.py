@@ -14,6 +14,7 @@ LAYERS = [
     {"workers"},
     {"spark_errors"},
     {"schemas"},
+    {"conforming"},
     {"results"},
     {"rounds"},
     {"inputs"},

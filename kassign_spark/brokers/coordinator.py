@@ -4,20 +4,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.expressions import java_hash_code
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    GROUP_KEY,
-    LEADERS,
-    MEMBERS,
-    OWNED,
-    Table,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, LEADERS, MEMBERS, OWNED, Table
 
 OFFSETS_TOPIC = "__consumer_offsets"
 DEFAULT_OFFSETS_PARTITIONS = 50

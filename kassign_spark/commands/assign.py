@@ -24,6 +24,7 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
 from kassign_spark.commands.progress import rounds_counted
+from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
 from kassign_spark.measures.balance import balance
@@ -32,17 +33,7 @@ from kassign_spark.measures.violations import violations
 from kassign_spark.plans.assign import assign_on_paths
 from kassign_spark.report.plan import BALANCE, VIOLATIONS
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    OWNED,
-    conform,
-    fill_cluster_id,
-    has_cluster_id,
-    restore_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.settings.computing import Settings
 from kassign_spark.tables.origin import note_snapshot
 from kassign_spark.tables.snapshots import (

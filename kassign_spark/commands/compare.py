@@ -24,10 +24,11 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
+from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 from kassign_spark.whatif.compare import compare
 

@@ -23,9 +23,10 @@ from kassign_spark.commands.common import (
     whole_number,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY, LEADERS, has_cluster_id
+from kassign_spark.schemas import GROUP_KEY, LEADERS
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,

@@ -18,6 +18,7 @@ from kassign_spark.commands.common import (
     session_reading,
 )
 from kassign_spark.commands.documents import GROUP, TOPIC_RANGES, chosen, record, rows
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import (
     cell,
     group_name,
@@ -30,7 +31,7 @@ from kassign_spark.display import (
 from kassign_spark.measures.holdings import with_ranges
 from kassign_spark.plans.diff import diff
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, has_cluster_id
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.tables.snapshots import empty_table, new_folder, write_table
 
 CHANGES = ("kept", "moved", "new", "dropped")

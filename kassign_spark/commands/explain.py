@@ -18,11 +18,12 @@ from kassign_spark.commands.common import (
     session_reading,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import cell, group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import PREDICTED
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, has_cluster_id
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,

@@ -18,13 +18,14 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.of_group import add_group, only_group
+from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.errors import InputError
 from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.drawing import to_dot, to_graphml
 from kassign_spark.graph.eligibility import CLASS, MEMBER, Eligibility, eligibility
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table, write_text
 
 _DRAWINGS = {"graphml": to_graphml, "dot": to_dot}

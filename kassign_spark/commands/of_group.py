@@ -5,9 +5,10 @@ import argparse
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.nearest import refuse_unknown
-from kassign_spark.schemas import CLUSTER_ID, has_cluster_id
+from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.tables.snapshots import Snapshot
 
 

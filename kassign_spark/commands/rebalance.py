@@ -25,19 +25,14 @@ from kassign_spark.commands.common import (
     settings_of,
 )
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
+from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.plans.listener import listener_calls
 from kassign_spark.plans.rebalance import rebalance
 from kassign_spark.plans.summary import summarize
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    GROUP_KEY,
-    fill_cluster_id,
-    has_cluster_id,
-    restore_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.settings.computing import Settings
 from kassign_spark.tables.snapshots import Snapshot, new_folder, read_snapshot, write_table
 

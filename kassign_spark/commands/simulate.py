@@ -22,9 +22,10 @@ from kassign_spark.commands.common import (
     settings_of,
 )
 from kassign_spark.commands.documents import GROUP, chosen, optional, record, rows
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import group_name, plural, printable, table
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY, has_cluster_id
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.event_file import EventFile, read_events
 from kassign_spark.simulation.events import KINDS

@@ -17,10 +17,11 @@ from kassign_spark.commands.common import (
     session_reading,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
+from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, table
 from kassign_spark.graph.fleet import touched_by
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
 
 _COLUMNS = {

@@ -5,6 +5,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.graph.batch import class_graph
 from kassign_spark.graph.eligibility import lists_of
 from kassign_spark.graph.levels import levels
@@ -15,7 +16,6 @@ from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.results import answer
-from kassign_spark.schemas import has_cluster_id
 from kassign_spark.settings.computing import Settings
 
 _ROW = (

@@ -7,6 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.graph.batch import class_graph
 from kassign_spark.graph.rows import Read, graph_rows, read_rows
 from kassign_spark.groups.look import look
@@ -15,7 +16,6 @@ from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import has_cluster_id
 from kassign_spark.settings.computing import Settings
 
 MEMBER, CLASS = "member", "class"

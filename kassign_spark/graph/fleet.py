@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.client.protocols import COOPERATIVE_ASSIGNORS
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.graph.components import connected_components, number_rows
 from kassign_spark.graph.labels import spread_labels
@@ -16,7 +17,7 @@ from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.results import answer
 from kassign_spark.rounds import Budget, hold
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 GROUP, TOPIC = "group", "topic"

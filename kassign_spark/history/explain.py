@@ -6,13 +6,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.history.columns import EXPLAINED
 from kassign_spark.history.explain_kernel import explain_generations
 from kassign_spark.history.explain_read import SIZES
 from kassign_spark.history.whole_groups import HasRecords, by_whole_groups, decode_table
 from kassign_spark.inputs.rules import any_broken, rules_of_topics
-from kassign_spark.schemas import TOPICS, conform
+from kassign_spark.schemas import TOPICS
 from kassign_spark.workers import check_workers
 
 _GENERATIONS = (2).to_bytes(2, "big")

@@ -4,12 +4,12 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
+from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.history.columns import REBALANCES, STORMS
 from kassign_spark.history.storms_kernel import storms_arrow
 from kassign_spark.plans.offsets import seconds_of
-from kassign_spark.schemas import conform
 from kassign_spark.sessions import cores
 from kassign_spark.workers import check_workers
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import check_same_clusters, conform, topics_table
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.regexes import with_regex_topics
@@ -19,15 +20,7 @@ from kassign_spark.inputs.rules import (
     shown,
     text,
 )
-from kassign_spark.schemas import (
-    GROUP_KEY,
-    MEMBERS,
-    OWNED,
-    Table,
-    check_same_clusters,
-    conform,
-    topics_table,
-)
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, Table
 
 MAX_LISTED = 20
 """Problems that an error spells out; it counts the others."""

@@ -4,17 +4,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.inputs.patterns import match_topics
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    Table,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, Table
 
 NEW_TOPICS = Table(
     "new_topics",

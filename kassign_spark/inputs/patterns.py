@@ -10,15 +10,9 @@ another language and no ``topics_pattern``.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    MEMBERS,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-    topics_table,
-)
+from kassign_spark.schemas import CLUSTER_ID, MEMBERS
 from kassign_spark.sessions import cores
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")

@@ -5,20 +5,12 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.live.consumer_groups import CONSUMER, NOT_ASKED_FOR
 from kassign_spark.log.read import group_log
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    MEMBERS,
-    OWNED,
-    TARGET,
-    TOPICS,
-    Table,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table
 from kassign_spark.tables.snapshots import Snapshot
 
 _STATE_TYPES = (2, 3, 5, 7, 8)

@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
+from kassign_spark.conforming import declare
 from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.log import schemas
 from kassign_spark.log.decode import Decoded, decode
 from kassign_spark.log.kafka_source import READERS, explained, read_topic
-from kassign_spark.schemas import Table, declare
+from kassign_spark.schemas import Table
 from kassign_spark.spark_errors import SparkError, raised_as, spark_message
 from kassign_spark.tables.places import is_place
 from kassign_spark.tables.snapshots import has_table, read_table

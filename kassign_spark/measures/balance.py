@@ -5,6 +5,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
@@ -17,18 +18,7 @@ from kassign_spark.plans.diff import changes
 from kassign_spark.plans.weight_rows import check_weight_options, refuse_weights
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    OWNED,
-    TOPICS,
-    WEIGHTS,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED, TOPICS, WEIGHTS
 
 _STAYED = ("kept_count", "moved_count")
 

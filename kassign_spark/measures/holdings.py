@@ -3,7 +3,8 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, conform
+from kassign_spark.conforming import conform
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS
 
 
 def holdings(assignment: DataFrame, members: DataFrame, *, limit: int) -> DataFrame:

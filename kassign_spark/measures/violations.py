@@ -9,19 +9,13 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
 from kassign_spark.inputs.rules import INT_MAX
 from kassign_spark.measures.violations_tasks import broken_in_tasks
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    GROUP_KEY,
-    MEMBERS,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS
 
 _TOPIC_KEY = [*GROUP_KEY, "topic"]
 

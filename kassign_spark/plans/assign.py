@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.assignors import ASSIGNORS, BY_WINDOWS, Assignor
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import fits_all
+from kassign_spark.conforming import fill_cluster_id, has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible, restrict
 from kassign_spark.groups.look import look
@@ -14,7 +15,7 @@ from kassign_spark.groups.paths import OWN, TASK, Paths
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
 from kassign_spark.results import answer
-from kassign_spark.schemas import ASSIGNMENT, fill_cluster_id, has_cluster_id
+from kassign_spark.schemas import ASSIGNMENT
 from kassign_spark.settings.computing import Settings
 
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import (
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit, check_choice
 from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
@@ -31,17 +32,7 @@ from kassign_spark.plans.weighted_large import cut
 from kassign_spark.plans.weighted_steps import plan_large_groups, trace_large_groups
 from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    WEIGHTS,
-    Table,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, WEIGHTS, Table
 from kassign_spark.settings.computing import Settings
 
 

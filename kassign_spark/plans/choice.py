@@ -12,15 +12,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
+from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.expressions import hash_bucket, hash_map_capacity, java_hash_code
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    GROUP_KEY,
-    Table,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table
 
 CANDIDATES = Table(
     "candidates",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.coordinator.arrow import PREDICTED, predict_batches
 from kassign_spark.coordinator.choice import ASSIGNORS
 from kassign_spark.errors import InputError
@@ -15,17 +16,7 @@ from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    TARGET,
-    VERDICTS,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET, VERDICTS
 from kassign_spark.sessions import cores
 from kassign_spark.workers import check_workers
 

@@ -3,15 +3,9 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    GROUP_KEY,
-    MEMBERS,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS
 
 
 def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFrame:

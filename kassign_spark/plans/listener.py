@@ -10,19 +10,13 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors import Assignor
 from kassign_spark.assignors.protocols import protocol_column
 from kassign_spark.client.protocols import COOPERATIVE
+from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.plans.consumer_groups import split_by_type
 from kassign_spark.plans.consumer_listener import consumer_listener_calls
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    conform,
-    fill_cluster_id,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS
 
 _CALL_KEY = [*GROUP_KEY, "round", "member_id"]
 _TYPE = "array<struct<topic: string, partition: int>>"

@@ -7,18 +7,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 from kassign_spark.assignors.weighted.options import check_choice
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import SettingsError
 from kassign_spark.inputs.checks import refuse_problems
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    OFFSETS,
-    WEIGHTS,
-    Table,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, OFFSETS, WEIGHTS, Table
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _RESETS = ("latest", "earliest", "none")

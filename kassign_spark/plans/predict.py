@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
@@ -18,7 +19,7 @@ from kassign_spark.plans.exact import predict_arrow
 from kassign_spark.plans.runs import RUNS
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, VERDICTS, has_cluster_id
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, VERDICTS
 
 PREDICTED = KAFKAS
 """The assignors of Kafka's Java client."""

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.protocols import check_protocol
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
@@ -15,7 +16,7 @@ from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_b
 from kassign_spark.plans.exact import follow_exactly_arrow
 from kassign_spark.plans.predict import PREDICTED, held_runs, verdicts_in
 from kassign_spark.results import answer
-from kassign_spark.schemas import GROUP_KEY, has_cluster_id
+from kassign_spark.schemas import GROUP_KEY
 
 _STEP = [*GROUP_KEY, "round", "member_id", "topic", "partition", "action"]
 

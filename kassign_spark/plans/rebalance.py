@@ -17,6 +17,7 @@ from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, numbers
 from kassign_spark.assignors.protocols import check_protocol, own_protocol
 from kassign_spark.assignors.sizes import by_size
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible, restrict
 from kassign_spark.groups.look import look
@@ -30,7 +31,6 @@ from kassign_spark.plans.predict_rebalance import PredictedRebalance, predict_re
 from kassign_spark.plans.rebalance_large import follow_cooperative, follow_eager
 from kassign_spark.plans.rounds import STEPS, follow, step_tables
 from kassign_spark.results import answer
-from kassign_spark.schemas import has_cluster_id
 from kassign_spark.settings.computing import Settings
 
 

@@ -5,9 +5,10 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.assignors.sticky import sticky_target
+from kassign_spark.conforming import declare
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.rounds import Budget, converge
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, declare
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 _OWNED_KEY = [*GROUP_KEY, "member_id", "topic", "partition"]

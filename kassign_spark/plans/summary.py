@@ -3,17 +3,10 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.plans.diff import changes
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    GROUP_KEY,
-    OWNED,
-    conform,
-    fill_cluster_id,
-    has_cluster_id,
-    restore_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, OWNED
 
 
 def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:

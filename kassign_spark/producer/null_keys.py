@@ -5,13 +5,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
 from pyspark.sql.window import WindowSpec
 
+from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    Table,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, Table
 from kassign_spark.settings.versions import version_of
 
 PARTITIONS = Table(

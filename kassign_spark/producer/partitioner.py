@@ -11,17 +11,11 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark.brokers.coordinator import modulo
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.producer.murmur2 import murmur2
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    Table,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-    topics_table,
-)
+from kassign_spark.schemas import CLUSTER_ID, Table
 
 RECORDS = Table(
     "records",

@@ -10,21 +10,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.producer.partitioner import placed_conforming
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    Table,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-    topics_table,
-)
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, Table
 
 _PARTITION = [
     StructField(CLUSTER_ID, StringType()),

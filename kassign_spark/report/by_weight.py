@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import group_name, printable
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import tradeoff
 from kassign_spark.report.plan import Plan
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY, fill_cluster_id, has_cluster_id, restore_cluster_id
+from kassign_spark.schemas import GROUP_KEY
 
 Rows = list[dict[str, Any]]
 

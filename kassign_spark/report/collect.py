@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import coordinator_load
+from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, printable
 from kassign_spark.report.details import Order, as_json, collect_details
 from kassign_spark.report.followed import follow
@@ -24,7 +25,7 @@ from kassign_spark.report.migration import migrations
 from kassign_spark.report.plan import Plan
 from kassign_spark.report.why import collect_why, explained
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY, fill_cluster_id
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 from kassign_spark.validation.validate import validate
 

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import printable, topic_ranges
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.measures.holdings import with_ranges
 from kassign_spark.plans.diff import diff
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, OWNED, conform, fill_cluster_id
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, OWNED
 
 GroupName = tuple[str, str]
 Order = list[Column | str]

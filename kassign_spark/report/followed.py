@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.assignors.sizes import fits_all
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
+from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks, observed_rows
@@ -19,14 +20,7 @@ from kassign_spark.report.followed_kernel import FOLLOWED, OF_GROUPS, follow_bot
 from kassign_spark.report.loads import group_loads, member_loads
 from kassign_spark.report.plan import Plan
 from kassign_spark.rounds import hold, settle
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    GROUP_KEY,
-    conform,
-    fill_cluster_id,
-    has_cluster_id,
-    restore_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 _COOPERATIVE_STICKY = "cooperative-sticky"

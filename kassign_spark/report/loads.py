@@ -5,7 +5,8 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED, conform
+from kassign_spark.conforming import conform
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 
 
 def member_loads(final: DataFrame, members: DataFrame, owned: DataFrame | None) -> DataFrame:

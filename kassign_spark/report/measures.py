@@ -6,15 +6,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import coordinator_partition, coordinators
+from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.measures.balance import balance
 from kassign_spark.report.followed import Followed
 from kassign_spark.report.plan import Plan
-from kassign_spark.schemas import (
-    GROUP_KEY,
-    fill_cluster_id,
-    has_cluster_id,
-    restore_cluster_id,
-)
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.sessions import cores
 
 GROUP_COLUMNS = (

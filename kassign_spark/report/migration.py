@@ -4,10 +4,11 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import conform
 from kassign_spark.display import group_name
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.report.plan import Plan
-from kassign_spark.schemas import GROUP_KEY, MEMBERS, conform
+from kassign_spark.schemas import GROUP_KEY, MEMBERS
 from kassign_spark.whatif.migrate import with_pattern_findings
 from kassign_spark.whatif.migration_rules import (
     CONSUMER,

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import conform
 from kassign_spark.display import printable
 from kassign_spark.history.columns import FIRST, REASONS, REBALANCES, STORMS
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import conform
 from kassign_spark.tables.snapshots import has_table, read_table
 
 Rows = list[dict[str, Any]]

@@ -13,22 +13,12 @@ from pyspark.sql.types import (
 
 from kassign_spark import schemas
 from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.inputs.rules import is_consumer_group, quoted
 from kassign_spark.rounds import settle
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    VERDICTS,
-    Table,
-    conform,
-    fill_cluster_id,
-    has_cluster_id,
-    restore_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, VERDICTS, Table
 from kassign_spark.tables.origin import noted_snapshot
 from kassign_spark.tables.snapshots import (
     Snapshot,

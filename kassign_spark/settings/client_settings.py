@@ -4,8 +4,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from kassign_spark.conforming import conform
 from kassign_spark.results import answer
-from kassign_spark.schemas import Table, conform
+from kassign_spark.schemas import Table
 from kassign_spark.settings.broker_rules import BROKER_NUMBERS, BROKER_SETTINGS, broker_rules
 from kassign_spark.settings.protocol_rules import protocol_rules
 from kassign_spark.settings.rules import (

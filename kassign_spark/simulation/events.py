@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
+from kassign_spark.conforming import conform
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
@@ -13,7 +14,7 @@ from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
 from kassign_spark.inputs.rules import integer_rule, is_one_of, says, shown, text
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table, conform
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table
 from kassign_spark.simulation.timeouts import LEAST, Timeouts
 
 _STRING, _INT = StringType(), IntegerType()

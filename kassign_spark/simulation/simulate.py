@@ -14,6 +14,7 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rack_use import fold_racks
@@ -21,14 +22,7 @@ from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    MEMBERS,
-    TARGET,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, MEMBERS, TARGET
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.events import (
     EVENTS,

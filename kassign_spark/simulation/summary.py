@@ -3,8 +3,9 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.results import answer
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, has_cluster_id
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 _EVENT = ["event", "stage", "kind", "rebalance", "reason", "assignor", "protocol"]
 _TIMES = ["noticed_within_ms", "joined_within_ms", "computed_within_ms", "settled_within_ms"]

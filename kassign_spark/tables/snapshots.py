@@ -11,15 +11,9 @@ from typing import Any, NamedTuple, Self
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.errors import InputError, OutputError
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    MEMBERS,
-    SNAPSHOT_TABLES,
-    TOPICS,
-    Table,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, MEMBERS, SNAPSHOT_TABLES, TOPICS, Table
 from kassign_spark.tables import catalog_runs, catalog_writing, folder_reading, output_folder
 from kassign_spark.tables.hadoop import located, write_file
 from kassign_spark.tables.places import is_place

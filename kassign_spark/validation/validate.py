@@ -6,6 +6,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import (
     Inputs,
@@ -19,14 +20,7 @@ from kassign_spark.inputs.checks import (
 )
 from kassign_spark.inputs.rules import INT_MAX, says, shown, text
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    GROUP_KEY,
-    MEMBERS,
-    WEIGHTS,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.sessions import cores
 from kassign_spark.validation.hash_order import lost_orders
 from kassign_spark.validation.member_order import unknown_orders

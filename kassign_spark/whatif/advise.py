@@ -2,11 +2,11 @@
 
 from pyspark.sql import DataFrame
 
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.results import answer
-from kassign_spark.schemas import has_cluster_id
 from kassign_spark.settings.computing import Settings
 from kassign_spark.whatif.advice import ADVICE, advise_arrow
 

@@ -4,6 +4,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
@@ -16,13 +17,7 @@ from kassign_spark.plans.weight_rows import (
 )
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    MEMBERS,
-    WEIGHTS,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import MEMBERS, WEIGHTS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.whatif.compare_kernel import COMPARED, COMPARED_BY_WEIGHT, compare_arrow
 

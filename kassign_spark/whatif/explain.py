@@ -2,17 +2,12 @@
 
 from pyspark.sql import DataFrame
 
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks, observed_rows
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.results import answer
-from kassign_spark.schemas import (
-    ASSIGNMENT,
-    MEMBERS,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import ASSIGNMENT, MEMBERS
 from kassign_spark.whatif.explain_kernel import EXPLAINED, explain_arrow
 
 

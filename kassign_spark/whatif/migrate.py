@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
@@ -19,15 +20,7 @@ from kassign_spark.inputs.regexes import regex_problem, with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import (
-    CLUSTER_ID,
-    GROUP_KEY,
-    MEMBERS,
-    Table,
-    check_same_clusters,
-    conform,
-    has_cluster_id,
-)
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, Table
 from kassign_spark.settings.client_settings import refused_as_consumer
 from kassign_spark.whatif.migrate_kernel import MIGRATED, migrate_arrow
 from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID
