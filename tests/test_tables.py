@@ -243,6 +243,9 @@ def test_names_of_columns_that_are_not_ours_are_told(spark: SparkSession, tmp_pa
         assign(*found)
     with pytest.raises(SchemaError, match="the columns are topic, count"):
         assign(builders.members(spark, []), found.topics)
+    (tmp_path / "topics.csv").write_text("name,count\nt0,1\n")
+    with pytest.raises(SchemaError, match="the columns are name, count"):
+        assign(builders.members(spark, []), read_snapshot(tmp_path, spark).topics)
 
 
 @pytest.mark.parametrize("length", [0, 20, -100])

@@ -47,6 +47,8 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
         **_RFC_4180, multiLine=True, enforceSchema=False, columnNameOfCorruptRecord=_CORRUPT
     ).csv(path, schema=strings)
     given = [field for field in fields_of(table) if field.name in header]
+    if not given:  # refused for its columns by whoever makes it conform, before a line is read
+        return text.drop(_CORRUPT)
     corrupt = F.col(_CORRUPT)
     problem = F.when(
         corrupt.isNotNull(),
