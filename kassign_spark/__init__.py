@@ -47,61 +47,65 @@ one), ``.graph`` (who can take what), ``.simulation`` (what would happen), ``.lo
 (what did), ``.brokers``, ``.producer`` and ``.settings``.
 """
 
-from kassign_spark.assignors import ASSIGNORS, Assignor
-from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.brokers import coordinator_load as coordinator_load
-from kassign_spark.brokers import coordinator_partition as coordinator_partition
-from kassign_spark.brokers import coordinators as coordinators
-from kassign_spark.errors import KassignError
-from kassign_spark.graph import Eligibility as Eligibility
-from kassign_spark.graph import FleetGraph as FleetGraph
-from kassign_spark.graph import bottlenecks as bottlenecks
-from kassign_spark.graph import eligibility as eligibility
-from kassign_spark.graph import fleet_graph as fleet_graph
-from kassign_spark.graph import group_clusters as group_clusters
-from kassign_spark.graph import touched_by as touched_by
-from kassign_spark.groups.eligible import Eligible
-from kassign_spark.history import explain_history as explain_history
-from kassign_spark.history import rebalances as rebalances
-from kassign_spark.history import storms as storms
-from kassign_spark.inputs import resolve_patterns as resolve_patterns
-from kassign_spark.inputs import touched_groups as touched_groups
-from kassign_spark.log import GroupLog as GroupLog
-from kassign_spark.log import read_group_log as read_group_log
-from kassign_spark.measures.balance import balance
-from kassign_spark.measures.violations import violations
-from kassign_spark.plans import check_migration as check_migration
-from kassign_spark.plans import choose_assignors as choose_assignors
-from kassign_spark.plans import deliver as deliver
-from kassign_spark.plans import listener_calls as listener_calls
-from kassign_spark.plans import partition_weights as partition_weights
-from kassign_spark.plans.assign import assign
-from kassign_spark.plans.by_weight import plan_by_weight, tradeoff
-from kassign_spark.plans.diff import diff
-from kassign_spark.plans.predict import predict
-from kassign_spark.plans.predict_rebalance import predict_rebalance
-from kassign_spark.plans.rebalance import rebalance
-from kassign_spark.plans.summary import summarize
-from kassign_spark.producer import member_traffic as member_traffic
-from kassign_spark.producer import moved_keys as moved_keys
-from kassign_spark.producer import null_key_shares as null_key_shares
-from kassign_spark.producer import partition_for_key as partition_for_key
-from kassign_spark.producer import partition_traffic as partition_traffic
-from kassign_spark.producer import place_records as place_records
-from kassign_spark.settings import check_settings as check_settings
-from kassign_spark.settings.computing import Settings
-from kassign_spark.simulation import Sweep as Sweep
-from kassign_spark.simulation import Timeouts as Timeouts
-from kassign_spark.simulation import parse_sweep as parse_sweep
-from kassign_spark.simulation import simulate
-from kassign_spark.simulation import summarize_events as summarize_events
-from kassign_spark.simulation import sweep as sweep
-from kassign_spark.tables.snapshots import Snapshot, read_snapshot, write_snapshot
-from kassign_spark.validation.validate import validate
-from kassign_spark.whatif.advise import advise
-from kassign_spark.whatif.compare import compare
-from kassign_spark.whatif.explain import explain
-from kassign_spark.whatif.migrate import Migration, migrate
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kassign_spark.assignors import ASSIGNORS, Assignor
+    from kassign_spark.assignors.weighted.options import Bounds, Limit
+    from kassign_spark.brokers import coordinator_load as coordinator_load
+    from kassign_spark.brokers import coordinator_partition as coordinator_partition
+    from kassign_spark.brokers import coordinators as coordinators
+    from kassign_spark.errors import KassignError
+    from kassign_spark.graph import Eligibility as Eligibility
+    from kassign_spark.graph import FleetGraph as FleetGraph
+    from kassign_spark.graph import bottlenecks as bottlenecks
+    from kassign_spark.graph import eligibility as eligibility
+    from kassign_spark.graph import fleet_graph as fleet_graph
+    from kassign_spark.graph import group_clusters as group_clusters
+    from kassign_spark.graph import touched_by as touched_by
+    from kassign_spark.groups.eligible import Eligible
+    from kassign_spark.history import explain_history as explain_history
+    from kassign_spark.history import rebalances as rebalances
+    from kassign_spark.history import storms as storms
+    from kassign_spark.inputs import resolve_patterns as resolve_patterns
+    from kassign_spark.inputs import touched_groups as touched_groups
+    from kassign_spark.log import GroupLog as GroupLog
+    from kassign_spark.log import read_group_log as read_group_log
+    from kassign_spark.measures.balance import balance
+    from kassign_spark.measures.violations import violations
+    from kassign_spark.plans import check_migration as check_migration
+    from kassign_spark.plans import choose_assignors as choose_assignors
+    from kassign_spark.plans import deliver as deliver
+    from kassign_spark.plans import listener_calls as listener_calls
+    from kassign_spark.plans import partition_weights as partition_weights
+    from kassign_spark.plans.assign import assign
+    from kassign_spark.plans.by_weight import plan_by_weight, tradeoff
+    from kassign_spark.plans.diff import diff
+    from kassign_spark.plans.predict import predict
+    from kassign_spark.plans.predict_rebalance import predict_rebalance
+    from kassign_spark.plans.rebalance import rebalance
+    from kassign_spark.plans.summary import summarize
+    from kassign_spark.producer import member_traffic as member_traffic
+    from kassign_spark.producer import moved_keys as moved_keys
+    from kassign_spark.producer import null_key_shares as null_key_shares
+    from kassign_spark.producer import partition_for_key as partition_for_key
+    from kassign_spark.producer import partition_traffic as partition_traffic
+    from kassign_spark.producer import place_records as place_records
+    from kassign_spark.settings import check_settings as check_settings
+    from kassign_spark.settings.computing import Settings
+    from kassign_spark.simulation import Sweep as Sweep
+    from kassign_spark.simulation import Timeouts as Timeouts
+    from kassign_spark.simulation import parse_sweep as parse_sweep
+    from kassign_spark.simulation import simulate
+    from kassign_spark.simulation import summarize_events as summarize_events
+    from kassign_spark.simulation import sweep as sweep
+    from kassign_spark.tables.snapshots import Snapshot, read_snapshot, write_snapshot
+    from kassign_spark.validation.validate import validate
+    from kassign_spark.whatif.advise import advise
+    from kassign_spark.whatif.compare import compare
+    from kassign_spark.whatif.explain import explain
+    from kassign_spark.whatif.migrate import Migration, migrate
 
 __all__ = [
     "ASSIGNORS",
@@ -133,3 +137,48 @@ __all__ = [
     "write_snapshot",
 ]
 __version__ = "0.1.0"
+_HOMES = {
+    "assignors": "ASSIGNORS Assignor",
+    "assignors.weighted.options": "Bounds Limit",
+    "brokers": "coordinator_load coordinator_partition coordinators",
+    "errors": "KassignError",
+    "graph": "Eligibility FleetGraph bottlenecks eligibility fleet_graph group_clusters touched_by",
+    "groups.eligible": "Eligible",
+    "history": "explain_history rebalances storms",
+    "inputs": "resolve_patterns touched_groups",
+    "log": "GroupLog read_group_log",
+    "measures.balance": "balance",
+    "measures.violations": "violations",
+    "plans": "check_migration choose_assignors deliver listener_calls partition_weights",
+    "plans.assign": "assign",
+    "plans.by_weight": "plan_by_weight tradeoff",
+    "plans.diff": "diff",
+    "plans.predict": "predict",
+    "plans.predict_rebalance": "predict_rebalance",
+    "plans.rebalance": "rebalance",
+    "plans.summary": "summarize",
+    "producer": "member_traffic moved_keys null_key_shares partition_for_key partition_traffic "
+    "place_records",
+    "settings": "check_settings",
+    "settings.computing": "Settings",
+    "simulation": "Sweep Timeouts parse_sweep simulate summarize_events sweep",
+    "tables.snapshots": "Snapshot read_snapshot write_snapshot",
+    "validation.validate": "validate",
+    "whatif.advise": "advise",
+    "whatif.compare": "compare",
+    "whatif.explain": "explain",
+    "whatif.migrate": "Migration migrate",
+}
+_MODULE_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is asked for (PEP 562): a task or a command needs few of them."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})

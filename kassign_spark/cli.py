@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from kassign_spark import __version__
-from kassign_spark.commands import COMMANDS
+from kassign_spark.commands import COMMANDS, module_of
 from kassign_spark.commands.common import Outcome
 from kassign_spark.display import one_line, print_result
 from kassign_spark.errors import KassignError
@@ -34,7 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 done, 1 violations or problems were found, 2 an error of usage, input or output, 130
         interrupted, 143 terminated (SIGTERM).
     """
-    args = _parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    named = given[:1] if {*given[:1]} & {*COMMANDS} else COMMANDS
+    args = _parser(named).parse_args(given)
     if not args.verbose:
         # PySpark logs every error once more, as JSON.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
@@ -56,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return outcome.exit_code
 
 
-def _parser() -> _Parser:
+def _parser(named: Sequence[str] = COMMANDS) -> _Parser:
     parser = _Parser(
         prog="kassign-spark",
         description="Plan and check the partition assignment of Kafka consumer groups, for whole\n"
@@ -69,8 +71,8 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(
         metavar="COMMAND", dest="command", required=True, parser_class=_Parser
     )
-    for command in COMMANDS:
-        command.add_parser(commands)
+    for command in named:
+        module_of(command).add_parser(commands)
     return parser
 
 

@@ -91,6 +91,13 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert list(TopologicalSorter(IMPORTS).static_order())
 
 
+def test_the_package_itself_imports_no_room() -> None:
+    """Or each task and each command would import them all."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    imported = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    assert imported == {"importlib", "typing"}
+
+
 def test_each_folder_says_what_it_is_for() -> None:
     silent = [
         str(path.relative_to(PACKAGE))

@@ -1,51 +1,35 @@
 """The commands of ``kassign-spark``, a file each: ``add_parser`` and ``run``."""
 
-from kassign_spark.commands import (
-    advise,
-    assign,
-    check_settings,
-    compare,
-    coordinators,
-    deliver,
-    diff,
-    explain,
-    graph,
-    history,
-    java_archive,
-    log,
-    migrate,
-    plan,
-    predict,
-    rebalance,
-    report,
-    simulate,
-    snapshot,
-    touched_by,
-    tradeoff,
-    validate,
-)
+from importlib import import_module
+from types import ModuleType
 
 COMMANDS = (
-    snapshot,
-    log,
-    history,
-    validate,
-    assign,
-    rebalance,
-    predict,
-    compare,
-    plan,
-    tradeoff,
-    simulate,
-    diff,
-    explain,
-    graph,
-    advise,
-    touched_by,
-    migrate,
-    report,
-    deliver,
-    coordinators,
-    check_settings,
-    java_archive,
+    "snapshot",
+    "log",
+    "history",
+    "validate",
+    "assign",
+    "rebalance",
+    "predict",
+    "compare",
+    "plan",
+    "tradeoff",
+    "simulate",
+    "diff",
+    "explain",
+    "graph",
+    "advise",
+    "touched-by",
+    "migrate",
+    "report",
+    "deliver",
+    "coordinators",
+    "check-settings",
+    "java-archive",
 )
+"""In the order of the help."""
+
+
+def module_of(command: str) -> ModuleType:
+    """The file of a command; to import those of all takes longer than some of them run."""
+    return import_module(f"{__name__}.{command.replace('-', '_')}")

@@ -1,5 +1,6 @@
 """The reference of the public functions: it builds, and nothing public goes without a word."""
 
+import ast
 import inspect
 import re
 import shlex
@@ -69,6 +70,22 @@ def test_names_that_were_all_in_one_place_are_still_there() -> None:
         name for name in _ONCE_HERE if getattr(kassign_spark, name) is not PUBLIC[name]
     } == set()
     assert set(HOMES) - _ONCE_HERE == {"load_settings"}
+
+
+def test_names_for_type_checkers_are_those_that_are_imported_when_asked_for() -> None:
+    tree = ast.parse(Path(kassign_spark.__file__).read_text())
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    told = {
+        alias.name: (node.module or "").removeprefix("kassign_spark.")
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert told == kassign_spark._MODULE_OF
+    assert set(told) | {"load_settings"} == set(HOMES)
+    assert set(told) <= set(dir(kassign_spark))
+    with pytest.raises(AttributeError, match="'kassign_spark' has no attribute 'asign'"):
+        _ = kassign_spark.asign
 
 
 def test_every_public_name_is_described(pages: dict[str, str]) -> None:
