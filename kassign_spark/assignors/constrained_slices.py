@@ -35,8 +35,8 @@ from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.named import ASSIGNED
 from kassign_spark.groups.numbers import Longs, place_in_run, starts
 from kassign_spark.groups.paths import SLICES
-from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
-from kassign_spark.groups.rows import all_rows, rows
+from kassign_spark.groups.read import CLAIM, MEMBER, ROWS, SUBSCRIPTION, TOPIC, read_batch
+from kassign_spark.groups.rows import all_rows, rows_of_kind
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
@@ -45,6 +45,9 @@ _SLICES_OF_THE_SMALLEST = 4
 """A group at the border is cut so: then slices weigh little beside a task, and fill all alike."""
 
 _SLICE_KEY = (*GROUP_KEY, "first_partition")
+_SLICE = "slice"
+"""The three in one text, so that not all columns of a group's rows are those of each claim."""
+_ROW = {"member_id": "string", "topic": "string", "number": "bigint", "place": "bigint"}
 _KEYS = "cluster_id string, group_id string, first_partition int, "
 _NAMES = "topics array<string>, sizes array<bigint>, members array<string>, "
 _HELD = (
@@ -72,7 +75,7 @@ def assign_constrained_in_slices(eligible: Eligible, settings: Settings) -> Data
     """
     eligible.note_path(SLICES)
     tasks = eligible.tasks
-    table = _cut(eligible, settings).repartition(tasks, *_SLICE_KEY)
+    table = _cut(eligible, settings).repartition(tasks, _SLICE)
     held, _ = hold(table.mapInArrow(all_rows(_held), _HELD), {"slices": F.count(F.lit(1))})
     counts = held.select(*_SLICE_KEY, "sizes", "visit", "owned")
     limits = counts.groupBy(*GROUP_KEY).applyInArrow(_limits, _LIMITS)
@@ -93,6 +96,9 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
     """Give every slice its topics, all members and its claims, as ``rows.fold`` gives a group's.
 
     A topic's size and a claim's partition count from the slice's first partition.
+
+    Returns:
+        slice string, kind tinyint and the columns of ``_ROW``.
     """
     assert eligible.owned is not None
     topics = subscribed_topics(eligible)
@@ -113,45 +119,36 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
         .join(groups, on=list(GROUP_KEY))
         .select("*", first.alias("first_partition"))
     )
-    of_slices = of_members.select(*_SLICE_KEY).distinct()
     partition, width = F.col("partition"), F.col("width")
     claims = (
         eligible.owned.join(groups, on=list(GROUP_KEY))
         .where(partition < F.col("largest"))
         .withColumn("first_partition", (div(partition, width) * width).cast("int"))
     )
+    member = {"number": "coalesce(generation, -1)", "place": "coalesce(member_seq, -1)"}
     kinds = (
-        rows(
-            of_members,
-            MEMBER,
-            number="coalesce(generation, -1)",
-            place="coalesce(member_seq, -1)",
-            texts="'[null,null,null]'",
-            keys=_SLICE_KEY,
-        ),
-        # Who subscribes to what is no question here: one list without topics is enough.
-        rows(of_slices, SUBSCRIPTION, texts="'[]'", keys=_SLICE_KEY),
-        rows(of_topics, TOPIC, number=size, keys=_SLICE_KEY),
-        rows(claims, CLAIM, number="partition - first_partition", keys=_SLICE_KEY),
+        (of_members, MEMBER, member),
+        (of_topics, TOPIC, {"number": size}),
+        (claims, CLAIM, {"number": "partition - first_partition"}),
     )
-    return reduce(DataFrame.unionByName, kinds)
+    key = f"concat_ws(':', first_partition, length(cluster_id), cluster_id, group_id) as {_SLICE}"
+    parts = (
+        rows_of_kind(frame, kind, _ROW, (key,), ("bigint",), **given)
+        for frame, kind, given in kinds
+    )
+    return reduce(DataFrame.unionByName, parts)
 
 
 def _held(table: pa.Table) -> Iterator[pa.Table]:
     """Step 1: what members own, each slice as a group of its own."""
-    first_partition = table["first_partition"].cast(pa.string())
-    name = pc.binary_join_element_wise(first_partition, table["group_id"], ":")
-    place = table.column_names.index("group_id")
-    batch, claims = read_batch(table.set_column(place, "group_id", name))
+    batch, claims = read_batch(_as_groups(table))
     existing = claims.where((claims.slot >= 0) & (claims.member >= 0))
     held = hold_claims(batch, existing, batch.generation)
     owned = np.bincount(held.claimant, minlength=len(batch.member_group))
     first_member, first_topic = batch.first_member, batch.first_topic
     first_slot = batch.first_slot[first_topic]
     of_claim, of_disputed = batch.slot_group[held.claimed], batch.slot_group[held.disputed]
-    names = [
-        text.split(":", 1) for text in batch.group_names.take(pa.array(batch.group - 1)).to_pylist()
-    ]
+    keys = [_key_of(name) for name in batch.group_names.take(pa.array(batch.group - 1)).to_pylist()]
     claim_ends = starts(np.bincount(of_claim, minlength=batch.group_count))
     disputed_ends = starts(np.bincount(of_disputed, minlength=batch.group_count))
     columns = {
@@ -166,15 +163,46 @@ def _held(table: pa.Table) -> Iterator[pa.Table]:
     }
     yield pa.table(
         {
-            "cluster_id": batch.cluster_names.take(pa.array(batch.cluster - 1)),
-            "group_id": pa.array([group_id for _, group_id in names], pa.string()),
-            "first_partition": pa.array([int(first) for first, _ in names], pa.int32()),
+            "cluster_id": pa.array([cluster_id for cluster_id, _, _ in keys], pa.string()),
+            "group_id": pa.array([group_id for _, group_id, _ in keys], pa.string()),
+            "first_partition": pa.array([first for _, _, first in keys], pa.int32()),
             **{
                 column: pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(values))
                 for column, (ends, values) in columns.items()
             },
         }
     )
+
+
+def _as_groups(table: pa.Table) -> pa.Table:
+    """Give slices the columns of groups (``rows.fold``).
+
+    Who subscribes to what is no question here: one list without topics is enough.
+    """
+    slices, count = table[_SLICE].unique(), len(table)
+    of_members = pc.equal(table["kind"], MEMBER)
+    rows = {
+        "cluster_id": pa.nulls(count, pa.string()),
+        "group_id": table[_SLICE],
+        **{name: table[name] for name in ("kind", *_ROW)},
+        "subscription": np.zeros(count, np.int64),
+        "texts": pc.if_else(of_members, "[null,null,null]", pa.scalar(None, pa.string())),
+    }
+    lists = {
+        name: np.zeros(len(slices), np.int64) if pa.types.is_int64(of) else [None] * len(slices)
+        for name, of in zip(ROWS.names, ROWS.types, strict=True)
+    } | {
+        "group_id": slices,
+        "kind": np.full(len(slices), SUBSCRIPTION, np.int8),
+        "texts": ["[]"] * len(slices),
+    }
+    return pa.concat_tables([pa.table(rows, ROWS), pa.table(lists, ROWS)])
+
+
+def _key_of(slice_name: str) -> tuple[str, str, int]:
+    """cluster_id, group_id and first_partition, as ``_cut`` has put them into one text."""
+    first_partition, length, ids = slice_name.split(":", 2)
+    return ids[: int(length)], ids[int(length) + 1 :], int(first_partition)
 
 
 def _limits(slices: pa.Table) -> pa.Table:
