@@ -9,12 +9,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kassign_spark.settings.rules import (
-    ADVICE,
-    REFUSED,
     Rule,
+    advised,
     given,
     no_number,
     number,
+    refused,
     since,
     trimmed,
 )
@@ -76,27 +76,20 @@ def broker_rules() -> list[Rule]:
 def _time_rules(before: str) -> Iterator[Rule]:
     for name, (_, _, version) in _LIMITS.items():
         setting, (least, most) = before + name, _limits(name)
-        yield Rule(
+        yield refused(
             setting,
-            REFUSED,
             ~number(setting).between(least, most) | (number(setting) < _LEAST_OF_ALL[name]),
             F.format_string("outside the broker's own limits, %d to %d", least, most),
         )
-        yield Rule(
-            setting,
-            ADVICE,
-            ~since(version) & given(setting).isNotNull(),
-            F.lit(f"unknown to brokers before {version}"),
-        )
+        yield _unknown_before(version, setting)
     session, heartbeat = (
         F.coalesce(number(before + name), F.lit(default)) for name, default in _DEFAULTS.items()
     )
     is_set = given(before + _SESSION).isNotNull() | given(before + _HEARTBEAT).isNotNull()
-    yield Rule(
+    yield refused(
         before + _HEARTBEAT,
-        REFUSED,
         is_set & since("4.0.0") & (heartbeat >= session),
-        F.format_string("must be lower than %s, which is %d", F.lit(before + _SESSION), session),
+        F.format_string(f"must be lower than {before}{_SESSION}, which is %d", session),
         heartbeat,
     )
 
@@ -116,96 +109,61 @@ def _limit_rules() -> Iterator[Rule]:
         # The broker's default is not moved by a limit that leaves it out.
         default = {**_DEFAULTS, _INTERVAL: 1_000}[name]
         time = F.coalesce(number(_OF_BROKER + name), F.lit(default))
-        for which in ("min", "max"):
+        least_of_all = _LEAST_OF_ALL[name]
+        for which, is_left_out in (("min", time < least), ("max", time > most)):
             limit = _limit(which, name)
-            is_left_out = time < least if which == "min" else time > most
-            unset = given(_OF_BROKER + name).isNull() & given(limit).isNotNull()
-            yield Rule(
+            too_low = number(limit) < least_of_all
+            yield refused(limit, too_low, f"must be at least {least_of_all}")
+            yield refused(
                 limit,
-                REFUSED,
-                number(limit) < _LEAST_OF_ALL[name],
-                F.lit(f"must be at least {_LEAST_OF_ALL[name]}"),
+                given(_OF_BROKER + name).isNull() & given(limit).isNotNull() & is_left_out,
+                F.format_string(f"leaves out {_OF_BROKER}{name}, which is %d", time),
             )
-            yield Rule(
-                limit,
-                REFUSED,
-                unset & is_left_out,
-                F.format_string(
-                    "leaves out %s%s, which is %d", F.lit(_OF_BROKER), F.lit(name), time
-                ),
-            )
-            yield Rule(
-                limit,
-                ADVICE,
-                ~since(version) & given(limit).isNotNull(),
-                F.lit(f"unknown to brokers before {version}"),
-            )
+            yield _unknown_before(version, limit)
+
+
+def _unknown_before(version: str, setting: str) -> Rule:
+    is_unknown = ~since(version) & given(setting).isNotNull()
+    return advised(setting, is_unknown, f"unknown to brokers before {version}")
 
 
 def _size_rules() -> Iterator[Rule]:
-    for setting in (_MAX_SIZE, _THREADS):
-        yield Rule(setting, REFUSED, number(setting) < 1, F.lit("must be at least 1"))
-    yield Rule(_REFRESH, REFUSED, number(_REFRESH) < 10_000, F.lit("must be at least 10000"))
+    for setting, least in ((_MAX_SIZE, 1), (_THREADS, 1), (_REFRESH, 10_000)):
+        yield refused(setting, number(setting) < least, f"must be at least {least}")
 
 
 def _name_rules() -> Iterator[Rule]:
     policy = F.lower(trimmed(_POLICY))
-    yield Rule(
-        _POLICY, REFUSED, ~policy.isin(*_POLICIES), F.lit(f"must be one of {', '.join(_POLICIES)}")
-    )
-    yield Rule(
+    yield refused(_POLICY, ~policy.isin(*_POLICIES), f"must be one of {', '.join(_POLICIES)}")
+    yield advised(
         _POLICY,
-        ADVICE,
         policy == "upgrade",
-        F.lit(
-            "when the last new member of a mixed group leaves, its partitions stay unread until "
-            "somebody joins, and nobody can go back online; bidirectional has neither"
-        ),
+        "when the last new member of a mixed group leaves, its partitions stay unread until "
+        "somebody joins, and nobody can go back online; bidirectional has neither",
     )
     assignors = _list(_ASSIGNORS)
-    yield Rule(
-        _ASSIGNORS,
-        REFUSED,
-        F.array_contains(assignors, ""),
-        F.lit("needs at least one assignor, none of them empty"),
-    )
-    yield Rule(
-        _ASSIGNORS,
-        ADVICE,
-        F.size(F.array_distinct(assignors)) < F.size(assignors),
-        F.lit("an assignor is there twice; it counts once"),
-    )
+    has_empty = F.array_contains(assignors, "")
+    yield refused(_ASSIGNORS, has_empty, "needs at least one assignor, none of them empty")
+    is_twice = F.size(F.array_distinct(assignors)) < F.size(assignors)
+    yield advised(_ASSIGNORS, is_twice, "an assignor is there twice; it counts once")
     own = F.filter(assignors, lambda name: ~name.isin("uniform", "range", "") & ~name.contains("."))
-    yield Rule(
-        _ASSIGNORS,
-        REFUSED,
-        F.size(own) > 0,
-        F.lit("takes uniform, range and names of classes"),
-    )
+    yield refused(_ASSIGNORS, F.size(own) > 0, "takes uniform, range and names of classes")
     protocols = _list(_PROTOCOLS)
     known = F.array(*(F.lit(name) for name in _KNOWN_PROTOCOLS))
-    yield Rule(
+    yield refused(
         _PROTOCOLS,
-        REFUSED,
         F.size(F.array_except(protocols, known)) > 0,
-        F.lit(f"takes {', '.join(_KNOWN_PROTOCOLS)}, in small letters"),
+        f"takes {', '.join(_KNOWN_PROTOCOLS)}, in small letters",
     )
-    yield Rule(
+    yield advised(
         _PROTOCOLS,
-        ADVICE,
         ~F.array_contains(protocols, "consumer"),
-        F.lit("without consumer, clients of the new protocol get UNSUPPORTED_VERSION"),
+        "without consumer, clients of the new protocol get UNSUPPORTED_VERSION",
     )
     for setting in (_OFFLOAD, _OF_BROKER + _OFFLOAD):
-        yield Rule(
-            setting,
-            REFUSED,
-            ~F.lower(trimmed(setting)).isin("true", "false"),
-            F.lit("must be true or false"),
-        )
-        yield Rule(
-            setting, ADVICE, given(setting).isNotNull(), F.lit("nothing reads it yet, as of 4.4")
-        )
+        is_flag = F.lower(trimmed(setting)).isin("true", "false")
+        yield refused(setting, ~is_flag, "must be true or false")
+        yield advised(setting, given(setting).isNotNull(), "nothing reads it yet, as of 4.4")
 
 
 def _list(setting: str) -> Column:

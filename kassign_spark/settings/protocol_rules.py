@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from pyspark.sql import functions as F
 
 from kassign_spark.settings.rules import (
-    ADVICE,
     HEARTBEAT,
     INSTANCE_ID,
     INTERNAL_TOPICS,
     PROTOCOL,
-    REFUSED,
     REMOTE_ASSIGNOR,
     SESSION,
     SHARE_SETTINGS,
     SINCE,
     STRATEGY,
     Rule,
+    advised,
     given,
     is_consumer_protocol,
+    refused,
     since,
     trimmed,
 )
@@ -27,77 +27,53 @@ from kassign_spark.settings.rules import (
 def protocol_rules() -> Iterator[Rule]:
     """Give the rules of `group.protocol` and of what goes with it, in no order."""
     known = F.lower(trimmed(PROTOCOL)).isin("classic", "consumer")
-    has_setting = since(SINCE[PROTOCOL])
-    yield Rule(PROTOCOL, REFUSED, has_setting & ~known, F.lit("must be classic or consumer"))
-    yield Rule(
+    has_setting, is_new = since(SINCE[PROTOCOL]), is_consumer_protocol()
+    yield refused(PROTOCOL, has_setting & ~known, "must be classic or consumer")
+    yield advised(
         PROTOCOL,
-        ADVICE,
-        is_consumer_protocol() & ~since("4.0.0"),
-        F.lit("consumer is a preview in clients before 4.0: not for production"),
+        is_new & ~since("4.0.0"),
+        "consumer is a preview in clients before 4.0: not for production",
     )
     for setting in (SESSION, HEARTBEAT, STRATEGY):
-        is_set = is_consumer_protocol() & (trimmed(setting) != "")
-        yield Rule(
-            setting,
-            REFUSED,
-            since("4.0.0") & is_set,
-            F.lit("cannot be set with group.protocol=consumer"),
-        )
-        yield Rule(
-            setting,
-            ADVICE,
-            ~since("4.0.0") & is_set,
-            F.lit("has no effect with group.protocol=consumer; from 4.0 on it is refused"),
-        )
-    yield Rule(
+        is_set = is_new & (trimmed(setting) != "")
+        detail = "cannot be set with group.protocol=consumer"
+        yield refused(setting, since("4.0.0") & is_set, detail)
+        advice = "has no effect with group.protocol=consumer; from 4.0 on it is refused"
+        yield advised(setting, ~since("4.0.0") & is_set, advice)
+    yield refused(
         REMOTE_ASSIGNOR,
-        REFUSED,
         has_setting
         & given(REMOTE_ASSIGNOR).isNotNull()
         & (known | given(PROTOCOL).isNull())
-        & ~is_consumer_protocol(),
-        F.lit("cannot be set with group.protocol=classic, which is the default"),
+        & ~is_new,
+        "cannot be set with group.protocol=classic, which is the default",
     )
     for setting in SHARE_SETTINGS:
-        yield Rule(
+        yield refused(
             setting,
-            REFUSED,
             since("4.1.0") & given(setting).isNotNull(),
-            F.lit("is a setting of share consumers, which a KafkaConsumer refuses"),
+            "is a setting of share consumers, which a KafkaConsumer refuses",
         )
-    yield from _advice()
-
-
-def _advice() -> Iterator[Rule]:
-    """What a client of the new protocol may set, to little effect or with a surprise."""
-    is_new = is_consumer_protocol()
-    yield Rule(
+    # What a client of the new protocol may set, to little effect or with a surprise.
+    yield advised(
         REMOTE_ASSIGNOR,
-        ADVICE,
         is_new & ~given(REMOTE_ASSIGNOR).isin("uniform", "range"),
-        F.lit(
-            "only the broker sees whether it knows it: unless it is one of its "
-            "group.consumer.assignors, the consumer ends with UNSUPPORTED_ASSIGNOR"
-        ),
+        "only the broker sees whether it knows it: unless it is one of its "
+        "group.consumer.assignors, the consumer ends with UNSUPPORTED_ASSIGNOR",
     )
-    yield Rule(
+    yield advised(
         "client.rack",
-        ADVICE,
         is_new & (trimmed("client.rack") != ""),
-        F.lit("neither assignor of the coordinator looks at racks; fetches still do"),
+        "neither assignor of the coordinator looks at racks; fetches still do",
     )
-    yield Rule(
+    yield advised(
         INTERNAL_TOPICS,
-        ADVICE,
         is_new & given(INTERNAL_TOPICS).isNotNull(),
-        F.lit("has no effect on a SubscriptionPattern, which finds internal topics too"),
+        "has no effect on a SubscriptionPattern, which finds internal topics too",
     )
-    yield Rule(
+    yield advised(
         INSTANCE_ID,
-        ADVICE,
         is_new & (trimmed(INSTANCE_ID) != ""),
-        F.lit(
-            "after a crash the broker refuses the newcomer (UNRELEASED_INSTANCE_ID, fatal) until "
-            "the session has expired: let it start again until it is taken"
-        ),
+        "after a crash the broker refuses the newcomer (UNRELEASED_INSTANCE_ID, fatal) until "
+        "the session has expired: let it start again until it is taken",
     )

@@ -72,8 +72,22 @@ class Rule(NamedTuple):
     severity: str
     broken: Column
     detail: Column
-    value: Column | None = None
+    value: Column | None
     """What is at fault where it is not the given text, such as a default."""
+
+
+def refused(
+    setting: str, broken: Column, detail: Column | str, value: Column | None = None
+) -> Rule:
+    """Give a rule of what the client's constructor or the broker refuses."""
+    return Rule(setting, REFUSED, broken, F.lit(detail), value)
+
+
+def advised(
+    setting: str, broken: Column, detail: Column | str, value: Column | None = None
+) -> Rule:
+    """Give a rule of what they take, and had better not be given."""
+    return Rule(setting, ADVICE, broken, F.lit(detail), value)
 
 
 def client_rules() -> list[Rule]:
@@ -102,23 +116,21 @@ def _number_rules() -> Iterator[Rule]:
         yield no_number(setting, since(SINCE.get(setting, "0.0")))
     for setting, (least, version) in _LEAST.items():
         broken = since(version) & (number(setting) < least)
-        yield Rule(setting, REFUSED, broken, F.lit(f"must be at least {least}"))
+        yield refused(setting, broken, f"must be at least {least}")
 
 
 def _timeout_rules() -> Iterator[Rule]:
     session = F.coalesce(number(SESSION), _default_session())
     heartbeat = F.coalesce(number(HEARTBEAT), F.lit(3000))
     readable = _is_readable(SESSION) & _is_readable(HEARTBEAT) & ~is_consumer_protocol()
-    yield Rule(
+    yield refused(
         HEARTBEAT,
-        REFUSED,
         readable & (heartbeat >= session),
         F.format_string("must be lower than session.timeout.ms, which is %d", session),
         heartbeat,
     )
-    yield Rule(
+    yield advised(
         HEARTBEAT,
-        ADVICE,
         readable & (heartbeat < session) & (heartbeat * 3 > session),
         F.format_string(
             "fewer than three heartbeats in a session.timeout.ms of %d; one that is lost may cost "
@@ -128,9 +140,8 @@ def _timeout_rules() -> Iterator[Rule]:
         heartbeat,
     )
     longest = F.when(since("2.3.0"), 1_800_000).otherwise(300_000)
-    yield Rule(
+    yield refused(
         SESSION,
-        REFUSED,
         ~is_consumer_protocol() & ~number(SESSION).between(6000, longest),
         F.format_string(
             "the broker answers INVALID_SESSION_TIMEOUT: by default a broker of this version takes "
@@ -140,27 +151,18 @@ def _timeout_rules() -> Iterator[Rule]:
     )
     request_default = F.when(since("0.10.1"), 305_000).otherwise(40_000)
     request = F.coalesce(number(REQUEST), request_default)
-    yield Rule(
+    readable = _is_readable(REQUEST) & _is_readable(SESSION)
+    yield refused(
         REQUEST,
-        REFUSED,
-        ~since("2.0.0")
-        & _is_readable(REQUEST)
-        & _is_readable(SESSION)
-        & (request >= 0)
-        & (request <= session),
+        ~since("2.0.0") & readable & (request >= 0) & (request <= session),
         F.format_string("must be greater than session.timeout.ms, which is %d", session),
         request,
     )
     poll = F.coalesce(number(POLL_INTERVAL), F.lit(300_000))
-    yield Rule(
+    readable = _is_readable(POLL_INTERVAL) & _is_readable(SESSION) & ~is_consumer_protocol()
+    yield advised(
         POLL_INTERVAL,
-        ADVICE,
-        since("0.10.1")
-        & _is_readable(POLL_INTERVAL)
-        & _is_readable(SESSION)
-        & ~is_consumer_protocol()
-        & (poll >= 1)
-        & (poll < session),
+        since("0.10.1") & readable & (poll >= 1) & (poll < session),
         F.format_string(
             "lower than session.timeout.ms, which is %d; the Java client takes it, clients on "
             "librdkafka refuse it",
@@ -171,19 +173,16 @@ def _timeout_rules() -> Iterator[Rule]:
 
 
 def _static_rules() -> Iterator[Rule]:
-    instance = trimmed(INSTANCE_ID)
-    allowed = r"^[A-Za-z0-9._-]{1,249}\z"
-    broken = ~instance.rlike(allowed) | instance.isin(".", "..")
-    yield Rule(
+    instance, knows_instance = trimmed(INSTANCE_ID), since(SINCE[INSTANCE_ID])
+    broken = ~instance.rlike(r"^[A-Za-z0-9._-]{1,249}\z") | instance.isin(".", "..")
+    yield refused(
         INSTANCE_ID,
-        REFUSED,
-        since(SINCE[INSTANCE_ID]) & broken,
-        F.lit('must be 1 to 249 of the characters A-Z, a-z, 0-9, ".", "_", "-"; not "." or ".."'),
+        knows_instance & broken,
+        'must be 1 to 249 of the characters A-Z, a-z, 0-9, ".", "_", "-"; not "." or ".."',
     )
-    yield Rule(
+    yield refused(
         INSTANCE_ID,
-        REFUSED,
-        since(SINCE[INSTANCE_ID]) & (F.col("same_instance") > 1),
+        knows_instance & (F.col("same_instance") > 1),
         F.format_string(
             'group "%s" has %d clients of this id: the broker fences all but the last to join',
             trimmed(GROUP_ID),
@@ -191,13 +190,9 @@ def _static_rules() -> Iterator[Rule]:
         ),
     )
     is_blank = trimmed(GROUP_ID) == ""
-    yield Rule(GROUP_ID, REFUSED, since("4.0.0") & is_blank, F.lit("must not be empty or blank"))
-    yield Rule(
-        GROUP_ID,
-        ADVICE,
-        ~since("4.0.0") & is_blank,
-        F.lit("empty or blank: clients from 4.0 on refuse it"),
-    )
+    yield refused(GROUP_ID, since("4.0.0") & is_blank, "must not be empty or blank")
+    advice = "empty or blank: clients from 4.0 on refuse it"
+    yield advised(GROUP_ID, ~since("4.0.0") & is_blank, advice)
 
 
 def _assignor_rules() -> Iterator[Rule]:
@@ -208,77 +203,53 @@ def _assignor_rules() -> Iterator[Rule]:
     def has(*classes: str) -> Column:
         return F.arrays_overlap(names, F.array(*(F.lit(name) for name in classes)))
 
-    yield Rule(
-        STRATEGY,
-        REFUSED,
-        # Clients from 4.2 on drop the second one with a warning (KIP-1161).
-        since("3.1.0")
-        & ~since("4.2.0")
-        & is_classic
-        & (F.size(F.array_distinct(names)) < F.size(names)),
-        F.lit("an assignor is there twice"),
-    )
-    yield Rule(
-        STRATEGY,
-        REFUSED,
-        is_classic & F.array_contains(names, ""),
-        F.lit("an entry of the list is empty"),
-    )
+    # Clients from 4.2 on drop the second one with a warning (KIP-1161).
+    is_twice = F.size(F.array_distinct(names)) < F.size(names)
+    refuses_twice = since("3.1.0") & ~since("4.2.0") & is_classic
+    yield refused(STRATEGY, refuses_twice & is_twice, "an assignor is there twice")
+    has_empty = F.array_contains(names, "")
+    yield refused(STRATEGY, is_classic & has_empty, "an entry of the list is empty")
     for name, simple in _ASSIGNORS.items():
-        yield Rule(
+        yield refused(
             STRATEGY,
-            REFUSED,
             is_classic & F.array_contains(names, name),
-            F.lit(f'"{name}" is no class: the setting takes {_PACKAGE}{simple}'),
+            f'"{name}" is no class: the setting takes {_PACKAGE}{simple}',
         )
     for name, version in ((_STICKY, "0.11.0"), (_COOPERATIVE, "2.4.0")):
-        yield Rule(
-            STRATEGY,
-            REFUSED,
-            ~since(version) & has(name),
-            F.lit(f"the client has no {name} before {version}"),
-        )
-    yield Rule(
+        detail = f"the client has no {name} before {version}"
+        yield refused(STRATEGY, ~since(version) & has(name), detail)
+    yield advised(
         STRATEGY,
-        ADVICE,
         is_classic & has(_COOPERATIVE) & has(*_EAGER),
-        F.lit(
-            "eager: a consumer is cooperative when all its assignors are; keep the eager one only "
-            "while members are changed over"
-        ),
+        "eager: a consumer is cooperative when all its assignors are; keep the eager one only "
+        "while members are changed over",
     )
     rack = F.coalesce(trimmed("client.rack"), F.lit(""))
-    yield Rule(
+    is_sticky = has(_STICKY, _COOPERATIVE)
+    yield advised(
         STRATEGY,
-        ADVICE,
-        since("3.5.0") & ~since("3.7.1") & has(_STICKY, _COOPERATIVE) & (rack != ""),
-        F.lit("with client.rack the sticky assignors of 3.5.0 to 3.7.0 can throw (KAFKA-15170)"),
+        since("3.5.0") & ~since("3.7.1") & is_sticky & (rack != ""),
+        "with client.rack the sticky assignors of 3.5.0 to 3.7.0 can throw (KAFKA-15170)",
     )
-    yield Rule(
+    yield advised(
         STRATEGY,
-        ADVICE,
-        since("2.4.0") & ~since("3.0.0") & has(_STICKY, _COOPERATIVE),
-        F.lit(
-            "the sticky assignors of 2.4 to 2.8 can throw: some partitions are unassigned but all "
-            "consumers are at maximum capacity"
-        ),
+        since("2.4.0") & ~since("3.0.0") & is_sticky,
+        "the sticky assignors of 2.4 to 2.8 can throw: some partitions are unassigned but all "
+        "consumers are at maximum capacity",
     )
 
 
 def _version_rules() -> Iterator[Rule]:
     for setting, version in SINCE.items():
-        yield Rule(
-            setting,
-            ADVICE,
-            ~since(version) & given(setting).isNotNull(),
-            F.lit(f"unknown to clients before {version}, which ignore it"),
-        )
+        is_unknown = ~since(version) & given(setting).isNotNull()
+        detail = f"unknown to clients before {version}, which ignore it"
+        yield advised(setting, is_unknown, detail)
 
 
 def no_number(setting: str, applies: Column) -> Rule:
     """Give the rule that a setting is a whole number."""
     is_none = given(setting).isNotNull() & number(setting).isNull()
-    return Rule(setting, REFUSED, applies & is_none, F.lit("not a whole number of 32 bits"))
+    return refused(setting, applies & is_none, "not a whole number of 32 bits")
 
 
 def number(setting: str) -> Column:
