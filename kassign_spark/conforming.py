@@ -25,6 +25,8 @@ from kassign_spark.errors import SchemaError
 from kassign_spark.schemas import CLUSTER_ID, TOPIC_PARTITIONS, TOPICS, Table
 from kassign_spark.workers import check_workers
 
+_WHOLE = (ByteType, ShortType, IntegerType, LongType)
+
 
 def has_cluster_id(frame: DataFrame) -> bool:
     """Whether a frame names its cluster; outputs do when their inputs do."""
@@ -137,13 +139,10 @@ def _fits(given: DataType, wanted: DataType) -> bool:
     """Whether values of ``given`` can stand for ``wanted`` without loss (void: all null)."""
     if given.simpleString() == "void":
         return True
-    if isinstance(wanted, IntegerType):
-        return isinstance(given, ByteType | ShortType | IntegerType | LongType)
-    if isinstance(wanted, LongType):
-        return isinstance(given, ByteType | ShortType | IntegerType | LongType)
+    if isinstance(wanted, IntegerType | LongType):
+        return isinstance(given, _WHOLE)
     if isinstance(wanted, DoubleType):
-        whole = isinstance(given, ByteType | ShortType | IntegerType | LongType)
-        return whole or isinstance(given, FloatType | DoubleType)
+        return isinstance(given, (*_WHOLE, FloatType, DoubleType))
     if isinstance(wanted, ArrayType):
         return isinstance(given, ArrayType) and _fits(given.elementType, wanted.elementType)
     if isinstance(wanted, StringType):

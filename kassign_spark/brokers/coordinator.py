@@ -2,27 +2,18 @@
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.expressions import java_hash_code
 from kassign_spark.results import answer
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, LEADERS, MEMBERS, OWNED, Table
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, LEADERS, MEMBERS, OWNED, table_of
 
 OFFSETS_TOPIC = "__consumer_offsets"
 DEFAULT_OFFSETS_PARTITIONS = 50
 """Kafka's default of ``offsets.topic.num.partitions``."""
 
-_GROUPS = Table(
-    "groups",
-    StructType(
-        [
-            StructField(CLUSTER_ID, StringType()),
-            StructField("group_id", StringType(), nullable=False),
-        ]
-    ),
-)
+_GROUPS = table_of("groups", "cluster_id string?, group_id string")
 
 
 def coordinator_partition(

@@ -2,19 +2,13 @@
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.inputs.patterns import match_topics
 from kassign_spark.results import answer
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, Table
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
 
-NEW_TOPICS = Table(
-    "new_topics",
-    StructType(
-        [StructField(CLUSTER_ID, StringType()), StructField("topic", StringType(), nullable=False)]
-    ),
-)
+NEW_TOPICS = table_of("new_topics", "cluster_id string?, topic string")
 """Names of topics; further columns, such as those of ``schemas.TOPICS``, do not matter."""
 
 

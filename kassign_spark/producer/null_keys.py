@@ -2,26 +2,17 @@
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
 from pyspark.sql.window import WindowSpec
 
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.results import answer
-from kassign_spark.schemas import CLUSTER_ID, Table
+from kassign_spark.schemas import CLUSTER_ID, table_of
 from kassign_spark.settings.versions import version_of
 
-PARTITIONS = Table(
+PARTITIONS = table_of(
     "partitions",
-    StructType(
-        [
-            StructField(CLUSTER_ID, StringType()),
-            StructField("topic", StringType(), nullable=False),
-            StructField("partition", IntegerType(), nullable=False),
-            StructField("leader", IntegerType(), nullable=False),
-            StructField("queue_size", IntegerType()),
-            StructField("is_slow", BooleanType()),
-        ]
-    ),
+    "cluster_id string?, topic string, partition int, leader int, queue_size int?, "
+    "is_slow boolean?",
 )
 """Partitions as one producer sees them."""
 

@@ -2,49 +2,27 @@
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BinaryType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import StringType
 
 from kassign_spark.brokers.coordinator import modulo
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.producer.murmur2 import murmur2
 from kassign_spark.results import answer
-from kassign_spark.schemas import CLUSTER_ID, Table
+from kassign_spark.schemas import CLUSTER_ID, Table, table_of
 
-RECORDS = Table(
-    "records",
-    StructType(
-        [
-            StructField(CLUSTER_ID, StringType()),
-            StructField("topic", StringType(), nullable=False),
-            StructField("key", BinaryType(), nullable=False),
-            StructField("partition", IntegerType()),
-            StructField("record_count", IntegerType()),
-            StructField("byte_count", IntegerType()),
-        ]
-    ),
+_RECORDS = (
+    "cluster_id string?, topic string, key {}, partition int?, record_count int?, byte_count int?"
 )
+RECORDS = table_of("records", _RECORDS.format("binary"))
 """Records, or counts of records that have a key in common.
 
 ``key`` may be string as well; a whole number may be of any integer type here and in all tables.
 """
 
-GROWTH = Table(
-    "growth",
-    StructType(
-        [
-            StructField(CLUSTER_ID, StringType()),
-            StructField("topic", StringType(), nullable=False),
-            StructField("num_partitions", IntegerType(), nullable=False),
-            StructField("new_num_partitions", IntegerType(), nullable=False),
-        ]
-    ),
+_RECORDS_OF_TEXT = table_of("records", _RECORDS.format("string"))
+GROWTH = table_of(
+    "growth", "cluster_id string?, topic string, num_partitions int, new_num_partitions int"
 )
 """Topics whose number of partitions changes."""
 
@@ -237,14 +215,8 @@ def moved_keys(records: DataFrame, growth: DataFrame) -> DataFrame:
 
 def _records_table(records: DataFrame) -> Table:
     """The table with ``key`` of the type that the frame has, where that is a key's type."""
-    given = {field.name: field.dataType for field in records.schema}
-    if "key" in given and isinstance(given["key"], StringType):
-        fields = [
-            StructField("key", StringType(), nullable=False) if f.name == "key" else f
-            for f in RECORDS.columns
-        ]
-        return Table(RECORDS.name, StructType(fields))
-    return RECORDS
+    is_text = any(f.name == "key" and isinstance(f.dataType, StringType) for f in records.schema)
+    return _RECORDS_OF_TEXT if is_text else RECORDS
 
 
 def _conform_records(records: DataFrame) -> DataFrame:

@@ -2,40 +2,18 @@
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DoubleType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.producer.partitioner import placed_conforming
 from kassign_spark.results import answer
-from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, Table
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
 
-_PARTITION = [
-    StructField(CLUSTER_ID, StringType()),
-    StructField("topic", StringType(), nullable=False),
-    StructField("partition", IntegerType(), nullable=False),
-]
-SHARES = Table(
-    "shares", StructType([*_PARTITION, StructField("share", DoubleType(), nullable=False)])
-)
+_PARTITION = "cluster_id string?, topic string, partition int"
+SHARES = table_of("shares", f"{_PARTITION}, share double")
 """What ``null_key_shares`` returns."""
-TRAFFIC = Table(
-    "traffic",
-    StructType(
-        [
-            *_PARTITION,
-            StructField("record_count", DoubleType(), nullable=False),
-            StructField("byte_count", DoubleType()),
-        ]
-    ),
-)
+TRAFFIC = table_of("traffic", f"{_PARTITION}, record_count double, byte_count double?")
 """What ``partition_traffic`` returns; measured rates do as well."""
 
 

@@ -2,11 +2,10 @@
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.conforming import conform
 from kassign_spark.results import answer
-from kassign_spark.schemas import Table
+from kassign_spark.schemas import table_of
 from kassign_spark.settings.broker_rules import BROKER_NUMBERS, BROKER_SETTINGS, broker_rules
 from kassign_spark.settings.protocol_rules import protocol_rules
 from kassign_spark.settings.rules import (
@@ -24,15 +23,7 @@ from kassign_spark.settings.rules import (
 )
 from kassign_spark.settings.versions import version_number
 
-CLIENTS = Table(
-    "clients",
-    StructType(
-        [
-            StructField(name, StringType(), nullable=False)
-            for name in ("client", "client_version", "setting", "value")
-        ]
-    ),
-)
+CLIENTS = table_of("clients", "client string, client_version string, setting string, value string")
 """One row a client and setting, as in its properties file."""
 
 SETTINGS = [*CLIENT_SETTINGS, *BROKER_SETTINGS]
@@ -71,8 +62,9 @@ def check_settings(clients: DataFrame) -> DataFrame:
     """
     rows = conform(clients, CLIENTS).where("setting IS NULL OR value IS NOT NULL")
     by_client = _by_client(rows)
+    rules = [*client_rules(), *protocol_rules(), *broker_rules()]
     known = by_client.where(F.col("version").isNotNull())
-    found = known.select("client", F.explode(_findings(_all_rules())).alias("finding"))
+    found = known.select("client", F.explode(_findings(rules)).alias("finding"))
     unknown = by_client.where(F.col("version").isNull()).select(
         "client",
         F.lit(_VERSION).alias("setting"),
@@ -144,10 +136,6 @@ def _by_client(rows: DataFrame) -> DataFrame:
             F.count("*").over(instance),
         ).alias("same_instance"),
     )
-
-
-def _all_rules() -> list[Rule]:
-    return [*client_rules(), *protocol_rules(), *broker_rules()]
 
 
 def _whole_number(setting: str) -> Column:
