@@ -3,17 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from kassign_spark.coordinator.model import TargetOutcome, doubt_joiners, next_target
 from kassign_spark.coordinator.orders import Ints
 from kassign_spark.coordinator.reconcile import Pairs, Steps, actions_in, reconcile
 from kassign_spark.coordinator.state import ConsumerGroupState
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PREDICTED = (
     "cluster_id string, group_id string, verdict string, detail string, assignor string, "
@@ -39,8 +37,8 @@ class _Group:
 
 
 def predict_batches(
-    batches: Iterable["pa.RecordBatch"], assignor: str | None, with_steps: bool
-) -> Iterator["pa.RecordBatch"]:
+    batches: Iterable[pa.RecordBatch], assignor: str | None, with_steps: bool
+) -> Iterator[pa.RecordBatch]:
     """Compute the next target of each group, and the rounds to get there.
 
     Args:
@@ -51,8 +49,6 @@ def predict_batches(
     Yields:
         ``PREDICTED``.
     """
-    import pyarrow as pa
-
     for batch in batches:
         outcomes: list[TargetOutcome] = []
         runs: list[pa.StructArray] = []
@@ -63,32 +59,16 @@ def predict_batches(
             outcomes.append(outcome)
             runs.append(_runs(group.state, outcome))
             steps.append(_steps(group, outcome) if with_steps else _no_steps())
-        yield pa.RecordBatch.from_arrays(
-            [
-                batch.column("cluster_id"),
-                batch.column("group_id"),
-                _texts(outcomes, "verdict"),
-                _texts(outcomes, "detail"),
-                _texts(outcomes, "assignor"),
-                _lists(runs),
-                _lists(steps),
-            ],
-            names=[part.split()[0] for part in _names()],
-        )
+        said = {
+            name: pa.array([getattr(outcome, name) for outcome in outcomes], pa.string())
+            for name in ("verdict", "detail", "assignor")
+        }
+        names = {name: batch.column(name) for name in ("cluster_id", "group_id")}
+        answers = {"assigned": _lists(runs), "steps": _lists(steps)}
+        yield pa.RecordBatch.from_pydict(names | said | answers)
 
 
-def _texts(outcomes: Sequence[TargetOutcome], name: str) -> "pa.Array":
-    import pyarrow as pa
-
-    return pa.array([getattr(outcome, name) for outcome in outcomes], type=pa.string())
-
-
-def _names() -> list[str]:
-    names = ("cluster_id", "group_id", "verdict", "detail", "assignor", "assigned", "steps")
-    return list(names)
-
-
-def groups_of(batch: "pa.RecordBatch") -> Iterator[_Group]:
+def groups_of(batch: pa.RecordBatch) -> Iterator[_Group]:
     """Read the groups of a batch."""
     members, topics, regexes, target, held = (
         _Lists(batch.column(name)) for name in ("members", "topics", "regexes", "target", "held")
@@ -135,7 +115,7 @@ def groups_of(batch: "pa.RecordBatch") -> Iterator[_Group]:
 class _Lists:
     """A column of arrays of structs, to be cut row by row."""
 
-    def __init__(self, column: "pa.ListArray") -> None:
+    def __init__(self, column: pa.ListArray) -> None:
         self.ends = column.offsets.to_numpy()
         self.fields = column.values.flatten()
 
@@ -149,16 +129,14 @@ class _Lists:
         start, end = int(self.ends[row]), int(self.ends[row + 1])
         return [values[start:end] for values in self.listed]
 
-    def of(self, row: int) -> list["pa.Array"]:
+    def of(self, row: int) -> list[pa.Array]:
         """Give the fields of a row's structs; nothing where the array is null."""
         start, end = int(self.ends[row]), int(self.ends[row + 1])
         return [field.slice(start, end - start) for field in self.fields]
 
 
-def _values(column: "pa.Array") -> list[Any]:
+def _values(column: pa.Array) -> list[Any]:
     """As ``to_pylist``; equal strings are one object, which is quicker by far where they repeat."""
-    import pyarrow as pa
-
     if pa.types.is_list(column.type):
         flat = _values(column.flatten())
         lengths = column.value_lengths().fill_null(-1).to_pylist()
@@ -177,7 +155,7 @@ def _values(column: "pa.Array") -> list[Any]:
     return values
 
 
-def _coded(column: "pa.Array", codes: Mapping[str, int]) -> Ints:
+def _coded(column: pa.Array, codes: Mapping[str, int]) -> Ints:
     """Give the code of each string, -1 where it has none."""
     encoded = column.dictionary_encode()
     known = np.array([codes.get(text, -1) for text in encoded.dictionary.to_pylist()], dtype="i8")
@@ -185,14 +163,12 @@ def _coded(column: "pa.Array", codes: Mapping[str, int]) -> Ints:
     return found
 
 
-def _numbers(column: "pa.Array", missing: int = 0) -> Ints:
+def _numbers(column: pa.Array, missing: int = 0) -> Ints:
     return np.asarray(column.fill_null(missing).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _runs(state: ConsumerGroupState, outcome: TargetOutcome) -> "pa.StructArray":
+def _runs(state: ConsumerGroupState, outcome: TargetOutcome) -> pa.StructArray:
     """Give one element a member and topic: struct<member_id, topic, partitions>."""
-    import pyarrow as pa
-
     starts = outcome.layout.starts
     given = np.flatnonzero(outcome.owner >= 0)
     topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[given]
@@ -212,7 +188,7 @@ def _runs(state: ConsumerGroupState, outcome: TargetOutcome) -> "pa.StructArray"
     )
 
 
-def _steps(group: _Group, outcome: TargetOutcome) -> "pa.StructArray":
+def _steps(group: _Group, outcome: TargetOutcome) -> pa.StructArray:
     """Follow the members to the target: struct<round, member_id, topic, partition, action>."""
     state, starts = group.state, outcome.layout.starts
     names = list(state.topics)
@@ -240,9 +216,7 @@ def _steps(group: _Group, outcome: TargetOutcome) -> "pa.StructArray":
 
 def _rows_of(
     steps: Steps, member_ids: Sequence[str], topics: Sequence[str], firsts: Ints
-) -> "pa.StructArray":
-    import pyarrow as pa
-
+) -> pa.StructArray:
     rounds, rows, actions = [], [], []
     # A group in which nothing changes has one round as well, in which all is retained.
     for number in range(1, max(steps.round_count, 1) + 1):
@@ -265,22 +239,18 @@ def _rows_of(
     )
 
 
-def _no_steps() -> "pa.StructArray":
+def _no_steps() -> pa.StructArray:
     none = np.zeros(0, dtype=np.int64)
     steps = reconcile(Pairs(none, none), Pairs(none, none), np.zeros(0, dtype=bool))
     return _rows_of(steps, [], [], np.zeros(1, dtype=np.int64))
 
 
-def _named(names: Sequence[str], codes: Ints) -> "pa.Array":
-    import pyarrow as pa
-
+def _named(names: Sequence[str], codes: Ints) -> pa.Array:
     return pa.array(list(names), type=pa.string()).take(pa.array(codes, type=pa.int64()))
 
 
-def _lists(parts: Sequence["pa.StructArray"]) -> "pa.ListArray":
+def _lists(parts: Sequence[pa.StructArray]) -> pa.ListArray:
     """One list a group."""
-    import pyarrow as pa
-
     ends = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
     return pa.ListArray.from_arrays(
         pa.array(ends, type=pa.int32()), pa.concat_arrays(parts) if parts else _no_steps()

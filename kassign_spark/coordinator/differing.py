@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.coordinator.orders import Ints, topic_id_bits
+from kassign_spark.coordinator.orders import Ints, inverse, topic_id_bits
 from kassign_spark.coordinator.range import subscribers_by_topic
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout
 
@@ -52,21 +52,12 @@ def assign_differing(
     """Give the owner of every partition, as ``UniformHeterogeneousAssignmentBuilder``.
 
     What is still subscribed stays, free partitions are dealt to the least loaded subscribers, then
-    each topic is levelled between its own subscribers, at most 16 times.
-
-    Args:
-        state: a group.
-        layout: of it.
-        topic_ids: of every topic of the state, drawn where not known.
-        order: positions of the members in the assignor's order.
-
-    Returns:
-        The target.
+    each topic is levelled between its own subscribers, at most 16 times. The ids and ``order`` are
+    as of ``assign_equal``.
     """
     # Inside, members are their places in the order: those break ties between equal loads.
     position = np.array(order, dtype=np.int64)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
+    place = inverse(order)
     topics = {topic: place[members] for topic, members in subscribers_by_topic(layout, position)}
     owner = np.full(int(layout.starts[-1]), NOBODY, dtype=np.int64)
     kept = _still_subscribed(state, layout)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kassign_spark.client.hash_order import java_hash
 from kassign_spark.coordinator.orders import (
@@ -10,24 +11,11 @@ from kassign_spark.coordinator.orders import (
     bucket_keys,
     copied_set_capacities,
     copied_set_order,
+    inverse,
     map_capacities,
     topic_id_hash,
 )
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout
-
-
-class OldTarget(NamedTuple):
-    """The last target in the order in which the assignor goes through it.
-
-    Attributes:
-        members: positions of the members, by the order of the members.
-        partitions: ids.
-        has_ties: whether the order inside some member's list decided between two partitions.
-    """
-
-    members: Ints
-    partitions: Ints
-    has_ties: Ints
 
 
 class Answer(NamedTuple):
@@ -35,15 +23,13 @@ class Answer(NamedTuple):
 
     Attributes:
         owner: for each partition of the layout a position in ``member_ids``, or ``NOBODY``.
-        gave_up: members that lost some of their last target to the quota.
-        tied: members whose list's own order decided what they lost.
+        tied: members whose list's own order decided what they lost to the quota.
         is_reproduced: False where a Java table had a tree in it, the order of which is not
             modelled.
         dealt: for each partition its place among those that were dealt; 0 for the others.
     """
 
     owner: Ints
-    gave_up: Ints
     tied: Ints
     is_reproduced: bool
     dealt: Ints
@@ -54,41 +40,34 @@ def assign_equal(
 ) -> Answer:
     """Give the owner of every partition, as ``UniformHomogeneousAssignmentBuilder``.
 
-    Args:
-        state: a group whose members subscribe alike.
-        layout: of it.
-        topic_ids: of every topic of the state, drawn where not known.
-        order: positions of the members in the assignor's order.
-
-    Returns:
-        The target. Every member gets floor(P / n) partitions or one more; who has them keeps them
-        up to that, open ones are dealt in blocks.
+    Every member gets floor(P / n) partitions or one more; who has them keeps them up to that, open
+    ones are dealt in blocks. Of every topic there is an id, drawn where not known; ``order`` has
+    the positions of the members as the assignor goes through them.
     """
     owner = np.full(int(layout.starts[-1]), NOBODY, dtype=np.int64)
-    none = np.zeros(0, dtype=np.int64)
+    dealt = np.zeros_like(owner)
     if not order or not len(layout.subscribed[order[0]]):
-        return Answer(owner, none, none, is_reproduced=True, dealt=np.zeros_like(owner))
+        return Answer(owner, dealt[:0], is_reproduced=True, dealt=dealt)
     topics, is_reproduced = _topic_order(state, layout, topic_ids, order[0])
-    old = _old_target(state, layout, topic_ids, order)
-    held = np.bincount(old.members, minlength=len(order))
+    members, partitions, has_ties = _old_target(state, layout, topic_ids, order)
+    held = np.bincount(members, minlength=len(order))
     kept, open_quota = _quotas(
         int((layout.starts[topics + 1] - layout.starts[topics]).sum()), held[order]
     )
     starts = np.concatenate(([0], np.cumsum(held[order])))[:-1]
-    place = np.arange(len(old.members)) - np.repeat(starts, held[order])
+    place = np.arange(len(members)) - np.repeat(starts, held[order])
     is_kept = place < np.repeat(kept, held[order])
-    owner[old.partitions[is_kept]] = old.members[is_kept]
+    owner[partitions[is_kept]] = members[is_kept]
     is_assigned = np.zeros(len(owner), dtype=bool)
-    is_assigned[old.partitions] = True
+    is_assigned[partitions] = True
     every = np.concatenate(
         [np.arange(layout.starts[topic], layout.starts[topic + 1]) for topic in topics]
     )
-    pool = np.concatenate((every[~is_assigned[every]], old.partitions[~is_kept]))
+    pool = np.concatenate((every[~is_assigned[every]], partitions[~is_kept]))
     owner[pool] = np.repeat(np.array(order, dtype=np.int64), open_quota)
-    dealt = np.zeros_like(owner)
     dealt[pool] = np.arange(len(pool))
-    gave_up = np.unique(old.members[~is_kept])
-    return Answer(owner, gave_up, gave_up[old.has_ties[gave_up]], is_reproduced, dealt)
+    gave_up = np.unique(members[~is_kept])
+    return Answer(owner, gave_up[has_ties[gave_up]], is_reproduced, dealt)
 
 
 def _quotas(partitions: int, held: Ints) -> tuple[Ints, Ints]:
@@ -127,14 +106,18 @@ def _topic_order(
 
 def _old_target(
     state: ConsumerGroupState, layout: Layout, topic_ids: list[str], order: list[int]
-) -> OldTarget:
-    """Sort the last target by member, bucket of the topic's id, bucket of the number."""
+) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    """Sort the last target by member, bucket of the topic's id, bucket of the number.
+
+    Returns:
+        positions of the members, ids of their partitions, and of each member whether the order
+        inside its list decided between two partitions.
+    """
     members, topics, numbers = state.target_members, state.target_topics, state.target_partitions
     has_ties = np.zeros(len(order), dtype=bool)
     if not len(members):
-        return OldTarget(members, numbers, has_ties)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
+        return members, numbers, has_ties
+    rank = inverse(order)
     listed = state.target_positions if len(state.target_positions) else numbers
     codes = np.zeros(len(state.topics), dtype=np.int64)
     used = np.unique(topics)
@@ -148,8 +131,7 @@ def _old_target(
     counts = np.bincount(entry_member, minlength=len(order))
     topic_bucket = bucket_keys(codes[entry_topic], map_capacities(counts)[entry_member])
     by_entry = np.lexsort((first, topic_bucket, rank[entry_member]))
-    entry_rank = np.empty(len(entries), dtype=np.int64)
-    entry_rank[by_entry] = np.arange(len(entries))
+    entry_rank = inverse(by_entry)
     number_bucket = bucket_keys(numbers, copied_set_capacities(sizes)[entry_of])
     sorted_rows = np.lexsort((listed, number_bucket, entry_rank[entry_of]))
     same_topic = np.diff(topic_bucket[by_entry]) == 0
@@ -161,4 +143,4 @@ def _old_target(
     is_subscribed[layout.subscribed[order[0]]] = True
     sorted_rows = sorted_rows[is_subscribed[topics[sorted_rows]]]
     partitions = layout.starts[topics[sorted_rows]] + numbers[sorted_rows]
-    return OldTarget(members[sorted_rows], partitions, has_ties)
+    return members[sorted_rows], partitions, has_ties

@@ -15,7 +15,7 @@ from kassign_spark.coordinator.choice import choose_assignor
 from kassign_spark.coordinator.listing import list_targets
 from kassign_spark.coordinator.member_table import MemberTable
 from kassign_spark.coordinator.model import TargetOutcome, next_target
-from kassign_spark.coordinator.orders import Ints, stand_in_topic_id
+from kassign_spark.coordinator.orders import Ints, drawn_id
 from kassign_spark.coordinator.state import ConsumerGroupState
 
 Resolve = Callable[[str], tuple[str, ...]]
@@ -142,11 +142,10 @@ class CoordinatedGroup:
         is still known; the next computation goes by that.
         """
         forgotten = {n for r, names in before.items() if r not in self.resolved for n in names}
-        names = [set(member.topics) for member in self.members]
         found = set().union(*self.resolved.values())
         if any(member.regex for member in self.members):
             return bool(forgotten & found)
-        return any(forgotten - of_member for of_member in names)
+        return any(forgotten.difference(member.topics) for member in self.members)
 
     def take_over(self, member_id: str, member: GroupMember) -> bool:
         """Let a static member that left with the epoch -2 come back; whether the epoch rises.
@@ -287,4 +286,4 @@ class CoordinatedGroup:
 
 def topic_state(name: str, size: int, topic_id: str | None, racks: object = None) -> TopicState:
     """A topic that is there; a stand-in is drawn for an id that is not known."""
-    return TopicState(size, topic_id, topic_id or stand_in_topic_id(name), racks)
+    return TopicState(size, topic_id, topic_id or drawn_id(name), racks)

@@ -16,6 +16,7 @@ from kassign_spark.coordinator.orders import (
     bucket_keys,
     copied_set_capacities,
     copied_set_order,
+    inverse,
     map_capacities,
     powers_of_two,
     topic_id_hash,
@@ -89,7 +90,7 @@ def list_targets(
     if is_range:  # its sets are ranges: ascending, whatever was there before
         inserted, capacity = new, np.full(len(entries), 1 << 31)
     by_entry_bucket = (number & (capacity[of_entry] - 1), of_entry)
-    record = _ranked(np.lexsort((inserted, *by_entry_bucket)))
+    record = inverse(np.lexsort((inserted, *by_entry_bucket)))
     final = number & (copied_set_capacities(sizes)[of_entry] - 1)
 
     entry_member, entry_topic = entries // count, entries % count
@@ -112,9 +113,9 @@ def list_targets(
     if is_range:  # its maps are new, and made for all names of a member, also of missing topics
         table = powers_of_two(4 * (_name_counts(state) + 1) // 3, least=1)
     in_map = bucket_keys(codes, table[entry_member])
-    entry_record = _ranked(np.lexsort((first, in_map, entry_member)))
+    entry_record = inverse(np.lexsort((first, in_map, entry_member)))
     in_read = bucket_keys(codes, map_capacities(topics_has)[entry_member])
-    entry_final = _ranked(np.lexsort((entry_record, in_read, entry_member)))
+    entry_final = inverse(np.lexsort((entry_record, in_read, entry_member)))
 
     order = np.lexsort((record, final, entry_final[of_entry]))
     # Entries are ranked by member first, so all of a member stand together.
@@ -184,9 +185,3 @@ def _of_new_sets(outcome: TargetOutcome) -> Ints:
     every = np.concatenate([np.zeros(0, np.int64), *layout.subscribed])
     subscribers = np.maximum(np.bincount(every, minlength=len(partitions)), 1)
     return powers_of_two(4 * -(-partitions // subscribers) // 3 + 1, least=1)
-
-
-def _ranked(order: Ints) -> Ints:
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank

@@ -4,8 +4,6 @@ While some members speak the new protocol and others the classic one, the coordi
 all. Each step here settles before the next begins, so between steps everybody has its target.
 """
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kassign_spark.coordinator.model import next_target
-from kassign_spark.coordinator.orders import Ints
+from kassign_spark.coordinator.orders import Ints, drawn_id
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
 
 Flags = NDArray[np.bool_]
 
 LEAVE, JOIN, REPLACE = "leave", "join", "replace"
 """A dynamic member that restarts leaves and joins; a static one takes its own place."""
-_ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,8 @@ class MixedGroup:
         """Let the member that has left come back, under an id of its own."""
         self.is_new[member] = as_new
         ids = list(self.state.member_ids)
-        ids[member] = drawn_member_id(ids[member])
+        # A Java client makes one at random; counts hardly depend on it, the partitions do.
+        ids[member] = drawn_id(f"restarted {ids[member]}")
         self.state = replace(self.state, member_ids=ids, is_order_known=False)
         return self._computed(member, JOIN, np.ones(len(self.is_new), dtype=bool))
 
@@ -148,15 +146,6 @@ class MixedGroup:
 
     def _is_static(self, member: int) -> bool:
         return bool(self.state.instance_ids and self.state.instance_ids[member])
-
-
-def drawn_member_id(member_id: str) -> str:
-    """Draw the id with which a member comes back, always the same for one id.
-
-    A Java client makes one at random; counts hardly depend on it, the partitions themselves do.
-    """
-    digest = hashlib.sha256(f"restarted {member_id}".encode("utf-8", "surrogatepass")).digest()
-    return base64.urlsafe_b64encode(digest[:_ID_BYTES]).decode().rstrip("=")
 
 
 def _some(values: Sequence[str | None], members: Ints) -> list[str | None]:

@@ -10,7 +10,7 @@ from kassign_spark.client.state import INEXACT, NEVER_SETTLES, OK
 from kassign_spark.coordinator.choice import Choice, choose_assignor
 from kassign_spark.coordinator.differing import NO_PEAKS, Dealt, Peaks, assign_differing
 from kassign_spark.coordinator.equal import assign_equal
-from kassign_spark.coordinator.orders import Ints, member_order, order_by_ids, stand_in_topic_id
+from kassign_spark.coordinator.orders import Ints, drawn_id, member_order, order_by_ids
 from kassign_spark.coordinator.range import assign_range
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout, in_order, lay_out
 
@@ -103,7 +103,7 @@ def doubt_joiners(
 def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Dealt, list[str]]:
     ids = list(state.topic_ids) or [None] * len(state.topics)
     topic_ids = [
-        stand_in_topic_id(topic) if known is None else known
+        drawn_id(topic) if known is None else known
         for topic, known in zip(state.topics, ids, strict=True)
     ]
     listed = (
@@ -156,11 +156,11 @@ def _existing(state: ConsumerGroupState) -> tuple[ConsumerGroupState, list[str]]
     row = int(np.flatnonzero(~exists)[0])
     name = f"{state.topics[state.target_topics[row]]}-{state.target_partitions[row]}"
     positions = state.target_positions
-    kept = {
-        "target_members": state.target_members[exists],
-        "target_topics": state.target_topics[exists],
-        "target_partitions": state.target_partitions[exists],
-        "target_positions": positions[exists] if len(positions) else positions,
-    }
-    values = {field: getattr(state, field) for field in state.__dataclass_fields__}
-    return ConsumerGroupState(**values | kept), [f"the last target has {name}, which is not there"]
+    existing = replace(
+        state,
+        target_members=state.target_members[exists],
+        target_topics=state.target_topics[exists],
+        target_partitions=state.target_partitions[exists],
+        target_positions=positions[exists] if len(positions) else positions,
+    )
+    return existing, [f"the last target has {name}, which is not there"]

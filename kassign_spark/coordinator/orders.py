@@ -2,20 +2,21 @@
 
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kassign_spark.client.hash_order import HashOrder, hash_map_order, java_hash
+from kassign_spark.client.hash_order import HashOrder, bucket, hash_map_order, java_hash
 
 Ints = NDArray[np.int64]
 
 _MASK_32, _MASK_64 = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
 """``BaseHashTable`` multiplies a hash by this and takes the upper bits."""
-_SMALLEST_TABLE, _TREE_BIN, _TREE_TABLE = 16, 8, 64
+_SMALLEST_TABLE, _TREE_BIN = 16, 8
 _ID_BYTES = 16
 _TOPICS_REMEMBERED = 100_000
 """The groups of a task read the same topics, and a group is often computed many times."""
@@ -60,9 +61,9 @@ def topic_id_bits(topic_id: str) -> tuple[int, int]:
     return int.from_bytes(data[:8], signed=True), int.from_bytes(data[8:], signed=True)
 
 
-def stand_in_topic_id(topic: str) -> str:
-    """Draw an id for a topic whose own is not known, always the same for one name."""
-    digest = hashlib.sha256(topic.encode("utf-8", "surrogatepass")).digest()[:_ID_BYTES]
+def drawn_id(text: str) -> str:
+    """Draw 22 characters that stand in for an id, always the same for one text."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_ID_BYTES]
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
@@ -74,21 +75,14 @@ def topic_id_hash(topic_id: str) -> int:
     return (mixed >> 32 ^ mixed) & _MASK_32
 
 
-def copied_set_capacity(count: int) -> int:
-    """Give the table size of a ``HashSet`` that is made from a collection of ``count`` keys."""
-    wanted = max(4 * count // 3 + 1, _SMALLEST_TABLE)
-    return 1 << (wanted - 1).bit_length()
-
-
 def copied_set_order(codes: Sequence[int], sized_for: int) -> HashOrder:
     """Order keys as a ``HashSet`` made from a collection of ``sized_for`` keys iterates."""
-    capacity = copied_set_capacity(sized_for)
+    capacity = 1 << (max(4 * sized_for // 3 + 1, _SMALLEST_TABLE) - 1).bit_length()
     while 4 * len(codes) > 3 * capacity:
         capacity *= 2
-    buckets = [(code ^ code >> 16) & (capacity - 1) for code in codes]
+    buckets = [bucket(code, capacity) for code in codes]
     order = sorted(range(len(codes)), key=buckets.__getitem__)
-    fullest = max(np.bincount(buckets), default=0) if buckets else 0
-    return HashOrder(order, buckets, fullest < _TREE_BIN)
+    return HashOrder(order, buckets, max(Counter(buckets).values(), default=0) < _TREE_BIN)
 
 
 def bucket_keys(codes: Ints, capacities: Ints) -> Ints:
@@ -103,7 +97,7 @@ def map_capacities(counts: Ints) -> Ints:
 
 
 def copied_set_capacities(counts: Ints) -> Ints:
-    """Give ``copied_set_capacity`` of many."""
+    """Give the table sizes of sets that are made from collections of ``counts`` keys."""
     return powers_of_two(4 * counts // 3 + 1)
 
 
@@ -113,3 +107,10 @@ def powers_of_two(counts: Ints, least: int = _SMALLEST_TABLE) -> Ints:
     while (short := capacities < counts).any():
         capacities[short] *= 2
     return capacities
+
+
+def inverse(order: list[int] | Ints) -> Ints:
+    """Give the place of each element in an order."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place

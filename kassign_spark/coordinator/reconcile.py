@@ -53,22 +53,6 @@ class Steps:
     arrived_in: Ints
 
 
-class Call(NamedTuple):
-    """One call of a member's ``ConsumerRebalanceListener``.
-
-    Attributes:
-        round: of the heartbeat whose answer leads to it.
-        member: position.
-        callback: `onPartitionsRevoked` or `onPartitionsAssigned`.
-        rows: positions in the steps; none where the client calls with an empty list.
-    """
-
-    round: int
-    member: int
-    callback: str
-    rows: Ints
-
-
 def reconcile(held: Pairs, target: Pairs, is_away: NDArray[np.bool_]) -> Steps:
     """Follow a group from what its members hold to a target that was just computed.
 
@@ -138,32 +122,3 @@ def action_numbers(actions: NDArray[np.str_]) -> Ints:
     for number, name in enumerate(ACTIONS):
         numbers[actions == name] = number
     return numbers
-
-
-def listener_calls(steps: Steps, is_new: NDArray[np.bool_]) -> list[Call]:
-    """List what the members' listeners are told (Java client, ``AsyncKafkaConsumer``).
-
-    Whatever an answer takes away comes as `onPartitionsRevoked`, and then `onPartitionsAssigned`
-    always follows, with an empty list where nothing came. A member whose assignment stays is told
-    nothing, unless it is new.
-
-    Args:
-        steps: of a group.
-        is_new: of each member, whether it has just joined: it is told even that it has nothing.
-
-    Returns:
-        The calls by round, member, and in the order in which the client makes them.
-    """
-    calls = []
-    for number in range(1, max(steps.round_count, 1) + 1):
-        rows = np.flatnonzero(steps.changed_in == number)
-        told = set(steps.members[rows].tolist())
-        if number == 1:
-            told |= set(np.flatnonzero(is_new & (steps.arrived_in != NEVER)).tolist())
-        for member in sorted(told):
-            mine = rows[steps.members[rows] == member]
-            lost, won = mine[steps.is_held[mine]], mine[~steps.is_held[mine]]
-            if len(lost):
-                calls.append(Call(number, member, "onPartitionsRevoked", lost))
-            calls.append(Call(number, member, "onPartitionsAssigned", won))
-    return calls

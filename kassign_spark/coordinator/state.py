@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kassign_spark.coordinator.orders import Ints
+from kassign_spark.coordinator.orders import Ints, inverse
 
 NOBODY = -1
 
@@ -77,8 +77,7 @@ class Layout:
 
 def in_order(state: ConsumerGroupState, order: Sequence[int]) -> ConsumerGroupState:
     """Give the same group with its members in another order."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[list(order)] = np.arange(len(order))
+    place = inverse(list(order))
 
     def sorted_by(values: Sequence[Any]) -> list[Any]:
         return [values[i] for i in order] if len(values) else []

@@ -1,11 +1,12 @@
 """Rounds of heartbeats towards a new target: small cases, and the coordinator's own."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.sql import SparkSession
 
 from kassign_spark.coordinator.reconcile import (
     MOST_ROUNDS,
@@ -13,9 +14,9 @@ from kassign_spark.coordinator.reconcile import (
     Pairs,
     Steps,
     actions_in,
-    listener_calls,
     reconcile,
 )
+from kassign_spark.plans.consumer_listener import consumer_listener_calls
 from tests.coordinator.chains import Computation
 from tests.coordinator.states import Described
 
@@ -88,45 +89,63 @@ def test_nothing_changes() -> None:
     steps = followed("0:0 1:1", "0:0 1:1", 2)
     assert steps.round_count == 0
     assert shown(steps, 1) == {"0:0": "retained", "1:1": "retained"}
-    assert listener_calls(steps, np.zeros(2, dtype=bool)) == []
 
 
-@pytest.mark.parametrize(
-    ("held", "target", "new", "calls"),
-    [
-        (
-            "0:0,1",
-            "0:0 1:1",
-            [1],
-            ["1 0 revoked 1", "1 0 assigned", "1 1 assigned", "3 1 assigned 1"],
+LISTENED: dict[str, tuple[str, str, list[int], list[str]]] = {
+    "joined": (
+        "0:0,1",
+        "0:0 1:1",
+        [1],
+        ["1 0 revoked 1", "1 0 assigned", "1 1 assigned", "3 1 assigned 1"],
+    ),
+    "more": ("0:0", "0:0,1", [], ["1 0 assigned 1"]),
+    "swapped": (
+        "0:0 1:1",
+        "0:1 1:0",
+        [],
+        [
+            *("1 0 revoked 0", "1 0 assigned", "1 1 revoked 1", "1 1 assigned"),
+            *("3 0 assigned 1", "3 1 assigned 0"),
+        ],
+    ),
+    "same": ("0:0 1:1", "0:0 1:1", [], []),
+}
+"""What two members hold, what they are to hold, which of them are new, and the calls."""
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession) -> dict[str, list[str]]:
+    """What the listeners are told on the way from target to target, by case."""
+    steps: list[tuple[object, ...]] = []
+    members: list[tuple[object, ...]] = []
+    for case, (held, target, new, _) in LISTENED.items():
+        of = followed(held, target, 2)
+        for number in range(1, max(of.round_count, 1) + 1):
+            for at, action in shown(of, number).items():
+                member, partition = at.split(":")
+                steps.append(("", case, number, member, "t", int(partition), action))
+        members += [("", case, str(member), 0 if member in new else 1) for member in range(2)]
+    calls = consumer_listener_calls(
+        spark.createDataFrame(
+            steps,
+            "cluster_id string, group_id string, round int, member_id string, topic string, "
+            "partition int, action string",
         ),
-        ("0:0", "0:0,1", [], ["1 0 assigned 1"]),
-        (
-            "0:0 1:1",
-            "0:1 1:0",
-            [],
-            [
-                *("1 0 revoked 0", "1 0 assigned", "1 1 revoked 1", "1 1 assigned"),
-                *("3 0 assigned 1", "3 1 assigned 0"),
-            ],
+        spark.createDataFrame(
+            members, "cluster_id string, group_id string, member_id string, generation bigint"
         ),
-    ],
-)
-def test_listener(held: str, target: str, new: list[int], calls: list[str]) -> None:
-    steps = followed(held, target, 2)
-    is_new = np.isin(np.arange(2), new)
-    told = [
-        " ".join(
-            [
-                str(call.round),
-                str(call.member),
-                call.callback.removeprefix("onPartitions").lower(),
-                *map(str, steps.partitions[call.rows]),
-            ]
-        )
-        for call in listener_calls(steps, is_new)
-    ]
-    assert told == calls
+    )
+    found = defaultdict(list)
+    for row in calls.orderBy("round", "member_id", "call").collect():
+        name = row.callback.removeprefix("onPartitions").lower()
+        partitions = [str(of.partition) for of in row.partitions]
+        found[row.group_id].append(" ".join([str(row.round), row.member_id, name, *partitions]))
+    return found
+
+
+@pytest.mark.parametrize("case", LISTENED)
+def test_listener(told: dict[str, list[str]], case: str) -> None:
+    assert told.get(case, []) == LISTENED[case][-1]
 
 
 def test_rounds_are_the_coordinators(computed: dict[str, list[Computation]]) -> None:
