@@ -21,14 +21,7 @@ class Balancing:
     def __init__(
         self, holdings: Holdings, earlier: dict[int, int], members: HashOrder, by_id: list[int]
     ) -> None:
-        """Begin.
-
-        Args:
-            holdings: of the group.
-            earlier: a former owner by partition.
-            members: the hash map's order.
-            by_id: positions of the members, sorted by member id.
-        """
+        """Begin; ``earlier`` has a former owner by partition, ``by_id`` members by their ids."""
         self.holdings, self.earlier, self.order = holdings, earlier, members.order
         self.layout, self.subscribers = holdings.layout, holdings.subscribers
         self.owner, self.held, self.sizes = holdings.owner, holdings.held, holdings.sizes
@@ -56,11 +49,6 @@ class Balancing:
         return self.sizes[member] < self.caps[member] or any(
             is_shared(topic_of[partition]) for partition in self.held[member]
         )
-
-    @property
-    def met_tree(self) -> bool:
-        """Whether an order was asked for that is not modelled."""
-        return self.movements.met_tree
 
     def reassign(self, partitions: list[int]) -> bool:
         """Repeat passes over the partitions until one changes nothing; say whether any did.

@@ -1,30 +1,14 @@
 """The sticky assignors' pass over equal subscriptions (``ConstrainedAssignmentBuilder``)."""
 
-from typing import NamedTuple
-
 from kassign_spark.client.claims import Believed
 from kassign_spark.client.hash_order import HashOrder
 from kassign_spark.client.racks import Racks
 from kassign_spark.client.state import Layout, Thrown
 
 
-class Constrained(NamedTuple):
-    """The result of the pass.
-
-    Attributes:
-        assigned: ids of partitions by position of the member.
-        moving: partitions that change their owner, with their new one.
-        by_order: as in ``Believed``.
-    """
-
-    assigned: list[list[int]]
-    moving: dict[int, int]
-    by_order: str | None
-
-
 def assign_constrained(
     layout: Layout, believed: Believed, members: HashOrder, by_id: list[int], racks: Racks | None
-) -> Constrained:
+) -> tuple[list[list[int]], dict[int, int], str | None]:
     """Keep claims up to the quota, then deal the rest.
 
     Args:
@@ -34,13 +18,17 @@ def assign_constrained(
         by_id: positions of the members, sorted by member id.
         racks: None where they are not in use.
 
+    Returns:
+        ids of partitions by position of the member; partitions that change their owner, with their
+        new one; ``by_order`` as in ``Believed``.
+
     Raises:
         Thrown: claims of partitions that do not exist leave the client without room.
     """
     filling = _Filling(layout, believed, len(members.order), racks)
     by_order = filling.keep_owned(members)
     filling.deal(by_id)
-    return Constrained(filling.assigned, filling.moving, by_order)
+    return filling.assigned, filling.moving, by_order
 
 
 class _Filling:
@@ -148,11 +136,10 @@ class _Filling:
 
     def _deal_matching(self, pool: list[int], racks: Racks) -> list[int]:
         """Give partitions to members of their racks; give back those that found none."""
-        count_of: dict[int, int] = {}
-        for racks_of_partition in set(racks.of_partition):
-            count_of[racks_of_partition] = sum(
-                1 for rack in racks.of_member if rack & racks_of_partition
-            )
+        count_of = {
+            wanted: sum(1 for rack in racks.of_member if rack & wanted)
+            for wanted in set(racks.of_partition)
+        }
         pool.sort(key=lambda partition: count_of[racks.of_partition[partition]])
         under, exact = self.under, self.exact
         rest = []

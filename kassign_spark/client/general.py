@@ -5,26 +5,12 @@ for ever. Kafka's racks need no rule of their own while partitions are moved: a 
 rack happens only where the same move would happen without.
 """
 
-from typing import NamedTuple
-
 from kassign_spark.client.balancing import Balancing
 from kassign_spark.client.claims import Believed
 from kassign_spark.client.hash_order import HashOrder
 from kassign_spark.client.holdings import Holdings
 from kassign_spark.client.racks import Racks
 from kassign_spark.client.state import Claims, GroupState, Layout
-
-
-class General(NamedTuple):
-    """The result of the pass.
-
-    Attributes:
-        assigned: ids of partitions by position of the member.
-        unsure: None, or why the client may answer something else.
-    """
-
-    assigned: list[list[int]]
-    unsure: str | None
 
 
 def assign_general(
@@ -34,16 +20,13 @@ def assign_general(
     members: HashOrder,
     by_id: list[int],
     racks: Racks | None,
-) -> General:
+) -> tuple[list[list[int]], str | None]:
     """Keep claims, hand out the rest, then move partitions while that improves the balance.
 
-    Args:
-        state: the group.
-        claims: all of them.
-        believed: those that survive.
-        members: the hash map's order.
-        by_id: positions of the members, sorted by member id.
-        racks: None where they are not in use.
+    The arguments are as of ``assign_constrained``; ``claims`` are all of them.
+
+    Returns:
+        ids of partitions by position of the member, and why the client may answer something else.
 
     Raises:
         Thrown: the client ends with an exception.
@@ -64,7 +47,7 @@ def assign_general(
     # What began with claims is left as it was where the balance is no better.
     assigned = before if has_moved and gained <= 0 and not is_fresh else holdings.held
     tree = "a hash set of moved partitions became a tree, the order of which is not modelled"
-    return General(assigned, tree if balancing.met_tree else None)
+    return assigned, tree if balancing.movements.met_tree else None
 
 
 def _topics_of(state: GroupState, layout: Layout) -> list[list[int]]:

@@ -1,7 +1,7 @@
 """The order in which Java's hash maps iterate, for the few keys of one group."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 _MASK = 0xFFFF_FFFF
@@ -75,12 +75,24 @@ def hash_map_order(codes: Sequence[int]) -> HashOrder:
     return HashOrder(order, buckets, _without_trees(codes))
 
 
+def member_order(member_ids: Sequence[str]) -> HashOrder:
+    """Order members as a map of their ids iterates, in which they were put in this order."""
+    return hash_map_order([java_hash(member_id) for member_id in member_ids])
+
+
+def has_tree(codes: Collection[int], capacity: int) -> bool:
+    """Whether so many keys share a bucket that it becomes a tree."""
+    if len(codes) < _TREE_BIN:
+        return False
+    return max(Counter(bucket(code, capacity) for code in codes).values()) >= _TREE_BIN
+
+
 def _without_trees(codes: Sequence[int]) -> bool:
     """Whether no bucket ever held nine keys, while the table grew either."""
     capacity = _FIRST_TABLE
     while len(codes) >= _TREE_BIN:
         held = codes[: capacity * 3 // 4]
-        if max(Counter(bucket(code, capacity) for code in held).values()) >= _TREE_BIN:
+        if has_tree(held, capacity):
             return False
         if len(held) == len(codes):
             break

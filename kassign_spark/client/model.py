@@ -3,12 +3,7 @@
 from kassign_spark.client.claims import believe
 from kassign_spark.client.constrained import assign_constrained
 from kassign_spark.client.general import assign_general
-from kassign_spark.client.hash_order import (
-    HashOrder,
-    hash_map_order,
-    java_hash,
-    java_sorted,
-)
+from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
 from kassign_spark.client.racks import Racks, need_matching, number_racks
 from kassign_spark.client.range_racks import assign_range
 from kassign_spark.client.state import (
@@ -60,7 +55,7 @@ def follow_constrained(state: GroupState) -> Outcome:
         As for `cooperative-sticky`.
     """
     claims = lay_out(state)
-    members = hash_map_order([java_hash(member_id) for member_id in state.member_ids])
+    members = member_order(state.member_ids)
     assigned, moving, _ = assign_constrained(
         claims.layout,
         believe(state, claims, members),
@@ -87,15 +82,14 @@ def _assign_sticky(
 ) -> tuple[list[list[int]], dict[int, int], str | None]:
     """Give each member's partitions, those that change hands, and why this may not be so."""
     layout = claims.layout
-    members = hash_map_order([java_hash(member_id) for member_id in state.member_ids])
+    members = member_order(state.member_ids)
     by_id = java_sorted(state.member_ids)
     racks = _racks_in_use(state, layout)
     believed = believe(state, claims, members)
     by_order = believed.by_order
     if believed.is_homogeneous:
-        constrained = assign_constrained(layout, believed, members, by_id, racks)
-        assigned, moving, unsure = constrained.assigned, constrained.moving, None
-        by_order = by_order or constrained.by_order
+        assigned, moving, in_pass = assign_constrained(layout, believed, members, by_id, racks)
+        by_order, unsure = by_order or in_pass, None
     else:
         assigned, unsure = assign_general(state, claims, believed, members, by_id, racks)
         moving = _moving(claims, assigned)

@@ -4,12 +4,8 @@
 of its topic has come from A to B, lets that other one go back instead.
 """
 
-from collections import Counter
-
-from kassign_spark.client.hash_order import bucket, capacity_for, topic_partition_hash
+from kassign_spark.client.hash_order import bucket, capacity_for, has_tree, topic_partition_hash
 from kassign_spark.client.state import Layout
-
-_TREE_BIN = 9
 
 Snapshot = list[tuple[tuple[int, int, int], tuple[int, ...], int]]
 
@@ -28,12 +24,6 @@ class _HashSet:
     def first(self) -> int:
         capacity = self.capacity
         return min(self.items, key=lambda partition: bucket(self.items[partition], capacity))
-
-    def has_tree(self) -> bool:
-        if len(self.items) < _TREE_BIN:
-            return False
-        counts = Counter(bucket(code, self.capacity) for code in self.items.values())
-        return max(counts.values()) >= _TREE_BIN
 
 
 class Movements:
@@ -59,7 +49,7 @@ class Movements:
         reverse = self._sets.get((self._layout.topic_of[partition], target, source))
         if reverse is None:
             return partition
-        self.met_tree = self.met_tree or reverse.has_tree()
+        self.met_tree = self.met_tree or has_tree(reverse.items.values(), reverse.capacity)
         return reverse.first()
 
     def record(self, partition: int, source: int, target: int) -> None:

@@ -5,13 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kassign_spark.client.model import predict_group
-from kassign_spark.client.state import (
-    INEXACT,
-    NEVER_SETTLES,
-    OK,
-    GroupState,
-    Outcome,
-)
+from kassign_spark.client.state import INEXACT, NEVER_SETTLES, OK, GroupState, Outcome
 
 RETAINED, REVOKED, ASSIGNED, WITHHELD = "retained", "revoked", "assigned", "withheld"
 
@@ -59,7 +53,9 @@ def follow_rounds(state: GroupState) -> Rebalance:
     unsure = None
     for number in range(1, _MOST_ROUNDS + 1):
         joined = _subscribed(state, owned)
-        outcome = predict_group(_with_claims(state, joined))
+        # Sorted: a set's order differs from run to run.
+        claims = [(member, *tp) for member, own in enumerate(joined) for tp in sorted(own)]
+        outcome = predict_group(state.with_claims(claims))
         if outcome.verdict not in (OK, INEXACT):
             return Rebalance(outcome.verdict, f"round {number}: {outcome.detail}", steps)
         if outcome.verdict == INEXACT and unsure is None:
@@ -76,19 +72,14 @@ def follow_rounds(state: GroupState) -> Rebalance:
             return Rebalance(NEVER_SETTLES, why, steps)
         seen[now] = number
         # All have come through this round: one generation, known to all.
-        state = replace(
-            state,
-            generations=[number] * len(owned),
-            field_generations=[number] * len(owned),
-        )
+        generations = [number] * len(owned)
+        state = replace(state, generations=generations, field_generations=generations)
     return Rebalance(NEVER_SETTLES, f"{_MOST_ROUNDS} rounds, the bound, were not enough", steps)
 
 
 def _owned(state: GroupState) -> Owned:
     owned: Owned = [set() for _ in state.member_ids]
-    for member, topic, partition in zip(
-        state.claim_members, state.claim_topics, state.claim_partitions, strict=True
-    ):
+    for member, topic, partition in state.claims():
         owned[member].add((topic, partition))
     return owned
 
@@ -98,17 +89,6 @@ def _subscribed(state: GroupState, owned: Owned) -> Owned:
         {partition for partition in own if partition[0] in topics}
         for own, topics in zip(owned, map(frozenset, state.subscriptions), strict=True)
     ]
-
-
-def _with_claims(state: GroupState, owned: Owned) -> GroupState:
-    # Sorted: a set's order differs from run to run.
-    flat = [(member, *tp) for member, own in enumerate(owned) for tp in sorted(own)]
-    return replace(
-        state,
-        claim_members=[member for member, _, _ in flat],
-        claim_topics=[topic for _, topic, _ in flat],
-        claim_partitions=[partition for _, _, partition in flat],
-    )
 
 
 def _named(outcome: Outcome, by_member: list[list[int]]) -> Owned:

@@ -1,7 +1,7 @@
 """One group as the model sees it: names outside, small integers inside."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -13,8 +13,6 @@ NEVER_SETTLES = "never_settles"
 FAILING = (THROWS, NEVER_ENDS)
 """Verdicts without an answer."""
 WORST_FIRST = (NEVER_ENDS, THROWS, NEVER_SETTLES, INEXACT, OK)
-
-NO_GENERATION = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,19 @@ class GroupState:
     claim_partitions: Sequence[int] = ()
     replica_racks: Sequence[Sequence[Sequence[str | None]] | None] = ()
     is_order_known: bool = True
+
+    def claims(self) -> Iterator[tuple[int, str, int]]:
+        """Give position of the member, topic and number of each claim."""
+        return zip(self.claim_members, self.claim_topics, self.claim_partitions, strict=True)
+
+    def with_claims(self, claims: Sequence[tuple[int, str, int]]) -> "GroupState":
+        """Give the same group with other claims."""
+        return replace(
+            self,
+            claim_members=[member for member, _, _ in claims],
+            claim_topics=[topic for _, topic, _ in claims],
+            claim_partitions=[partition for _, _, partition in claims],
+        )
 
 
 class Outcome(NamedTuple):
@@ -127,27 +138,18 @@ class Layout:
         return f"{self.topics[self.topic_of[partition]]}-{self.number_of[partition]}"
 
 
-@dataclass(slots=True)
-class Claims:
+class Claims(NamedTuple):
     """Claims as ids: those of each member, in which one id may come twice."""
 
     layout: Layout
-    by_member: list[list[int]] = field(default_factory=list)
+    by_member: list[list[int]]
 
 
 def without_missing(state: GroupState) -> GroupState:
     """Leave out claims of partitions that do not exist."""
     sizes = dict(zip(state.topics, state.num_partitions, strict=True))
-    claims = zip(state.claim_members, state.claim_topics, state.claim_partitions, strict=True)
-    existing = [claim for claim in claims if claim[2] < sizes.get(claim[1], 0)]
-    if len(existing) == len(state.claim_members):
-        return state
-    return replace(
-        state,
-        claim_members=[member for member, _, _ in existing],
-        claim_topics=[topic for _, topic, _ in existing],
-        claim_partitions=[partition for _, _, partition in existing],
-    )
+    existing = [claim for claim in state.claims() if claim[2] < sizes.get(claim[1], 0)]
+    return state if len(existing) == len(state.claim_members) else state.with_claims(existing)
 
 
 def lay_out(state: GroupState) -> Claims:
@@ -164,15 +166,13 @@ def lay_out(state: GroupState) -> Claims:
     counts = [sizes[topic] for topic in topics]
     missing = {
         (index[topic], partition)
-        for topic, partition in zip(state.claim_topics, state.claim_partitions, strict=True)
+        for _, topic, partition in state.claims()
         if topic in index and partition >= sizes[topic]
     }
     layout, ids_of_missing = _number(topics, counts, index, sorted(missing))
     by_member: list[list[int]] = [[] for _ in state.member_ids]
     starts = layout.starts
-    for member, topic, partition in zip(
-        state.claim_members, state.claim_topics, state.claim_partitions, strict=True
-    ):
+    for member, topic, partition in state.claims():
         number = index.get(topic)
         if number is not None:
             exists = partition < counts[number]

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kassign_spark.client.hash_order import HashOrder
+from kassign_spark.client.hash_order import HashOrder, member_order
 from kassign_spark.client.state import INEXACT, NEVER_SETTLES, OK
 from kassign_spark.coordinator.choice import Choice, choose_assignor
 from kassign_spark.coordinator.differing import NO_PEAKS, Dealt, Peaks, assign_differing
 from kassign_spark.coordinator.equal import assign_equal
-from kassign_spark.coordinator.orders import Ints, drawn_id, member_order, order_by_ids
+from kassign_spark.coordinator.orders import Ints, drawn_id, order_by_ids
 from kassign_spark.coordinator.range import assign_range
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout, in_order, lay_out
 

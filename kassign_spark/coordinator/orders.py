@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kassign_spark.client.hash_order import HashOrder, bucket, hash_map_order, java_hash
+from kassign_spark.client.hash_order import HashOrder, bucket, java_hash
 
 Ints = NDArray[np.int64]
 
@@ -34,11 +34,6 @@ def order_by_ids(member_ids: Sequence[str]) -> list[int]:
     """
     products = [_spread_64(member) for member in member_ids]
     return sorted(range(len(member_ids)), key=lambda i: (products[i], member_ids[i]))
-
-
-def member_order(member_ids: Sequence[str]) -> HashOrder:
-    """Order members as the assignor iterates over them, from the coordinator's order."""
-    return hash_map_order([java_hash(member) for member in member_ids])
 
 
 def _spread_64(member_id: str) -> int:

@@ -1,6 +1,6 @@
 """The oracle's groups as the model takes them."""
 
-from kassign_spark.client.state import NO_GENERATION, GroupState, Outcome
+from kassign_spark.client.state import GroupState, Outcome
 from kassign_spark.live.protocol import Claims, decode_sticky_user_data
 from kassign_spark.live.wire import ProtocolError
 from tests.kafka.oracle import Assigned, Group, Member
@@ -42,7 +42,7 @@ def _claims(member: Member, assignor: str) -> tuple[list[tuple[str, int]], int]:
     if assignor != "sticky" or member.user_data is None:
         return list(member.owned), _number(member.generation)
     if not member.user_data:
-        return [], NO_GENERATION
+        return [], -1
     try:
         found = decode_sticky_user_data(member.user_data)
     except ProtocolError:
@@ -51,4 +51,4 @@ def _claims(member: Member, assignor: str) -> tuple[list[tuple[str, int]], int]:
 
 
 def _number(generation: int | None) -> int:
-    return NO_GENERATION if generation is None else generation
+    return -1 if generation is None else generation
