@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kassign_spark.coordinator.orders import bucket_keys, inverse, map_capacities
 from kassign_spark.groups.numbers import (
     Flags,
     Longs,
@@ -50,14 +51,7 @@ class Claims:
 
     def where(self, rows: Flags | Longs) -> "Claims":
         """Some of the rows."""
-        return Claims(
-            self.member[rows],
-            self.name[rows],
-            self.group[rows],
-            self.topic[rows],
-            self.partition[rows],
-            self.slot[rows],
-        )
+        return Claims(**{name: column[rows] for name, column in vars(self).items()})
 
 
 class Subscribers(NamedTuple):
@@ -208,16 +202,10 @@ class Batch:
 
         The leader fills the map in the order of the JoinGroup response (``member_seq``).
         """
-        hash_code = self.hash_code
-        member_count = np.bincount(self.member_group, minlength=self.group_count)
-        capacity = np.full(self.group_count, 16)
-        while (too_small := member_count * 4 > capacity * 3).any():
-            capacity[too_small] *= 2
-        bucket = (hash_code ^ hash_code >> 16) & (capacity[self.member_group] - 1)
+        capacity = map_capacities(np.bincount(self.member_group, minlength=self.group_count))
+        bucket = bucket_keys(self.hash_code.astype(np.int64), capacity[self.member_group])
         order = rows_by(self.member_group, bucket, self.member_seq, self.member_name)
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        return rank
+        return inverse(order)
 
     @cached_property
     def hash_code(self) -> npt.NDArray[np.uint32]:

@@ -13,7 +13,6 @@ from kassign_spark.groups.rows import tasks_for
 from kassign_spark.groups.task_sizes import ONE_GROUP_BYTES, ONE_TASK_BYTES
 from kassign_spark.inputs.checks import (
     Inputs,
-    broken_rows,
     group_refusals,
     refuse,
     refuse_problems,
@@ -32,11 +31,9 @@ from kassign_spark.inputs.rules import (
     rules_of_topics,
 )
 from kassign_spark.inputs.target_rules import (
-    differing_topic_ids,
+    consumer_problems,
     regex_rules,
     suspect_key,
-    target_problems,
-    target_rules,
     target_suspects,
     topic_id_rules,
 )
@@ -251,15 +248,8 @@ def _problems_of_both(
         group_refusals(ours, known_assignors),
         group_refusals(theirs, None),
         unknown_assignors(theirs, COORDINATORS),
+        *consumer_problems(inputs, theirs, target),
     ]
-    if inputs.has_regexes:
-        found.append(broken_rows("members", with_regex_problems(theirs), regex_rules()))
-    if "topic_id" in inputs.topics.columns:
-        found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
-        found.append(differing_topic_ids(inputs.topics))
-    if target is not None:
-        found.append(broken_rows("target", target, target_rules()))
-        found.append(target_problems(target, inputs.members))
     return reduce(DataFrame.unionByName, found)
 
 

@@ -7,13 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import fold_topics
-from kassign_spark.inputs.checks import (
-    Inputs,
-    broken_rows,
-    refusals,
-    refuse_problems,
-    unknown_assignors,
-)
+from kassign_spark.inputs.checks import Inputs, refusals, refuse_problems, unknown_assignors
 from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
     any_broken,
@@ -23,11 +17,9 @@ from kassign_spark.inputs.rules import (
     rules_of_topics,
 )
 from kassign_spark.inputs.target_rules import (
-    differing_topic_ids,
+    consumer_problems,
     regex_rules,
     suspect_key,
-    target_problems,
-    target_rules,
     target_suspects,
     topic_id_rules,
 )
@@ -53,17 +45,12 @@ def refuse_consumer_groups(
     if not _suspects(inputs, target, known_assignors):
         return
     ours = inputs.members.where(_is_ours())
-    found = [refusals(inputs._replace(members=ours), None)]
-    if inputs.has_regexes:
-        found.append(broken_rows("members", with_regex_problems(ours), regex_rules()))
+    found = [
+        refusals(inputs._replace(members=ours), None),
+        *consumer_problems(inputs, ours, target),
+    ]
     if known_assignors is not None:
         found.append(unknown_assignors(ours, known_assignors))
-    if "topic_id" in inputs.topics.columns:
-        found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
-        found.append(differing_topic_ids(inputs.topics))
-    if target is not None:
-        found.append(broken_rows("target", target, target_rules()))
-        found.append(target_problems(target, inputs.members))
     refuse_problems(reduce(DataFrame.unionByName, found))
 
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from kassign_spark.client.state import GroupState, Outcome
+from kassign_spark.coordinator.orders import inverse
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Longs, rows_by, starts
 
@@ -39,8 +40,7 @@ class States:
         known = np.flatnonzero(claims.member >= 0)
         known = known[np.argsort(claims.group[known], kind="stable")]
         told = claims.where(known)
-        place = np.empty(len(self._joined), np.int64)
-        place[self._joined] = np.arange(len(place))
+        place = inverse(self._joined)
         first = self.batch.first_member[told.group]
         self._claim_places: list[int] = (place[told.member] - first).tolist()
         self._claim_topics = [self._topic_names[code - 1] for code in told.topic.tolist()]

@@ -1,6 +1,6 @@
 """One row a group and topic with its subscribers: what Range and RoundRobin deal from."""
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import Eligible, member_order
@@ -60,7 +60,9 @@ def heterogeneous_topics(eligible: Eligible) -> DataFrame:
     subscriptions = (
         eligible.members.join(differing, on=list(GROUP_KEY), how="left_semi")
         .withColumn("member_rank", rank)
-        .select(*GROUP_KEY, "member_rank", "member_id", _each_topic())
+        .selectExpr(
+            *GROUP_KEY, "member_rank", "member_id", "explode(array_distinct(topics)) as topic"
+        )
         .join(eligible.topics, on=["cluster_id", "topic"], how="inner")
     )
     # By topic: one giant group is many tasks here.
@@ -86,7 +88,3 @@ def spread(frame: DataFrame, tasks: int, *keys: str) -> DataFrame:
     number of partitions that is given.
     """
     return frame.repartition(tasks, *keys) if tasks > 1 else frame
-
-
-def _each_topic() -> Column:
-    return F.explode(F.array_distinct("topics")).alias("topic")

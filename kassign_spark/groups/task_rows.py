@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from kassign_spark.groups.numbers import Flags, Longs, Names, dense, find, key, names, rows_by
+from kassign_spark.groups.racks import lengths
 from kassign_spark.groups.read import parsed
 from kassign_spark.groups.rows import Kernel, rows_of_kind
 
@@ -91,8 +92,8 @@ class Read(NamedTuple):
     def group_columns(self, rows: Longs) -> dict[str, pa.Array]:
         """cluster_id and group_id of rows."""
         return {
-            "cluster_id": take_or_null(self.cluster, self.cluster.code[rows]),
-            "group_id": take_or_null(self.group_name, self.group_name.code[rows]),
+            "cluster_id": self.cluster.take(self.cluster.code[rows]),
+            "group_id": self.group_name.take(self.group_name.code[rows]),
         }
 
 
@@ -121,10 +122,9 @@ class Listed(NamedTuple):
 def listed(texts: pa.ChunkedArray, rows: Longs) -> Listed:
     """Read and flatten the lists of some rows."""
     chosen = parsed(texts, rows, pa.list_(pa.string()))
-    sizes = pc.fill_null(pc.list_value_length(chosen), 0).to_numpy().astype(np.int64)
     is_null = chosen.is_null().to_numpy(zero_copy_only=False)
     flat = pa.chunked_array([chosen.flatten()])
-    return Listed(np.repeat(np.arange(len(rows)), sizes), flat, is_null)
+    return Listed(np.repeat(np.arange(len(rows)), lengths(chosen)), flat, is_null)
 
 
 def encode_together(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Names, Longs]:
@@ -164,9 +164,9 @@ def _as_pieces(function: Callable[[pa.Table], pa.Table], table: pa.Table) -> lis
     return [function(table)]
 
 
-def lists_of(values: pa.Array, lengths: Longs) -> pa.ListArray:
+def lists_of(values: pa.Array, sizes: Longs) -> pa.ListArray:
     """Cut values into lists of these lengths."""
-    ends = np.concatenate(([0], np.cumsum(lengths)))
+    ends = np.concatenate(([0], np.cumsum(sizes)))
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
 
 
@@ -177,4 +177,4 @@ def count(groups: Longs, group_count: int) -> Longs:
 
 def take_or_null(of: Names, codes: Longs) -> pa.Array:
     """The strings of numbers; null for 0."""
-    return of.strings.take(pa.array(codes - 1, mask=codes == 0))
+    return of.take(codes)

@@ -69,12 +69,7 @@ def resolved(inputs: Inputs) -> Inputs:
 
 
 def refuse(inputs: Inputs, assignors: Collection[str] | None) -> None:
-    """Raise the error that lists what is wrong; called when a count said that something is.
-
-    Raises:
-        InputError: every problem with its table, column and value, the first ``MAX_LISTED`` spelled
-            out.
-    """
+    """Raise the error that lists ``refusals``; called when a count said that there are some."""
     refuse_problems(refusals(inputs, assignors))
 
 
@@ -86,7 +81,8 @@ def refuse_problems(problems: DataFrame, order: Sequence[str] = ("problem", *PRO
         order: in which they are listed.
 
     Raises:
-        InputError: as ``refuse``.
+        InputError: every problem with its table, column and value, the first ``MAX_LISTED`` spelled
+            out.
     """
     listed = problems.orderBy(*order).limit(MAX_LISTED + 1).collect()
     if len(listed) > MAX_LISTED:
@@ -133,7 +129,10 @@ def row_refusals(inputs: Inputs) -> DataFrame:
         broken_rows("topics", inputs.topics, rules_of_topics(inputs.topics)),
     ]
     if "num_partitions" in inputs.topics.columns:
-        found.append(_differing_counts(inputs.topics))
+        counts = given_differently(
+            inputs.topics, "num_partitions", "differing_counts", ["least", "most"], " partitions"
+        )
+        found.append(counts)
     else:
         found.append(_partition_gaps(inputs.topics))
     if inputs.owned is not None:
@@ -242,18 +241,23 @@ def unknown_assignors(members: DataFrame, known: Collection[str]) -> DataFrame:
     return as_problems(unknown, "assignor_unusable", detail)
 
 
-def _differing_counts(topics: DataFrame) -> DataFrame:
-    counts = topics.groupBy("cluster_id", "topic").agg(
-        F.min("num_partitions").alias("least"), F.max("num_partitions").alias("most")
+def given_differently(
+    topics: DataFrame, column: str, problem: str, values: Sequence[str], unit: str = ""
+) -> DataFrame:
+    """List topics that are given with two values of a column: the columns of a problem.
+
+    ``values`` is SQL over the ``least`` and the ``most``.
+    """
+    given = topics.groupBy("cluster_id", "topic").agg(
+        F.min(column).alias("least"), F.max(column).alias("most")
     )
     detail = says(
-        "table topics, column num_partitions: topic {} is given with {} and with {} partitions: "
+        f"table topics, column {column}: topic {{}} is given with {{}} and with {{}}{unit}: "
         "give each topic once",
         shown("topic"),
-        "least",
-        "most",
+        *values,
     )
-    return as_problems(counts.where("least < most"), "differing_counts", detail)
+    return as_problems(given.where("least < most"), problem, detail)
 
 
 def _partition_gaps(topics: DataFrame) -> DataFrame:

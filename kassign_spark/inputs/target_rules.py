@@ -5,8 +5,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.inputs.checks import as_problems
-from kassign_spark.inputs.regexes import REGEX_PROBLEM
+from kassign_spark.inputs.checks import Inputs, as_problems, broken_rows, given_differently
+from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
 from kassign_spark.inputs.rules import (
     CONSUMER,
     Rule,
@@ -18,7 +18,7 @@ from kassign_spark.inputs.rules import (
     shown,
     text,
 )
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.schemas import GROUP_KEY
 
 _TOPIC_ID = r"\A[A-Za-z0-9_-]{22}\z"
 _PARTITION_KEY = [*GROUP_KEY, "topic", "partition"]
@@ -96,16 +96,11 @@ def suspect_key(what: str, hashed: Column) -> Column:
     return F.struct(F.lit(what).alias("what"), hashed.alias("hashed"))
 
 
-def target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
-    """Find what no single row of a target shows.
+def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
+    """Find what no single row of a target shows: the columns of a problem.
 
-    Args:
-        target: ``schemas.TARGET``, conforming.
-        members: ``schemas.MEMBERS``, conforming.
-
-    Returns:
-        The columns of a problem: rows of groups that are not of group_type consumer, positions
-        given twice, partitions given twice.
+    Rows of groups that are not of group_type consumer, positions given twice, partitions given
+    twice.
     """
     types = members.groupBy(*GROUP_KEY).agg(F.bool_or(is_consumer_group()).alias("is_consumer"))
     foreign = (
@@ -155,21 +150,22 @@ def target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
     return reduce(DataFrame.unionByName, found)
 
 
-def differing_topic_ids(topics: DataFrame) -> DataFrame:
-    """Find topics that are given with two ids.
-
-    Args:
-        topics: ``schemas.TOPICS``, conforming, with topic_id.
+def consumer_problems(
+    inputs: Inputs, members: DataFrame, target: DataFrame | None
+) -> list[DataFrame]:
+    """Find what is wrong with the regexes of ``members``, with topic ids, and with a target.
 
     Returns:
-        The columns of a problem.
+        Frames with the columns of a problem.
     """
-    ids = topics.groupBy(CLUSTER_ID, "topic").agg(
-        F.min("topic_id").alias("least"), F.max("topic_id").alias("most")
-    )
-    detail = says(
-        "table topics, column topic_id: topic {} is given with {} and with {}: "
-        "give each topic once",
-        *map(shown, ("topic", "least", "most")),
-    )
-    return as_problems(ids.where("least < most"), "differing_topic_ids", detail)
+    found = []
+    if inputs.has_regexes:
+        found.append(broken_rows("members", with_regex_problems(members), regex_rules()))
+    if "topic_id" in inputs.topics.columns:
+        given = [shown("least"), shown("most")]
+        found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
+        found.append(given_differently(inputs.topics, "topic_id", "differing_topic_ids", given))
+    if target is not None:
+        found.append(broken_rows("target", target, target_rules()))
+        found.append(_target_problems(target, inputs.members))
+    return found
