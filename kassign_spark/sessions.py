@@ -14,7 +14,8 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql.utils import is_remote
 
 if TYPE_CHECKING:
-    from py4j.protocol import Py4JError, Py4JJavaError
+    from py4j.protocol import Py4JError as Py4JError
+    from py4j.protocol import Py4JJavaError as Py4JJavaError
 else:
     try:
         from py4j.protocol import Py4JError, Py4JJavaError
@@ -26,21 +27,6 @@ else:
         class Py4JJavaError(Py4JError):
             """Never raised: there is no py4j."""
 
-
-__all__ = [
-    "Py4JError",
-    "Py4JJavaError",
-    "checkpoint",
-    "columns_are_of_connect",
-    "cores",
-    "estimated_bytes",
-    "is_connect",
-    "java_causes",
-    "rpc_message",
-    "server_version",
-    "starts_workers_here",
-    "worker_python",
-]
 
 _RPC = re.compile(r"of RPC that terminated with:\s+status = StatusCode\.(\w+)\s+details = \"(.*)\"")
 _UNITS = {name: 1 << 10 * power for power, name in enumerate(("B", "KiB", "MiB"))}

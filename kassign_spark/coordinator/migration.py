@@ -4,7 +4,7 @@ While some members speak the new protocol and others the classic one, the coordi
 all. Each step here settles before the next begins, so between steps everybody has its target.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kassign_spark.coordinator.model import next_target
 from kassign_spark.coordinator.orders import Ints, drawn_id
-from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
+from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, in_order
 
 Flags = NDArray[np.bool_]
 
@@ -49,9 +49,7 @@ class Change:
     @property
     def unread(self) -> int:
         """How many the member had when it went: nobody reads them until the step is over."""
-        if self.event == JOIN:
-            return 0
-        return int((self.before == self.member).sum())
+        return 0 if self.event == JOIN else int((self.before == self.member).sum())
 
 
 @dataclass(slots=True)
@@ -110,7 +108,7 @@ class MixedGroup:
         members = np.flatnonzero(here)
         if not len(members):
             return np.full(len(self.owner), NOBODY)
-        state, sizes = self.state, np.asarray(self.state.num_partitions, dtype=np.int64)
+        sizes = np.asarray(self.state.num_partitions, dtype=np.int64)
         topic = np.repeat(np.arange(len(sizes)), sizes)
         first = np.cumsum(sizes) - sizes
         place = np.full(len(here) + 1, NOBODY)
@@ -118,12 +116,7 @@ class MixedGroup:
         owner = place[self.owner]
         held = np.flatnonzero(owner != NOBODY)
         some = replace(
-            state,
-            member_ids=[state.member_ids[i] for i in members.tolist()],
-            subscriptions=[state.subscriptions[i] for i in members.tolist()],
-            instance_ids=_some(state.instance_ids, members),
-            regexes=_some(state.regexes, members),
-            votes=_some(state.votes, members),
+            in_order(self.state, members.tolist()),
             target_members=owner[held],
             target_topics=topic[held],
             target_partitions=held - first[topic[held]],
@@ -146,7 +139,3 @@ class MixedGroup:
 
     def _is_static(self, member: int) -> bool:
         return bool(self.state.instance_ids and self.state.instance_ids[member])
-
-
-def _some(values: Sequence[str | None], members: Ints) -> list[str | None]:
-    return [values[i] for i in members.tolist()] if values else []

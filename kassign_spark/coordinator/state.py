@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kassign_spark.coordinator.orders import Ints, inverse
+from kassign_spark.coordinator.orders import Ints
 
 NOBODY = -1
 
@@ -76,8 +76,9 @@ class Layout:
 
 
 def in_order(state: ConsumerGroupState, order: Sequence[int]) -> ConsumerGroupState:
-    """Give the same group with its members in another order."""
-    place = inverse(list(order))
+    """Give the group of these members alone, in this order; ``NOBODY`` has what others had."""
+    place = np.full(len(state.member_ids), NOBODY)
+    place[list(order)] = np.arange(len(order))
 
     def sorted_by(values: Sequence[Any]) -> list[Any]:
         return [values[i] for i in order] if len(values) else []

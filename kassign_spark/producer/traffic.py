@@ -110,18 +110,14 @@ def member_traffic(
         .groupBy(*member)
         .agg(
             F.count("*").alias("partition_count"),
-            F.coalesce(F.sum("record_count"), F.lit(0.0)).alias("record_count"),
-            F.coalesce(F.sum("byte_count"), F.lit(0.0)).alias("byte_count"),
+            *(F.coalesce(F.sum(of), F.lit(0.0)).alias(of) for of in ("record_count", "byte_count")),
         )
     )
     if members is not None:
         known = conform(members, MEMBERS).select(*member).distinct()
-        read = known.join(read, on=member, how="left").select(
-            *member,
-            F.coalesce("partition_count", F.lit(0)).alias("partition_count"),
-            F.coalesce("record_count", F.lit(0.0)).alias("record_count"),
-            F.coalesce("byte_count", F.lit(0.0)).alias("byte_count"),
-        )
+        counts = ("partition_count", "record_count", "byte_count")
+        none = {of: F.coalesce(of, F.lit(0)) for of in counts}
+        read = known.join(read, on=member, how="left").withColumns(none)
     in_group = Window.partitionBy(*GROUP_KEY)
     records = F.col("record_count")
     ratio = F.try_divide(records, F.avg(records).over(in_group))

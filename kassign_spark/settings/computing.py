@@ -56,14 +56,9 @@ class Settings:
                 raise SettingsError(f"setting {name}: {value!r} is not a whole number >= {least}")
             if value > _MOST:
                 raise SettingsError(f"setting {name}: at most {_MOST}")
-        if not isinstance(self.racks_before_moves, bool):
-            raise SettingsError(
-                f"setting racks_before_moves: {self.racks_before_moves!r} is neither true nor false"
-            )
-        if not isinstance(self.use_graphframes, bool | None):
-            raise SettingsError(
-                f"setting use_graphframes: {self.use_graphframes!r} is neither true nor false"
-            )
+        for name, kind in (("racks_before_moves", bool), ("use_graphframes", bool | None)):
+            if not isinstance(value := getattr(self, name), kind):
+                raise SettingsError(f"setting {name}: {value!r} is neither true nor false")
 
 
 _MOST = 2**31 - 1
