@@ -37,11 +37,8 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
 
     The data goes into the cache, so that the checkpoint takes over the cache's true size, and
     the cache is freed; the checkpoint itself goes when the last reference to the frame does (one
-    in a checkpoint folder, with ``spark.cleaner.referenceTracking.cleanCheckpoints``).
-
-    Args:
-        frame: any frame.
-        measures: aggregates over it, by name; they ride on the same job.
+    in a checkpoint folder, with ``spark.cleaner.referenceTracking.cleanCheckpoints``). Measures are
+    aggregates over it, by name; they ride on the same job.
     """
     kept = frame.persist()
     try:
@@ -55,10 +52,6 @@ def hold(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Sett
     """Compute ``frame`` once and hold it, for frames that no loop builds upon.
 
     Cheaper than ``settle``, but the frame keeps the size estimate of the plan that it came from.
-
-    Args:
-        frame: any frame.
-        measures: aggregates over it, by name; they ride on the same job.
     """
     return Settled(*checkpoint(frame, measures))
 

@@ -11,12 +11,8 @@ def assign_constrained(
 ) -> tuple[list[list[int]], dict[int, int], str | None]:
     """Keep claims up to the quota, then deal the rest.
 
-    Args:
-        layout: of the group.
-        believed: the surviving claims.
-        members: the hash map's order.
-        by_id: positions of the members, sorted by member id.
-        racks: None where they are not in use.
+    ``members`` have the hash map's order, ``by_id`` that of their ids; ``racks`` is None where they
+    are not in use.
 
     Returns:
         ids of partitions by position of the member; partitions that change their owner, with their

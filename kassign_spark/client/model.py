@@ -24,8 +24,7 @@ from kassign_spark.client.state import (
 def predict_group(state: GroupState) -> Outcome:
     """Follow `range`, `sticky` or `cooperative-sticky` of kafka-clients 3.8 and later.
 
-    Args:
-        state: at least one member.
+    The group has a member at least.
     """
     claims = lay_out(state)
     layout = claims.layout
@@ -45,14 +44,10 @@ def predict_group(state: GroupState) -> Outcome:
 
 
 def follow_constrained(state: GroupState) -> Outcome:
-    """Follow the pass of the sticky assignors over equal subscriptions.
+    """Follow the pass of the sticky assignors over equal subscriptions, as `cooperative-sticky`.
 
-    Args:
-        state: at least one member; all subscribe to the same topics, however they list them, and
-            claim only what exists.
-
-    Returns:
-        As for `cooperative-sticky`.
+    All members, one at least, subscribe to the same topics, however they list them, and claim only
+    what exists.
     """
     claims = lay_out(state)
     members = member_order(state.member_ids)

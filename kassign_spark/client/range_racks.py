@@ -49,11 +49,7 @@ class _Topic:
 
 
 def assign_range(state: GroupState, layout: Layout) -> list[list[int]]:
-    """Assign as ``org.apache.kafka.clients.consumer.RangeAssignor`` does, with racks or without.
-
-    Returns:
-        ids of partitions by position of the member.
-    """
+    """Give partitions by member as Kafka's ``RangeAssignor`` does, with racks or without."""
     racks = number_racks(state, layout)
     subscribers: list[list[int]] = [[] for _ in layout.topics]
     for member in _in_member_order(state):

@@ -42,10 +42,8 @@ def follow_rounds(state: GroupState) -> Rebalance:
     """Follow a group of `cooperative-sticky` until nobody gives up anything any more.
 
     A member gives up topics that it no longer subscribes to before it joins; that alone starts no
-    further round. Whoever has to give up a partition after a round joins again at once.
-
-    Args:
-        state: the group as the rebalance begins; its claims are what the members own.
+    further round. Whoever has to give up a partition after a round joins again at once. The claims
+    of ``state`` are what the members own as the rebalance begins.
     """
     owned = _owned(state)
     steps: list[Step] = []

@@ -39,15 +39,9 @@ class _Group:
 def predict_batches(
     batches: Iterable[pa.RecordBatch], assignor: str | None, with_steps: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Compute the next target of each group, and the rounds to get there.
+    """Compute the next target of each group, and with steps the rounds to get there: ``PREDICTED``.
 
-    Args:
-        batches: rows as ``plans.consumer_groups`` folds them.
-        assignor: for all groups; None: what the members' votes choose.
-        with_steps: whether to follow the members from what they hold.
-
-    Yields:
-        ``PREDICTED``.
+    Rows are as ``plans.consumer_groups`` folds them; without an assignor the members' votes choose.
     """
     for batch in batches:
         outcomes: list[TargetOutcome] = []

@@ -31,12 +31,9 @@ def choose_assignor(votes: Sequence[str | None], assignors: Sequence[str] = ASSI
     named `uniform` computes `range`, which is not the group's, so the group's epoch rises each
     time and the target flips whenever the two assign differently (kip-848.md, 2).
 
-    Args:
-        votes: ``group.remote.assignor`` of each member, None where it names none.
-        assignors: of the broker (``group.consumer.assignors``), the default one first.
-
-    Returns:
-        The choice. Of `uniform` and `range` with equal votes it is `uniform`.
+    Votes are ``group.remote.assignor`` of each member, or None; ``assignors`` are the broker's
+    (``group.consumer.assignors``), the default one first. Of `uniform` and `range` with equal votes
+    it is `uniform`.
     """
     counts = Counter(vote for vote in votes if vote in assignors)
     unknown = tuple(i for i, vote in enumerate(votes) if vote is not None and vote not in assignors)

@@ -43,12 +43,9 @@ class MemberList(NamedTuple):
 def list_targets(
     state: ConsumerGroupState, outcome: TargetOutcome, keys: Sequence[str]
 ) -> list[MemberList]:
-    """Order each member's part of a target as the coordinator lists it.
+    """Order each member's part of a target of ``state`` as the coordinator lists it.
 
-    Args:
-        state: that the target was computed from.
-        outcome: the target.
-        keys: the id of each topic of the state, or what stands in for it.
+    ``keys`` are the ids of the state's topics, or what stands in for them.
     """
     starts, count = outcome.layout.starts, len(state.topics)
     new = np.flatnonzero(outcome.owner >= 0)

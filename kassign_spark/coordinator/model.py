@@ -44,13 +44,9 @@ class TargetOutcome:
 def next_target(state: ConsumerGroupState, assignor: str | None = None) -> TargetOutcome:
     """Compute the target that the coordinator computes next, as of Kafka 4.4.0.
 
-    Args:
-        state: a group, in which no partition is in two members' targets.
-        assignor: `uniform` or `range`; None: what the members' votes choose.
-
-    Returns:
-        The target. It is `inexact` where something that decides is not known: then a stand-in has
-        decided, always the same for the same names.
+    No partition is in two members' last targets. Without an assignor, `uniform` or `range`, the
+    members' votes choose. The target is `inexact` where something that decides is not known: then a
+    stand-in has decided, always the same for the same names.
     """
     choice = choose_assignor(state.votes) if assignor is None else Choice(assignor)
     state, reasons = _existing(state)
@@ -80,10 +76,7 @@ def doubt_joiners(
     In that heartbeat the newcomer is the last in the coordinator's order, in any later one it
     stands at the place that its id gives it.
 
-    Args:
-        state: that the target was computed from.
-        outcome: the target.
-        is_new: of each member, whether it has yet to join; where all have, it is no question.
+    ``is_new`` says of each member whether it has yet to join; where all have, it is no question.
     """
     new = [place for place, is_it in enumerate(is_new) if is_it]
     if outcome.verdict != OK or outcome.assignor == "range" or len(new) in (0, len(is_new)):

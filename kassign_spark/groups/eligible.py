@@ -123,9 +123,7 @@ def fold_groups(members: DataFrame, *, may_differ: bool) -> DataFrame:
 def fold_topics(topics: DataFrame, *, bad_row: str) -> DataFrame:
     """Fold conforming topics, of either form, into one row a topic.
 
-    Args:
-        topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
-        bad_row: SQL, boolean over its columns: the row breaks a rule.
+    ``bad_row`` is SQL, boolean over the columns: the row breaks a rule.
 
     Returns:
         cluster_id string, topic string, num_partitions bigint, bad_rows bigint,

@@ -1,10 +1,4 @@
-"""What members say they own, resolved to one owner a partition, as Kafka's sticky assignors do.
-
-A claim is what a member sent when it joined, in its subscription (CooperativeSticky) or in user
-data (Sticky), with the generation in which it owned the partitions. Source:
-``AbstractStickyAssignor`` of clients 3.7.1 and later (KAFKA-12984, KAFKA-15106), whose members are
-visited in the order of a Java hash map.
-"""
+"""What ``claims`` does with arrays, over DataFrames: for groups that no task takes whole."""
 
 from typing import NamedTuple
 

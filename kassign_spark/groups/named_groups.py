@@ -9,11 +9,7 @@ from pyspark.sql import functions as F
 def is_group_of(names: Iterable[tuple[str, str]]) -> Column:
     """Whether a row is of one of some groups, a few hundred at most; needs no join, so no job.
 
-    Args:
-        names: cluster_id and group_id.
-
-    Returns:
-        boolean over the columns of ``schemas.GROUP_KEY``; null where these are null.
+    Names are cluster_id and group_id. Where these are null in a row, so is the answer.
     """
     by_cluster: dict[str, list[str]] = {}
     for cluster_id, group_id in names:

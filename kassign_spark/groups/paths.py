@@ -44,12 +44,7 @@ class Paths:
         self._said: list[tuple[DataFrame, str | None]] = []
 
     def note(self, groups: DataFrame, path: str) -> None:
-        """Take note of the path of groups.
-
-        Args:
-            groups: one row a group, with ``GROUP_KEY``.
-            path: of all of them.
-        """
+        """Take note of the path of all these groups: one row a group, with ``GROUP_KEY``."""
         self._said.append((groups.select(*GROUP_KEY), path))
 
     def note_each(self, groups: DataFrame) -> None:

@@ -103,18 +103,10 @@ def rows_of_kind(
     zeros: tuple[str, ...] = (),
     **given: str,
 ) -> DataFrame:
-    """Give ``frame`` the columns of a tasks' table.
+    """Give ``frame``, which has ``keys``, the columns of a tasks' table.
 
-    Args:
-        frame: it has ``keys``.
-        kind: of all its rows.
-        types: the further columns and their types.
-        keys: what comes first.
-        zeros: types whose columns have 0 for null.
-        given: SQL of columns that are not as ``frame`` has them.
-
-    Returns:
-        ``keys``, kind tinyint, and ``types``; null where neither ``frame`` nor ``given`` has them.
+    These are ``keys``, kind tinyint, and ``types``: as ``given``, SQL, or as ``frame`` has them,
+    else null, or 0 if the type is one of ``zeros``.
     """
     given = {name: name for name in frame.columns} | given
     columns = []
@@ -133,12 +125,7 @@ def in_tasks(
 ) -> DataFrame:
     """Call ``kernel`` in ``tasks`` tasks, each with all rows of the groups that fall to it.
 
-    Args:
-        table: what the tasks are given.
-        kernel: what they do with it.
-        schema: of what they answer.
-        tasks: how many.
-        keys: rows that are equal in these stay together.
+    ``schema`` is of the answers; rows that are equal in ``keys`` stay together.
     """
     # One task needs no shuffle.
     cut = table.coalesce(1) if tasks == 1 else table.repartition(tasks, *keys)
@@ -160,7 +147,7 @@ def _call(kernel: Kernel, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def tasks_for(work: int, session: SparkSession) -> int:
-    """How many tasks to cut work into, by the cores that there are.
+    """How many tasks to cut work (members, claims, partitions) into, by the cores that there are.
 
     Small work is one task: another one costs more than it saves. Large work is as many as there
     are cores, or several times that where one would outgrow its memory. Not more: Spark takes 0.15

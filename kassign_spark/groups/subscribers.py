@@ -32,10 +32,7 @@ def homogeneous_groups(eligible: Eligible) -> DataFrame:
 def explode_topics(groups: DataFrame, settings: Settings, tasks: int) -> DataFrame:
     """Explode ``topics`` of one row a group into ``topic``, a large group over several tasks.
 
-    Args:
-        groups: cluster_id string, group_id string, subscribers array<string>, topics array.
-        settings: ``topics_per_task``.
-        tasks: how many there are to be.
+    Groups have cluster_id string, group_id string, subscribers array<string>, topics array.
     """
     length = settings.topics_per_task
     starts = F.sequence(F.lit(1), F.size("topics"), F.lit(length))

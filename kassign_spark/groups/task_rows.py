@@ -34,12 +34,7 @@ _COLUMNS = {
 
 
 def rows(frame: DataFrame, kind: int, **more: str) -> DataFrame:
-    """Give a frame the columns of the tasks' table; those that it lacks are null.
-
-    Args:
-        frame: it has ``GROUP_KEY``.
-        kind: of all its rows.
-        more: further columns and their types.
+    """Give a frame, which has ``GROUP_KEY``, the columns of the tasks' table, others as null.
 
     Returns:
         cluster_id string, group_id string, kind tinyint, member_id string, topic string,

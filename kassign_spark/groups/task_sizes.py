@@ -43,9 +43,7 @@ class TaskSizes(NamedTuple):
 def task_sizes(frames: Sequence[DataFrame], most_rows: int = MOST_ROWS_OF_A_GROUP) -> TaskSizes:
     """Look at the tables of a call, which have ``GROUP_KEY``; runs a query if they may be large.
 
-    Args:
-        frames: what is handed to tasks.
-        most_rows: ``MOST_ROWS_OF_A_GROUP``, or less, so that a test can force the border.
+    ``most_rows`` is less where a test forces the border.
     """
     session = frames[0].sparkSession
     size = sum(map(estimated_bytes, frames))

@@ -151,10 +151,7 @@ def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> Dat
 def as_problems(frame: DataFrame, problem: str, detail: str) -> DataFrame:
     """Give ``frame`` the columns of a problem; those of them that it lacks are null.
 
-    Args:
-        frame: where it was found.
-        problem: its name; empty: it is in a column of ``frame``.
-        detail: what is said of it, SQL.
+    The problem's name is empty where a column has it; ``detail`` is SQL.
     """
     given, types = set(frame.columns), {"partition": "bigint"}
     about = (

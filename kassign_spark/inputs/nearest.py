@@ -13,10 +13,7 @@ _SHOWN = 3
 def refuse_unknown(names: DataFrame, wanted: Sequence[str], *, what: str) -> None:
     """Refuse a name that is not in a table; runs a job, and another one where some is not.
 
-    Args:
-        names: name string; any number of times each.
-        wanted: what was asked for.
-        what: the noun, for the error.
+    ``names`` has name string, any number of times each.
 
     Raises:
         InputError: it names the first one that is not there, and the nearest that are.

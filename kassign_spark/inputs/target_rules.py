@@ -153,11 +153,7 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
 def consumer_problems(
     inputs: Inputs, members: DataFrame, target: DataFrame | None
 ) -> list[DataFrame]:
-    """Find what is wrong with the regexes of ``members``, with topic ids, and with a target.
-
-    Returns:
-        Frames with the columns of a problem.
-    """
+    """List what is wrong with regexes of members, topic ids and a target: columns of a problem."""
     found = []
     if inputs.has_regexes:
         found.append(broken_rows("members", with_regex_problems(members), regex_rules()))
