@@ -127,7 +127,7 @@ def hash_map_capacity(count: Column) -> Column:
         <BLANKLINE>
     """
     # 2^digits(n) is the least power of two above n; four binary digits make the smallest table.
-    keys_needing_room = F.call_function("div", count.cast("bigint") * 4 + 2, F.lit(3))
+    keys_needing_room = div(count.cast("bigint") * 4 + 2, F.lit(3))
     digits = F.length(F.bin(F.greatest(keys_needing_room - 1, _bigint(15))))
     return _power_of_two(F.least(digits, F.lit(_LARGEST_TABLE_EXPONENT)))
 

@@ -43,9 +43,8 @@ def believe(state: GroupState, claims: Claims, members: HashOrder) -> Believed:
                 owner[partition] = claimant[partition] = member
                 continue
             if earlier != member and members.buckets[earlier] == members.buckets[member]:
-                by_order = f"both {_ids(state, earlier, member)} claim " + claims.layout.name(
-                    partition
-                )
+                ids = " and ".join(sorted((state.member_ids[earlier], state.member_ids[member])))
+                by_order = f"both {ids} claim {claims.layout.name(partition)}"
             earlier_generation = state.field_generations[earlier]
             if generation == earlier_generation:
                 disputed.add(partition)
@@ -80,7 +79,3 @@ def _compare_subscriptions(state: GroupState, members: HashOrder) -> tuple[bool,
     if odd and len(set(members.buckets)) < len(members.buckets):
         return is_homogeneous, "some subscription is empty or names a topic twice"
     return is_homogeneous, None
-
-
-def _ids(state: GroupState, one: int, other: int) -> str:
-    return " and ".join(sorted((state.member_ids[one], state.member_ids[other])))

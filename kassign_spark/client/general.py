@@ -10,7 +10,7 @@ from kassign_spark.client.claims import Believed
 from kassign_spark.client.hash_order import HashOrder
 from kassign_spark.client.holdings import Holdings
 from kassign_spark.client.racks import Racks
-from kassign_spark.client.state import Claims, GroupState, Layout
+from kassign_spark.client.state import Claims, GroupState
 
 
 def assign_general(
@@ -32,8 +32,10 @@ def assign_general(
         Thrown: the client ends with an exception.
         NeverEnds: it does not end.
     """
-    layout = claims.layout
-    holdings = Holdings(layout, _topics_of(state, layout), by_id)
+    layout, index = claims.layout, claims.layout.index
+    # In each member's own order; one given twice is there twice.
+    topics_of = [[index[name] for name in of if name in index] for of in state.subscriptions]
+    holdings = Holdings(layout, topics_of, by_id)
     must_revoke = holdings.keep(believed.owner, racks)
     is_fresh = not any(holdings.sizes)
     pool = holdings.hand_out(racks)
@@ -48,12 +50,6 @@ def assign_general(
     assigned = before if has_moved and gained <= 0 and not is_fresh else holdings.held
     tree = "a hash set of moved partitions became a tree, the order of which is not modelled"
     return assigned, tree if balancing.movements.met_tree else None
-
-
-def _topics_of(state: GroupState, layout: Layout) -> list[list[int]]:
-    """Give each member's topics in its own order; one given twice is there twice."""
-    index = layout.index
-    return [[index[name] for name in names if name in index] for names in state.subscriptions]
 
 
 def _earlier_claims(

@@ -57,13 +57,8 @@ def read_claims(eligible: Eligible, topics: DataFrame) -> Claims:
     """Resolve ``eligible.owned``, which must be there, to one owner a partition; runs jobs.
 
     Claims of members that left, and on partitions that do not exist, are dropped (``validate``
-    reports them).
-
-    Args:
-        eligible: the groups.
-        topics: of these groups, held: cluster_id string, group_id string, topic string,
-            num_partitions int, topic_number int, as ``subscribed_topics`` and ``topic_number``
-            give them.
+    reports them). The groups' topics are held, and as ``subscribed_topics`` and ``topic_number``
+    give them.
     """
     assert eligible.owned is not None
     subscribed = topics.select(*GROUP_KEY, "topic", "num_partitions", "topic_number")
@@ -136,12 +131,6 @@ def hash_order(member_count: Column) -> tuple[Column, ...]:
 
     The leader puts the members into a fresh map in the order of the JoinGroup response, which
     ``member_seq`` is the best that is known of; where it is absent, ties break by ``member_id``.
-
-    Args:
-        member_count: how many members the group has.
-
-    Returns:
-        sort keys over member_id string and member_seq bigint.
     """
     bucket = hash_bucket(java_hash_code(F.col("member_id")), hash_map_capacity(member_count))
     return bucket, F.col("member_seq"), java_string_order(F.col("member_id"))

@@ -31,13 +31,8 @@ def refuse_consumer_groups(
 ) -> None:
     """Check what decides about groups of group_type `consumer`; runs one query where all is well.
 
-    Classic members are another one's to check, but not those of a type that nobody knows.
-
-    Args:
-        inputs: conforming tables, members of all types.
-        target: ``schemas.TARGET``, conforming, or None.
-        known_assignors: against which ``members.assignor`` is checked; None where the caller's
-            own choice overrides that column.
+    Classic members are another one's to check, but not those of a type that nobody knows. The
+    arguments are as of ``look.look``, members of all types.
 
     Raises:
         InputError: values that have no meaning; lists every one.

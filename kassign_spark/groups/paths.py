@@ -23,15 +23,10 @@ OWN = "own"
 
 
 def components_path(by: str, rounds: int, settled_in: int) -> str:
-    """Name the way of a group that is cut into connected components.
+    """Name the way of a group that is cut into connected components, with the rounds that it took.
 
-    Args:
-        by: who found the components.
-        rounds: how many rounds over DataFrames that took; 0: none.
-        settled_in: how many rounds settled those that are too large for a task; 0: all fit one.
-
-    Returns:
-        such as `components by graphframes` or `components by rounds (3), settled in rounds (41)`.
+    Such as `components by graphframes` or `components by rounds (3), settled in rounds (41)`: the
+    latter settled those components that are too large for a task.
     """
     found = f"components by {by}" + (f" ({rounds})" if rounds else "")
     return found + (f", settled in rounds ({settled_in})" if settled_in else "")

@@ -146,11 +146,7 @@ def sets_of(
     of_set = np.repeat(np.arange(len(first)), counts)
     topic = find(topic_keys, key(group[first][of_set], listed[rows]))
     exists = topic >= 0
-    return (
-        subscribed,
-        topic[exists],
-        starts(np.bincount(of_set[exists], minlength=len(first))),
-    )
+    return subscribed, topic[exists], starts(np.bincount(of_set[exists], minlength=len(first)))
 
 
 def parsed(texts: pa.ChunkedArray, rows: Longs, data_type: pa.DataType) -> pa.Array:

@@ -153,10 +153,6 @@ def tasks_for(work: int, session: SparkSession) -> int:
     are cores, or several times that where one would outgrow its memory. Not more: Spark takes 0.15
     s of a core to begin and end a task with Python in it. ``spark.sql.shuffle.partitions`` says
     nothing about any of this.
-
-    Args:
-        work: members, claims and partitions together.
-        session: where the tasks run.
     """
     if work <= _WORK_OF_ONE_TASK:
         return 1

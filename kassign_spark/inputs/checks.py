@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform, topics_table
@@ -68,11 +68,6 @@ def resolved(inputs: Inputs) -> Inputs:
     return inputs._replace(members=members)
 
 
-def refuse(inputs: Inputs, assignors: Collection[str] | None) -> None:
-    """Raise the error that lists ``refusals``; called when a count said that there are some."""
-    refuse_problems(refusals(inputs, assignors))
-
-
 def refuse_problems(problems: DataFrame, order: Sequence[str] = ("problem", *PROBLEM[:5])) -> None:
     """Raise the error that lists problems, if there are any; runs a job.
 
@@ -85,10 +80,11 @@ def refuse_problems(problems: DataFrame, order: Sequence[str] = ("problem", *PRO
             out.
     """
     listed = problems.orderBy(*order).limit(MAX_LISTED + 1).collect()
-    if len(listed) > MAX_LISTED:
-        raise InputError(describe(listed[:MAX_LISTED], problems.count()))
     if listed:
-        raise InputError(describe(listed, len(listed)))
+        told = [row.detail for row in listed[:MAX_LISTED]]
+        if len(listed) > MAX_LISTED:
+            told.append(f"and {problems.count() - MAX_LISTED} more problems")
+        raise InputError("; ".join(told))
 
 
 def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
@@ -99,12 +95,6 @@ def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
         InputError: rows break rules; the first ones are spelled out.
     """
     refuse_problems(broken_rows(table.name, conform(frame, table), owned_rules()))
-
-
-def describe(listed: Sequence[Row], count: int) -> str:
-    """Put problems into one line."""
-    more = f"; and {count - len(listed)} more problems" if count > len(listed) else ""
-    return "; ".join(row.detail for row in listed) + more
 
 
 def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:

@@ -23,11 +23,9 @@ READ_OTHERWISE = r"\\[0-7][0-7]|\[[^\]]*(\[|&&)|\{([0-9]+,)?0[0-9]|\(\?[a-zA-Z-]
 numbers (there references), a class or ``&&`` in a class, counts with leading zeros, repetitions of
 what stands before a group of flags."""
 
-_CATEGORIES = """
-    C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl
-    Zp Zs
-"""
-_SCRIPTS = """
+_UNICODE_NAMES = """
+    Any C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So
+    Z Zl Zp Zs
     Arabic Armenian Avestan Balinese Bamum Batak Bengali Bopomofo Brahmi Braille Buginese Buhid
     Canadian_Aboriginal Carian Cham Cherokee Common Coptic Cuneiform Cypriot Cyrillic Deseret
     Devanagari Egyptian_Hieroglyphs Ethiopic Georgian Glagolitic Gothic Greek Gujarati Gurmukhi Han
@@ -39,7 +37,7 @@ _SCRIPTS = """
     Syriac Tagalog Tagbanwa Tai_Le Tai_Tham Tai_Viet Tamil Telugu Thaana Thai Tibetan Tifinagh
     Ugaritic Unknown Vai Yi
 """
-_UNICODE = frozenset({"Any", *_CATEGORIES.split(), *_SCRIPTS.split()})
+_UNICODE = frozenset(_UNICODE_NAMES.split())
 _CLASSES = "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit"
 _NAMED = frozenset(_CLASSES.split())
 
@@ -51,15 +49,7 @@ _OCTAL = re.compile(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})")
 _CONTROL = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _MOST_REPEATS, _LAST_CHARACTER = 1000, 0x10FFFF
 
-_REPEAT_COUNT = "invalid repeat count"
-_NESTED = "invalid nested repetition operator"
-_NO_ARGUMENT = "missing argument to repetition operator"
-_PERL = "invalid or unsupported Perl syntax"
-_NAME, _NAME_TWICE = "invalid named capture", "duplicate capture group name"
-_ESCAPE, _TRAILING = "invalid escape sequence", "trailing backslash at end of expression"
-_RANGE = "invalid character class range"
-_OPEN_CLASS, _OPEN_GROUP = "missing closing ]", "missing closing )"
-_NO_GROUP = "regexp/syntax: internal error"  # of a bracket that closes nothing
+_ESCAPE, _RANGE = "invalid escape sequence", "invalid character class range"
 
 
 class _RefusedError(Exception):
@@ -121,14 +111,14 @@ def for_re2(regex: str) -> str:
             piece, has_argument = _Piece("|", at + 1), False
         elif char == ")":
             if not depth:
-                raise _RefusedError(_NO_GROUP)
+                raise _RefusedError("regexp/syntax: internal error")  # its words for that
             piece, depth, has_argument = _Piece(")", at + 1), depth - 1, True
         elif char in "*+?{":
             repeat, begins_repeat = _repeat(regex, at), True
             if repeat is not None and is_repeated:
-                raise _RefusedError(_NESTED)
+                raise _RefusedError("invalid nested repetition operator")
             if repeat is not None and not has_argument:
-                raise _RefusedError(_NO_ARGUMENT)
+                raise _RefusedError("missing argument to repetition operator")
             # A brace that is no repetition is itself; yet what follows counts as nested.
             piece = repeat or _Piece(r"\{", at + 1)
             has_argument = True
@@ -138,7 +128,7 @@ def for_re2(regex: str) -> str:
         pieces.append(piece.text)
         at, is_repeated = piece.end, begins_repeat
     if depth:
-        raise _RefusedError(_OPEN_GROUP)
+        raise _RefusedError("missing closing )")
     return rf"\A(?:{''.join(pieces)})\z"
 
 
@@ -162,15 +152,15 @@ def _opened(regex: str, at: int, names: set[str]) -> tuple[_Piece, bool]:
     if capture is None:
         flags = _FLAGS.match(regex, at)
         if flags is None:
-            raise _RefusedError(_PERL)
+            raise _RefusedError("invalid or unsupported Perl syntax")
         text = "" if flags[0] == "(?)" else flags[0]
         return _Piece(text, flags.end()), flags[1] == ":"
     end = regex.find(">", capture.end())
     name = regex[capture.end() : end]
     if end < 0 or not re.fullmatch("[0-9A-Za-z_]+", name):
-        raise _RefusedError(_NAME)
+        raise _RefusedError("invalid named capture")
     if name in names:
-        raise _RefusedError(_NAME_TWICE)
+        raise _RefusedError("duplicate capture group name")
     names.add(name)
     return _Piece("(?:", end + 1), True
 
@@ -184,7 +174,7 @@ def _repeat(regex: str, at: int) -> _Piece | None:
             return None
         least, most = int(counts[1]), int(counts[3] or counts[1])
         if not least <= most <= _MOST_REPEATS:
-            raise _RefusedError(_REPEAT_COUNT)
+            raise _RefusedError("invalid repeat count")
         end, text = counts.end(), counts[0]
     if regex.startswith("?", end):
         return _Piece(f"{text}?", end + 1)
@@ -259,11 +249,11 @@ def _group(regex: str, at: int) -> _Piece | None:
 def _character(regex: str, at: int) -> tuple[_Piece, int]:
     """Read one character, which may be escaped, and say which it is."""
     if at >= len(regex):
-        raise _RefusedError(_OPEN_CLASS)
+        raise _RefusedError("missing closing ]")
     if regex[at] != "\\":
         return _Piece(_quoted(ord(regex[at])), at + 1), ord(regex[at])
     if at + 1 == len(regex):
-        raise _RefusedError(_TRAILING)
+        raise _RefusedError("trailing backslash at end of expression")
     escaped, end = regex[at + 1], at + 2
     code = ord(escaped)
     if number := _HEX.match(regex, at):

@@ -80,13 +80,8 @@ def member_rules() -> list[Rule]:
             shown("topics_pattern"),
             text("the member lists topics as well: a consumer has a pattern or a list"),
         ),
-        *(
-            rule._replace(broken=f"({rule.broken}) and {applies}")
-            for rule, applies in (
-                (integer_rule("generation", least=-1), f"not {IS_CONSUMER_GROUP}"),
-                (integer_rule("generation", least=STATIC_AWAY), IS_CONSUMER_GROUP),
-            )
-        ),
+        integer_rule("generation", least=-1, where=f"not {IS_CONSUMER_GROUP}"),
+        integer_rule("generation", least=STATIC_AWAY, where=IS_CONSUMER_GROUP),
         Rule(
             "group_type_unknown",
             "group_type",
@@ -143,12 +138,12 @@ def _count_rules(column: str) -> list[Rule]:
     return [missing, integer_rule(column, least=0)]
 
 
-def integer_rule(column: str, *, least: int) -> Rule:
-    """Require a number from ``least`` to that of four bytes; null passes."""
+def integer_rule(column: str, *, least: int, where: str = "true") -> Rule:
+    """Require a number from ``least`` to that of four bytes, of some rows; null passes."""
     return Rule(
         f"{column}_out_of_range",
         column,
-        f"{column} not between {least} and {INT_MAX}",
+        f"({column} not between {least} and {INT_MAX}) and {where}",
         f"cast({column} as string)",
         text(f"must be a whole number from {least} to {INT_MAX}"),
     )
