@@ -27,10 +27,9 @@ def _of(table: Table) -> dict[str, str]:
 
 _COMPARED = _columns(
     "group_id string, assignor string, protocol string, verdict string, detail string, "
-    "member_count int, partition_count bigint, kept bigint, moved bigint, least_moves "
-    "bigint, spread bigint, topic_spread bigint, sum_of_squares bigint, "
-    "least_sum_of_squares bigint, rounds int, paused bigint, cross_rack bigint, "
-    "cross_rack_more bigint"
+    "member_count int, partition_count bigint, kept bigint, moved bigint, least_moves bigint, "
+    "spread bigint, topic_spread bigint, sum_of_squares bigint, least_sum_of_squares bigint, "
+    "rounds int, paused bigint, cross_rack bigint, cross_rack_more bigint"
 )
 _STEPS = _columns(
     "group_id string, round int, member_id string, topic string, partition int, action string"
@@ -39,10 +38,10 @@ _STEPS = _columns(
 RESULTS: Mapping[str, Mapping[str, str]] = {
     "advise": _columns(
         "group_id string, rank int, change string, detail string, assignor string, "
-        "member_ids array<string>, topics array<string>, member_count int, num_partitions "
-        "int, max_before bigint, max_after bigint, spread_before bigint, spread_after "
-        "bigint, idle_before int, idle_after int, moved bigint, paused bigint, rounds int, "
-        "gain bigint, restart_moved bigint, reason string"
+        "member_ids array<string>, topics array<string>, member_count int, num_partitions int, "
+        "max_before bigint, max_after bigint, spread_before bigint, spread_after bigint, "
+        "idle_before int, idle_after int, moved bigint, paused bigint, rounds int, gain bigint, "
+        "restart_moved bigint, reason string"
     ),
     "balance": _of(BALANCE),
     "balance.weighted": _of(BALANCE)
@@ -56,19 +55,19 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "least_max bigint, most_min bigint, even_max bigint, detail string"
     ),
     "check_migration": _columns(
-        "group_id string, step string, assignor string, mixes_protocols boolean, safe_steps "
-        "array<string>, blocking array<struct<member_id:string,reason:string>>"
+        "group_id string, step string, assignor string, mixes_protocols boolean, "
+        "safe_steps array<string>, blocking array<struct<member_id:string,reason:string>>"
     ),
     "check_settings": _columns(
         "client string, setting string, value string, severity string, detail string"
     ),
     "choose_assignors.groups": _columns(
-        "group_id string, assignor string, votes "
-        "array<struct<assignor:string,votes:bigint>>, protocol string, problem string"
+        "group_id string, assignor string, votes array<struct<assignor:string,votes:bigint>>, "
+        "protocol string, problem string"
     ),
     "choose_assignors.members": _columns(
-        "group_id string, member_id string, assignors array<string>, vote string, protocol "
-        "string, detail string"
+        "group_id string, member_id string, assignors array<string>, vote string, protocol string, "
+        "detail string"
     ),
     "compare": _COMPARED,
     "compare.weighted": _COMPARED
@@ -79,13 +78,13 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
     ),
     "coordinators": _columns("group_id string, coordinator_partition int, coordinator int"),
     "deliver": _columns(
-        "group_id string, member_id string, partition_count int, partitions "
-        "array<struct<topic:string,partition:int>>, topic_partitions string, spark_assign "
-        "string"
+        "group_id string, member_id string, partition_count int, "
+        "partitions array<struct<topic:string,partition:int>>, topic_partitions string, "
+        "spark_assign string"
     ),
     "diff": _columns(
-        "group_id string, topic string, partition int, from_member string, to_member "
-        "string, change string"
+        "group_id string, topic string, partition int, from_member string, to_member string, "
+        "change string"
     ),
     "eligibility.vertices": _columns(
         "id bigint, cluster_id string, group_id string, kind string, name string, "
@@ -99,8 +98,8 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "kind string, name string, cluster bigint, group_count bigint, topic_count bigint"
     ),
     "listener_calls": _columns(
-        "group_id string, round int, member_id string, call int, moment string, callback "
-        "string, partitions array<struct<topic:string,partition:int>>"
+        "group_id string, round int, member_id string, call int, moment string, callback string, "
+        "partitions array<struct<topic:string,partition:int>>"
     ),
     "member_traffic": _columns(
         "group_id string, member_id string, partition_count bigint, record_count double, "
@@ -108,9 +107,9 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
     ),
     "migrate.steps": _columns(
         "group_id string, step int, member_id string, event string, group_type string, "
-        "is_rebalance boolean, moved bigint, paused bigint, unread bigint, pausing_members "
-        "array<string>, may_lose_members array<string>, moves "
-        "array<struct<topic:string,partition:int,from_member_id:string,to_member_id:string>>"
+        "is_rebalance boolean, moved bigint, paused bigint, unread bigint, "
+        "pausing_members array<string>, may_lose_members array<string>, "
+        "moves array<struct<topic:string,partition:int,from_member_id:string,to_member_id:string>>"
     ),
     "migrate.verdicts": _columns(
         "group_id string, verdict string, way string, detail string, member_count int, "
@@ -127,36 +126,34 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "topic string, partition int, record_count double, byte_count double"
     ),
     "place_records": _columns(
-        "topic string, key *, partition bigint, record_count bigint, byte_count "
-        "bigint, placed_partition int, placement string"
+        "topic string, key *, partition bigint, record_count bigint, byte_count bigint, "
+        "placed_partition int, placement string"
     ),
     "predict_rebalance.steps": _STEPS,
     "predict_rebalance.verdicts": _of(VERDICTS),
     "rebalance": _STEPS,
     "simulate": _columns(
-        "group_id string, event int, stage int, kind string, rebalance boolean, reason "
-        "string, assignor string, protocol string, noticed_within_ms bigint, "
-        "joined_within_ms bigint, group_epoch int, computed_within_ms bigint, "
-        "settled_within_ms bigint, verdict string, detail string, round int, member_id "
-        "string, topic string, partition int, action string"
+        "group_id string, event int, stage int, kind string, rebalance boolean, reason string, "
+        "assignor string, protocol string, noticed_within_ms bigint, joined_within_ms bigint, "
+        "group_epoch int, computed_within_ms bigint, settled_within_ms bigint, verdict string, "
+        "detail string, round int, member_id string, topic string, partition int, action string"
     ),
     "summarize": _columns(
         "group_id string, rounds int, partition_count bigint, moved_count bigint, "
         "paused_count bigint, settles boolean"
     ),
     "summarize_events": _columns(
-        "group_id string, event int, stage int, kind string, rebalance boolean, reason "
-        "string, assignor string, protocol string, noticed_within_ms bigint, "
-        "joined_within_ms bigint, computed_within_ms bigint, settled_within_ms bigint, "
-        "group_epoch int, verdict string, detail string, rounds int, partition_count "
-        "bigint, moved_count bigint, paused_count bigint, paused_member_count bigint, "
-        "stopped_count bigint, settles boolean"
+        "group_id string, event int, stage int, kind string, rebalance boolean, reason string, "
+        "assignor string, protocol string, noticed_within_ms bigint, joined_within_ms bigint, "
+        "computed_within_ms bigint, settled_within_ms bigint, group_epoch int, verdict string, "
+        "detail string, rounds int, partition_count bigint, moved_count bigint, "
+        "paused_count bigint, paused_member_count bigint, stopped_count bigint, settles boolean"
     ),
     "sweep": _columns(
-        "group_id string, sweep int, variant string, member_change int, partition_times "
-        "int, partition_more int, member_count bigint, partition_count bigint, min_assigned "
-        "bigint, max_assigned bigint, idle_count bigint, moved_count bigint, paused_count "
-        "bigint, rounds int, settles boolean, detail string"
+        "group_id string, sweep int, variant string, member_change int, partition_times int, "
+        "partition_more int, member_count bigint, partition_count bigint, min_assigned bigint, "
+        "max_assigned bigint, idle_count bigint, moved_count bigint, paused_count bigint, "
+        "rounds int, settles boolean, detail string"
     ),
     "touched_by": _columns(
         "topic string, group_id string, member_count bigint, group_member_count bigint, "
