@@ -97,9 +97,7 @@ def _classes(subscriptions: DataFrame, topics: DataFrame) -> DataFrame:
         .groupBy(*GROUP_KEY, "topic", "num_partitions")
         .agg(F.sort_array(F.collect_list("subscription")).alias("subscriptions"))
     )
-    subscriber_count = F.aggregate(
-        "subscriptions", F.lit(0).cast("bigint"), lambda total, s: total + s["size"]
-    )
+    subscriber_count = F.expr("aggregate(subscriptions, 0L, (total, s) -> total + s.size)")
     return (
         by_topic.groupBy(*GROUP_KEY, "subscriptions")
         .agg(

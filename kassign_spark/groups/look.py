@@ -112,11 +112,10 @@ def look(
     unknown = known_assignors is not None and not set(found.assignors) <= set(known_assignors)
     tables = ("members", "topics", "owned", "target")
     if unknown or any(counts.get(f"bad_{table}") for table in tables):
-        refuse_problems(
-            _problems_of_both(inputs, known_assignors, target)
-            if both_types
-            else refusals(inputs, known_assignors)
-        )
+        if both_types:
+            refuse_problems(_problems_of_both(inputs, known_assignors, target))
+        else:
+            refuse_problems(refusals(inputs, known_assignors))
     # A group whose members differ has no more topics than they name together.
     most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
     most_partitions = min(most_topics, counts["topics"]) * counts["most"]

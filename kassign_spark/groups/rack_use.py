@@ -47,28 +47,24 @@ def rack_use(eligible: Eligible) -> DataFrame:
     topics = subscribed_topics(eligible._replace(groups=groups)).join(
         _by_topic(eligible.topics), on=[CLUSTER_ID, "topic"], how="inner"
     )
-    members = F.col("member_racks")
+    can_mismatch = "size(all_racks) > 0 and size(array_except(member_racks, common_racks)) > 0"
     judged = (
         topics.join(member_racks, on=list(GROUP_KEY), how="inner")
         .groupBy(*GROUP_KEY, "member_racks")
         .agg(
-            F.array_distinct(F.flatten(F.collect_set("all_racks"))).alias("all_racks"),
-            (F.bool_and("is_uniform") & (F.min("all_racks") == F.max("all_racks"))).alias(
-                "is_uniform"
+            F.expr("array_distinct(flatten(collect_set(all_racks))) as all_racks"),
+            F.expr("bool_and(is_uniform) and min(all_racks) = max(all_racks) as is_uniform"),
+            F.expr(
+                "bool_or(not is_uniform and arrays_overlap(member_racks, all_racks)) as by_topic"
             ),
-            F.bool_or(~F.col("is_uniform") & F.arrays_overlap(members, "all_racks")).alias(
-                "by_topic"
-            ),
-            F.bool_or(
-                (F.size("all_racks") > 0) & (F.size(F.array_except(members, "common_racks")) > 0)
-            ).alias("can_mismatch"),
+            F.expr(f"bool_or({can_mismatch}) as can_mismatch"),
         )
     )
-    return judged.join(groups, on=list(GROUP_KEY), how="inner").select(
+    return judged.join(groups, on=list(GROUP_KEY), how="inner").selectExpr(
         *GROUP_KEY,
         "is_homogeneous",
         "by_topic",
-        (~F.col("is_uniform") & F.arrays_overlap("member_racks", "all_racks")).alias("by_group"),
+        "not is_uniform and arrays_overlap(member_racks, all_racks) as by_group",
         "can_mismatch",
     )
 

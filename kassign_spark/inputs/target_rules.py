@@ -80,15 +80,9 @@ def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
                 F.lit(None).cast("boolean").alias("is_consumer"),
             )
             rows = rows.unionByName(of_target)
-    is_classic = F.coalesce(F.bool_and(~F.col("is_consumer")), F.lit(False)).cast("int")
-    return rows.groupBy(*GROUP_KEY).agg(
-        (
-            F.count_if("is_bad")
-            + F.count("key")
-            - F.size(F.collect_set("key"))
-            + F.count_if(F.col("key")["what"] != "member") * is_classic
-        ).alias("suspects")
-    )
+    of_classic = "if(bool_and(not is_consumer), count_if(key.what != 'member'), 0)"
+    suspects = f"count_if(is_bad) + count(key) - size(collect_set(key)) + {of_classic} as suspects"
+    return rows.groupBy(*GROUP_KEY).agg(F.expr(suspects))
 
 
 def suspect_key(what: str, hashed: Column) -> Column:
