@@ -90,15 +90,10 @@ def converge(
     budget: Budget,
     measures: Mapping[str, Column] | None = None,
 ) -> DataFrame:
-    """Repeat ``step`` until ``unfinished`` sums up to nothing.
+    """Repeat ``step``, which keeps the columns, until ``unfinished`` sums up to nothing.
 
-    Args:
-        frame: where to start.
-        step: one round, from frame to frame of the same columns.
-        unfinished: a count of what is left to do, as an aggregate over the columns of the frame.
-        what: the loop's name, for progress and errors.
-        budget: counts the rounds.
-        measures: further aggregates to report with each round.
+    That is an aggregate over the columns, as the further ``measures`` are, which are reported with
+    each round. ``what`` names the loop, for progress and errors.
 
     Raises:
         NotConvergedError: the budget ended first.

@@ -72,15 +72,8 @@ def checkpoint(
     """Compute a frame and cut its lineage, in the checkpoint folder if the session has one.
 
     Without one it is kept on the executors: then it is lost with its executor, and what was cut
-    cannot be computed again.
-
-    Args:
-        frame: any frame.
-        measures: aggregates over it, by name; they ride on the same job, where the session can
-            observe one.
-
-    Returns:
-        What was computed, and the measures.
+    cannot be computed again. Measures are aggregates, by name; they ride on the same job, where the
+    session can observe one.
     """
     wanted = [column.alias(name) for name, column in (measures or {}).items()]
     session = frame.sparkSession

@@ -34,11 +34,7 @@ Kernel = Callable[[pa.Table], Iterable[pa.Table]]
 
 
 def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
-    """Put the tables of the groups into the rows of one; runs no job.
-
-    Args:
-        eligible: the groups.
-        claims: whether what members own is wanted.
+    """Put the tables of the groups into the rows of one, without claims if so told; runs no job.
 
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:

@@ -71,9 +71,7 @@ def resolved(inputs: Inputs) -> Inputs:
 def refuse_problems(problems: DataFrame, order: Sequence[str] = ("problem", *PROBLEM[:5])) -> None:
     """Raise the error that lists problems, if there are any; runs a job.
 
-    Args:
-        problems: detail string, a line each, and the columns of ``order``.
-        order: in which they are listed.
+    ``problems`` has detail string, a line each, and the columns of ``order``.
 
     Raises:
         InputError: every problem with its table, column and value, the first ``MAX_LISTED`` spelled
