@@ -185,9 +185,7 @@ def _resolve(eligible: Eligible, claims: Claims) -> Claims:
         .groupBy(*GROUP_KEY, "member_id")
         .agg(F.collect_list("claim").alias("lost"))
     )
-    remaining = F.when(F.col("lost").isNull(), F.col("claims")).otherwise(
-        F.array_except("claims", "lost")
-    )
+    remaining = F.expr("if(lost is null, claims, array_except(claims, lost))")
     surviving = (
         claims.members.join(lost, on=[*GROUP_KEY, "member_id"], how="left")
         .withColumn("claims", remaining)

@@ -33,7 +33,6 @@ from kassign_spark.inputs.rules import (
 from kassign_spark.inputs.target_rules import (
     consumer_problems,
     regex_rules,
-    suspect_key,
     target_suspects,
     topic_id_rules,
 )
@@ -169,12 +168,11 @@ def _query(
         # A topic with two ids is one of those that are there twice.
         measures["bad_topics"] += f" + {measures['topics_twice']}"
     if target is not None:
-        nothing = suspect_key("", F.lit(None).cast("bigint"))
-        types = inputs.members.select(
+        types = inputs.members.selectExpr(
             *GROUP_KEY,
-            F.expr("false as is_bad"),
-            F.when(F.lit(False), nothing).alias("key"),
-            is_consumer_group().alias("is_consumer"),
+            "false as is_bad",
+            "cast(null as struct<what: string, hashed: bigint>) as key",
+            f"{IS_CONSUMER_GROUP} as is_consumer",
         )
         of_target = target_suspects(types, target).withColumn("kind", F.lit("target"))
         by_key = by_key.unionByName(of_target, allowMissingColumns=True)

@@ -3,15 +3,16 @@
 from collections.abc import Collection
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.inputs.checks import Inputs, refusals, refuse_problems, unknown_assignors
 from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
+    IS_CONSUMER_GROUP,
     any_broken,
-    is_consumer_group,
+    is_one_of,
     member_rules,
     owned_rules,
     rules_of_topics,
@@ -24,6 +25,8 @@ from kassign_spark.inputs.target_rules import (
     topic_id_rules,
 )
 from kassign_spark.schemas import GROUP_KEY
+
+_IS_OURS = "coalesce(group_type != 'classic', false)"
 
 
 def refuse_consumer_groups(
@@ -39,7 +42,7 @@ def refuse_consumer_groups(
     """
     if not _suspects(inputs, target, known_assignors):
         return
-    ours = inputs.members.where(_is_ours())
+    ours = inputs.members.where(_IS_OURS)
     found = [
         refusals(inputs._replace(members=ours), None),
         *consumer_problems(inputs, ours, target),
@@ -49,25 +52,19 @@ def refuse_consumer_groups(
     refuse_problems(reduce(DataFrame.unionByName, found))
 
 
-def _is_ours() -> Column:
-    return F.coalesce(F.col("group_type") != "classic", F.lit(False))
-
-
 def _suspects(
     inputs: Inputs, target: DataFrame | None, known_assignors: Collection[str] | None
 ) -> int:
     """Count in one query what may be wrong; more than there is, never less."""
-    is_broken = F.expr(
-        any_broken([*member_rules(), *(regex_rules() if inputs.has_regexes else [])])
-    )
+    is_broken = any_broken([*member_rules(), *(regex_rules() if inputs.has_regexes else [])])
     if known_assignors is not None:
-        is_broken |= F.coalesce(~F.col("assignor").isin(*known_assignors), F.lit(False))
+        is_broken += f" or not coalesce({is_one_of('assignor', known_assignors)}, true)"
     members = with_regex_problems(inputs.members) if inputs.has_regexes else inputs.members
-    of_members = members.select(
+    of_members = members.selectExpr(
         *GROUP_KEY,
-        (_is_ours() & is_broken).alias("is_bad"),
-        F.when(_is_ours(), suspect_key("member", F.xxhash64("member_id"))).alias("key"),
-        is_consumer_group().alias("is_consumer"),
+        f"{_IS_OURS} and ({is_broken}) as is_bad",
+        f"if({_IS_OURS}, {suspect_key('member', 'xxhash64(member_id)')}, null) as key",
+        f"{IS_CONSUMER_GROUP} as is_consumer",
     )
     of_groups = target_suspects(of_members, target)
     has_ids = "topic_id" in inputs.topics.columns

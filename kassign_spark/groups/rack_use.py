@@ -5,7 +5,7 @@ A partition *matches* a member where the member has no rack, or a replica is in 
 everything in each of them: then nothing depends on racks, and the strategies need not know them.
 """
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import Eligible
@@ -77,26 +77,20 @@ def _by_topic(topics: DataFrame) -> DataFrame:
         partition has a replica in each of them, common_racks array<string>: which each partition
         has of which any rack is known.
     """
-    given = F.slice(F.coalesce("replica_racks", F.array().cast(_RACKS)), 1, F.col("num_partitions"))
-    sets = F.transform(given, _rack_set)
-    known = F.filter("sets", lambda racks: F.size(racks) > 0)
-    is_same = (F.size(F.array_distinct("sets")) <= 1) & (F.size("sets") == F.col("num_partitions"))
+    given = "coalesce(replica_racks, cast(array() as array<array<string>>))"
+    given = f"slice({given}, 1, num_partitions)"
+    named = "array_compact(coalesce(racks, cast(array() as array<string>)))"
+    set_of_each = f"racks -> array_sort(array_distinct({named}))"
+    known = "filter(sets, racks -> size(racks) > 0)"
+    is_same = "size(array_distinct(sets)) <= 1 and size(sets) = num_partitions"
     return (
-        topics.withColumn("sets", sets)
-        .withColumn("all_racks", F.array_sort(F.array_distinct(F.flatten("sets"))))
-        .select(
+        topics.withColumn("sets", F.expr(f"transform({given}, {set_of_each})"))
+        .withColumn("all_racks", F.expr("array_sort(array_distinct(flatten(sets)))"))
+        .selectExpr(
             CLUSTER_ID,
             "topic",
             "all_racks",
-            (is_same | (F.size("all_racks") == 0)).alias("is_uniform"),
-            F.aggregate(known, F.col("all_racks"), F.array_intersect).alias("common_racks"),
+            f"({is_same}) or size(all_racks) = 0 as is_uniform",
+            f"aggregate({known}, all_racks, (a, b) -> array_intersect(a, b)) as common_racks",
         )
     )
-
-
-_RACKS = "array<array<string>>"
-
-
-def _rack_set(racks: Column) -> Column:
-    none = F.array().cast("array<string>")
-    return F.array_sort(F.array_distinct(F.array_compact(F.coalesce(racks, none))))

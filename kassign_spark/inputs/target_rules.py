@@ -2,7 +2,7 @@
 
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.inputs.checks import Inputs, as_problems, broken_rows, given_differently
@@ -70,24 +70,22 @@ def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
     """
     rows = members
     if target is not None:
-        is_broken = F.expr(any_broken(target_rules()))
-        place = F.when(F.col("position").isNotNull(), F.xxhash64("member_id", "position"))
-        for what, key in (("partition", F.xxhash64("topic", "partition")), ("place", place)):
-            of_target = target.select(
-                *GROUP_KEY,
-                (is_broken if what == "partition" else F.lit(False)).alias("is_bad"),
-                F.when(key.isNotNull(), suspect_key(what, key)).alias("key"),
-                F.lit(None).cast("boolean").alias("is_consumer"),
-            )
-            rows = rows.unionByName(of_target)
+        partition = suspect_key("partition", "xxhash64(topic, partition)")
+        place = suspect_key("place", "xxhash64(member_id, position)")
+        for is_bad, key in (
+            (any_broken(target_rules()), partition),
+            ("false", f"if(position is null, null, {place})"),
+        ):
+            more = f"{is_bad} as is_bad", f"{key} as key", "cast(null as boolean) as is_consumer"
+            rows = rows.unionByName(target.selectExpr(*GROUP_KEY, *more))
     of_classic = "if(bool_and(not is_consumer), count_if(key.what != 'member'), 0)"
     suspects = f"count_if(is_bad) + count(key) - size(collect_set(key)) + {of_classic} as suspects"
     return rows.groupBy(*GROUP_KEY).agg(F.expr(suspects))
 
 
-def suspect_key(what: str, hashed: Column) -> Column:
-    """What a row is known by, among all kinds of rows of a group."""
-    return F.struct(F.lit(what).alias("what"), hashed.alias("hashed"))
+def suspect_key(what: str, hashed: str) -> str:
+    """What a row is known by, among all kinds of rows of a group; in SQL."""
+    return f"named_struct('what', '{what}', 'hashed', {hashed})"
 
 
 def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
