@@ -60,19 +60,14 @@ def null_key_shares(
     is_available = has_leader | ~F.max(has_leader).over(in_topic)
     even = F.when(is_available, 1).otherwise(0)
     if version < BUILT_IN_SINCE:
-        rule = F.lit("round_robin" if version < STICKY_SINCE else "sticky")
-        weighed = known.select(
-            CLUSTER_ID, "topic", "partition", even.alias("weight"), rule.alias("rule")
-        )
+        weight, rule = even, F.lit("round_robin" if version < STICKY_SINCE else "sticky")
     else:
-        is_adaptive, weight = _adaptive(has_leader, in_topic) if adaptive else (F.lit(False), even)
-        weighed = known.select(
-            CLUSTER_ID,
-            "topic",
-            "partition",
-            F.when(is_adaptive, weight).otherwise(even).alias("weight"),
-            F.when(is_adaptive, "adaptive").otherwise("uniform").alias("rule"),
-        )
+        is_adaptive, adapted = _adaptive(has_leader, in_topic) if adaptive else (F.lit(False), even)
+        weight = F.when(is_adaptive, adapted).otherwise(even)
+        rule = F.when(is_adaptive, "adaptive").otherwise("uniform")
+    weighed = known.select(
+        CLUSTER_ID, "topic", "partition", weight.alias("weight"), rule.alias("rule")
+    )
     share = F.col("weight") / F.sum("weight").over(in_topic)
     shares = weighed.select(
         CLUSTER_ID, "topic", F.col("partition").cast("int"), share.alias("share"), "rule"

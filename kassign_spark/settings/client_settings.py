@@ -98,24 +98,17 @@ def refused_as_consumer(clients: DataFrame) -> DataFrame:
     groups = rows.where(F.col("setting") == GROUP_ID).select(
         "client", F.regexp_replace("value", r"^[\x00-\x20]+|[\x00-\x20]+\z", "").alias("group_id")
     )
-    says = F.concat(
-        F.lit('client "'), F.col("client"), F.lit('", '), F.col("setting"), F.lit(": "), "detail"
-    )
+    says = """concat('client "', client, '", ', setting, ': ', detail) as detail"""
     wrong = found.where((F.col("severity") == REFUSED) | is_too_old)
-    return wrong.join(groups.distinct(), on="client", how="inner").select(
-        "group_id", says.alias("detail")
-    )
+    return wrong.join(groups.distinct(), on="client", how="inner").selectExpr("group_id", says)
 
 
 def _by_client(rows: DataFrame) -> DataFrame:
     """One row a client: client, versions, version, given, number, same_instance."""
     values = rows.groupBy("client", "setting").agg(F.min("value").alias("value"))
+    entries = "collect_list(if(setting is null, null, struct(setting, value)))"
     settings = values.groupBy("client").agg(
-        F.map_from_entries(
-            F.array_sort(
-                F.collect_list(F.when(F.col("setting").isNotNull(), F.struct("setting", "value")))
-            )
-        ).alias("given")
+        F.expr(f"map_from_entries(array_sort({entries})) as given")
     )
     versions = rows.groupBy("client").agg(F.array_sort(F.collect_set(_VERSION)).alias("versions"))
     is_one = F.size("versions") == 1
