@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -134,12 +135,11 @@ def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_list(column.type):
         flat = _values(column.flatten())
         lengths = column.value_lengths().fill_null(-1).to_pylist()
-        lists: list[Any] = []
-        start = 0
-        for length in lengths:
-            lists.append(None if length < 0 else tuple(flat[start : start + length]))
-            start += max(length, 0)
-        return lists
+        ends = accumulate(max(length, 0) for length in lengths)
+        return [
+            None if length < 0 else tuple(flat[end - length : end])
+            for length, end in zip(lengths, ends, strict=True)
+        ]
     if pa.types.is_string(column.type):
         encoded = column.dictionary_encode()
         names = [*encoded.dictionary.to_pylist(), None]
@@ -185,12 +185,8 @@ def _runs(state: ConsumerGroupState, outcome: TargetOutcome) -> pa.StructArray:
 def _steps(group: _Group, outcome: TargetOutcome) -> pa.StructArray:
     """Follow the members to the target: struct<round, member_id, topic, partition, action>."""
     state, starts = group.state, outcome.layout.starts
-    names = list(state.topics)
+    names = list(dict.fromkeys([*state.topics, *group.held_names]))
     index = {name: i for i, name in enumerate(names)}
-    for name in group.held_names:
-        if name not in index:
-            index[name] = len(names)
-            names.append(name)
     topics = np.array([index[name] for name in group.held_names], dtype=np.int64)
     sizes = np.zeros(len(names), dtype=np.int64)
     sizes[: len(state.topics)] = np.diff(starts)

@@ -1,7 +1,5 @@
 """The coordinator's `uniform` where all members subscribe alike."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,36 +16,23 @@ from kassign_spark.coordinator.orders import (
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, Layout
 
 
-class Answer(NamedTuple):
-    """A target, and what of its inputs mattered.
-
-    Attributes:
-        owner: for each partition of the layout a position in ``member_ids``, or ``NOBODY``.
-        tied: members whose list's own order decided what they lost to the quota.
-        is_reproduced: False where a Java table had a tree in it, the order of which is not
-            modelled.
-        dealt: for each partition its place among those that were dealt; 0 for the others.
-    """
-
-    owner: Ints
-    tied: Ints
-    is_reproduced: bool
-    dealt: Ints
-
-
 def assign_equal(
     state: ConsumerGroupState, layout: Layout, topic_ids: list[str], order: list[int]
-) -> Answer:
+) -> tuple[Ints, Ints, list[str]]:
     """Give the owner of every partition, as ``UniformHomogeneousAssignmentBuilder``.
 
     Every member gets floor(P / n) partitions or one more; who has them keeps them up to that, open
     ones are dealt in blocks. Of every topic there is an id, drawn where not known; ``order`` has
     the positions of the members as the assignor goes through them.
+
+    Returns:
+        for each partition a position in ``member_ids``, or ``NOBODY``; its place among those that
+        were dealt, 0 for the others; and why the assignor may answer something else.
     """
     owner = np.full(int(layout.starts[-1]), NOBODY, dtype=np.int64)
     dealt = np.zeros_like(owner)
     if not order or not len(layout.subscribed[order[0]]):
-        return Answer(owner, dealt[:0], is_reproduced=True, dealt=dealt)
+        return owner, dealt, []
     topics, is_reproduced = _topic_order(state, layout, topic_ids, order[0])
     members, partitions, has_ties = _old_target(state, layout, topic_ids, order)
     held = np.bincount(members, minlength=len(order))
@@ -66,8 +51,16 @@ def assign_equal(
     pool = np.concatenate((every[~is_assigned[every]], partitions[~is_kept]))
     owner[pool] = np.repeat(np.array(order, dtype=np.int64), open_quota)
     dealt[pool] = np.arange(len(pool))
+    tree = "the hashes of many topics fall together in a Java set of topics"
+    doubts = [] if is_reproduced else [tree]
     gave_up = np.unique(members[~is_kept])
-    return Answer(owner, gave_up[has_ties[gave_up]], is_reproduced, dealt)
+    tied = gave_up[has_ties[gave_up]]
+    if len(tied) and not len(state.target_positions):
+        doubts.append(
+            f"member {state.member_ids[tied[0]]} gives up some of its last target, and which ones "
+            "depends on the order of its list (target.position)"
+        )
+    return owner, dealt, doubts
 
 
 def _quotas(partitions: int, held: Ints) -> tuple[Ints, Ints]:

@@ -116,15 +116,8 @@ def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Dealt, l
         )
     if not layout.is_homogeneous:
         return assign_differing(state, layout, topic_ids, order), reasons
-    answer = assign_equal(state, layout, topic_ids, order)
-    if not answer.is_reproduced:
-        reasons.append("the hashes of many topics fall together in a Java set of topics")
-    if len(answer.tied) and not len(state.target_positions):
-        reasons.append(
-            f"member {state.member_ids[answer.tied[0]]} gives up some of its last target, and "
-            "which ones depends on the order of its list (target.position)"
-        )
-    return Dealt(answer.owner, answer.dealt, NO_PEAKS), reasons
+    owner, dealt, doubts = assign_equal(state, layout, topic_ids, order)
+    return Dealt(owner, dealt, NO_PEAKS), reasons + doubts
 
 
 def _doubts_about_members(state: ConsumerGroupState, members: HashOrder) -> list[str]:
