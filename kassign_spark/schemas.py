@@ -37,10 +37,6 @@ class Table:
     name: str
     columns: StructType
 
-    def integers(self) -> list[str]:
-        """Names of the whole-number columns."""
-        return [f.name for f in self.columns if isinstance(f.dataType, IntegerType)]
-
 
 _TYPES: dict[str, DataType] = {
     of.simpleString(): of

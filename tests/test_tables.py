@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import IntegerType
 
 from kassign_spark import assign, commands
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
@@ -93,7 +94,8 @@ def _assert_same(found: Snapshot, expected: Snapshot) -> None:
     assert found.tables().keys() == expected.tables().keys()
     for table in (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS):
         one, other = (snapshot.tables()[table.name] for snapshot in (found, expected))
-        wide = {f"`{f}`": "bigint" for f in table.integers() if f in other.columns}
+        integers = [f.name for f in table.columns if isinstance(f.dataType, IntegerType)]
+        wide = {f"`{f}`": "bigint" for f in integers if f in other.columns}
         columns = [f"cast({c} as {wide[c]})" if c in wide else c for c in _quoted(other)]
         assert_df_equality(
             one.selectExpr(*columns),

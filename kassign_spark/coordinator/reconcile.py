@@ -118,7 +118,5 @@ def actions_in(steps: Steps, number: int) -> NDArray[np.str_]:
 
 def action_numbers(actions: NDArray[np.str_]) -> Ints:
     """Give the places of actions in ``ACTIONS``."""
-    numbers = np.zeros(len(actions), dtype=np.int64)
-    for number, name in enumerate(ACTIONS):
-        numbers[actions == name] = number
+    numbers: Ints = np.argmax(actions[:, None] == np.array(ACTIONS), axis=1)
     return numbers

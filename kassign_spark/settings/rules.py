@@ -120,7 +120,8 @@ def _number_rules() -> Iterator[Rule]:
 
 
 def _timeout_rules() -> Iterator[Rule]:
-    session = F.coalesce(number(SESSION), _default_session())
+    default = F.when(since("3.0.0"), 45_000).when(since("0.10.1"), 10_000).otherwise(30_000)
+    session = F.coalesce(number(SESSION), default)
     heartbeat = F.coalesce(number(HEARTBEAT), F.lit(3000))
     readable = _is_readable(SESSION) & _is_readable(HEARTBEAT) & ~is_consumer_protocol()
     yield refused(
@@ -260,10 +261,6 @@ def number(setting: str) -> Column:
 def _is_readable(setting: str) -> Column:
     """Not set, or set to a number."""
     return given(setting).isNull() | number(setting).isNotNull()
-
-
-def _default_session() -> Column:
-    return F.when(since("3.0.0"), 45_000).when(since("0.10.1"), 10_000).otherwise(30_000)
 
 
 def since(version: str) -> Column:
