@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DoubleType,
@@ -41,159 +42,76 @@ class Table:
         return [f.name for f in self.columns if isinstance(f.dataType, IntegerType)]
 
 
-def _required(name: str, data_type: DataType) -> StructField:
-    return StructField(name, data_type, nullable=False)
+_TYPES: dict[str, DataType] = {
+    of.simpleString(): of
+    for of in (
+        StringType(),
+        IntegerType(),
+        LongType(),
+        DoubleType(),
+        BooleanType(),
+        BinaryType(),
+        TimestampType(),
+        ArrayType(StringType()),
+        ArrayType(ArrayType(StringType())),
+    )
+}
 
 
-_STRING, _INT, _LONG = StringType(), IntegerType(), LongType()
-_DOUBLE, _BOOLEAN, _TIMESTAMP = DoubleType(), BooleanType(), TimestampType()
+def table_of(name: str, columns: str) -> Table:
+    """Declare a table; its columns as "name type, name type?", where ? makes one nullable."""
+    parted = (column.split(" ") for column in columns.split(", "))
+    fields = [StructField(at, _TYPES[of.rstrip("?")], of.endswith("?")) for at, of in parted]
+    return Table(name, StructType(fields))
 
-MEMBERS = Table(
+
+MEMBERS = table_of(
     "members",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            _required("group_id", _STRING),
-            _required("member_id", _STRING),
-            StructField("group_instance_id", _STRING),
-            StructField("rack_id", _STRING),
-            StructField("topics", ArrayType(_STRING)),
-            StructField("topics_pattern", _STRING),
-            StructField("generation", _INT),
-            StructField("member_seq", _INT),
-            StructField("assignor", _STRING),
-            StructField("topics_regex", _STRING),
-            StructField("group_type", _STRING),
-            StructField("capacity", _DOUBLE),
-        ]
-    ),
+    "cluster_id string?, group_id string, member_id string, group_instance_id string?, "
+    "rack_id string?, topics array<string>?, topics_pattern string?, generation int?, "
+    "member_seq int?, assignor string?, topics_regex string?, group_type string?, "
+    "capacity double?",
 )
-TOPICS = Table(
+TOPICS = table_of(
     "topics",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            _required("topic", _STRING),
-            _required("num_partitions", _INT),
-            StructField("replica_racks", ArrayType(ArrayType(_STRING))),
-            StructField("topic_id", _STRING),
-        ]
-    ),
+    "cluster_id string?, topic string, num_partitions int, "
+    "replica_racks array<array<string>>?, topic_id string?",
 )
-TOPIC_PARTITIONS = Table(
-    "topics",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            _required("topic", _STRING),
-            _required("partition", _INT),
-        ]
-    ),
-)
+TOPIC_PARTITIONS = table_of("topics", "cluster_id string?, topic string, partition int")
 """The other form of ``topics``, one row a partition."""
-OWNED = Table(
-    "owned",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            _required("group_id", _STRING),
-            _required("member_id", _STRING),
-            _required("topic", _STRING),
-            _required("partition", _INT),
-        ]
-    ),
+_OF_MEMBERS = "cluster_id string?, group_id string, member_id string, topic string, partition int"
+OWNED = table_of("owned", _OF_MEMBERS)
+ASSIGNMENT = table_of("assignment", _OF_MEMBERS)
+VERDICTS = table_of(
+    "verdicts", "cluster_id string?, group_id string, verdict string, detail string?"
 )
-ASSIGNMENT = Table("assignment", OWNED.columns)
-VERDICTS = Table(
-    "verdicts",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            _required("group_id", _STRING),
-            _required("verdict", _STRING),
-            StructField("detail", _STRING),
-        ]
-    ),
-)
-TARGET = Table("target", StructType([*OWNED.columns, StructField("position", _INT)]))
+TARGET = table_of("target", f"{_OF_MEMBERS}, position int?")
 """The last target of groups of the new protocol; position is the place in the member's list."""
-GROUP_SETTINGS = Table(
-    "group_settings",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            _required("group_id", _STRING),
-            _required("setting", _STRING),
-            StructField("value", _STRING),
-        ]
-    ),
+GROUP_SETTINGS = table_of(
+    "group_settings", "cluster_id string?, group_id string, setting string, value string?"
 )
 """Settings of groups of the new protocol, such as `consumer.assignment.interval.ms`."""
-BALANCE = Table(
+BALANCE = table_of(
     "balance",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            _required("group_id", _STRING),
-            _required("member_count", _INT),
-            _required("partition_count", _LONG),
-            _required("min_assigned", _LONG),
-            _required("max_assigned", _LONG),
-            _required("mean_assigned", _DOUBLE),
-            _required("stddev_assigned", _DOUBLE),
-            StructField("sum_of_squares", _LONG),
-            StructField("kept_count", _LONG),
-            StructField("moved_count", _LONG),
-            StructField("subscription_type", _STRING),
-            StructField("cross_rack_count", _LONG),
-            StructField("is_balance_optimal", _BOOLEAN),
-            StructField("is_optimal", _BOOLEAN),
-            StructField("least_moves", _LONG),
-            StructField("least_sum_of_squares", _LONG),
-        ]
-    ),
+    "cluster_id string?, group_id string, member_count int, partition_count bigint, "
+    "min_assigned bigint, max_assigned bigint, mean_assigned double, stddev_assigned double, "
+    "sum_of_squares bigint?, kept_count bigint?, moved_count bigint?, subscription_type string?, "
+    "cross_rack_count bigint?, is_balance_optimal boolean?, is_optimal boolean?, "
+    "least_moves bigint?, least_sum_of_squares bigint?",
 )
 """What ``balance`` gives; `assign` writes it with the assignor of each group behind."""
-WEIGHTS = Table(
+WEIGHTS = table_of(
     "weights",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            StructField("group_id", _STRING),
-            _required("topic", _STRING),
-            _required("partition", _INT),
-            _required("weight", _DOUBLE),
-            StructField("move_cost", _DOUBLE),
-        ]
-    ),
+    "cluster_id string?, group_id string?, topic string, partition int, weight double, "
+    "move_cost double?",
 )
 """A row without group_id serves every group that reads the topic; one with it comes first."""
-OFFSETS = Table(
+OFFSETS = table_of(
     "offsets",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            StructField("group_id", _STRING),
-            _required("topic", _STRING),
-            _required("partition", _INT),
-            _required("begin_offset", _LONG),
-            _required("end_offset", _LONG),
-            StructField("committed_offset", _LONG),
-            _required("as_of", _TIMESTAMP),
-        ]
-    ),
+    "cluster_id string?, group_id string?, topic string, partition int, begin_offset bigint, "
+    "end_offset bigint, committed_offset bigint?, as_of timestamp",
 )
-LEADERS = Table(
-    "leaders",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            _required("topic", _STRING),
-            _required("partition", _INT),
-            StructField("leader", _INT),
-        ]
-    ),
-)
+LEADERS = table_of("leaders", "cluster_id string?, topic string, partition int, leader int?")
 """The brokers that lead partitions; null or negative: the partition has no leader now."""
 SNAPSHOT_TABLES = (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS, GROUP_SETTINGS)
 """What a snapshot folder may hold; all but the first two may be missing."""
