@@ -14,15 +14,13 @@ from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
 from kassign_spark.history.state_bytes import from_bytes, to_bytes
 from kassign_spark.history.whole_groups import (
-    COLUMNS,
     NAME,
     HasRecords,
     InPieces,
     by_whole_groups,
-    decode_table,
     with_group,
 )
-from kassign_spark.log.decode import Decoded
+from kassign_spark.log.decode import COLUMNS, Decoded, decode_table
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.schemas import arrow_schema
 from kassign_spark.workers import check_workers

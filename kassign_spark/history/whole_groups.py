@@ -10,11 +10,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kassign_spark.log.decode import Decoded, decode
+from kassign_spark.log.decode import COLUMNS
 from kassign_spark.sessions import cores
 
 NAME = "group_name"
-COLUMNS = ("key", "value", "timestamp", "partition", "offset")
 _MOST_BYTES = 1 << 25
 """Of keys and values whose groups are read at once."""
 _TASKS_A_CORE = 2
@@ -65,11 +64,6 @@ def by_whole_groups(
     whole = with_group(records).repartition(tasks, NAME)
     sorted_ = whole.sortWithinPartitions(NAME, "partition", "offset")
     return sorted_.mapInArrow(partial(_by_whole_groups, kernel, in_pieces, _MOST_BYTES), schema)
-
-
-def decode_table(table: pa.Table, *, owned: bool = False) -> Decoded:
-    """Decode raw records."""
-    return decode(*(table[name] for name in COLUMNS), owned=owned)
 
 
 def group_of(key: Column) -> Column:

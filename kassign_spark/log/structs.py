@@ -10,16 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kassign_spark.log.columns import (
-    Column,
-    Columns,
-    Items,
-    concatenate,
-    numbers,
-    ranges,
-    spread,
-    take,
-)
+from kassign_spark.groups.numbers import ranges
+from kassign_spark.log.columns import Column, Columns, Items, concatenate, numbers, spread, take
 from kassign_spark.log.cursor import FINE, Cursors, Ints, Span
 
 Primitive = Literal["int8", "int16", "int32", "int64", "string", "bytes", "uuid"]
@@ -224,7 +216,7 @@ def _least_element(of: Struct | Primitive, version: int, flexible: bool) -> int:
 def _read_numbers(cursors: Cursors, counts: Ints) -> Items:
     span = cursors.span(4 * counts, nullable=False)
     counts = span.length // 4
-    positions = np.repeat(span.start, counts) + 4 * (ranges(np.zeros_like(counts), counts))
+    positions = np.repeat(span.start, counts) + 4 * ranges(np.zeros_like(counts), counts)
     return Items(counts, {"": cursors.source.numbers[4][positions].astype(np.int64)})
 
 
