@@ -20,6 +20,11 @@ class Omission(NamedTuple):
     reason: str
 
 
+def racks_of(brokers: Iterable[Mapping[str, Any]]) -> dict[int, str | None]:
+    """The racks of brokers; a fenced one is down: it coordinates nothing, and no client sees it."""
+    return {b["broker_id"]: b["rack"] or None for b in brokers if not b.get("is_fenced")}
+
+
 def topic_rows(
     described: Iterable[dict[str, Any]], racks: Mapping[int, str | None], cluster_id: str | None
 ) -> tuple[list[Row], list[Omission]]:

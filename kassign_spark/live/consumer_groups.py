@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from kassign_spark.live.admin import batches, send
+
 Row = tuple[Any, ...]
 
 CONSUMER = "consumer"
@@ -17,8 +19,6 @@ CONSUMER = "consumer"
 
 NOT_ASKED_FOR = "KIP-848 group: the broker makes its assignment, not an assignor"
 """Why such groups are left out of a snapshot that does not ask for them."""
-
-_GROUPS_A_REQUEST = 100
 
 
 class DescribedGroups(NamedTuple):
@@ -75,9 +75,11 @@ def describe_consumer_groups(
     """
     found = DescribedGroups([], [], [], {})
     for broker, names in names_by_broker.items():
-        for start in range(0, len(names), _GROUPS_A_REQUEST):
-            batch = names[start : start + _GROUPS_A_REQUEST]
-            for group in _described(admin, broker, batch):
+        for batch in batches(names):
+            request = _describe_request()(
+                group_ids=list(batch), include_authorized_operations=False
+            )
+            for group in send(admin, request, node_id=broker).groups:
                 _add(found, group)
     return found
 
@@ -130,15 +132,6 @@ def _partitions(assignment: Any) -> list[tuple[str, int]]:
         for topic in assignment.topic_partitions
         for partition in topic.partitions
     ]
-
-
-def _described(admin: Any, broker: int, names: Sequence[str]) -> list[Any]:
-    request = _describe_request()(group_ids=list(names), include_authorized_operations=False)
-
-    async def ask() -> Any:
-        return await admin._manager.send(request, node_id=broker)
-
-    return list(admin._manager.run(ask).groups)
 
 
 @cache

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-_GROUPS_A_REQUEST = 100
+from kassign_spark.live.admin import batches, send
+
 _OF_CONSUMER_GROUPS = "consumer."
 """The other settings of a group are for when it is of another type."""
 
@@ -29,10 +30,13 @@ def describe_group_settings(admin: Any, names: Sequence[str]) -> DescribedSettin
         names: groups of the new protocol.
     """
     from kafka import errors
+    from kafka.admin import ConfigResourceType
+    from kafka.protocol.admin import DescribeConfigsRequest
 
     found = DescribedSettings([], {})
-    for start in range(0, len(names), _GROUPS_A_REQUEST):
-        for result in _described(admin, names[start : start + _GROUPS_A_REQUEST]):
+    for batch in batches(names):
+        resources = [(ConfigResourceType.GROUP, name, None) for name in batch]
+        for result in send(admin, DescribeConfigsRequest(resources=resources)).results:
             if result.error_code:
                 error = errors.for_code(result.error_code)
                 found.reasons[result.resource_name] = str(error(result.error_message or ""))
@@ -43,17 +47,3 @@ def describe_group_settings(admin: Any, names: Sequence[str]) -> DescribedSettin
                 if config.name.startswith(_OF_CONSUMER_GROUPS)
             )
     return found
-
-
-def _described(admin: Any, names: Sequence[str]) -> list[Any]:
-    from kafka.admin import ConfigResourceType
-    from kafka.protocol.admin import DescribeConfigsRequest
-
-    request = DescribeConfigsRequest(
-        resources=[(ConfigResourceType.GROUP, name, None) for name in names]
-    )
-
-    async def ask() -> Any:
-        return await admin._manager.send(request)
-
-    return list(admin._manager.run(ask).results)

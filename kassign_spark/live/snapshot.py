@@ -13,13 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kassign_spark.errors import ClusterError
-from kassign_spark.live.admin import admin_client
+from kassign_spark.live.admin import admin_client, batches
 from kassign_spark.live.client_properties import admin_settings
 from kassign_spark.live.cluster_rows import (
     Omission,
     Row,
     group_rows,
     leader_rows,
+    racks_of,
     topic_rows,
     topics_of,
 )
@@ -42,7 +43,6 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.tables.snapshots import Snapshot
 
-_GROUPS_A_REQUEST = 100
 _ATTEMPTS = 4
 _PAUSE_SECONDS = 1.0
 _ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]]+):[0-9]{1,5}")
@@ -123,13 +123,7 @@ def read_cluster(
     check_address(bootstrap_server)
     settings = admin_settings(properties or {})
     with admin_client(bootstrap_server, settings) as admin:
-        racks = {
-            broker["broker_id"]: broker["rack"] or None
-            for broker in admin.describe_cluster()["brokers"]
-            if not broker.get(
-                "is_fenced"
-            )  # down: it coordinates nothing, and clients do not see it
-        }
+        racks = racks_of(admin.describe_cluster()["brokers"])
         progress(f"connected to {bootstrap_server}: {len(racks)} brokers")
         described_topics = admin.describe_topics()
         topics, omitted = topic_rows(described_topics, racks, cluster_id)
@@ -229,8 +223,7 @@ def _stable_groups(
         pending, total = set(), sum(map(len, listed.values()))
         done = 0
         for broker, names in listed.items():
-            for start in range(0, len(names), _GROUPS_A_REQUEST):
-                batch = names[start : start + _GROUPS_A_REQUEST]
+            for batch in batches(names):
                 for group_id, group in _described(admin, batch, broker).items():
                     reason = _reason_to_omit(group)
                     if reason is None:
