@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StructType
 
 from kassign_spark.errors import SchemaError
 from kassign_spark.live.wire import Partitions, ProtocolError
+from kassign_spark.schemas import arrow_schema
 
 PARTITIONS = "ARRAY<STRUCT<topic: STRING, partition: INT>>"
 
@@ -36,6 +36,7 @@ def map_rows(
     added = struct_of(f"{outputs}, error STRING")
     _check(frame, inputs, added)
     schema = StructType([*frame.schema, *added])
+    types = arrow_schema(added).types
 
     def convert_row(*values: Any) -> Row:
         try:
@@ -48,9 +49,7 @@ def map_rows(
         for batch in batches:
             values = [batch.column(name).to_pylist() for name in inputs]
             rows = [convert_row(*row) for row in zip(*values, strict=True)]
-            arrays = [
-                _array([row[i] for row in rows], field.dataType) for i, field in enumerate(added)
-            ]
+            arrays = [_array([row[i] for row in rows], type_) for i, type_ in enumerate(types)]
             yield pa.RecordBatch.from_arrays([*batch.columns, *arrays], names=schema.names)
 
     return frame.mapInArrow(convert_batches, schema)
@@ -85,10 +84,10 @@ def _shape(type_: DataType) -> str:
     return type_.simpleString().replace("bigint", "int")
 
 
-def _array(values: list[Any], type_: DataType) -> pa.Array:
-    if type_.simpleString() == "array<struct<topic:string,partition:int>>":
+def _array(values: list[Any], type_: pa.DataType) -> pa.Array:
+    if pa.types.is_list(type_) and pa.types.is_struct(type_.value_type):
         return _partition_lists(values)
-    return pa.array(values, type=to_arrow_type(type_))
+    return pa.array(values, type_)
 
 
 def _partition_lists(values: list[Partitions | None]) -> pa.Array:
