@@ -20,6 +20,9 @@ CONSUMER = "consumer"
 NOT_ASKED_FOR = "KIP-848 group: the broker makes its assignment, not an assignor"
 """Why such groups are left out of a snapshot that does not ask for them."""
 
+_OF_CONSUMER_GROUPS = "consumer."
+"""The other settings of a group are for when it is of another type."""
+
 
 class DescribedGroups(NamedTuple):
     """What the coordinators said of some groups.
@@ -44,6 +47,19 @@ class DescribedGroups(NamedTuple):
     def group_count(self) -> int:
         """How many groups are in the rows."""
         return len({row[0] for row in self.members})
+
+
+class DescribedSettings(NamedTuple):
+    """What the cluster said of some groups' settings.
+
+    Attributes:
+        rows: group_id, setting, value: what applies, whether set for the group or the broker's
+            default.
+        reasons: of groups whose settings are not in the rows, by name.
+    """
+
+    rows: list[tuple[str, str, str | None]]
+    reasons: dict[str, str]
 
 
 def consumer_group_names(admin: Any, brokers: Sequence[int]) -> dict[int, list[str]]:
@@ -81,6 +97,33 @@ def describe_consumer_groups(
             )
             for group in send(admin, request, node_id=broker).groups:
                 _add(found, group)
+    return found
+
+
+def describe_group_settings(admin: Any, names: Sequence[str]) -> DescribedSettings:
+    """Ask for the settings of groups, many in a request; any broker knows them all.
+
+    Args:
+        admin: kafka-python's admin client.
+        names: groups of the new protocol.
+    """
+    from kafka import errors
+    from kafka.admin import ConfigResourceType
+    from kafka.protocol.admin import DescribeConfigsRequest
+
+    found = DescribedSettings([], {})
+    for batch in batches(names):
+        resources = [(ConfigResourceType.GROUP, name, None) for name in batch]
+        for result in send(admin, DescribeConfigsRequest(resources=resources)).results:
+            if result.error_code:
+                error = errors.for_code(result.error_code)
+                found.reasons[result.resource_name] = str(error(result.error_message or ""))
+                continue
+            found.rows.extend(
+                (result.resource_name, config.name, config.value)
+                for config in sorted(result.configs, key=lambda config: config.name)
+                if config.name.startswith(_OF_CONSUMER_GROUPS)
+            )
     return found
 
 

@@ -28,8 +28,8 @@ from kassign_spark.live.consumer_groups import (
     NOT_ASKED_FOR,
     consumer_group_names,
     describe_consumer_groups,
+    describe_group_settings,
 )
-from kassign_spark.live.group_settings import describe_group_settings
 from kassign_spark.live.offsets import read_offsets
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -188,8 +188,10 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
             created = created.drop("topics_regex", "group_type")
         return created if named else created.drop(CLUSTER_ID)
 
+    # What members can take is nothing that a cluster knows.
+    known_of_members = [field for field in MEMBERS.columns if field.name != "capacity"]
     return Snapshot(
-        frame(tables.members, _without_capacity(MEMBERS.columns)),
+        frame(tables.members, StructType(known_of_members)),
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),
         frame(tables.target, TARGET.columns) if has_new else None,
@@ -197,11 +199,6 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
         frame(tables.leaders, LEADERS.columns) if tables.leaders else None,
         frame(tables.settings, GROUP_SETTINGS.columns) if has_new else None,
     )
-
-
-def _without_capacity(columns: StructType) -> StructType:
-    """What members can take is nothing that a cluster knows."""
-    return StructType([field for field in columns if field.name != "capacity"])
 
 
 def _stable_groups(
@@ -237,10 +234,7 @@ def _stable_groups(
                 progress(f"described {done} of {total} groups")
         if not pending:
             break
-    return (
-        [stable[group_id] for group_id in sorted(stable)],
-        _omissions(reasons),
-    )
+    return [stable[group_id] for group_id in sorted(stable)], _omissions(reasons)
 
 
 def _omissions(reasons: Mapping[str, str], kind: str = "group") -> list[Omission]:
@@ -272,18 +266,14 @@ def _wanted(
 
 def _described(admin: Any, names: Sequence[str], broker: int) -> dict[str, dict[str, Any]]:
     """Describe groups in one request or, if bytes of a member break that, one by one."""
+    described: dict[str, dict[str, Any]] = {}
     try:
-        described: dict[str, dict[str, Any]] = admin.describe_groups(
-            names, group_coordinator_id=broker
-        )
+        described |= admin.describe_groups(names, group_coordinator_id=broker)
     except (ValueError, IndexError, TypeError):  # kafka-python's decoder, on malformed bytes
         if len(names) == 1:
             return {names[0]: {"error": "a member's bytes cannot be decoded", "members": []}}
-        return {
-            name: group
-            for each in names
-            for name, group in _described(admin, [each], broker).items()
-        }
+        for each in names:
+            described |= _described(admin, [each], broker)
     return described
 
 
