@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Longs, find, key
 from kassign_spark.history.columns import CLOSED, CRASHED, LEFT_KINDS, TOO_SLOW
-from kassign_spark.history.log_arrays import View
+from kassign_spark.history.log_arrays import View, longs, run_ends
 from kassign_spark.history.turnover import Turnover
 from kassign_spark.simulation.timeouts import Timeouts
 
@@ -34,13 +33,7 @@ class Absences(NamedTuple):
 
 
 def absences(seen: View, table: pa.Table, turned: Turnover) -> Absences:
-    """Say of those that came and went how they went, and how long they had been away.
-
-    Args:
-        seen: the log.
-        table: its ``log_members``.
-        turned: who came and went.
-    """
+    """Say of those that came and went how they did; ``table`` is the ``log_members`` of the log."""
     left, left_at = turned.left, turned.left_at
     rows = seen.present.row[left]
     defaults = Timeouts()
@@ -64,8 +57,7 @@ def absences(seen: View, table: pa.Table, turned: Turnover) -> Absences:
 
 
 def _milliseconds(column: pa.ChunkedArray, default: int) -> Longs:
-    filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
-    given = np.asarray(filled.to_numpy(), np.int64)
+    given = longs(column)
     return np.where(given > 0, given, default)
 
 
@@ -83,26 +75,13 @@ def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
     of = find(keys, key(held.record[owned], held.owner[owned]))
     owned, of = owned[of >= 0], of[of >= 0]
     done = np.flatnonzero(wanted[commits.record])
-    done = done[
-        np.lexsort(
-            (
-                commits.offset[done],
-                commits.partition[done],
-                commits.topic[done],
-                commits.record[done],
-            )
-        )
-    ]
-    both = [
-        np.concatenate(columns)
-        for columns in (
-            (held.topic[owned], commits.topic[done]),
-            (held.partition[owned], commits.partition[done]),
-        )
-    ]
-    number = np.unique(key(*both), return_inverse=True)[1]
+    by = (commits.offset, commits.partition, commits.topic, commits.record)
+    done = done[np.lexsort([column[done] for column in by])]
+    topic = np.concatenate((held.topic[owned], commits.topic[done]))
+    partition = np.concatenate((held.partition[owned], commits.partition[done]))
+    number = np.unique(key(topic, partition), return_inverse=True)[1]
     runs = key(commits.record[done], number[len(owned) :])
-    ends = np.flatnonzero(np.append(runs[1:] != runs[:-1], True)[: len(runs)])
+    ends = np.flatnonzero(run_ends(runs))
     at = commits.at[done]
     two = np.zeros(len(ends), bool)
     two[ends > 0] = runs[ends[ends > 0] - 1] == runs[ends[ends > 0]]

@@ -30,7 +30,6 @@ OWNERS = pa.schema(
 )
 """Who was the last to have each partition; ``owner`` is an instance id where ``is_static``."""
 
-
 LEAVES = pa.schema(
     [
         ("group_id", pa.string()),
@@ -160,7 +159,7 @@ class View:
 def distinct(numbers: Longs) -> Longs:
     """The different ones in order; ``np.unique`` hashes them, which takes thrice as long."""
     found: Longs = np.sort(numbers)
-    kept: Longs = found[np.append(True, found[1:] != found[:-1])[: len(found)]]
+    kept: Longs = found[run_ends(found)]
     return kept
 
 
@@ -176,6 +175,25 @@ def longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
     """Numbers of a column."""
     filled = pc.fill_null(pc.cast(column, pa.int64()), null)
     return np.asarray(filled.to_numpy(), np.int64)
+
+
+def named(strings: pa.Array, codes: Longs) -> pa.Array:
+    """The strings of codes; null of 0 and below."""
+    return strings.take(pa.array(codes - 1, mask=codes < 1))
+
+
+def run_ends(*columns: Longs) -> Flags:
+    """Where runs of rows end that are equal in all columns."""
+    differs = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.append(differs, True)[: len(columns[0])]
+
+
+def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column as one array."""
+    if isinstance(column, pa.ChunkedArray):
+        found = column.combine_chunks()
+        return found if isinstance(found, pa.Array) else pa.array([], column.type)
+    return column
 
 
 def flags(column: pa.ChunkedArray) -> Flags:

@@ -20,7 +20,7 @@ from kassign_spark.history.whole_groups import (
     by_whole_groups,
     with_group,
 )
-from kassign_spark.log.decode import COLUMNS, Decoded, decode_table
+from kassign_spark.log.decode import COLUMNS, decode_table
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.schemas import arrow_schema
 from kassign_spark.workers import check_workers
@@ -83,7 +83,7 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
 
 def _rows(table: pa.Table) -> pa.Table:
     decoded = decode_table(table)
-    return pa.concat_tables(_rows_of_some(_log(decoded), decoded.log_targets))
+    return pa.concat_tables(_rows_of_some(Log(*decoded[:4]), decoded.log_targets))
 
 
 def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
@@ -106,22 +106,14 @@ def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
 
 def _of(log: Log, groups: pa.Array | pa.ChunkedArray, *, others: bool = False) -> Log:
     """The log of some groups, or of all others."""
-    masks = (pc.is_in(table["group_id"], groups) for table in log)
     return Log(
-        *(
-            table.filter(pc.invert(mask) if others else mask)
-            for table, mask in zip(log, masks, strict=True)
-        )
+        *(table.filter(pc.xor(pc.is_in(table["group_id"], groups), others)) for table in log)
     )
 
 
 def _follow(kept: Kept | None, table: pa.Table) -> tuple[pa.Table, Kept]:
     decoded = decode_table(table)
-    return follow(kept, _log(decoded), decoded.log_targets)
-
-
-def _log(decoded: Decoded) -> Log:
-    return Log(decoded.generations, decoded.log_members, decoded.log_assignment, decoded.commits)
+    return follow(kept, Log(*decoded[:4]), decoded.log_targets)
 
 
 def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> Iterable[Any]:

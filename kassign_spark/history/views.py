@@ -29,6 +29,7 @@ from kassign_spark.history.log_arrays import (
     longs,
     times,
     together,
+    whole,
 )
 from kassign_spark.history.membership import Members, present_in
 
@@ -53,9 +54,7 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
         leaves["client_host"],
     )
     given = pc.coalesce(assigned["topic"], assigned["topic_id"])
-    lists = members["topics"].combine_chunks()
-    if isinstance(lists, pa.ChunkedArray):
-        lists = pa.array([], pa.list_(pa.string()))
+    lists = whole(members["topics"])
     topics = together(
         given, log.commits["topic"], owners["topic"], pa.chunked_array([lists.flatten()])
     )

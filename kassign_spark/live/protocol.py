@@ -79,7 +79,8 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
     if version >= 1:
         parts.append(wire.partitions_by_topic(owned))
     if version >= 2:
-        parts.append(encode_cooperative_sticky_user_data(subscription.generation))
+        generation = subscription.generation
+        parts.append(wire.int32(-1 if generation is None else generation, "generation"))
     if version >= 3:
         parts.append(
             wire.string(subscription.rack_id) if subscription.rack_id else wire.int16(-1, "rack")
