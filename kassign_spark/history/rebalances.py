@@ -1,5 +1,6 @@
 """Every rebalance that happened: a row a group and generation, from the group log."""
 
+import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,9 +11,8 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from kassign_spark.history.columns import REBALANCES
 from kassign_spark.history.following import MOST_PRESENT, Kept, follow, present_at_most, rest
-from kassign_spark.history.log_arrays import Log
+from kassign_spark.history.log_arrays import Before, Log
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
-from kassign_spark.history.state_bytes import from_bytes, to_bytes
 from kassign_spark.history.whole_groups import (
     NAME,
     HasRecords,
@@ -24,6 +24,8 @@ from kassign_spark.log.decode import COLUMNS, decode_table
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.schemas import arrow_schema
 from kassign_spark.workers import check_workers
+
+_HEAD, _LENGTH = struct.Struct("<q"), struct.Struct("<i")
 
 
 def rebalances(log: HasRecords | DataFrame) -> DataFrame:
@@ -125,7 +127,33 @@ def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> 
         for frame in frames
     ]
     table = pa.concat_tables(tables).sort_by([("partition", "ascending"), ("offset", "ascending")])
-    rows, kept = _follow(from_bytes(state.get[0]) if state.exists else None, table)
-    state.update((to_bytes(kept),))
+    rows, kept = _follow(_from_bytes(state.get[0]) if state.exists else None, table)
+    state.update((_to_bytes(kept),))
     if len(rows):
         yield rows.to_pandas()
+
+
+def _to_bytes(kept: Kept) -> bytes:
+    """For the state: the offset told, then each table as an Arrow stream, its length before it."""
+    parts = [_HEAD.pack(kept.told)]
+    for table in (*kept.log, kept.targets, *kept.before):
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        written = sink.getvalue().to_pybytes()
+        parts += [_LENGTH.pack(len(written)), written]
+    return b"".join(parts)
+
+
+def _from_bytes(data: bytes) -> Kept:
+    """Read what ``_to_bytes`` has written."""
+    (told,) = _HEAD.unpack_from(data)
+    place, tables = _HEAD.size, []
+    while place < len(data):
+        (length,) = _LENGTH.unpack_from(data, place)
+        place += _LENGTH.size
+        with pa.ipc.open_stream(pa.BufferReader(data[place : place + length])) as reader:
+            tables.append(reader.read_all())
+        place += length
+    return Kept(Log(*tables[:4]), tables[4], Before(*tables[5:]), told)

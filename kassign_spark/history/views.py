@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.coordinator.choice import ASSIGNORS
 from kassign_spark.groups.numbers import Longs, Names, key, ranges, starts
-from kassign_spark.history.holdings import Owners, assigned_in
+from kassign_spark.history.holdings import Members, Owners, assigned_in, present_in
 from kassign_spark.history.log_arrays import (
     NOTHING,
     Before,
@@ -31,7 +31,6 @@ from kassign_spark.history.log_arrays import (
     together,
     whole,
 )
-from kassign_spark.history.membership import Members, present_in
 
 
 def view(log: Log, earlier: Before = NOTHING) -> View:
