@@ -10,13 +10,13 @@ from kassign_spark.history.log_arrays import Assigned, Present, Records, equals,
 
 
 class Members(NamedTuple):
-    """Columns of ``log_members`` as codes."""
+    """Columns of ``log_members`` as codes, after the group those of ``Present``."""
 
     group: Longs
     member: Longs
-    instance: Longs
     identity: Longs
     subscription: Longs
+    instance: Longs
     client: Longs
     host: Longs
 
@@ -48,16 +48,7 @@ def present_in(records: Records, table: pa.Table, of: Members) -> tuple[Present,
     rows, first, count = _spans(records, table, "member", of, offset, gone)
     row = np.concatenate((in_group, np.repeat(rows, count)))
     record = np.concatenate((at, ranges(first, count)))
-    present = Present(
-        record,
-        row,
-        of.member[row],
-        of.identity[row],
-        of.subscription[row],
-        of.instance[row],
-        of.client[row],
-        of.host[row],
-    )
+    present = Present(record, row, *(column[row] for column in of[1:]))
     row, first, count = _spans(records, table, "target", of, offset, gone)
     return present, Spans(row, offset[row], first, count)
 

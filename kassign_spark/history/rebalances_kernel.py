@@ -43,14 +43,7 @@ class Moves(NamedTuple):
 
 
 def rebalances_arrow(log: Log) -> pa.Table:
-    """Give every rebalance in the log of some groups.
-
-    Args:
-        log: the tables of whole groups, rows in any order.
-
-    Returns:
-        The columns of ``columns.REBALANCES``, by group and then as the log has them.
-    """
+    """Give every rebalance in a log, as ``columns.REBALANCES``, by group and then in its order."""
     return found(log).rows
 
 

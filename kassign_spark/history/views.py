@@ -63,9 +63,9 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
     columns = Members(
         groups[1].code,
         member.code,
-        instance.code,
         np.where(instance.code > 0, static + instance.code, member.code),
         subscription,
+        instance.code,
         texts[2].code,
         texts[3].code,
     )

@@ -146,21 +146,10 @@ def _add(found: DescribedGroups, group: Any) -> None:
         return
     for seq, member in enumerate(group.members):
         member_id = member.member_id
-        found.members.append(
-            (
-                name,
-                member_id,
-                member.instance_id or None,
-                member.rack_id or None,
-                list(member.subscribed_topic_names),
-                None,
-                member.member_epoch,
-                seq,
-                group.assignor_name,
-                member.subscribed_topic_regex or None,
-                CONSUMER,
-            )
-        )
+        who = (name, member_id, member.instance_id or None, member.rack_id or None)
+        topics, regex = list(member.subscribed_topic_names), member.subscribed_topic_regex or None
+        of_group = (member.member_epoch, seq, group.assignor_name)
+        found.members.append((*who, topics, None, *of_group, regex, CONSUMER))
         owned = _partitions(member.assignment)
         found.owned.extend((name, member_id, topic, p) for topic, p in owned)
         target = _partitions(member.target_assignment)

@@ -62,15 +62,9 @@ def decode(
     *,
     owned: bool = False,
 ) -> Decoded:
-    """Decode records; rows come out in the order of the records.
+    """Decode records, with columns as in ``schemas.RECORDS``; rows come out in their order.
 
-    Args:
-        key: binary.
-        value: binary; null is a tombstone.
-        timestamp: timestamp; ``partition`` int and ``offset`` bigint: the records' own.
-        partition: see there.
-        offset: see there.
-        owned: whether ``log_assignment`` has also what members claimed when they joined.
+    With ``owned`` ``log_assignment`` has also what members claimed when they joined.
     """
     arrays = [_whole(each) for each in (key, value, timestamp, partition, offset)]
     parts = [_decode(Batch.of(piece), owned=owned) for piece in _pieces(arrays)]

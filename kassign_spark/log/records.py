@@ -110,11 +110,7 @@ class Records(NamedTuple):
     def of(batch: Batch, rows: Ints, key: Columns, read: Read) -> "Records":
         """Sort records by whether they have a value; those that could not be read are left out.
 
-        Args:
-            batch: all records.
-            rows: the kind's, ascending.
-            key: what their keys say.
-            read: of those that have a value.
+        ``rows`` are those of the kind, ascending, and ``key`` is of them; ``read`` has the values.
         """
         gone = np.flatnonzero(batch.tombstone[rows])
         there = np.searchsorted(rows, read.rows)
