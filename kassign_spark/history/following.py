@@ -17,6 +17,7 @@ from kassign_spark.history.log_arrays import (
     LEAVES,
     NOTHING,
     OWNERS,
+    TIME,
     Before,
     Log,
     View,
@@ -25,8 +26,7 @@ from kassign_spark.history.log_arrays import (
     run_ends,
     times,
 )
-from kassign_spark.history.pauses import PAUSE_WITHIN
-from kassign_spark.history.rebalances_kernel import ROWS, Found, found
+from kassign_spark.history.rebalances_kernel import PAUSE_WITHIN, ROWS, Found, found
 
 MOST_PRESENT = 1_000_000
 """Members of epochs that are seen at once: each epoch has all members that are there."""
@@ -241,7 +241,7 @@ def _leaves(made: Found, before: Before, cut: int) -> pa.Table:
             "group_id": named(seen.group_names, records.group[at]),
             "client_id": named(seen.texts, seen.present.client[rows]),
             "client_host": named(seen.texts, seen.present.host[rows]),
-            "at": pa.array(records.at[at], pa.timestamp("us", "UTC")),
+            "at": pa.array(records.at[at], TIME),
         }
     ).cast(LEAVES)
     both = pa.concat_tables([before.leaves, now])

@@ -6,7 +6,15 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.groups.numbers import Flags, Longs, find, key, ranges
-from kassign_spark.history.log_arrays import Assigned, Present, Records, equals, flags, longs
+from kassign_spark.history.log_arrays import (
+    Assigned,
+    Present,
+    Records,
+    equals,
+    flags,
+    longs,
+    run_ends,
+)
 
 
 class Members(NamedTuple):
@@ -75,8 +83,7 @@ def _spans(
     if kind == "target":
         # It is written after the epoch that it is computed for; that it goes, before the next.
         first = np.where(gone[rows], first, np.maximum(first - 1, begin))
-    goes_on = np.append((group[1:] == group[:-1]) & (member[1:] == member[:-1]), False)[: len(rows)]
-    last = np.where(goes_on, np.append(first[1:], 0)[: len(rows)], end)
+    last = np.where(run_ends(group, member), end, np.append(first[1:], 0)[: len(rows)])
     kept = ~gone[rows]
     return rows[kept], first[kept], np.maximum(last - first, 0)[kept]
 

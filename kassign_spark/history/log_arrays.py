@@ -19,6 +19,8 @@ class Log(NamedTuple):
     commits: pa.Table
 
 
+TIME = pa.timestamp("us", "UTC")
+
 OWNERS = pa.schema(
     [
         ("group_id", pa.string()),
@@ -31,12 +33,7 @@ OWNERS = pa.schema(
 """Who was the last to have each partition; ``owner`` is an instance id where ``is_static``."""
 
 LEAVES = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("client_id", pa.string()),
-        ("client_host", pa.string()),
-        ("at", pa.timestamp("us", "UTC")),
-    ]
+    {"group_id": pa.string(), "client_id": pa.string(), "client_host": pa.string(), "at": TIME}
 )
 """Clients that left before the log."""
 
@@ -203,7 +200,7 @@ def flags(column: pa.ChunkedArray) -> Flags:
 
 def times(column: pa.ChunkedArray) -> Longs:
     """Microseconds since 1970."""
-    return longs(pc.cast(column, pa.timestamp("us", "UTC")))
+    return longs(pc.cast(column, TIME))
 
 
 def equals(column: pa.ChunkedArray, value: str) -> Flags:

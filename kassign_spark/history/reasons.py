@@ -6,9 +6,8 @@ import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Flags, Longs, starts
 from kassign_spark.history import columns as c
-from kassign_spark.history.absences import Absences
+from kassign_spark.history.absences import Absences, Turnover
 from kassign_spark.history.log_arrays import View, named
-from kassign_spark.history.turnover import Turnover
 
 _TYPES = pa.array(["classic", "consumer"])
 _MOST_NAMED = 5

@@ -8,12 +8,19 @@ import pyarrow.compute as pc
 
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.groups.numbers import Flags, Longs, find, key, ranges, starts
-from kassign_spark.history.absences import Absences, absences
+from kassign_spark.history.absences import Turnover, absences, turnover
 from kassign_spark.history.columns import LEFT_KINDS, REBALANCES
-from kassign_spark.history.log_arrays import NOTHING, Before, Log, View, distinct, named, run_ends
-from kassign_spark.history.pauses import Pauses, pauses
+from kassign_spark.history.log_arrays import (
+    NOTHING,
+    TIME,
+    Before,
+    Log,
+    View,
+    distinct,
+    named,
+    run_ends,
+)
 from kassign_spark.history.reasons import reasons
-from kassign_spark.history.turnover import Turnover, turnover
 from kassign_spark.history.views import view
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.schemas import arrow_schema
@@ -25,6 +32,8 @@ _KNOWN = {
     for name in PROTOCOLS
 }
 ROWS = arrow_schema(REBALANCES.columns)
+PAUSE_WITHIN = 600_000_000
+"""Microseconds after a rebalance in which the first commit has to come to end a pause."""
 
 
 class Moves(NamedTuple):
@@ -59,10 +68,7 @@ def found(log: Log, earlier: Before = NOTHING) -> Found:
     """Give the rows of a log of which something may have come before."""
     seen = view(log, earlier)
     turned = turnover(seen)
-    moves = _moves(seen)
-    waited = pauses(seen)
-    away = absences(seen, log.log_members, turned)
-    return Found(_rows(seen, log.log_members, turned, moves, waited, away), seen, turned)
+    return Found(_rows(seen, log.log_members, turned), seen, turned)
 
 
 def _moves(seen: View) -> Moves:
@@ -145,10 +151,44 @@ def _grown_topics(seen: View, turned: Turnover, moves: Moves) -> tuple[Longs, Lo
     return grown >> 32, grown & ((1 << 32) - 1)
 
 
-def _rows(
-    seen: View, table: pa.Table, turned: Turnover, moves: Moves, waited: Pauses, away: Absences
-) -> pa.Table:
+class Pauses(NamedTuple):
+    """Of each record the longest pause in microseconds (-1: none is known), and of what."""
+
+    longest: Longs
+    topic: Longs
+    partition: Longs
+
+
+def _pauses(seen: View) -> Pauses:
+    """Find the longest pause of each record.
+
+    A pause is from the last commit of a partition before the record to its first after it, and
+    belongs to the last record between the two: each counts once.
+    """
+    commits, records = seen.committed, seen.records
+    size = len(records.group)
+    order = np.lexsort((commits.offset, commits.partition, commits.topic, commits.group))
+    group, topic, partition = (
+        column[order] for column in (commits.group, commits.topic, commits.partition)
+    )
+    record, at = commits.record[order], commits.at[order]
+    same = (group[1:] == group[:-1]) & (topic[1:] == topic[:-1]) & (partition[1:] == partition[:-1])
+    after = np.flatnonzero(same & (record[1:] > record[:-1])) + 1
+    ended = record[after]
+    after = after[~records.is_first[ended] & (at[after] - records.at[ended] <= PAUSE_WITHIN)]
+    ended, length = record[after], np.maximum(at[after] - at[after - 1], 0)
+    best = np.lexsort((partition[after], topic[after], -length, ended))
+    best = best[np.diff(ended[best], prepend=-1) != 0]
+    found = Pauses(np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, np.int64))
+    found.longest[ended[best]] = length[best]
+    found.topic[ended[best]] = topic[after[best]]
+    found.partition[ended[best]] = partition[after[best]]
+    return found
+
+
+def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
     records, present = seen.records, seen.present
+    moves, waited, away = _moves(seen), _pauses(seen), absences(seen, table, turned)
     heads = np.flatnonzero(records.is_head)
     size = len(records.group)
     previous = records.previous[heads]
@@ -186,8 +226,8 @@ def _rows(
         "group_type": pc.if_else(pa.array(records.is_consumer[heads]), "consumer", "classic"),
         "generation": records.generation[heads],
         "previous_generation": pa.array(records.generation[earlier], mask=~known),
-        "at": pa.array(records.at[heads], pa.timestamp("us", "UTC")),
-        "previous_at": pa.array(records.at[earlier], pa.timestamp("us", "UTC"), mask=~known),
+        "at": pa.array(records.at[heads], TIME),
+        "previous_at": pa.array(records.at[earlier], TIME, mask=~known),
         "assignor": named(texts, records.assignor[heads]),
         "protocol": pa.array(_PROTOCOLS).take(pa.array(protocol[heads], mask=protocol[heads] < 0)),
         "member_count": records.member_count[heads],

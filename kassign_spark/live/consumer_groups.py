@@ -82,10 +82,6 @@ def describe_consumer_groups(
     Such a group can be described in any state. A partition that a member is still to give up is
     owned by it; nobody's owned partitions are of topics that exist no more.
 
-    Args:
-        admin: kafka-python's admin client.
-        names_by_broker: groups by the broker that coordinates them.
-
     Returns:
         The groups that have members and may be read, whole; the others with the reason.
     """
@@ -101,12 +97,7 @@ def describe_consumer_groups(
 
 
 def describe_group_settings(admin: Any, names: Sequence[str]) -> DescribedSettings:
-    """Ask for the settings of groups, many in a request; any broker knows them all.
-
-    Args:
-        admin: kafka-python's admin client.
-        names: groups of the new protocol.
-    """
+    """Ask for the settings of groups, many in a request; any broker knows them all."""
     from kafka import errors
     from kafka.admin import ConfigResourceType
     from kafka.protocol.admin import DescribeConfigsRequest

@@ -56,12 +56,8 @@ def read_offsets(
 
     Commits are read first and ends after them, so that no lag is negative for the time between.
 
-    Args:
-        admin: kafka-python's admin client.
-        brokers: ids of the cluster's brokers.
-        topics_of: the topics that each group reads; those that do not exist are passed over.
-        described: the cluster's topics with their partitions and leaders.
-        progress: called with a line of text now and then.
+    ``topics_of`` are the topics that each group reads; those that do not exist are passed over.
+    ``described`` are the cluster's topics with their partitions and leaders.
     """
     committed, group_reasons = _committed(admin, brokers, sorted(topics_of), progress)
     wanted = {topic for topics in topics_of.values() for topic in topics}
