@@ -53,8 +53,9 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         **said.place(),
         "at": said.times(numbers(values["state_timestamp"])),
     }
-    groups = said.part(
+    groups = part(
         schemas.GENERATIONS,
+        said.record,
         group_type="classic",
         protocol_type=protocol_type,
         assignor=assignor,
