@@ -49,6 +49,7 @@ _TYPES: dict[str, DataType] = {
         BinaryType(),
         TimestampType(),
         ArrayType(StringType()),
+        ArrayType(DoubleType()),
         ArrayType(ArrayType(StringType())),
     )
 }

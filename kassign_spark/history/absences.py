@@ -1,19 +1,33 @@
-"""How members went, and how long those that came had been away, as far as the log tells."""
+"""Who came and went between generations, how, and how long those that came had been away."""
 
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Longs, find, key
 from kassign_spark.history.columns import CLOSED, CRASHED, LEFT_KINDS, TOO_SLOW
-from kassign_spark.history.log_arrays import View
-from kassign_spark.history.turnover import Turnover
+from kassign_spark.history.log_arrays import View, longs, run_ends
 from kassign_spark.simulation.timeouts import Timeouts
 
 RESTART_WITHIN = 600_000_000
 """Microseconds in which a client that left and comes back is the same one, restarted."""
+
+
+class Turnover(NamedTuple):
+    """Rows of ``View.present`` that came, went or changed, and at which record.
+
+    Of one that went the row is of the record before.
+    """
+
+    joined: Longs
+    joined_at: Longs
+    left: Longs
+    left_at: Longs
+    changed: Longs
+    changed_at: Longs
+    returned_at: Longs
+    """Records at which a static member was back under another member id."""
 
 
 class Absences(NamedTuple):
@@ -33,14 +47,37 @@ class Absences(NamedTuple):
     away: Longs
 
 
-def absences(seen: View, table: pa.Table, turned: Turnover) -> Absences:
-    """Say of those that came and went how they went, and how long they had been away.
+def turnover(seen: View) -> Turnover:
+    """See who is in a record and not in the one before, and the other way round."""
+    present, records = seen.present, seen.records
+    group = records.group[present.record]
+    order = np.lexsort((present.record, present.identity, group))
+    record, identity = present.record[order], present.identity[order]
+    group = group[order]
+    same = (group[1:] == group[:-1]) & (identity[1:] == identity[:-1])
+    follows = np.zeros(len(order), bool)
+    follows[1:] = same & (record[1:] == record[:-1] + 1) & ~records.is_first[record[1:]]
+    stays = np.append(follows[1:], False)[: len(order)]
+    joins = ~follows & ~records.is_first[record]
+    after = np.minimum(record + 1, len(records.group) - 1)
+    goes = ~stays & (after > record) & (records.group[after] == group) & ~records.is_first[after]
+    before = np.flatnonzero(follows) - 1
+    now = before + 1
+    changes = present.subscription[order[now]] != present.subscription[order[before]]
+    renamed = present.member[order[now]] != present.member[order[before]]
+    return Turnover(
+        order[joins],
+        record[joins],
+        order[goes],
+        record[goes] + 1,
+        order[now[changes]],
+        record[now[changes]],
+        record[now[renamed]],
+    )
 
-    Args:
-        seen: the log.
-        table: its ``log_members``.
-        turned: who came and went.
-    """
+
+def absences(seen: View, table: pa.Table, turned: Turnover) -> Absences:
+    """Say of those that came and went how they did; ``table`` is the ``log_members`` of the log."""
     left, left_at = turned.left, turned.left_at
     rows = seen.present.row[left]
     defaults = Timeouts()
@@ -64,8 +101,7 @@ def absences(seen: View, table: pa.Table, turned: Turnover) -> Absences:
 
 
 def _milliseconds(column: pa.ChunkedArray, default: int) -> Longs:
-    filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
-    given = np.asarray(filled.to_numpy(), np.int64)
+    given = longs(column)
     return np.where(given > 0, given, default)
 
 
@@ -83,26 +119,13 @@ def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
     of = find(keys, key(held.record[owned], held.owner[owned]))
     owned, of = owned[of >= 0], of[of >= 0]
     done = np.flatnonzero(wanted[commits.record])
-    done = done[
-        np.lexsort(
-            (
-                commits.offset[done],
-                commits.partition[done],
-                commits.topic[done],
-                commits.record[done],
-            )
-        )
-    ]
-    both = [
-        np.concatenate(columns)
-        for columns in (
-            (held.topic[owned], commits.topic[done]),
-            (held.partition[owned], commits.partition[done]),
-        )
-    ]
-    number = np.unique(key(*both), return_inverse=True)[1]
+    by = (commits.offset, commits.partition, commits.topic, commits.record)
+    done = done[np.lexsort([column[done] for column in by])]
+    topic = np.concatenate((held.topic[owned], commits.topic[done]))
+    partition = np.concatenate((held.partition[owned], commits.partition[done]))
+    number = np.unique(key(topic, partition), return_inverse=True)[1]
     runs = key(commits.record[done], number[len(owned) :])
-    ends = np.flatnonzero(np.append(runs[1:] != runs[:-1], True)[: len(runs)])
+    ends = np.flatnonzero(run_ends(runs))
     at = commits.at[done]
     two = np.zeros(len(ends), bool)
     two[ends > 0] = runs[ends[ends > 0] - 1] == runs[ends[ends > 0]]

@@ -1,21 +1,6 @@
 """The rows of ``rebalances``: their columns, and the words that say why a group rebalanced."""
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
-
-from kassign_spark.schemas import Table
-
-_STRING, _INT, _LONG, _DOUBLE = StringType(), IntegerType(), LongType(), DoubleType()
-_STRINGS, _TIMESTAMP = ArrayType(StringType()), TimestampType()
+from kassign_spark.schemas import table_of
 
 FIRST = "first"
 GAP = "gap"
@@ -73,90 +58,32 @@ CAUSES = {
 }
 """What each cause of a storm means, in the order in which they are looked for."""
 
-
-def _required(name: str, data_type: ArrayType | IntegerType | StringType) -> StructField:
-    return StructField(name, data_type, nullable=False)
-
-
-REBALANCES = Table(
+REBALANCES = table_of(
     "rebalances",
-    StructType(
-        [
-            _required("group_id", _STRING),
-            _required("group_type", _STRING),
-            _required("generation", _INT),
-            StructField("previous_generation", _INT),
-            StructField("at", _TIMESTAMP, nullable=False),
-            StructField("previous_at", _TIMESTAMP),
-            StructField("assignor", _STRING),
-            StructField("protocol", _STRING),
-            _required("member_count", _INT),
-            _required("joined", _STRINGS),
-            _required("joined_clients", _STRINGS),
-            _required("joined_hosts", _STRINGS),
-            _required("joined_away", ArrayType(_DOUBLE)),
-            _required("left", _STRINGS),
-            _required("left_clients", _STRINGS),
-            _required("left_hosts", _STRINGS),
-            _required("left_kinds", _STRINGS),
-            _required("changed", _STRINGS),
-            _required("changed_clients", _STRINGS),
-            _required("grown_topics", _STRINGS),
-            _required("reason", _STRING),
-            StructField("reason_detail", _STRING),
-            _required("moved", _INT),
-            _required("kept", _INT),
-            StructField("longest_pause", _DOUBLE),
-            StructField("longest_pause_topic", _STRING),
-            StructField("longest_pause_partition", _INT),
-            _required("idle", _INT),
-            _required("static_restarts", _INT),
-            StructField("session_timeout_ms", _INT),
-            _required("subscription_count", _INT),
-            StructField("offset", _LONG, nullable=False),
-        ]
-    ),
+    "group_id string, group_type string, generation int, previous_generation int?, at timestamp, "
+    "previous_at timestamp?, assignor string?, protocol string?, member_count int, "
+    "joined array<string>, joined_clients array<string>, joined_hosts array<string>, "
+    "joined_away array<double>, left array<string>, left_clients array<string>, "
+    "left_hosts array<string>, left_kinds array<string>, changed array<string>, "
+    "changed_clients array<string>, grown_topics array<string>, reason string, "
+    "reason_detail string?, moved int, kept int, longest_pause double?, "
+    "longest_pause_topic string?, longest_pause_partition int?, idle int, static_restarts int, "
+    "session_timeout_ms int?, subscription_count int, offset bigint",
 )
 """One row a group and generation; see ``rebalances.rebalances``."""
 
-STORMS = Table(
+STORMS = table_of(
     "storms",
-    StructType(
-        [
-            _required("group_id", _STRING),
-            StructField("begins", _TIMESTAMP, nullable=False),
-            StructField("ends", _TIMESTAMP, nullable=False),
-            _required("rebalances", _INT),
-            _required("most_within", _INT),
-            _required("cause", _STRING),
-            StructField("client_id", _STRING),
-            StructField("client_host", _STRING),
-            _required("joins", _INT),
-            _required("leaves", _INT),
-            _required("moved", _INT),
-            StructField("longest_pause", _DOUBLE),
-            _required("saved_by_static", _INT),
-            _required("saved_by_session", _INT),
-            StructField("session_needed_ms", _INT),
-            StructField("detail", _STRING),
-        ]
-    ),
+    "group_id string, begins timestamp, ends timestamp, rebalances int, most_within int, "
+    "cause string, client_id string?, client_host string?, joins int, leaves int, moved int, "
+    "longest_pause double?, saved_by_static int, saved_by_session int, session_needed_ms int?, "
+    "detail string?",
 )
 """One row a storm; see ``storms.storms``."""
 
-EXPLAINED = Table(
+EXPLAINED = table_of(
     "explained",
-    StructType(
-        [
-            _required("group_id", _STRING),
-            _required("generation", _INT),
-            StructField("at", _TIMESTAMP, nullable=False),
-            StructField("assignor", _STRING),
-            StructField("explained_by", _STRING),
-            StructField("is_explained", BooleanType()),
-            StructField("leader_client", _STRING),
-            StructField("detail", _STRING),
-        ]
-    ),
+    "group_id string, generation int, at timestamp, assignor string?, explained_by string?, "
+    "is_explained boolean?, leader_client string?, detail string?",
 )
 """One row a generation of a classic group; see ``explain.explain_history``."""

@@ -11,13 +11,15 @@ from kassign_spark.errors import InputError
 from kassign_spark.history.columns import EXPLAINED
 from kassign_spark.history.explain_kernel import explain_generations
 from kassign_spark.history.explain_read import SIZES
-from kassign_spark.history.whole_groups import HasRecords, by_whole_groups, decode_table
+from kassign_spark.history.whole_groups import HasRecords, by_whole_groups
 from kassign_spark.inputs.rules import any_broken, rules_of_topics
+from kassign_spark.log.decode import decode_table
+from kassign_spark.log.read import of_types
 from kassign_spark.schemas import TOPICS
 from kassign_spark.workers import check_workers
 
-_GENERATIONS = (2).to_bytes(2, "big")
-"""What the keys of records of classic generations begin with."""
+_GENERATIONS = 2
+"""The type of records of classic generations."""
 
 
 def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None) -> DataFrame:
@@ -60,9 +62,8 @@ def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None
         raise InputError("explain_history reads a batch of the log, this is a stream")
     check_workers(records.sparkSession)
     sizes = None if topics is None else _sizes(topics)
-    of_generations = records.where(F.substring("key", 1, 2) == F.lit(_GENERATIONS))
-    kernel = partial(_explained, sizes)
-    return by_whole_groups(of_generations, kernel, EXPLAINED.columns)
+    of_generations = of_types(records, [_GENERATIONS])
+    return by_whole_groups(of_generations, partial(_explained, sizes), EXPLAINED.columns)
 
 
 def _explained(sizes: pa.Table | None, records: pa.Table) -> pa.Table:

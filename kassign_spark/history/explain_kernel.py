@@ -42,10 +42,7 @@ def explain_generations(decoded: Decoded, sizes: pa.Table | None) -> pa.Table:
     is_other = np.ones(count, bool)
     asked = ~seen.is_unreadable & ~seen.is_too_large
     by_given = asked & seen.is_sized
-    for where, size, said in (
-        (by_given, seen.size, None),
-        (asked, seen.own, AS_ASSIGNED),
-    ):
+    for where, size, said in ((by_given, seen.size, None), (asked, seen.own, AS_ASSIGNED)):
         for group, assignor, differs in _ask(seen, where & is_other, size):
             explained_by[group] = assignor
             is_other[group] = assignor != seen.assignors[group]
@@ -63,10 +60,7 @@ def explain_generations(decoded: Decoded, sizes: pa.Table | None) -> pa.Table:
     generations = decoded.generations.take(pa.array(seen.head))
     return pa.table(
         {
-            "group_id": generations["group_id"],
-            "generation": generations["generation"],
-            "at": generations["at"],
-            "assignor": generations["assignor"],
+            **{name: generations[name] for name in ("group_id", "generation", "at", "assignor")},
             "explained_by": pa.array(explained_by, pa.string()),
             "is_explained": pa.array(~is_other, mask=unknown | ~asked),
             "leader_client": seen.leader_client,
@@ -99,10 +93,6 @@ def _ask(seen: Seen, groups: Flags, size: Longs) -> Iterator[tuple[int, str | No
             ]
         )
         told = explain_told_arrow(table)
-        for group, assignor, detail in zip(
-            told["group_id"].to_pylist(),
-            told["assignor"].to_pylist(),
-            told["detail"].to_pylist(),
-            strict=True,
-        ):
+        columns = (told[name].to_pylist() for name in ("group_id", "assignor", "detail"))
+        for group, assignor, detail in zip(*columns, strict=True):
             yield int(group), assignor, detail

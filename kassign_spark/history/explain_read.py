@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Flags, Longs, find, key, place_in_run, ranges, starts
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, ROWS, SUBSCRIPTION
-from kassign_spark.history.log_arrays import distinct, longs, together
+from kassign_spark.history.log_arrays import distinct, longs, together, whole
 from kassign_spark.log.decode import Decoded
 
 SIZES = pa.schema([("topic", pa.string()), ("size", pa.int64()), ("racks", pa.string())])
@@ -86,7 +86,7 @@ def read_generations(decoded: Decoded, sizes: pa.Table) -> Seen:
     number = longs(held["partition"])
     is_owned = np.asarray(pc.equal(held["role"], "owned"))
 
-    lists = _whole(members["topics"])
+    lists = whole(members["topics"])
     listed, topic, given = together(
         pa.chunked_array([lists.flatten()], pa.string()), held["topic"], sizes["topic"]
     )
@@ -108,7 +108,7 @@ def read_generations(decoded: Decoded, sizes: pa.Table) -> Seen:
     row_of_size[given.code] = np.arange(len(sizes))
     row = row_of_size[name]
     size = np.where(row >= 0, np.append(longs(sizes["size"]), 0)[row], own)
-    racks = _whole(sizes["racks"]).take(pa.array(row, mask=row < 0))
+    racks = whole(sizes["racks"]).take(pa.array(row, mask=row < 0))
     is_too_large = np.bincount(of_topic, np.maximum(own, size), count) > _MOST_PARTITIONS
     is_too_large[of_held[number < 0]] = True
     is_sized = np.zeros(count, bool)
@@ -117,21 +117,21 @@ def read_generations(decoded: Decoded, sizes: pa.Table) -> Seen:
         is_sized[of_topic[row >= 0]] = True
 
     of_generation = generations.take(pa.array(head)).combine_chunks()
-    assignor = _whole(of_generation["assignor"])
-    leader = _whole(of_generation["leader"]).take(pa.array(of_member))
-    is_leader = np.asarray(pc.fill_null(pc.equal(_whole(members["member_id"]), leader), False))
+    assignor = whole(of_generation["assignor"])
+    leader = whole(of_generation["leader"]).take(pa.array(of_member))
+    is_leader = np.asarray(pc.fill_null(pc.equal(whole(members["member_id"]), leader), False))
     client = np.full(count, -1)
     client[of_member[is_leader]] = np.flatnonzero(is_leader)
     said = pc.binary_join_element_wise(
-        _as_json(_whole(members["group_instance_id"])),
-        _as_json(_whole(members["rack_id"])),
+        _as_json(whole(members["group_instance_id"])),
+        _as_json(whole(members["rack_id"])),
         _as_json(assignor.take(pa.array(of_member))),
         ",",
     )
     member_rows = rows_of(
         of_member,
         MEMBER,
-        member_id=_whole(members["member_id"]),
+        member_id=whole(members["member_id"]),
         number=longs(members["owned_generation"]),
         place=place_in_run(of_member),
         subscription=code,
@@ -146,14 +146,14 @@ def read_generations(decoded: Decoded, sizes: pa.Table) -> Seen:
     held_table = rows_of(
         of_held,
         np.where(is_owned, CLAIM, OBSERVED),
-        member_id=_whole(held["member_id"]),
-        topic=_whole(held["topic"]),
+        member_id=whole(held["member_id"]),
+        topic=whole(held["topic"]),
         number=number,
     )
     return Seen(
         head=head,
         assignors=assignor.to_pylist(),
-        leader_client=_whole(members["client_id"]).take(pa.array(client, mask=client < 0)),
+        leader_client=whole(members["client_id"]).take(pa.array(client, mask=client < 0)),
         is_unreadable=is_unreadable,
         is_too_large=is_too_large,
         is_sized=is_sized,
@@ -199,13 +199,10 @@ def rows_of(generation: Longs, kind: int | Longs, **given: pa.Array | Longs) -> 
     }
     columns = []
     for field in ROWS:
-        values = given.get(field.name)
-        if values is None:
-            is_number = field.type == pa.int64()
-            values = np.zeros(count, np.int64) if is_number else pa.nulls(count)
-        columns.append(
-            (pa.array(values) if isinstance(values, np.ndarray) else values).cast(field.type)
-        )
+        nothing = np.zeros(count, np.int64) if field.type == pa.int64() else pa.nulls(count)
+        values = given.get(field.name, nothing)
+        array = pa.array(values) if isinstance(values, np.ndarray) else values
+        columns.append(array.cast(field.type))
     return pa.Table.from_arrays(columns, schema=ROWS)
 
 
@@ -220,11 +217,3 @@ def _as_json(texts: pa.Array) -> pa.Array:
     encoded = texts.dictionary_encode()
     written = pa.array([*map(json.dumps, encoded.dictionary.to_pylist()), "null"], pa.string())
     return written.take(pc.fill_null(encoded.indices, len(written) - 1))
-
-
-def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column as one array."""
-    if isinstance(column, pa.ChunkedArray):
-        found = column.combine_chunks()
-        return found if isinstance(found, pa.Array) else pa.array([], column.type)
-    return column

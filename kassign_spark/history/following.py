@@ -12,20 +12,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.history.absences import RESTART_WITHIN
 from kassign_spark.history.log_arrays import (
     LEAVES,
     NOTHING,
     OWNERS,
+    TIME,
     Before,
     Log,
     View,
     longs,
+    named,
+    run_ends,
     times,
 )
-from kassign_spark.history.pauses import PAUSE_WITHIN
-from kassign_spark.history.rebalances_kernel import ROWS, Found, found
+from kassign_spark.history.rebalances_kernel import PAUSE_WITHIN, ROWS, Found, found
 
 MOST_PRESENT = 1_000_000
 """Members of epochs that are seen at once: each epoch has all members that are there."""
@@ -148,11 +149,12 @@ def _is_over(seen: View, last: int, targets: pa.Table) -> bool:
             return False
     if records.is_first[last] or latest - begun > PAUSE_WITHIN:
         return True
-    names = list(zip(commits.topic.tolist(), commits.partition.tolist(), strict=True))
     after = commits.record >= last
-    return {name for name, is_after in zip(names, after, strict=True) if not is_after} <= {
-        name for name, is_after in zip(names, after, strict=True) if is_after
-    }
+    before, again = (
+        set(zip(commits.topic[rows].tolist(), commits.partition[rows].tolist(), strict=True))
+        for rows in (~after, after)
+    )
+    return before <= again
 
 
 def _keep(made: Found, log: Log, targets: pa.Table, before: Before, told: int, cut: int) -> Kept:
@@ -197,11 +199,10 @@ def _commits(seen: View, table: pa.Table, cut: int) -> pa.Table:
     commits = seen.committed
     record = np.where(commits.record < cut, -1, commits.record)
     order = np.lexsort((commits.offset, record, commits.partition, commits.topic))
-    run = np.stack([commits.topic, commits.partition, record])[:, order]
-    begins = np.append(True, (run[:, 1:] != run[:, :-1]).any(axis=0))[: len(order)]
-    ends = np.append(begins[1:], True)[: len(order)]
+    inside = record[order] >= 0
+    ends = run_ends(commits.topic[order], commits.partition[order], record[order])
+    begins = np.append(True, ends[:-1])[: len(order)]
     one_before = np.append(ends[1:], False)[: len(order)]
-    inside = run[2] >= 0
     kept = ends | ((begins | one_before) & inside)
     return table.filter(pa.array(np.isin(longs(table["offset"]), commits.offset[order[kept]])))
 
@@ -215,24 +216,18 @@ def _owners(seen: View, cut: int) -> pa.Table:
         (held.owner[rows], held.record[rows], held.partition[rows], held.topic[rows])
     )
     rows = rows[order]
-    ends = _ends(held.topic[rows], held.partition[rows])
-    rows = rows[ends]
+    rows = rows[run_ends(held.topic[rows], held.partition[rows])]
     static = held.owner[rows] > seen.static
     owner = held.owner[rows] - np.where(static, seen.static, 0)
     return pa.table(
         {
-            "group_id": seen.group_names.take(pa.array(records.group[cut] * (rows * 0 + 1) - 1)),
-            "topic": seen.topics.take(pa.array(held.topic[rows] - 1)),
+            "group_id": named(seen.group_names, np.full(len(rows), records.group[cut])),
+            "topic": named(seen.topics, held.topic[rows]),
             "partition": held.partition[rows],
-            "owner": seen.people.take(pa.array(owner - 1)),
+            "owner": named(seen.people, owner),
             "is_static": static,
         }
     ).cast(OWNERS)
-
-
-def _ends(topic: Longs, partition: Longs) -> Flags:
-    differs = (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])
-    return np.append(differs, True)[: len(topic)]
 
 
 def _leaves(made: Found, before: Before, cut: int) -> pa.Table:
@@ -240,17 +235,13 @@ def _leaves(made: Found, before: Before, cut: int) -> pa.Table:
     seen, turned = made.seen, made.turned
     gone = turned.left_at <= cut
     rows, at = turned.left[gone], turned.left_at[gone]
-    texts, records = seen.texts, seen.records
-
-    def named(codes: Longs) -> pa.Array:
-        return texts.take(pa.array(np.maximum(codes - 1, 0), mask=codes < 1))
-
+    records = seen.records
     now = pa.table(
         {
-            "group_id": seen.group_names.take(pa.array(records.group[at] - 1)),
-            "client_id": named(seen.present.client[rows]),
-            "client_host": named(seen.present.host[rows]),
-            "at": pa.array(records.at[at], pa.timestamp("us", "UTC")),
+            "group_id": named(seen.group_names, records.group[at]),
+            "client_id": named(seen.texts, seen.present.client[rows]),
+            "client_host": named(seen.texts, seen.present.host[rows]),
+            "at": pa.array(records.at[at], TIME),
         }
     ).cast(LEAVES)
     both = pa.concat_tables([before.leaves, now])

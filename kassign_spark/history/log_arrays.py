@@ -19,6 +19,8 @@ class Log(NamedTuple):
     commits: pa.Table
 
 
+TIME = pa.timestamp("us", "UTC")
+
 OWNERS = pa.schema(
     [
         ("group_id", pa.string()),
@@ -30,14 +32,8 @@ OWNERS = pa.schema(
 )
 """Who was the last to have each partition; ``owner`` is an instance id where ``is_static``."""
 
-
 LEAVES = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("client_id", pa.string()),
-        ("client_host", pa.string()),
-        ("at", pa.timestamp("us", "UTC")),
-    ]
+    {"group_id": pa.string(), "client_id": pa.string(), "client_host": pa.string(), "at": TIME}
 )
 """Clients that left before the log."""
 
@@ -160,7 +156,7 @@ class View:
 def distinct(numbers: Longs) -> Longs:
     """The different ones in order; ``np.unique`` hashes them, which takes thrice as long."""
     found: Longs = np.sort(numbers)
-    kept: Longs = found[np.append(True, found[1:] != found[:-1])[: len(found)]]
+    kept: Longs = found[run_ends(found)]
     return kept
 
 
@@ -178,6 +174,25 @@ def longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
     return np.asarray(filled.to_numpy(), np.int64)
 
 
+def named(strings: pa.Array, codes: Longs) -> pa.Array:
+    """The strings of codes; null of 0 and below."""
+    return strings.take(pa.array(codes - 1, mask=codes < 1))
+
+
+def run_ends(*columns: Longs) -> Flags:
+    """Where runs of rows end that are equal in all columns."""
+    differs = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.append(differs, True)[: len(columns[0])]
+
+
+def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column as one array."""
+    if isinstance(column, pa.ChunkedArray):
+        found = column.combine_chunks()
+        return found if isinstance(found, pa.Array) else pa.array([], column.type)
+    return column
+
+
 def flags(column: pa.ChunkedArray) -> Flags:
     """The values of a boolean column without nulls."""
     return np.asarray(column.to_numpy(), bool)
@@ -185,7 +200,7 @@ def flags(column: pa.ChunkedArray) -> Flags:
 
 def times(column: pa.ChunkedArray) -> Longs:
     """Microseconds since 1970."""
-    return longs(pc.cast(column, pa.timestamp("us", "UTC")))
+    return longs(pc.cast(column, TIME))
 
 
 def equals(column: pa.ChunkedArray, value: str) -> Flags:

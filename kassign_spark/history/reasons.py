@@ -1,46 +1,33 @@
 """Why a group rebalanced, in a word and in a sentence."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Flags, Longs, starts
 from kassign_spark.history import columns as c
-from kassign_spark.history.absences import Absences
-from kassign_spark.history.log_arrays import View
-from kassign_spark.history.turnover import Turnover
+from kassign_spark.history.absences import Absences, Turnover
+from kassign_spark.history.log_arrays import View, named
 
 _TYPES = pa.array(["classic", "consumer"])
 _MOST_NAMED = 5
 """Names that a sentence lists; of more it says how many."""
 
 
-class Said(NamedTuple):
-    """What is known of rebalances; arrays by record but where they say otherwise."""
+def reasons(
+    seen: View,
+    turned: Turnover,
+    away: Absences,
+    heads: Longs,
+    grown: tuple[Longs, Longs],
+    handed_over: Longs,
+) -> tuple[pa.Array, pa.Array]:
+    """Choose the reason of each head (see ``columns.REASONS``), and say more about it.
 
-    seen: View
-    turned: Turnover
-    away: Absences
-    grown_at: Longs
-    grown: Longs
-    handed_over: Longs
-    heads: Longs
-    earlier: Longs
-
-
-class Reasons(NamedTuple):
-    """Of each head."""
-
-    reason: pa.Array
-    detail: pa.Array
-
-
-def reasons(said: Said) -> Reasons:
-    """Choose the reason of each generation (see ``columns.REASONS``), and say more about it."""
-    seen, turned, away, heads = said.seen, said.turned, said.away, said.heads
-    records = seen.records
+    ``grown`` are records and the topics that grew at them, ``handed_over`` counts partitions by
+    record.
+    """
+    records, handed_over = seen.records, handed_over[heads]
     size = len(records.group)
     before = np.maximum(records.previous[heads], 0)
 
@@ -53,7 +40,7 @@ def reasons(said: Said) -> Reasons:
     # Of the new protocol its return makes no epoch: it came to one that something else made.
     made = np.where(records.is_consumer[heads], 0, returned)
     restarted = count(turned.joined_at, away.away >= 0)
-    changed, grown = count(turned.changed_at), count(said.grown_at)
+    changed, growing = count(turned.changed_at), count(grown[0])
     crashed, slow = (
         count(turned.left_at, away.kind == c.LEFT_KINDS.index(kind))
         for kind in (c.CRASHED, c.TOO_SLOW)
@@ -76,8 +63,8 @@ def reasons(said: Said) -> Reasons:
         c.MEMBER_LEFT: left > 0,
         c.ASSIGNOR_CHANGED: other,
         c.SUBSCRIPTION_CHANGED: changed > 0,
-        c.PARTITIONS_ADDED: grown > 0,
-        c.HANDOVER: said.handed_over[heads] > 0,
+        c.PARTITIONS_ADDED: growing > 0,
+        c.HANDOVER: handed_over > 0,
     }
     chosen = np.select(list(tests.values()), range(len(tests)), len(tests))
     reason = pa.array([*tests, c.UNKNOWN]).take(pa.array(chosen))
@@ -97,11 +84,10 @@ def reasons(said: Said) -> Reasons:
         clients.of("left ", turned.left, turned.left_at),
         clients.silence(away, worst, turned.left_at),
         clients.of("subscription changed of ", turned.changed, turned.changed_at),
-        _when(other, "assignor ", _named(seen.texts, had), " -> ", _named(seen.texts, assignor)),
-        clients.topics("grown: ", said.grown_at, said.grown),
+        _when(other, "assignor ", named(seen.texts, had), " -> ", named(seen.texts, assignor)),
+        clients.topics("grown: ", *grown),
         _when(
-            (chosen == list(tests).index(c.HANDOVER)), _text(said.handed_over[heads]),
-            " partitions handed over",
+            chosen == list(tests).index(c.HANDOVER), _text(handed_over), " partitions handed over"
         ),
         _when(returned > 0, _text(returned), " static members came back"),
     ]  # fmt: skip
@@ -109,15 +95,11 @@ def reasons(said: Said) -> Reasons:
     begun = pa.repeat("", len(heads))
     joint = pc.binary_join_element_wise(begun, *parts, "; ", null_handling="skip")
     detail = pc.utf8_slice_codeunits(joint, start=len("; "))
-    return Reasons(reason, pc.if_else(pc.equal(detail, ""), pa.scalar(None, pa.string()), detail))
+    return reason, pc.if_else(pc.equal(detail, ""), pa.scalar(None, pa.string()), detail)
 
 
 def _text(numbers: Longs) -> pa.Array:
     return pc.cast(pa.array(numbers), pa.string())
-
-
-def _named(texts: pa.Array, codes: Longs) -> pa.Array:
-    return texts.take(pa.array(np.maximum(codes - 1, 0), mask=codes < 1))
 
 
 def _when(rows: Flags, *parts: pa.Array | str) -> pa.Array:
@@ -142,7 +124,7 @@ class _Sentence:
         present = self._seen.present
         texts, people = self._seen.texts, self._seen.people
         client = pc.coalesce(
-            _named(texts, present.client[rows]), _named(people, present.member[rows])
+            named(texts, present.client[rows]), named(people, present.member[rows])
         )
         rank = np.zeros(len(rows), np.int64)
         rank[np.asarray(pc.sort_indices(client), np.int64)] = np.arange(len(rows))
@@ -150,7 +132,7 @@ class _Sentence:
 
     def topics(self, what: str, at: Longs, topic: Longs) -> pa.Array:
         """Name topics."""
-        return self._listed(what, at, _named(self._seen.topics, topic), topic, " topics")
+        return self._listed(what, at, named(self._seen.topics, topic), topic, " topics")
 
     def longest(self, what: str, span: Longs, at: Longs) -> pa.Array:
         """Tell the longest of spans, in seconds; -1 is none."""

@@ -1,5 +1,6 @@
 """Every rebalance that happened: a row a group and generation, from the group log."""
 
+import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,22 +11,21 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from kassign_spark.history.columns import REBALANCES
 from kassign_spark.history.following import MOST_PRESENT, Kept, follow, present_at_most, rest
-from kassign_spark.history.log_arrays import Log
+from kassign_spark.history.log_arrays import Before, Log
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
-from kassign_spark.history.state_bytes import from_bytes, to_bytes
 from kassign_spark.history.whole_groups import (
-    COLUMNS,
     NAME,
     HasRecords,
     InPieces,
     by_whole_groups,
-    decode_table,
     with_group,
 )
-from kassign_spark.log.decode import Decoded
+from kassign_spark.log.decode import COLUMNS, decode_table
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.schemas import arrow_schema
 from kassign_spark.workers import check_workers
+
+_HEAD, _LENGTH = struct.Struct("<q"), struct.Struct("<i")
 
 
 def rebalances(log: HasRecords | DataFrame) -> DataFrame:
@@ -85,7 +85,7 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
 
 def _rows(table: pa.Table) -> pa.Table:
     decoded = decode_table(table)
-    return pa.concat_tables(_rows_of_some(_log(decoded), decoded.log_targets))
+    return pa.concat_tables(_rows_of_some(Log(*decoded[:4]), decoded.log_targets))
 
 
 def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
@@ -108,22 +108,14 @@ def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
 
 def _of(log: Log, groups: pa.Array | pa.ChunkedArray, *, others: bool = False) -> Log:
     """The log of some groups, or of all others."""
-    masks = (pc.is_in(table["group_id"], groups) for table in log)
     return Log(
-        *(
-            table.filter(pc.invert(mask) if others else mask)
-            for table, mask in zip(log, masks, strict=True)
-        )
+        *(table.filter(pc.xor(pc.is_in(table["group_id"], groups), others)) for table in log)
     )
 
 
 def _follow(kept: Kept | None, table: pa.Table) -> tuple[pa.Table, Kept]:
     decoded = decode_table(table)
-    return follow(kept, _log(decoded), decoded.log_targets)
-
-
-def _log(decoded: Decoded) -> Log:
-    return Log(decoded.generations, decoded.log_members, decoded.log_assignment, decoded.commits)
+    return follow(kept, Log(*decoded[:4]), decoded.log_targets)
 
 
 def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> Iterable[Any]:
@@ -135,7 +127,33 @@ def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> 
         for frame in frames
     ]
     table = pa.concat_tables(tables).sort_by([("partition", "ascending"), ("offset", "ascending")])
-    rows, kept = _follow(from_bytes(state.get[0]) if state.exists else None, table)
-    state.update((to_bytes(kept),))
+    rows, kept = _follow(_from_bytes(state.get[0]) if state.exists else None, table)
+    state.update((_to_bytes(kept),))
     if len(rows):
         yield rows.to_pandas()
+
+
+def _to_bytes(kept: Kept) -> bytes:
+    """For the state: the offset told, then each table as an Arrow stream, its length before it."""
+    parts = [_HEAD.pack(kept.told)]
+    for table in (*kept.log, kept.targets, *kept.before):
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        written = sink.getvalue().to_pybytes()
+        parts += [_LENGTH.pack(len(written)), written]
+    return b"".join(parts)
+
+
+def _from_bytes(data: bytes) -> Kept:
+    """Read what ``_to_bytes`` has written."""
+    (told,) = _HEAD.unpack_from(data)
+    place, tables = _HEAD.size, []
+    while place < len(data):
+        (length,) = _LENGTH.unpack_from(data, place)
+        place += _LENGTH.size
+        with pa.ipc.open_stream(pa.BufferReader(data[place : place + length])) as reader:
+            tables.append(reader.read_all())
+        place += length
+    return Kept(Log(*tables[:4]), tables[4], Before(*tables[5:]), told)

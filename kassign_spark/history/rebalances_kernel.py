@@ -4,15 +4,23 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.groups.numbers import Flags, Longs, find, key, ranges, starts
-from kassign_spark.history.absences import Absences, absences
+from kassign_spark.history.absences import Turnover, absences, turnover
 from kassign_spark.history.columns import LEFT_KINDS, REBALANCES
-from kassign_spark.history.log_arrays import NOTHING, Before, Log, View, distinct
-from kassign_spark.history.pauses import Pauses, pauses
-from kassign_spark.history.reasons import Said, reasons
-from kassign_spark.history.turnover import Turnover, turnover
+from kassign_spark.history.log_arrays import (
+    NOTHING,
+    TIME,
+    Before,
+    Log,
+    View,
+    distinct,
+    named,
+    run_ends,
+)
+from kassign_spark.history.reasons import reasons
 from kassign_spark.history.views import view
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.schemas import arrow_schema
@@ -24,6 +32,8 @@ _KNOWN = {
     for name in PROTOCOLS
 }
 ROWS = arrow_schema(REBALANCES.columns)
+PAUSE_WITHIN = 600_000_000
+"""Microseconds after a rebalance in which the first commit has to come to end a pause."""
 
 
 class Moves(NamedTuple):
@@ -42,14 +52,7 @@ class Moves(NamedTuple):
 
 
 def rebalances_arrow(log: Log) -> pa.Table:
-    """Give every rebalance in the log of some groups.
-
-    Args:
-        log: the tables of whole groups, rows in any order.
-
-    Returns:
-        The columns of ``columns.REBALANCES``, by group and then as the log has them.
-    """
+    """Give every rebalance in a log, as ``columns.REBALANCES``, by group and then in its order."""
     return found(log).rows
 
 
@@ -62,18 +65,10 @@ class Found(NamedTuple):
 
 
 def found(log: Log, earlier: Before = NOTHING) -> Found:
-    """Give the rows of a log of which something may have come before.
-
-    Args:
-        log: the tables of whole groups.
-        earlier: what came before.
-    """
+    """Give the rows of a log of which something may have come before."""
     seen = view(log, earlier)
     turned = turnover(seen)
-    moves = _moves(seen)
-    waited = pauses(seen)
-    away = absences(seen, log.log_members, turned)
-    return Found(_rows(seen, log.log_members, turned, moves, waited, away), seen, turned)
+    return Found(_rows(seen, log.log_members, turned), seen, turned)
 
 
 def _moves(seen: View) -> Moves:
@@ -91,8 +86,7 @@ def _moves(seen: View) -> Moves:
     # A partition that several members have in one record counts once, with the first of them.
     topic, partition, record, owner = (a[~twice] for a in (topic, partition, record, owner))
     same = same[~twice]
-    had = np.append(-1, owner)[:-1] if len(owner) else owner
-    last = np.append(-1, record)[:-1] if len(record) else record
+    had, last = np.append(-1, owner)[:-1], np.append(-1, record)[:-1]
     is_kept = same & (had == owner)
     is_moved = same & (had != owner)
     before = records.previous[np.maximum(record, 0)] if size else record
@@ -118,7 +112,7 @@ def _grown(topic: Longs, partition: Longs, record: Longs) -> tuple[Longs, Longs]
     """Records and topics with a partition above all before, and those with the first ever."""
     order = np.lexsort((partition, record, topic))
     topic, partition, record = topic[order], partition[order], record[order]
-    ends = np.append((topic[1:] != topic[:-1]) | (record[1:] != record[:-1]), True)[: len(order)]
+    ends = run_ends(topic, record)
     topic, most, record = topic[ends], partition[ends], record[ends]
     number = np.cumsum(np.diff(topic, prepend=-1) != 0)
     highest = np.maximum.accumulate(key(number, most)) if len(most) else most
@@ -157,10 +151,44 @@ def _grown_topics(seen: View, turned: Turnover, moves: Moves) -> tuple[Longs, Lo
     return grown >> 32, grown & ((1 << 32) - 1)
 
 
-def _rows(
-    seen: View, table: pa.Table, turned: Turnover, moves: Moves, waited: Pauses, away: Absences
-) -> pa.Table:
+class Pauses(NamedTuple):
+    """Of each record the longest pause in microseconds (-1: none is known), and of what."""
+
+    longest: Longs
+    topic: Longs
+    partition: Longs
+
+
+def _pauses(seen: View) -> Pauses:
+    """Find the longest pause of each record.
+
+    A pause is from the last commit of a partition before the record to its first after it, and
+    belongs to the last record between the two: each counts once.
+    """
+    commits, records = seen.committed, seen.records
+    size = len(records.group)
+    order = np.lexsort((commits.offset, commits.partition, commits.topic, commits.group))
+    group, topic, partition = (
+        column[order] for column in (commits.group, commits.topic, commits.partition)
+    )
+    record, at = commits.record[order], commits.at[order]
+    same = (group[1:] == group[:-1]) & (topic[1:] == topic[:-1]) & (partition[1:] == partition[:-1])
+    after = np.flatnonzero(same & (record[1:] > record[:-1])) + 1
+    ended = record[after]
+    after = after[~records.is_first[ended] & (at[after] - records.at[ended] <= PAUSE_WITHIN)]
+    ended, length = record[after], np.maximum(at[after] - at[after - 1], 0)
+    best = np.lexsort((partition[after], topic[after], -length, ended))
+    best = best[np.diff(ended[best], prepend=-1) != 0]
+    found = Pauses(np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, np.int64))
+    found.longest[ended[best]] = length[best]
+    found.topic[ended[best]] = topic[after[best]]
+    found.partition[ended[best]] = partition[after[best]]
+    return found
+
+
+def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
     records, present = seen.records, seen.present
+    moves, waited, away = _moves(seen), _pauses(seen), absences(seen, table, turned)
     heads = np.flatnonzero(records.is_head)
     size = len(records.group)
     previous = records.previous[heads]
@@ -177,43 +205,49 @@ def _rows(
     np.maximum.at(
         timeouts, present.record, np.nan_to_num(session, nan=-1)[present.row].astype(np.int64)
     )
-    _, listed = np.unique(present.subscription, return_inverse=True)
-    subscriptions = np.bincount(distinct(key(present.record, listed)) >> 32, minlength=size)
+    number = np.unique(present.subscription, return_inverse=True)[1]
+    subscriptions = np.bincount(distinct(key(present.record, number)) >> 32, minlength=size)
     protocol = _protocols(seen)
-    said = reasons(Said(seen, turned, away, grown_at, grown, moves.handed_over, heads, earlier))
-    who = _Listed(seen, heads)
+    reason, detail = reasons(seen, turned, away, heads, (grown_at, grown), moves.handed_over)
+
+    def beside(rows: Longs, at: Longs, values: pa.Array) -> pa.Array:
+        """Lists for each head, by member id, of values that stand beside rows of ``present``."""
+        order = np.lexsort((present.member[rows], at))
+        return _lists(at[order], values.take(pa.array(order)), heads)
+
+    def listed(rows: Longs, at: Longs, names: pa.Array, codes: Longs) -> pa.Array:
+        return beside(rows, at, named(names, codes[rows]))
+
     texts, people = seen.texts, seen.people
     joined, left = (turned.joined, turned.joined_at), (turned.left, turned.left_at)
     changed = turned.changed, turned.changed_at
     columns = {
-        "group_id": seen.group_names.take(pa.array(records.group[heads] - 1)),
-        "group_type": pa.array(["classic", "consumer"]).take(
-            pa.array(records.is_consumer[heads].astype(int))
-        ),
+        "group_id": named(seen.group_names, records.group[heads]),
+        "group_type": pc.if_else(pa.array(records.is_consumer[heads]), "consumer", "classic"),
         "generation": records.generation[heads],
         "previous_generation": pa.array(records.generation[earlier], mask=~known),
-        "at": pa.array(records.at[heads], pa.timestamp("us", "UTC")),
-        "previous_at": pa.array(records.at[earlier], pa.timestamp("us", "UTC"), mask=~known),
-        "assignor": _named(texts, records.assignor[heads]),
+        "at": pa.array(records.at[heads], TIME),
+        "previous_at": pa.array(records.at[earlier], TIME, mask=~known),
+        "assignor": named(texts, records.assignor[heads]),
         "protocol": pa.array(_PROTOCOLS).take(pa.array(protocol[heads], mask=protocol[heads] < 0)),
         "member_count": records.member_count[heads],
-        "joined": who.list(*joined, people, present.member),
-        "joined_clients": who.list(*joined, texts, present.client),
-        "joined_hosts": who.list(*joined, texts, present.host),
-        "joined_away": who.values(*joined, _seconds(away.away)),
-        "left": who.list(*left, people, present.member),
-        "left_clients": who.list(*left, texts, present.client),
-        "left_hosts": who.list(*left, texts, present.host),
-        "left_kinds": who.values(*left, pa.array(LEFT_KINDS).take(pa.array(away.kind))),
-        "changed": who.list(*changed, people, present.member),
-        "changed_clients": who.list(*changed, texts, present.client),
-        "grown_topics": _lists(grown_at, seen.topics.take(pa.array(grown - 1)), heads),
-        "reason": said.reason,
-        "reason_detail": said.detail,
+        "joined": listed(*joined, people, present.member),
+        "joined_clients": listed(*joined, texts, present.client),
+        "joined_hosts": listed(*joined, texts, present.host),
+        "joined_away": beside(*joined, _seconds(away.away)),
+        "left": listed(*left, people, present.member),
+        "left_clients": listed(*left, texts, present.client),
+        "left_hosts": listed(*left, texts, present.host),
+        "left_kinds": beside(*left, pa.array(LEFT_KINDS).take(pa.array(away.kind))),
+        "changed": listed(*changed, people, present.member),
+        "changed_clients": listed(*changed, texts, present.client),
+        "grown_topics": _lists(grown_at, named(seen.topics, grown), heads),
+        "reason": reason,
+        "reason_detail": detail,
         "moved": moves.moved[heads],
         "kept": moves.kept[heads],
         "longest_pause": _seconds(waited.longest[heads]),
-        "longest_pause_topic": _named(seen.topics, waited.topic[heads]),
+        "longest_pause_topic": named(seen.topics, waited.topic[heads]),
         "longest_pause_partition": pa.array(
             waited.partition[heads], mask=waited.longest[heads] < 0
         ),
@@ -228,15 +262,10 @@ def _rows(
 
 def _protocols(seen: View) -> Longs:
     """The protocol of each record as a place in ``_PROTOCOLS``; -1: not known."""
-    names = seen.texts.to_pylist()
-    known = [-1, *(_KNOWN.get(name, -1) for name in names)]
+    known = [-1, *(_KNOWN.get(name, -1) for name in seen.texts.to_pylist())]
     return np.where(
         seen.records.is_consumer, _PROTOCOLS.index(CONSUMER), np.array(known)[seen.records.assignor]
     )
-
-
-def _named(names: pa.Array, codes: Longs) -> pa.Array:
-    return names.take(pa.array(np.maximum(codes - 1, 0), mask=codes < 1))
 
 
 def _seconds(micros: Longs) -> pa.Array:
@@ -249,19 +278,3 @@ def _lists(at: Longs, values: pa.Array, heads: Longs) -> pa.Array:
     rows = ranges(begin, end - begin)
     offsets = pa.array(starts(end - begin).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, values.take(pa.array(rows)))
-
-
-class _Listed:
-    """Lists of rows of ``View.present`` for each head, by member id."""
-
-    def __init__(self, seen: View, heads: Longs) -> None:
-        self._member, self._heads = seen.present.member, heads
-
-    def list(self, rows: Longs, at: Longs, names: pa.Array, codes: Longs) -> pa.Array:
-        """Names of the rows."""
-        return self.values(rows, at, _named(names, codes[rows]))
-
-    def values(self, rows: Longs, at: Longs, values: pa.Array) -> pa.Array:
-        """Values that stand beside the rows."""
-        order = np.lexsort((self._member[rows], at))
-        return _lists(at[order], values.take(pa.array(order)), self._heads)

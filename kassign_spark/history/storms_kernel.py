@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.history import columns as c
-from kassign_spark.history.replay import rebalances_without
 from kassign_spark.schemas import arrow_schema
+from kassign_spark.simulation.decisions import decide
+from kassign_spark.simulation.events import EVENTS
+from kassign_spark.simulation.members import Member, change_members
 from kassign_spark.simulation.timeouts import Timeouts
 
 _ROWS = arrow_schema(c.STORMS.columns)
@@ -35,13 +38,7 @@ class Absence(NamedTuple):
 
 
 def storms_arrow(table: pa.Table, *, within: int, at_least: int) -> Iterator[pa.Table]:
-    """Find the storms of whole groups.
-
-    Args:
-        table: rows of ``columns.REBALANCES``.
-        within: microseconds.
-        at_least: rebalances that are a storm.
-    """
+    """Find the storms of whole groups, from rows of ``columns.REBALANCES``; ``within`` in µs."""
     order = [("group_id", "ascending"), ("at", "ascending"), ("offset", "ascending")]
     table = table.filter(pc.not_equal(table["reason"], c.FIRST)).sort_by(order)
     group = table["group_id"].combine_chunks().dictionary_encode()
@@ -73,8 +70,8 @@ def storms_arrow(table: pa.Table, *, within: int, at_least: int) -> Iterator[pa.
 def _storm(rows: list[Row], most_within: int) -> Row:
     joins, leaves, kinds = Counter[Client](), Counter[Client](), Counter[tuple[Client, str]]()
     for row in rows:
-        joins.update(zip(row["joined_clients"], row["joined_hosts"], strict=True))
-        gone = list(zip(row["left_clients"], row["left_hosts"], strict=True))
+        joins.update(_clients(row, "joined"))
+        gone = _clients(row, "left")
         leaves.update(gone)
         kinds.update(zip(gone, row["left_kinds"], strict=True))
     busy = joins + leaves
@@ -85,14 +82,13 @@ def _storm(rows: list[Row], most_within: int) -> Row:
     needed = _needed(absences)
     longer = present if needed is None else _saved(rows, absences, needed)
     pauses = [row["longest_pause"] for row in rows if row["longest_pause"] is not None]
-    cause = _cause(rows, client, joins, leaves, kinds)
     said = {
         "group_id": rows[0]["group_id"],
         "begins": rows[0]["at"],
         "ends": rows[-1]["at"],
         "rebalances": len(rows),
         "most_within": most_within,
-        "cause": cause,
+        "cause": _cause(rows, client, joins, leaves, kinds),
         "client_id": client[0] if client else None,
         "client_host": client[1] if client else None,
         "joins": joins[client] if client else 0,
@@ -104,6 +100,10 @@ def _storm(rows: list[Row], most_within: int) -> Row:
         "session_needed_ms": needed if longer > present else None,
     }
     return said | {"detail": _detail(said)}
+
+
+def _clients(row: Row, which: str) -> list[Client]:
+    return list(zip(row[f"{which}_clients"], row[f"{which}_hosts"], strict=True))
 
 
 def _cause(
@@ -137,15 +137,9 @@ def _absences(rows: list[Row]) -> Iterator[Absence]:
     gone: dict[Client, list[tuple[int, str, datetime]]] = {}
     default = Timeouts().session_timeout_ms
     for place, row in enumerate(rows):
-        for who, kind in zip(
-            zip(row["left_clients"], row["left_hosts"], strict=True), row["left_kinds"], strict=True
-        ):
+        for who, kind in zip(_clients(row, "left"), row["left_kinds"], strict=True):
             gone.setdefault(who, []).append((place, kind, row["at"]))
-        for who, away in zip(
-            zip(row["joined_clients"], row["joined_hosts"], strict=True),
-            row["joined_away"],
-            strict=True,
-        ):
+        for who, away in zip(_clients(row, "joined"), row["joined_away"], strict=True):
             if away is None or not gone.get(who):
                 continue
             left_at, kind, _ = gone[who].pop()
@@ -185,6 +179,36 @@ def _saved(rows: list[Row], absences: list[Absence], session_ms: int | None) -> 
             )
         saved += follows
     return saved
+
+
+@cache
+def rebalances_without(kind: str, away_ms: int, session_timeout_ms: int) -> bool:
+    """Whether a static member's absence starts a rebalance, when it goes or when it is back.
+
+    By the rules of ``simulate``; ``kind`` is one of ``columns.LEFT_KINDS``.
+    """
+
+    def same(member: Member) -> Member:
+        return member
+
+    topics = ("topic",)
+    members = [
+        Member(name, id_, None, topics, None, None, None, "range", ("range",), resolved=topics)
+        for name, id_ in (("that", "its-instance"), ("another", None))
+    ]
+    event: dict[str, Any] = dict.fromkeys(EVENTS.columns.names)
+    event |= vars(Timeouts(session_timeout_ms=session_timeout_ms))
+    event |= {"group_id": "group", "member_id": "that", "new_member_id": "that-again"}
+    event |= {"downtime_ms": away_ms, "is_topic": False, "stage": 1}
+    if kind == c.TOO_SLOW:
+        event["kind"] = "member_polls_too_late"
+        return decide(event, change_members(members, event, same), False).said.rebalance
+    event["kind"] = "member_restarts"
+    going = change_members(members, event, same)
+    if any(change.goes for change in going):
+        return True
+    back = change_members([change.after for change in going], event | {"stage": 2}, same)
+    return decide(event | {"stage": 2}, back, False).said.rebalance
 
 
 def _detail(storm: Row) -> str:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.coordinator.choice import ASSIGNORS
 from kassign_spark.groups.numbers import Longs, Names, key, ranges, starts
-from kassign_spark.history.holdings import Owners, assigned_in
+from kassign_spark.history.holdings import Members, Owners, assigned_in, present_in
 from kassign_spark.history.log_arrays import (
     NOTHING,
     Before,
@@ -29,8 +29,8 @@ from kassign_spark.history.log_arrays import (
     longs,
     times,
     together,
+    whole,
 )
-from kassign_spark.history.membership import Members, present_in
 
 
 def view(log: Log, earlier: Before = NOTHING) -> View:
@@ -53,9 +53,7 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
         leaves["client_host"],
     )
     given = pc.coalesce(assigned["topic"], assigned["topic_id"])
-    lists = members["topics"].combine_chunks()
-    if isinstance(lists, pa.ChunkedArray):
-        lists = pa.array([], pa.list_(pa.string()))
+    lists = whole(members["topics"])
     topics = together(
         given, log.commits["topic"], owners["topic"], pa.chunked_array([lists.flatten()])
     )
@@ -65,9 +63,9 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
     columns = Members(
         groups[1].code,
         member.code,
-        instance.code,
         np.where(instance.code > 0, static + instance.code, member.code),
         subscription,
+        instance.code,
         texts[2].code,
         texts[3].code,
     )

@@ -6,15 +6,14 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kassign_spark.log.decode import Decoded, decode
+from kassign_spark.log.decode import COLUMNS
 from kassign_spark.sessions import cores
 
 NAME = "group_name"
-COLUMNS = ("key", "value", "timestamp", "partition", "offset")
 _MOST_BYTES = 1 << 25
 """Of keys and values whose groups are read at once."""
 _TASKS_A_CORE = 2
@@ -30,7 +29,10 @@ class HasRecords(Protocol):
 
 def with_group(records: DataFrame) -> DataFrame:
     """Give raw records the bytes of their groups' names: ``NAME`` and ``COLUMNS``."""
-    return records.select(group_of(F.col("key")).alias(NAME), *COLUMNS)
+    # All keys begin with a version and the name's length.
+    length = F.conv(F.hex(F.substring("key", 3, 2)), 16, 10).cast("int")
+    name = F.coalesce(F.substring("key", F.lit(5), length), F.lit(b""))
+    return records.select(name.alias(NAME), *COLUMNS)
 
 
 class InPieces(NamedTuple):
@@ -65,17 +67,6 @@ def by_whole_groups(
     whole = with_group(records).repartition(tasks, NAME)
     sorted_ = whole.sortWithinPartitions(NAME, "partition", "offset")
     return sorted_.mapInArrow(partial(_by_whole_groups, kernel, in_pieces, _MOST_BYTES), schema)
-
-
-def decode_table(table: pa.Table, *, owned: bool = False) -> Decoded:
-    """Decode raw records."""
-    return decode(*(table[name] for name in COLUMNS), owned=owned)
-
-
-def group_of(key: Column) -> Column:
-    """The bytes of the group's name in a key: all begin with a version and the name's length."""
-    length = F.conv(F.hex(F.substring(key, 3, 2)), 16, 10).cast("int")
-    return F.coalesce(F.substring(key, F.lit(5), length), F.lit(b""))
 
 
 def _by_whole_groups(

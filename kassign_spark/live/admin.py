@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kassign_spark.errors import ClusterError, KassignError
@@ -24,15 +24,13 @@ def admin_client(bootstrap_server: str, settings: Mapping[str, Any]) -> Iterator
     admin = None
     with _silenced("kafka"):
         try:
-            admin = kafka.KafkaAdminClient(
-                bootstrap_servers=bootstrap_server.split(","),
-                **{
-                    "client_id": "kassign-spark",
-                    "bootstrap_timeout_ms": _BOOTSTRAP_MS,
-                    "request_timeout_ms": _REQUEST_MS,
-                    **settings,
-                },
-            )
+            defaults = {
+                "client_id": "kassign-spark",
+                "bootstrap_timeout_ms": _BOOTSTRAP_MS,
+                "request_timeout_ms": _REQUEST_MS,
+            }
+            servers = bootstrap_server.split(",")
+            admin = kafka.KafkaAdminClient(bootstrap_servers=servers, **{**defaults, **settings})
             yield admin
         except KassignError:
             raise
@@ -44,6 +42,21 @@ def admin_client(bootstrap_server: str, settings: Mapping[str, Any]) -> Iterator
         finally:
             if admin is not None:
                 admin.close()
+
+
+def send(admin: Any, request: Any, **to: int) -> Any:
+    """Send a request that the client has no call for, to the broker ``node_id`` or to any."""
+
+    async def ask() -> Any:
+        return await admin._manager.send(request, **to)
+
+    return admin._manager.run(ask)
+
+
+def batches(items: Sequence[Any], size: int = 100) -> Iterator[Sequence[Any]]:
+    """Cut into pieces that one request asks for."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def _explained(error: Exception, *, connected: bool, login: bool) -> str:

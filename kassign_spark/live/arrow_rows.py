@@ -1,16 +1,16 @@
 """A plain Python function applied to columns of a frame, batch by batch, through Arrow."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructType
 
 from kassign_spark.errors import SchemaError
 from kassign_spark.live.wire import Partitions, ProtocolError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from kassign_spark.schemas import arrow_schema
 
 PARTITIONS = "ARRAY<STRUCT<topic: STRING, partition: INT>>"
 
@@ -36,6 +36,7 @@ def map_rows(
     added = struct_of(f"{outputs}, error STRING")
     _check(frame, inputs, added)
     schema = StructType([*frame.schema, *added])
+    types = arrow_schema(added).types
 
     def convert_row(*values: Any) -> Row:
         try:
@@ -44,14 +45,12 @@ def map_rows(
             return (*[None] * (len(added) - 1), str(error))
         return row if len(row) == len(added) else (*row, None)
 
-    def convert_batches(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+    def convert_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             values = [batch.column(name).to_pylist() for name in inputs]
             rows = [convert_row(*row) for row in zip(*values, strict=True)]
-            arrays = [
-                _array([row[i] for row in rows], field.dataType) for i, field in enumerate(added)
-            ]
-            yield _record_batch([*batch.columns, *arrays], schema.names)
+            arrays = [_array([row[i] for row in rows], type_) for i, type_ in enumerate(types)]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *arrays], names=schema.names)
 
     return frame.mapInArrow(convert_batches, schema)
 
@@ -85,40 +84,18 @@ def _shape(type_: DataType) -> str:
     return type_.simpleString().replace("bigint", "int")
 
 
-def _record_batch(arrays: list[Any], names: list[str]) -> "pa.RecordBatch":
-    import pyarrow as pa
-
-    return pa.RecordBatch.from_arrays(arrays, names=names)
-
-
-def _array(values: list[Any], type_: DataType) -> Any:
-    import pyarrow as pa
-
-    if type_.simpleString() == "array<struct<topic:string,partition:int>>":
+def _array(values: list[Any], type_: pa.DataType) -> pa.Array:
+    if pa.types.is_list(type_) and pa.types.is_struct(type_.value_type):
         return _partition_lists(values)
-    arrow = {
-        "string": pa.string(),
-        "binary": pa.binary(),
-        "int": pa.int32(),
-        "array<string>": pa.list_(pa.string()),
-    }
-    return pa.array(values, type=arrow[type_.simpleString()])
+    return pa.array(values, type_)
 
 
-def _partition_lists(values: list[Partitions | None]) -> Any:
+def _partition_lists(values: list[Partitions | None]) -> pa.Array:
     """Build the lists from their flat parts: a dict a partition would cost several times more."""
-    import pyarrow as pa
-
-    ends = [0]
-    for pairs in values:
-        ends.append(ends[-1] + len(pairs or ()))
+    ends = list(accumulate((len(pairs or ()) for pairs in values), initial=0))
     flat = [pair for pairs in values for pair in pairs or ()]
-    structs = pa.StructArray.from_arrays(
-        [
-            pa.array([topic for topic, _ in flat], type=pa.string()),
-            pa.array([partition for _, partition in flat], type=pa.int32()),
-        ],
-        names=["topic", "partition"],
-    )
+    topics = pa.array([topic for topic, _ in flat], type=pa.string())
+    numbers = pa.array([partition for _, partition in flat], type=pa.int32())
+    structs = pa.StructArray.from_arrays([topics, numbers], names=["topic", "partition"])
     absent = pa.array([pairs is None for pairs in values], type=pa.bool_())
     return pa.ListArray.from_arrays(pa.array(ends, type=pa.int32()), structs, mask=absent)

@@ -7,6 +7,7 @@ of it is in an error, a ``repr`` or a log of ours, only names of keys.
 import re
 import ssl
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,12 +174,10 @@ def _sasl_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str
 
 def _tls_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
     """An SSL context: it takes inline certificates too, and does not show the key's password."""
-    context = ssl.create_default_context()
     problems = []
     check = properties.pop("ssl.endpoint.identification.algorithm", "https").lower()
     if check not in ("", "https"):
         problems.append("ssl.endpoint.identification.algorithm must be https or empty")
-    context.check_hostname = check == "https"
 
     # Java's default type is JKS, which Python cannot read: only an explicit PEM will do.
     for store in ("truststore", "keystore"):
@@ -191,37 +190,27 @@ def _tls_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]
 
     trusted = properties.pop("ssl.truststore.location", None)
     inline = properties.pop("ssl.truststore.certificates", None)
-    if trusted is not None or inline is not None:
-        context = _empty_context(check_hostname=context.check_hostname)
-    if trusted is not None:
-        load = lambda: context.load_verify_locations(cafile=trusted)  # noqa: E731
-        problems += _problem(load, "ssl.truststore.location")
-    if inline is not None:
-        load = lambda: context.load_verify_locations(cadata=inline)  # noqa: E731
-        problems += _problem(load, "ssl.truststore.certificates")
+    own = properties.pop("ssl.keystore.location", None)
     password = properties.pop("ssl.key.password", "")  # None would make OpenSSL ask at the terminal
-    if (own := properties.pop("ssl.keystore.location", None)) is not None:
-        load = lambda: context.load_cert_chain(own, password=password)  # noqa: E731
-        problems += _problem(load, "ssl.keystore.location or ssl.key.password")
+    if trusted is None and inline is None:
+        context = ssl.create_default_context()
+    else:  # without the system's certificate authorities
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = check == "https"
+    loads: dict[str, Callable[[], None]] = {}
+    if trusted is not None:
+        loads["ssl.truststore.location"] = partial(context.load_verify_locations, trusted)
+    if inline is not None:
+        loads["ssl.truststore.certificates"] = partial(context.load_verify_locations, cadata=inline)
+    if own is not None:
+        load_own = partial(context.load_cert_chain, own, password=password)
+        loads["ssl.keystore.location or ssl.key.password"] = load_own
+    for key, load in loads.items():
+        try:
+            load()
+        except (OSError, ValueError, TypeError) as error:  # ssl.SSLError is an OSError
+            is_missing = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
+            reason = "the file cannot be read" if is_missing else "no PEM that can be used"
+            problems.append(f"{key}: {reason}")
     problems += [f"{key} is not supported" for key in sorted(properties)]
     return {"ssl_context": context}, problems
-
-
-def _empty_context(*, check_hostname: bool) -> ssl.SSLContext:
-    """As the default context, but without the system's certificate authorities."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = check_hostname
-    return context
-
-
-def _problem(load: Callable[[], None], key: str) -> list[str]:
-    try:
-        load()
-    except (OSError, ValueError, TypeError) as error:  # ssl.SSLError is an OSError
-        reason = "the file cannot be read" if _is_missing(error) else "no PEM that can be used"
-        return [f"{key}: {reason}"]
-    return []
-
-
-def _is_missing(error: Exception) -> bool:
-    return isinstance(error, OSError) and not isinstance(error, ssl.SSLError)

@@ -20,6 +20,11 @@ class Omission(NamedTuple):
     reason: str
 
 
+def racks_of(brokers: Iterable[Mapping[str, Any]]) -> dict[int, str | None]:
+    """The racks of brokers; a fenced one is down: it coordinates nothing, and no client sees it."""
+    return {b["broker_id"]: b["rack"] or None for b in brokers if not b.get("is_fenced")}
+
+
 def topic_rows(
     described: Iterable[dict[str, Any]], racks: Mapping[int, str | None], cluster_id: str | None
 ) -> tuple[list[Row], list[Omission]]:
@@ -36,16 +41,9 @@ def topic_rows(
             [racks[node] for node in partition["replica_nodes"] if racks.get(node)]
             for partition in partitions
         ]
-        topic_id = topic.get("topic_id")
-        rows.append(
-            (
-                cluster_id,
-                topic["name"],
-                len(partitions),
-                replica_racks if has_racks else None,
-                kafka_topic_id(topic_id) if topic_id else None,
-            )
-        )
+        topic_id = kafka_topic_id(topic["topic_id"]) if topic.get("topic_id") else None
+        in_racks = replica_racks if has_racks else None
+        rows.append((cluster_id, topic["name"], len(partitions), in_racks, topic_id))
     return rows, omitted
 
 
@@ -81,22 +79,10 @@ def group_rows(
         generation = max(0, *before) + 1
         for seq, member in enumerate(group["members"]):
             member_id, subscription = member["member_id"], member["member_metadata"]
-            members.append(
-                (
-                    cluster_id,
-                    group_id,
-                    member_id,
-                    member.get("group_instance_id") or None,
-                    subscription.get("rack_id") or None,
-                    list(subscription["topics"]),
-                    None,
-                    generation,
-                    seq,
-                    group["protocol_data"],
-                    None,
-                    None,
-                )
-            )
+            static, rack = member.get("group_instance_id"), subscription.get("rack_id")
+            who = (cluster_id, group_id, member_id, static or None, rack or None)
+            topics, assignor = list(subscription["topics"]), group["protocol_data"]
+            members.append((*who, topics, None, generation, seq, assignor, None, None))
             assigned = (member["member_assignment"] or {}).get("assigned_partitions", [])
             owned += [
                 (cluster_id, group_id, member_id, topic["topic"], partition)

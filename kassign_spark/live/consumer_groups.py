@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from kassign_spark.live.admin import batches, send
+
 Row = tuple[Any, ...]
 
 CONSUMER = "consumer"
@@ -18,7 +20,8 @@ CONSUMER = "consumer"
 NOT_ASKED_FOR = "KIP-848 group: the broker makes its assignment, not an assignor"
 """Why such groups are left out of a snapshot that does not ask for them."""
 
-_GROUPS_A_REQUEST = 100
+_OF_CONSUMER_GROUPS = "consumer."
+"""The other settings of a group are for when it is of another type."""
 
 
 class DescribedGroups(NamedTuple):
@@ -46,6 +49,19 @@ class DescribedGroups(NamedTuple):
         return len({row[0] for row in self.members})
 
 
+class DescribedSettings(NamedTuple):
+    """What the cluster said of some groups' settings.
+
+    Attributes:
+        rows: group_id, setting, value: what applies, whether set for the group or the broker's
+            default.
+        reasons: of groups whose settings are not in the rows, by name.
+    """
+
+    rows: list[tuple[str, str, str | None]]
+    reasons: dict[str, str]
+
+
 def consumer_group_names(admin: Any, brokers: Sequence[int]) -> dict[int, list[str]]:
     """List the groups of the new protocol by the broker that coordinates them."""
     return {
@@ -66,19 +82,39 @@ def describe_consumer_groups(
     Such a group can be described in any state. A partition that a member is still to give up is
     owned by it; nobody's owned partitions are of topics that exist no more.
 
-    Args:
-        admin: kafka-python's admin client.
-        names_by_broker: groups by the broker that coordinates them.
-
     Returns:
         The groups that have members and may be read, whole; the others with the reason.
     """
     found = DescribedGroups([], [], [], {})
     for broker, names in names_by_broker.items():
-        for start in range(0, len(names), _GROUPS_A_REQUEST):
-            batch = names[start : start + _GROUPS_A_REQUEST]
-            for group in _described(admin, broker, batch):
+        for batch in batches(names):
+            request = _describe_request()(
+                group_ids=list(batch), include_authorized_operations=False
+            )
+            for group in send(admin, request, node_id=broker).groups:
                 _add(found, group)
+    return found
+
+
+def describe_group_settings(admin: Any, names: Sequence[str]) -> DescribedSettings:
+    """Ask for the settings of groups, many in a request; any broker knows them all."""
+    from kafka import errors
+    from kafka.admin import ConfigResourceType
+    from kafka.protocol.admin import DescribeConfigsRequest
+
+    found = DescribedSettings([], {})
+    for batch in batches(names):
+        resources = [(ConfigResourceType.GROUP, name, None) for name in batch]
+        for result in send(admin, DescribeConfigsRequest(resources=resources)).results:
+            if result.error_code:
+                error = errors.for_code(result.error_code)
+                found.reasons[result.resource_name] = str(error(result.error_message or ""))
+                continue
+            found.rows.extend(
+                (result.resource_name, config.name, config.value)
+                for config in sorted(result.configs, key=lambda config: config.name)
+                if config.name.startswith(_OF_CONSUMER_GROUPS)
+            )
     return found
 
 
@@ -101,21 +137,10 @@ def _add(found: DescribedGroups, group: Any) -> None:
         return
     for seq, member in enumerate(group.members):
         member_id = member.member_id
-        found.members.append(
-            (
-                name,
-                member_id,
-                member.instance_id or None,
-                member.rack_id or None,
-                list(member.subscribed_topic_names),
-                None,
-                member.member_epoch,
-                seq,
-                group.assignor_name,
-                member.subscribed_topic_regex or None,
-                CONSUMER,
-            )
-        )
+        who = (name, member_id, member.instance_id or None, member.rack_id or None)
+        topics, regex = list(member.subscribed_topic_names), member.subscribed_topic_regex or None
+        of_group = (member.member_epoch, seq, group.assignor_name)
+        found.members.append((*who, topics, None, *of_group, regex, CONSUMER))
         owned = _partitions(member.assignment)
         found.owned.extend((name, member_id, topic, p) for topic, p in owned)
         target = _partitions(member.target_assignment)
@@ -130,15 +155,6 @@ def _partitions(assignment: Any) -> list[tuple[str, int]]:
         for topic in assignment.topic_partitions
         for partition in topic.partitions
     ]
-
-
-def _described(admin: Any, broker: int, names: Sequence[str]) -> list[Any]:
-    request = _describe_request()(group_ids=list(names), include_authorized_operations=False)
-
-    async def ask() -> Any:
-        return await admin._manager.send(request, node_id=broker)
-
-    return list(admin._manager.run(ask).groups)
 
 
 @cache

@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from kassign_spark.live.admin import batches, send
+
 Row = tuple[Any, ...]
 Partition = tuple[str, int]
 
-_GROUPS_A_REQUEST = 100
 _PARTITIONS_A_REQUEST = 2_000
 _ATTEMPTS = 4
 _PAUSE_SECONDS = 1.0
@@ -55,12 +56,8 @@ def read_offsets(
 
     Commits are read first and ends after them, so that no lag is negative for the time between.
 
-    Args:
-        admin: kafka-python's admin client.
-        brokers: ids of the cluster's brokers.
-        topics_of: the topics that each group reads; those that do not exist are passed over.
-        described: the cluster's topics with their partitions and leaders.
-        progress: called with a line of text now and then.
+    ``topics_of`` are the topics that each group reads; those that do not exist are passed over.
+    ``described`` are the cluster's topics with their partitions and leaders.
     """
     committed, group_reasons = _committed(admin, brokers, sorted(topics_of), progress)
     wanted = {topic for topics in topics_of.values() for topic in topics}
@@ -108,7 +105,7 @@ def _committed(
             time.sleep(_PAUSE_SECONDS)
         for broker in brokers:
             here = sorted(pending & {g["group_id"] for g in admin.list_groups(broker_ids=[broker])})
-            for batch in _batches(here, _GROUPS_A_REQUEST):
+            for batch in batches(here):
                 for name, answer in _ask_for_commits(admin, broker, batch):
                     error = errors.for_code(answer.error_code)
                     if error is errors.NoError:
@@ -123,7 +120,7 @@ def _committed(
 def _ask_for_commits(admin: Any, broker: int, groups: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Ask for all commits of groups: in one request, or of an old broker group by group."""
     for name, request in admin._list_group_offsets_requests(dict.fromkeys(groups)):
-        answer = _send(admin, broker, request)
+        answer = send(admin, request, node_id=broker)
         if name is None:
             yield from ((group.group_id, group) for group in answer.groups)
         else:
@@ -164,7 +161,7 @@ def _ends(
             if leader < 0:
                 reasons |= dict.fromkeys(partitions, "it has no leader")
                 continue
-            for batch in _batches(sorted(partitions), _PARTITIONS_A_REQUEST):
+            for batch in batches(sorted(partitions), _PARTITIONS_A_REQUEST):
                 begins, failed = _ask_for_offsets(admin, leader, batch, _EARLIEST)
                 ends, failed_later = _ask_for_offsets(admin, leader, sorted(begins), _LATEST)
                 now = datetime.now(UTC)
@@ -201,7 +198,7 @@ def _ask_for_offsets(
     wanted = {TopicPartition(*at): which for at in partitions}
     request = admin._list_partition_offsets_request(wanted, _READ_UNCOMMITTED)
     found, failed = {}, {}
-    for topic in _send(admin, leader, request).topics:
+    for topic in send(admin, request, node_id=leader).topics:
         for partition in topic.partitions:
             at = topic.name, partition.partition_index
             if partition.error_code:
@@ -209,15 +206,3 @@ def _ask_for_offsets(
             else:
                 found[at] = partition.offset
     return found, failed
-
-
-def _send(admin: Any, broker: int, request: Any) -> Any:
-    async def ask() -> Any:
-        return await admin._manager.send(request, node_id=broker)
-
-    return admin._manager.run(ask)
-
-
-def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

@@ -5,12 +5,15 @@ Subscriptions and assignments follow Kafka's ``ConsumerProtocol`` (message forma
 follows ``StickyAssignor`` and ``CooperativeStickyAssignor``. Numbers are big-endian. Every read is
 checked against the bytes that are there (``wire``).
 
+What cannot be read or written raises ``ProtocolError``: bytes that end early, a count, a length or
+a text that cannot be; an unknown version, or a value that does not fit into its field.
+
 ``protocol_frames`` does the same to columns of a DataFrame.
 """
 
-import struct
 from typing import NamedTuple
 
+from kassign_spark.client.hash_order import bucket, java_hash, java_string_key
 from kassign_spark.live import wire
 from kassign_spark.live.wire import Partitions, ProtocolError
 
@@ -50,9 +53,6 @@ def decode_subscription(data: bytes) -> Subscription:
     """Read a subscription; bytes behind its end are ignored.
 
     A negative generation and an empty rack are absent.
-
-    Raises:
-        ProtocolError: the bytes end early, or a count, a length or a text cannot be.
     """
     reader = wire.Reader(data)
     version = reader.version(NEWEST_VERSION)
@@ -70,13 +70,10 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
     """Write a subscription as Kafka's client does: topics sorted, owned partitions by topic.
 
     What the version has no field for is left out.
-
-    Raises:
-        ProtocolError: the version is unknown, or a value does not fit into its field.
     """
-    owned = sorted(subscription.owned, key=lambda tp: (_java_order(tp[0]), tp[1]))
+    owned = sorted(subscription.owned, key=lambda tp: (java_string_key(tp[0]), tp[1]))
     parts = [wire.int16(_known_version(version), "version")]
-    topics = sorted(subscription.topics, key=_java_order)
+    topics = sorted(subscription.topics, key=java_string_key)
     parts += [wire.count(topics), *(wire.string(topic) for topic in topics)]
     parts.append(wire.nullable_bytes(subscription.user_data))
     if version >= 1:
@@ -92,11 +89,7 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
 
 
 def decode_assignment(data: bytes) -> Assignment:
-    """Read an assignment; all versions are alike, and bytes behind its end are ignored.
-
-    Raises:
-        ProtocolError: the bytes end early, or a count, a length or a text cannot be.
-    """
+    """Read an assignment; all versions are alike, and bytes behind its end are ignored."""
     reader = wire.Reader(data)
     reader.version(NEWEST_VERSION)
     partitions = reader.partitions_by_topic("assigned partitions")
@@ -104,11 +97,7 @@ def decode_assignment(data: bytes) -> Assignment:
 
 
 def encode_assignment(assignment: Assignment, version: int = NEWEST_VERSION) -> bytes:
-    """Write an assignment: topics by first appearance, partitions in the order given.
-
-    Raises:
-        ProtocolError: the version is unknown, or a value does not fit into its field.
-    """
+    """Write an assignment: topics by first appearance, partitions in the order given."""
     return b"".join(
         [
             wire.int16(_known_version(version), "version"),
@@ -136,9 +125,6 @@ def encode_sticky_user_data(claims: Claims) -> bytes:
 
     Topics are in the iteration order of the Java hash map of their names, as the client writes
     them (a bucket of nine or more topics apart, whose order in Java is another).
-
-    Raises:
-        ProtocolError: a value does not fit into its field.
     """
     by_topic: dict[str, list[int]] = {}
     table = 16
@@ -149,7 +135,7 @@ def encode_sticky_user_data(claims: Claims) -> bytes:
             table *= 2
         by_topic.setdefault(topic, []).append(partition)
     newest_first = list(by_topic)[::-1]
-    in_hash_order = sorted(newest_first, key=lambda topic: _bucket(topic, table))
+    in_hash_order = sorted(newest_first, key=lambda topic: bucket(java_hash(topic), table))
     owned = [(topic, partition) for topic in in_hash_order for partition in by_topic[topic]]
     generation = b"" if claims.generation is None else wire.int32(claims.generation, "generation")
     return wire.partitions_by_topic(owned) + generation
@@ -165,11 +151,7 @@ def decode_cooperative_sticky_user_data(data: bytes) -> int:
 
 
 def encode_cooperative_sticky_user_data(generation: int | None) -> bytes:
-    """Write the user data of ``CooperativeStickyAssignor``; before the first assignment it is -1.
-
-    Raises:
-        ProtocolError: the generation does not fit into 32 bits.
-    """
+    """Write the user data of ``CooperativeStickyAssignor``; -1 before the first assignment."""
     return wire.int32(-1 if generation is None else generation, "generation")
 
 
@@ -201,16 +183,3 @@ def _known_version(version: int) -> int:
     if not 0 <= version <= NEWEST_VERSION:
         raise ProtocolError(f"version {version} is not one of 0 to {NEWEST_VERSION}")
     return version
-
-
-def _java_order(text: str) -> bytes:
-    return text.encode("utf-16-be", "surrogatepass")
-
-
-def _bucket(text: str, table: int) -> int:
-    """The bucket of a text in a Java hash map; ``expressions.hash_bucket`` is its column form."""
-    units = struct.unpack(f">{len(_java_order(text)) // 2}H", _java_order(text))
-    code = 0
-    for unit in units:
-        code = (31 * code + unit) & 0xFFFF_FFFF
-    return (code ^ code >> 16) & (table - 1)

@@ -1,8 +1,12 @@
 """Columns of protocol messages decoded and encoded: ``protocol`` batch by batch, through Arrow.
 
-Broken bytes give a row with ``error`` filled, never an exception; all other columns of the frame
-stay as they are. The Arrow library and pandas are needed when one of these functions is called
-(PySpark's own condition for ``mapInArrow``), not when the package is imported.
+All functions take a frame and give it with new columns; all other columns stay as they are. The
+last new one is ``error`` string (null: none): broken bytes, or values that cannot be encoded, give
+a row with that filled, never an exception, and null in the other new columns but where a function
+says otherwise. A list of partitions is array<struct<topic string, partition int>>.
+
+All raise ``SchemaError`` where a column that they read is missing or of a wrong type, or a new
+column is there already.
 """
 
 from typing import Any
@@ -23,38 +27,23 @@ _ASSIGNMENT = f"assigned {PARTITIONS}, user_data BINARY"
 
 
 def decode_subscriptions(frame: DataFrame, column: str = "subscription") -> DataFrame:
-    """Decode the subscriptions that members sent with JoinGroup.
+    """Decode the subscriptions that members sent with JoinGroup: the binary ``column``.
 
-    Args:
-        frame: any frame with the binary column; DescribeGroups calls it member metadata.
-        column: the column's name.
+    DescribeGroups calls it member metadata. Versions above 3 are read as 3.
 
     Returns:
-        The frame and: topics array<string>, owned array<struct<topic string, partition int>>
-        (empty in version 0), generation int (null: none), rack_id string (null: none), user_data
-        binary (null: none), error string (null: none). Where there is an error, the other new
-        columns are null. Versions above 3 are read as 3.
-
-    Raises:
-        SchemaError: the column is missing or not binary, or a new column is there already.
+        The frame and: topics array<string>, owned partitions (empty in version 0), generation int
+        (null: none), rack_id string (null: none), user_data binary (null: none), error string.
     """
     return map_rows(frame, {column: BinaryType()}, _SUBSCRIPTION, _subscription)
 
 
 def decode_assignments(frame: DataFrame, column: str = "assignment") -> DataFrame:
-    """Decode the assignments that the leader sent with SyncGroup.
-
-    Args:
-        frame: any frame with the binary column.
-        column: the column's name.
+    """Decode the assignments that the leader sent with SyncGroup: the binary ``column``.
 
     Returns:
-        The frame and: assigned array<struct<topic string, partition int>>, in the order of the
-        bytes; user_data binary (null: none); error string (null: none). Where there is an error,
-        the other new columns are null.
-
-    Raises:
-        SchemaError: the column is missing or not binary, or a new column is there already.
+        The frame and: assigned partitions, in the order of the bytes; user_data binary (null:
+        none); error string.
     """
     return map_rows(frame, {column: BinaryType()}, _ASSIGNMENT, _assignment)
 
@@ -74,13 +63,9 @@ def decode_claims(
             subscription's own fields count.
 
     Returns:
-        The frame and: topics array<string>, owned array<struct<topic string, partition int>>,
-        generation int (null: none), rack_id string (null: none), error string (null: none). Broken
-        user data alone gives ``error`` beside the claims that Kafka goes on with: for `sticky`
-        nothing owned, for both no generation. Otherwise an error leaves the new columns null.
-
-    Raises:
-        SchemaError: a column is missing or of a wrong type, or a new column is there already.
+        The frame and: topics array<string>, owned partitions, generation int (null: none), rack_id
+        string (null: none), error string. Broken user data alone gives ``error`` beside the claims
+        that Kafka goes on with: for `sticky` nothing owned, for both no generation.
     """
     columns = f"topics ARRAY<STRING>, {_CLAIMS}, rack_id STRING"
     inputs = {column: BinaryType(), assignor: StringType()}
@@ -93,16 +78,10 @@ def encode_subscriptions(
     """Encode subscriptions; the reverse of ``decode_subscriptions``.
 
     Args:
-        frame: a frame with topics array<string>, owned array<struct<topic string, partition
-            int>>, generation int, rack_id string and user_data binary; each may be null.
+        frame: a frame with topics array<string>, owned partitions, generation int, rack_id string
+            and user_data binary; each may be null.
         column: name of the new binary column.
         version: 0 to 3; what a version has no field for is left out.
-
-    Returns:
-        The frame, the new binary column, and error string: why a row could not be encoded.
-
-    Raises:
-        SchemaError: a column is missing or of a wrong type, or a new column is there already.
     """
 
     def encode(topics: Any, owned: Any, *others: Any) -> Row:
@@ -118,16 +97,9 @@ def encode_assignments(
     """Encode assignments; the reverse of ``decode_assignments``.
 
     Args:
-        frame: a frame with assigned array<struct<topic string, partition int>> and user_data
-            binary; each may be null.
+        frame: a frame with assigned partitions and user_data binary; each may be null.
         column: name of the new binary column.
         version: 0 to 3; they differ in the first two bytes only.
-
-    Returns:
-        The frame, the new binary column, and error string: why a row could not be encoded.
-
-    Raises:
-        SchemaError: a column is missing or of a wrong type, or a new column is there already.
     """
 
     def encode(assigned: Any, data: bytes | None) -> Row:
@@ -137,19 +109,13 @@ def encode_assignments(
 
 
 def decode_sticky_user_data(frame: DataFrame, column: str = "user_data") -> DataFrame:
-    """Decode the user data of ``StickyAssignor``, versions 0 and 1.
+    """Decode the user data of ``StickyAssignor``, versions 0 and 1: the binary ``column``.
 
-    Args:
-        frame: any frame with the binary column; null and empty: nothing owned, no generation.
-        column: the column's name.
+    Null and empty are nothing owned, and no generation.
 
     Returns:
-        The frame and: owned array<struct<topic string, partition int>>, generation int (null:
-        none), error string (null: none). Where there is an error the member owns nothing and the
-        generation is -1, as for Kafka.
-
-    Raises:
-        SchemaError: the column is missing or not binary, or a new column is there already.
+        The frame and: owned partitions, generation int (null: none), error string. Where there is
+        an error the member owns nothing and the generation is -1, as for Kafka.
     """
     return map_rows(frame, {column: BinaryType()}, _CLAIMS, _sticky_user_data)
 
@@ -158,15 +124,9 @@ def encode_sticky_user_data(frame: DataFrame, column: str = "user_data") -> Data
     """Encode the user data of ``StickyAssignor``; the reverse of ``decode_sticky_user_data``.
 
     Args:
-        frame: a frame with owned array<struct<topic string, partition int>> and generation int;
-            without a generation the bytes are of version 0.
+        frame: a frame with owned partitions and generation int; without a generation the bytes are
+            of version 0.
         column: name of the new binary column.
-
-    Returns:
-        The frame, the new binary column, and error string: why a row could not be encoded.
-
-    Raises:
-        SchemaError: a column is missing or of a wrong type, or a new column is there already.
     """
 
     def encode(owned: Any, generation: int | None) -> Row:
@@ -176,18 +136,11 @@ def encode_sticky_user_data(frame: DataFrame, column: str = "user_data") -> Data
 
 
 def decode_cooperative_sticky_user_data(frame: DataFrame, column: str = "user_data") -> DataFrame:
-    """Decode the user data of ``CooperativeStickyAssignor``.
-
-    Args:
-        frame: any frame with the binary column; null: no generation.
-        column: the column's name.
+    """Decode the user data of ``CooperativeStickyAssignor``: the binary ``column``.
 
     Returns:
-        The frame and: generation int (null: none; -1: before the first assignment), error string
-        (null: none). Where there is an error the generation is -1, as for Kafka.
-
-    Raises:
-        SchemaError: the column is missing or not binary, or a new column is there already.
+        The frame and: generation int (null: none; -1: before the first assignment), error string.
+        Where there is an error the generation is -1, as for Kafka.
     """
     return map_rows(frame, {column: BinaryType()}, "generation INT", _cooperative_user_data)
 
@@ -198,12 +151,6 @@ def encode_cooperative_sticky_user_data(frame: DataFrame, column: str = "user_da
     Args:
         frame: a frame with generation int; null is written as -1.
         column: name of the new binary column.
-
-    Returns:
-        The frame, the new binary column, and error string: why a row could not be encoded.
-
-    Raises:
-        SchemaError: a column is missing or of a wrong type, or a new column is there already.
     """
 
     def encode(generation: int | None) -> Row:

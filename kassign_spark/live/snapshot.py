@@ -13,13 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kassign_spark.errors import ClusterError
-from kassign_spark.live.admin import admin_client
+from kassign_spark.live.admin import admin_client, batches
 from kassign_spark.live.client_properties import admin_settings
 from kassign_spark.live.cluster_rows import (
     Omission,
     Row,
     group_rows,
     leader_rows,
+    racks_of,
     topic_rows,
     topics_of,
 )
@@ -27,8 +28,8 @@ from kassign_spark.live.consumer_groups import (
     NOT_ASKED_FOR,
     consumer_group_names,
     describe_consumer_groups,
+    describe_group_settings,
 )
-from kassign_spark.live.group_settings import describe_group_settings
 from kassign_spark.live.offsets import read_offsets
 from kassign_spark.schemas import (
     CLUSTER_ID,
@@ -42,7 +43,6 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.tables.snapshots import Snapshot
 
-_GROUPS_A_REQUEST = 100
 _ATTEMPTS = 4
 _PAUSE_SECONDS = 1.0
 _ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]]+):[0-9]{1,5}")
@@ -123,13 +123,7 @@ def read_cluster(
     check_address(bootstrap_server)
     settings = admin_settings(properties or {})
     with admin_client(bootstrap_server, settings) as admin:
-        racks = {
-            broker["broker_id"]: broker["rack"] or None
-            for broker in admin.describe_cluster()["brokers"]
-            if not broker.get(
-                "is_fenced"
-            )  # down: it coordinates nothing, and clients do not see it
-        }
+        racks = racks_of(admin.describe_cluster()["brokers"])
         progress(f"connected to {bootstrap_server}: {len(racks)} brokers")
         described_topics = admin.describe_topics()
         topics, omitted = topic_rows(described_topics, racks, cluster_id)
@@ -194,8 +188,10 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
             created = created.drop("topics_regex", "group_type")
         return created if named else created.drop(CLUSTER_ID)
 
+    # What members can take is nothing that a cluster knows.
+    known_of_members = [field for field in MEMBERS.columns if field.name != "capacity"]
     return Snapshot(
-        frame(tables.members, _without_capacity(MEMBERS.columns)),
+        frame(tables.members, StructType(known_of_members)),
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),
         frame(tables.target, TARGET.columns) if has_new else None,
@@ -203,11 +199,6 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
         frame(tables.leaders, LEADERS.columns) if tables.leaders else None,
         frame(tables.settings, GROUP_SETTINGS.columns) if has_new else None,
     )
-
-
-def _without_capacity(columns: StructType) -> StructType:
-    """What members can take is nothing that a cluster knows."""
-    return StructType([field for field in columns if field.name != "capacity"])
 
 
 def _stable_groups(
@@ -229,8 +220,7 @@ def _stable_groups(
         pending, total = set(), sum(map(len, listed.values()))
         done = 0
         for broker, names in listed.items():
-            for start in range(0, len(names), _GROUPS_A_REQUEST):
-                batch = names[start : start + _GROUPS_A_REQUEST]
+            for batch in batches(names):
                 for group_id, group in _described(admin, batch, broker).items():
                     reason = _reason_to_omit(group)
                     if reason is None:
@@ -244,10 +234,7 @@ def _stable_groups(
                 progress(f"described {done} of {total} groups")
         if not pending:
             break
-    return (
-        [stable[group_id] for group_id in sorted(stable)],
-        _omissions(reasons),
-    )
+    return [stable[group_id] for group_id in sorted(stable)], _omissions(reasons)
 
 
 def _omissions(reasons: Mapping[str, str], kind: str = "group") -> list[Omission]:
@@ -279,18 +266,14 @@ def _wanted(
 
 def _described(admin: Any, names: Sequence[str], broker: int) -> dict[str, dict[str, Any]]:
     """Describe groups in one request or, if bytes of a member break that, one by one."""
+    described: dict[str, dict[str, Any]] = {}
     try:
-        described: dict[str, dict[str, Any]] = admin.describe_groups(
-            names, group_coordinator_id=broker
-        )
+        described |= admin.describe_groups(names, group_coordinator_id=broker)
     except (ValueError, IndexError, TypeError):  # kafka-python's decoder, on malformed bytes
         if len(names) == 1:
             return {names[0]: {"error": "a member's bytes cannot be decoded", "members": []}}
-        return {
-            name: group
-            for each in names
-            for name, group in _described(admin, [each], broker).items()
-        }
+        for each in names:
+            described |= _described(admin, [each], broker)
     return described
 
 

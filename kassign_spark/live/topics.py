@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.live.admin import admin_client
 from kassign_spark.live.client_properties import admin_settings
-from kassign_spark.live.cluster_rows import leader_rows, topic_rows
+from kassign_spark.live.cluster_rows import leader_rows, racks_of, topic_rows
 from kassign_spark.live.snapshot import ClusterTables, check_address, to_snapshot
 from kassign_spark.tables.snapshots import Snapshot
 
@@ -26,8 +26,7 @@ def read_topics(
     """
     check_address(bootstrap_server)
     with admin_client(bootstrap_server, admin_settings(properties)) as admin:
-        brokers = admin.describe_cluster()["brokers"]
-        racks = {b["broker_id"]: b["rack"] or None for b in brokers if not b.get("is_fenced")}
+        racks = racks_of(admin.describe_cluster()["brokers"])
         described = admin.describe_topics()
         topics, omitted = topic_rows(described, racks, cluster_id)
         leaders = leader_rows(described, cluster_id)

@@ -1,54 +1,43 @@
 """Rows of commits and of classic groups' generations, with the members' own messages within."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.log import schemas
-from kassign_spark.log.claims import claims
-from kassign_spark.log.columns import Columns, Items, items, numbers, spans, spread
-from kassign_spark.log.cursor import Bools, Bytes, Ints
-from kassign_spark.log.messages import ASSIGNMENT, NEWEST_PROTOCOL, SUBSCRIPTION
-from kassign_spark.log.records import Records
-from kassign_spark.log.rows import Part, part
-from kassign_spark.log.structs import Struct
-from kassign_spark.log.values import ids, integers, lists_of_texts, texts
+from kassign_spark.log.columns import Columns, Items, items, numbers, spans, spread, take
+from kassign_spark.log.cursor import FINE, Bools, Bytes, Cursors, Ints, Span
+from kassign_spark.log.messages import (
+    ASSIGNMENT,
+    NEWEST_PROTOCOL,
+    STICKY_USER_DATA,
+    SUBSCRIPTION,
+)
+from kassign_spark.log.records import Part, Records, assigned, part
+from kassign_spark.log.values import ids, lists_of_texts, not_negative, texts
 from kassign_spark.log.versions import Unread, read_versioned
 
 OTHER_PROTOCOL = "members of a group of another protocol type than consumer"
 _CONSUMER = "consumer"
+_MESSAGES = {
+    "subscription": ("ConsumerProtocolSubscription", SUBSCRIPTION),
+    "assignment": ("ConsumerProtocolAssignment", ASSIGNMENT),
+}
 
 
 def commits(records: Records) -> list[Part]:
     """Rows of ``commits``, of either kind of record."""
     said, values, gone = records
-    rows = part(
-        schemas.COMMITS,
-        said.record,
-        group_id=said.text("group_id"),
-        topic=said.text("topic"),
-        partition=numbers(said.key["partition"]),
-        committed=numbers(values["committed"]),
-        at=said.times(numbers(values["commit_timestamp"])),
-        is_tombstone=False,
-        offset=said.place()["offset"],
-        topic_id=ids(said.batch.values, spans(values["topic_id"]))
-        if "topic_id" in values
-        else None,
-    )
-    tombstones = part(
-        schemas.COMMITS,
-        gone.record,
-        group_id=gone.text("group_id"),
-        topic=gone.text("topic"),
-        partition=numbers(gone.key["partition"]),
-        at=gone.times(),
-        is_tombstone=True,
-        offset=gone.place()["offset"],
-    )
-    return [rows, tombstones]
+    has_id = "topic_id" in values
+    return [
+        said.part(
+            schemas.COMMITS,
+            committed=values["committed"],
+            at=said.times(numbers(values["commit_timestamp"])),
+            topic_id=ids(said.batch.values, spans(values["topic_id"])) if has_id else None,
+        ),
+        gone.part(schemas.COMMITS),
+    ]
 
 
 def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unread]]:
@@ -57,134 +46,123 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     source = said.batch.values
     members = items(values["members"])
     protocol_type = texts(source, spans(values["protocol_type"]))
-    group_id = said.text("group_id")
-    generation = numbers(values["generation"])
     assignor = texts(source, spans(values["protocol"]))
-    place = said.place() | {"at": said.times(numbers(values["state_timestamp"]))}
+    group = {
+        "group_id": said.text("group_id"),
+        "generation": pa.array(values["generation"]),
+        **said.place(),
+        "at": said.times(numbers(values["state_timestamp"])),
+    }
     groups = part(
         schemas.GENERATIONS,
         said.record,
-        group_id=group_id,
         group_type="classic",
-        generation=generation,
         protocol_type=protocol_type,
         assignor=assignor,
         leader=texts(source, spans(values["leader"])),
         member_count=members.counts,
-        **place,
+        **group,
     )
-    tombstones = part(
-        schemas.GENERATIONS,
-        gone.record,
-        group_id=gone.text("group_id"),
-        group_type="classic",
-        **gone.place(),
-    )
+    tombstones = gone.part(schemas.GENERATIONS, group_type="classic")
     row = members.rows()
     consumers = np.asarray(pc.equal(protocol_type, _CONSUMER))[row]
     unread = []
     if not consumers.all():
         others = int((~consumers).sum())
         unread.append(Unread("GroupMetadata", None, OTHER_PROTOCOL, others))
-    of_row = pa.array(row)
-    of_members = _Members(
-        said.record[row],
-        group_id.take(of_row),
-        generation[row],
-        place["offset"].take(of_row),
-        texts(source, spans(members["member_id"])),
-    )
-    subscriptions = _message(
-        "ConsumerProtocolSubscription", SUBSCRIPTION, source, members, consumers
-    )
-    assignments = _message("ConsumerProtocolAssignment", ASSIGNMENT, source, members, consumers)
+    there, subscriptions, broken = _message("subscription", source, members, consumers)
+    _, assignments, broken_too = _message("assignment", source, members, consumers)
     is_sticky, is_cooperative_sticky = (
         np.asarray(pc.fill_null(pc.equal(assignor, name), False))[row]
         for name in ("sticky", "cooperative-sticky")
     )
-    claimed = claims(source, subscriptions.columns, is_sticky, is_cooperative_sticky)
+    generation, claimed = _claims(source, subscriptions, is_sticky, is_cooperative_sticky)
+    record = said.record[row]
+    member = {
+        name: group[name].take(pa.array(row)) for name in ("group_id", "generation", "offset")
+    }
+    member |= {"member_id": texts(source, spans(members["member_id"]))}
+    rack_id = texts(source, spans(subscriptions["rack_id"]))
     member_rows = part(
         schemas.LOG_MEMBERS,
-        of_members.record,
-        group_id=of_members.group_id,
+        record,
         record="group",
-        generation=of_members.generation,
-        member_id=of_members.member_id,
+        **member,
+        **{name: group[name].take(pa.array(row)) for name in ("partition", "at")},
         group_instance_id=texts(source, spans(members["group_instance_id"])),
         client_id=texts(source, spans(members["client_id"])),
         client_host=texts(source, spans(members["client_host"])),
-        rack_id=_empty_as_null(texts(source, spans(subscriptions.columns["rack_id"]))),
-        rebalance_timeout_ms=_given(numbers(members["rebalance_timeout_ms"])),
-        session_timeout_ms=numbers(members["session_timeout_ms"]),
-        topics=lists_of_texts(source, items(subscriptions.columns["topics"]), subscriptions.there),
-        owned_generation=_given(claimed.generation),
-        **{name: array.take(of_row) for name, array in place.items() if name != "is_tombstone"},
+        rack_id=pc.if_else(pc.equal(rack_id, ""), None, rack_id),
+        rebalance_timeout_ms=not_negative(members["rebalance_timeout_ms"]),
+        session_timeout_ms=members["session_timeout_ms"],
+        topics=lists_of_texts(source, items(subscriptions["topics"]), there),
+        owned_generation=not_negative(generation),
         is_tombstone=False,
     )
-    lists = [("assigned", items(assignments.columns["assigned"]))]
+    lists = [("assigned", items(assignments["assigned"]))]
     if owned:
-        lists += [("owned", owned_lists) for owned_lists in claimed.owned]
-    made = [_partitions(of_members, role, held, source) for role, held in lists]
-    unread += [*subscriptions.unread, *assignments.unread]
-    return [groups, tombstones, member_rows, *made], unread
-
-
-class _Members(NamedTuple):
-    """Of each member what its rows of partitions repeat."""
-
-    record: Ints
-    group_id: pa.Array
-    generation: Ints
-    offset: pa.Array
-    member_id: pa.Array
-
-
-class _Message(NamedTuple):
-    """A message of every member: empty where not ``there``."""
-
-    there: Bools
-    columns: Columns
-    unread: list[Unread]
+        lists += [("owned", held) for held in claimed]
+    made = [
+        assigned(record, held, {"topic": texts(source, spans(held["topic"]))}, role, **member)
+        for role, held in lists
+    ]
+    return [groups, tombstones, member_rows, *made], [*unread, *broken, *broken_too]
 
 
 def _message(
-    kind: str, struct: Struct, source: Bytes, members: Items, consumers: Bools
-) -> _Message:
-    """Read a member's message in the record; one without bytes says nothing."""
-    name = "subscription" if struct is SUBSCRIPTION else "assignment"
+    name: str, source: Bytes, members: Items, consumers: Bools
+) -> tuple[Bools, Columns, list[Unread]]:
+    """Read a message of every member: who has one, its columns, and those that are broken."""
+    kind, struct = _MESSAGES[name]
     span = spans(members[name])
+    # One without bytes says nothing.
     rows = np.flatnonzero(consumers & (span.length > 0))
     read = read_versioned(kind, struct, source.within(span), rows, NEWEST_PROTOCOL, lenient=True)
     there = np.zeros(len(consumers), dtype=np.bool_)
     there[read.rows] = True
-    if there.all():
-        return _Message(there, read.columns, list(read.unread))
-    return _Message(there, spread(read.columns, there), list(read.unread))
+    columns = read.columns if there.all() else spread(read.columns, there)
+    return there, columns, list(read.unread)
 
 
-def _partitions(members: _Members, role: str, held: Items, source: Bytes) -> Part:
-    """Rows of ``log_assignment`` from lists of topics, each with its partitions."""
-    partitions = items(held["partitions"])
-    topic = partitions.rows()
-    member = held.rows()[topic]
-    of_member = pa.array(member)
-    return part(
-        schemas.LOG_ASSIGNMENT,
-        members.record[member],
-        group_id=members.group_id.take(of_member),
-        generation=members.generation[member],
-        offset=members.offset.take(of_member),
-        member_id=members.member_id.take(of_member),
-        role=role,
-        topic=texts(source, spans(held["topic"])).take(pa.array(topic)),
-        partition=numbers(partitions[""]),
-    )
+def _claims(
+    source: Bytes, subscriptions: Columns, is_sticky: Bools, is_cooperative_sticky: Bools
+) -> tuple[Ints, list[Items]]:
+    """Read what members say that they own, as the group's assignor does (``memberData``).
+
+    The columns' form of ``live.protocol.claims``: `sticky` reads its user data alone, and what is
+    broken there is nothing; `cooperative-sticky` reads the generation of subscriptions before
+    version 2 from its user data.
+
+    Returns:
+        of every member the generation (-1: none), and lists of topics, each with its partitions.
+    """
+    generation = numbers(subscriptions["owned_generation"]).copy()
+    user_data = spans(subscriptions["user_data"])
+    owned = [items(subscriptions["owned"])]
+    if is_sticky.any():
+        plain = take({"owned": owned[0]}, np.flatnonzero(~is_sticky))
+        generation[is_sticky] = -1
+        of_sticky = _read_sticky(source, user_data, is_sticky, generation)
+        owned = [items(spread(plain, ~is_sticky)["owned"]), of_sticky]
+    lacking = np.flatnonzero(is_cooperative_sticky & (generation < 0) & (user_data.length >= 4))
+    generation[lacking] = _cursors(source, user_data, lacking).number(4)
+    return generation, owned
 
 
-def _given(values: Ints) -> pa.Array:
-    """Numbers, of which a negative one means none."""
-    return integers(values, pa.int32(), values >= 0)
+def _read_sticky(source: Bytes, user_data: Span, is_sticky: Bools, generation: Ints) -> Items:
+    """Give the partitions that user data name, and put the generations where they belong."""
+    rows = np.flatnonzero(is_sticky & (user_data.length > 0))
+    cursors = _cursors(source, user_data, rows)
+    columns = STICKY_USER_DATA.read(cursors, 0)
+    fine = cursors.wrong == FINE
+    # Version 0 is what does not go on with four more bytes.
+    newer = np.flatnonzero(fine & (cursors.remaining() >= 4))
+    generation[rows[newer]] = cursors.at(newer).number(4)
+    there = np.zeros(len(is_sticky), dtype=np.bool_)
+    there[rows[fine]] = True
+    return items(spread(take(columns, np.flatnonzero(fine)), there)["owned"])
 
 
-def _empty_as_null(values: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(values, ""), None, values)
+def _cursors(source: Bytes, span: Span, rows: Ints) -> Cursors:
+    inner = source.within(span)
+    return Cursors(inner, inner.start[rows], inner.end[rows])

@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from kassign_spark.groups.numbers import ranges
 from kassign_spark.log.cursor import Bools, Ints, Span
 
 
@@ -41,13 +42,6 @@ def spans(column: Column) -> Span:
 def items(column: Column) -> Items:
     """Take a column that holds lists."""
     return cast(Items, column)
-
-
-def ranges(starts: Ints, counts: Ints) -> Ints:
-    """Concatenate the ranges that begin at ``starts``."""
-    before = np.cumsum(counts) - counts
-    total: Ints = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
-    return total
 
 
 def take(columns: Columns, rows: Ints) -> Columns:

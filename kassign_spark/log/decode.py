@@ -13,8 +13,7 @@ import pyarrow as pa
 from kassign_spark.log import classic, consumer, schemas
 from kassign_spark.log.cursor import FINE, REASONS, SHORT, Bools, Cursors, distinct
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
-from kassign_spark.log.records import Batch, Records
-from kassign_spark.log.rows import Part, arrow_schemas, ordered
+from kassign_spark.log.records import Batch, Part, Records, arrow_schemas, ordered
 from kassign_spark.log.versions import Unread, read_keys, read_versioned
 
 _MOST_BYTES = 1 << 24
@@ -24,6 +23,8 @@ NO_KEY = "the record has no key"
 OTHER_TYPE = "groups of this type are not read"
 UNKNOWN_TYPE = "no such type of record is known"
 
+COLUMNS = ("key", "value", "timestamp", "partition", "offset")
+"""Of raw records, those that are decoded."""
 _GROUP_METADATA = 2
 _ROWS: dict[int, Callable[[Records], list[Part]]] = {
     0: classic.commits,
@@ -61,19 +62,18 @@ def decode(
     *,
     owned: bool = False,
 ) -> Decoded:
-    """Decode records; rows come out in the order of the records.
+    """Decode records, with columns as in ``schemas.RECORDS``; rows come out in their order.
 
-    Args:
-        key: binary.
-        value: binary; null is a tombstone.
-        timestamp: timestamp; ``partition`` int and ``offset`` bigint: the records' own.
-        partition: see there.
-        offset: see there.
-        owned: whether ``log_assignment`` has also what members claimed when they joined.
+    With ``owned`` ``log_assignment`` has also what members claimed when they joined.
     """
     arrays = [_whole(each) for each in (key, value, timestamp, partition, offset)]
     parts = [_decode(Batch.of(piece), owned=owned) for piece in _pieces(arrays)]
     return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def decode_table(table: pa.Table | pa.RecordBatch, *, owned: bool = False) -> Decoded:
+    """Decode records that have ``COLUMNS``."""
+    return decode(*(table[name] for name in COLUMNS), owned=owned)
 
 
 def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -7,13 +7,7 @@ version.
 
 from typing import NamedTuple
 
-from kassign_spark.log.structs import Field, Struct, Tagged
-
-_GROUP, _MEMBER = Field("group_id", "string"), Field("member_id", "string")
-
-
-def _alone(given: Field) -> Tagged:
-    return Tagged(Struct((given,), flexible=0, open=False))
+from kassign_spark.log.structs import Struct, Tagged, struct
 
 
 class Kind(NamedTuple):
@@ -25,141 +19,68 @@ class Kind(NamedTuple):
     newest: int = 0
 
 
-_PARTITIONS = (Field("topic_id", "uuid"), Field("partitions", "list", of="int32"))
-_OF_TARGET = Struct(_PARTITIONS, flexible=0)
-_OF_CURRENT = Struct(
-    _PARTITIONS,
-    flexible=0,
-    tags={0: _alone(Field("epochs", "list", of="int32", nullable=True))},
+def _alone(field: str) -> Tagged:
+    return Tagged(struct(field, flexible=0, open=False))
+
+
+_OF_TARGET = struct("topic_id uuid, partitions []int32", flexible=0)
+_OF_CURRENT = struct(
+    "topic_id uuid, partitions []int32", flexible=0, tags={0: _alone("epochs []int32?")}
 )
 
-_LEGACY_OFFSET_COMMIT = Struct(
-    (
-        Field("committed", "int64"),
-        Field("metadata", "string"),
-        Field("commit_timestamp", "int64"),
-    )
-)
-_OFFSET_COMMIT = Struct(
-    (
-        Field("committed", "int64"),
-        Field("leader_epoch", "int32", since=3),
-        Field("metadata", "string"),
-        Field("commit_timestamp", "int64"),
-        Field("expire_timestamp", "int64", since=1, until=1),
-    ),
+_LEGACY_OFFSET_COMMIT = struct("committed int64, metadata string, commit_timestamp int64")
+_OFFSET_COMMIT = struct(
+    "committed int64, leader_epoch int32 3+, metadata string, commit_timestamp int64, "
+    "expire_timestamp int64 1",
     flexible=4,
-    tags={0: _alone(Field("topic_id", "uuid"))},
+    tags={0: _alone("topic_id uuid")},
 )
-_GROUP_METADATA = Struct(
-    (
-        Field("protocol_type", "string"),
-        Field("generation", "int32"),
-        Field("protocol", "string", nullable=True),
-        Field("leader", "string", nullable=True),
-        Field("state_timestamp", "int64", since=2),
-        Field(
-            "members",
-            "list",
-            of=Struct(
-                (
-                    _MEMBER,
-                    Field("group_instance_id", "string", since=3, nullable=True),
-                    Field("client_id", "string"),
-                    Field("client_host", "string"),
-                    Field("rebalance_timeout_ms", "int32", since=1),
-                    Field("session_timeout_ms", "int32"),
-                    Field("subscription", "bytes"),
-                    Field("assignment", "bytes"),
-                ),
-                flexible=4,
-            ),
-        ),
-    ),
+_GROUP_METADATA = struct(
+    "protocol_type string, generation int32, protocol string?, leader string?, "
+    "state_timestamp int64 2+, members []",
     flexible=4,
+    members=struct(
+        "member_id string, group_instance_id string? 3+, client_id string, client_host string, "
+        "rebalance_timeout_ms int32 1+, session_timeout_ms int32, subscription bytes, "
+        "assignment bytes",
+        flexible=4,
+    ),
 )
-_EPOCH = Struct(
-    (Field("generation", "int32"),),
-    flexible=0,
-    tags={0: _alone(Field("hash_or_time", "int64"))},
-)
+_EPOCH = struct("generation int32", flexible=0, tags={0: _alone("hash_or_time int64")})
 """Of a group, with the hash of its topics' metadata, or of a target, with the time it was made."""
-_PARTITION_METADATA = Struct(
-    (
-        Field(
-            "topics",
-            "list",
-            of=Struct(
-                (
-                    Field("topic_id", "uuid"),
-                    Field("topic", "string"),
-                    Field("num_partitions", "int32"),
-                    Field(
-                        "partition_metadata",
-                        "list",
-                        of=Struct(
-                            (
-                                Field("partition", "int32"),
-                                Field("racks", "list", of="string"),
-                            ),
-                            flexible=0,
-                        ),
-                    ),
-                ),
-                flexible=0,
-            ),
-        ),
-    ),
+_PARTITION_METADATA = struct(
+    "topics []",
     flexible=0,
+    topics=struct(
+        "topic_id uuid, topic string, num_partitions int32, partition_metadata []",
+        flexible=0,
+        partition_metadata=struct("partition int32, racks []string", flexible=0),
+    ),
 )
-_CLASSIC_MEMBER = Struct(
-    (
-        Field("session_timeout_ms", "int32"),
-        Field(
-            "supported_protocols",
-            "list",
-            of=Struct((Field("name", "string"), Field("metadata", "bytes")), flexible=0),
-        ),
-    ),
+_CLASSIC_MEMBER = struct(
+    "session_timeout_ms int32, supported_protocols []",
     flexible=0,
+    supported_protocols=struct("name string, metadata bytes", flexible=0),
 )
 """Of a member that still speaks the classic protocol."""
-_MEMBER_METADATA = Struct(
-    (
-        Field("group_instance_id", "string", nullable=True),
-        Field("rack_id", "string", nullable=True),
-        Field("client_id", "string"),
-        Field("client_host", "string"),
-        Field("topics", "list", of="string"),
-        Field("topics_regex", "string", nullable=True),
-        Field("rebalance_timeout_ms", "int32"),
-        Field("assignor", "string", nullable=True),
-    ),
+_MEMBER_METADATA = struct(
+    "group_instance_id string?, rack_id string?, client_id string, client_host string, "
+    "topics []string, topics_regex string?, rebalance_timeout_ms int32, assignor string?",
     flexible=0,
     tags={0: Tagged(_CLASSIC_MEMBER, nullable=True)},
 )
-_TARGET = Struct((Field("target", "list", of=_OF_TARGET),), flexible=0)
-_CURRENT = Struct(
-    (
-        Field("generation", "int32"),
-        Field("previous_generation", "int32"),
-        Field("state", "int8"),
-        Field("assigned", "list", of=_OF_CURRENT),
-        Field("revoking", "list", of=_OF_CURRENT),
-    ),
+_TARGET = struct("target []", flexible=0, target=_OF_TARGET)
+_CURRENT = struct(
+    "generation int32, previous_generation int32, state int8, assigned [], revoking []",
     flexible=0,
+    assigned=_OF_CURRENT,
+    revoking=_OF_CURRENT,
 )
-_REGEX = Struct(
-    (
-        Field("topics", "list", of="string"),
-        Field("version", "int64"),
-        Field("timestamp", "int64"),
-    ),
-    flexible=0,
-)
+_REGEX = struct("topics []string, version int64, timestamp int64", flexible=0)
 
-_OF_GROUP, _OF_MEMBER = Struct((_GROUP,)), Struct((_GROUP, _MEMBER))
-_OF_PARTITION = Struct((_GROUP, Field("topic", "string"), Field("partition", "int32")))
+_OF_GROUP, _OF_MEMBER = struct("group_id string"), struct("group_id string, member_id string")
+_OF_PARTITION = struct("group_id string, topic string, partition int32")
+_OF_REGEX = struct("group_id string, topics_regex string")
 
 KINDS = {
     0: Kind("LegacyOffsetCommit", _OF_PARTITION, _LEGACY_OFFSET_COMMIT),
@@ -171,11 +92,7 @@ KINDS = {
     6: Kind("ConsumerGroupTargetAssignmentMetadata", _OF_GROUP, _EPOCH),
     7: Kind("ConsumerGroupTargetAssignmentMember", _OF_MEMBER, _TARGET),
     8: Kind("ConsumerGroupCurrentMemberAssignment", _OF_MEMBER, _CURRENT),
-    16: Kind(
-        "ConsumerGroupRegularExpression",
-        Struct((_GROUP, Field("topics_regex", "string"))),
-        _REGEX,
-    ),
+    16: Kind("ConsumerGroupRegularExpression", _OF_REGEX, _REGEX),
 }
 """What is read, by the type in front of a key."""
 
@@ -203,20 +120,13 @@ MEMBER_STATES = {
 }
 """``MemberState`` of the new protocol's members by its number."""
 
-_BY_TOPIC = Struct((Field("topic", "string"), Field("partitions", "list", of="int32")))
-SUBSCRIPTION = Struct(
-    (
-        Field("topics", "list", of="string"),
-        Field("user_data", "bytes", nullable=True),
-        Field("owned", "list", since=1, of=_BY_TOPIC),
-        Field("owned_generation", "int32", since=2),
-        Field("rack_id", "string", since=3, nullable=True),
-    )
+_BY_TOPIC = struct("topic string, partitions []int32")
+SUBSCRIPTION = struct(
+    "topics []string, user_data bytes?, owned [] 1+, owned_generation int32 2+, rack_id string? 3+",
+    owned=_BY_TOPIC,
 )
-STICKY_USER_DATA = Struct((Field("owned", "list", of=_BY_TOPIC),))
+STICKY_USER_DATA = struct("owned []", owned=_BY_TOPIC)
 """Of ``StickyAssignor``; of version 1 four more bytes follow, the generation."""
-ASSIGNMENT = Struct(
-    (Field("assigned", "list", of=_BY_TOPIC), Field("user_data", "bytes", nullable=True))
-)
+ASSIGNMENT = struct("assigned [], user_data bytes?", assigned=_BY_TOPIC)
 NEWEST_PROTOCOL = 3
 """A subscription or an assignment of a higher version is read as this one, as Kafka does."""

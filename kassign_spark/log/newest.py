@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.live.consumer_groups import CONSUMER, NOT_ASKED_FOR
-from kassign_spark.log.read import group_log
+from kassign_spark.log.read import group_log, of_types
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table
@@ -86,10 +86,9 @@ def newest_state(
 
 def _newest(records: DataFrame) -> DataFrame:
     """The last record of each key: what compaction will leave."""
-    heads = [F.lit(number.to_bytes(2, "big")) for number in _STATE_TYPES]
     columns = [name for name in records.columns if name != "key"]
     last: Column = F.max_by(F.struct(*columns), "offset")
-    of_state = records.where(F.substring("key", 1, 2).isin(*heads))
+    of_state = of_types(records, _STATE_TYPES)
     return of_state.groupBy("key").agg(last.alias("last")).select("key", "last.*")
 
 

@@ -13,7 +13,7 @@ from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.conforming import declare
 from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.log import schemas
-from kassign_spark.log.decode import Decoded, decode
+from kassign_spark.log.decode import Decoded, decode_table
 from kassign_spark.log.kafka_source import READERS, explained, read_topic
 from kassign_spark.schemas import Table
 from kassign_spark.spark_errors import SparkError, raised_as, spark_message
@@ -148,7 +148,7 @@ def read_group_log(
 def group_log(records: DataFrame, *, owned: bool = False) -> GroupLog:
     """Give the tables of raw records, which are not looked at before."""
     tables = [
-        _decoded(_of_types(records, _TYPES[table.name]), table, owned=owned)
+        _decoded(of_types(records, _TYPES[table.name]), table, owned=owned)
         for table in schemas.DECODED
     ]
     unread = _decoded(records, schemas.UNREAD, owned=owned)
@@ -160,10 +160,7 @@ def group_log(records: DataFrame, *, owned: bool = False) -> GroupLog:
 def decoded_batches(batches: Iterable[pa.RecordBatch], *, owned: bool = False) -> Iterator[Decoded]:
     """Decode batches of raw records, with the columns of ``schemas.RECORDS``, one after another."""
     for batch in batches:
-        arrays = [
-            batch.column(name) for name in ("key", "value", "timestamp", "partition", "offset")
-        ]
-        yield decode(*arrays, owned=owned)
+        yield decode_table(batch, owned=owned)
 
 
 def _declared(records: DataFrame) -> DataFrame:
@@ -182,7 +179,7 @@ def _declared(records: DataFrame) -> DataFrame:
     return declare(records, schemas.RECORDS).where(~begins.eqNullSafe(F.lit(READERS.encode())))
 
 
-def _of_types(records: DataFrame, types: Iterable[int]) -> DataFrame:
+def of_types(records: DataFrame, types: Iterable[int]) -> DataFrame:
     """The records whose keys begin so, by an expression that Spark has itself."""
     heads = [F.lit(number.to_bytes(2, "big")) for number in types]
     return records.where(F.substring("key", 1, 2).isin(*heads))

@@ -1,16 +1,19 @@
-"""A batch of raw records, and those of one kind in it as they were read."""
+"""A batch of raw records, those of one kind in it as they were read, and rows made of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.log.columns import Columns, spans, take
-from kassign_spark.log.cursor import Bools, Bytes, Ints
+from kassign_spark.log import schemas
+from kassign_spark.log.columns import Columns, Items, items, spans, take
+from kassign_spark.log.cursor import Bools, Bytes, Ints, Span
 from kassign_spark.log.values import texts
 from kassign_spark.log.versions import Read
+from kassign_spark.schemas import Table, arrow_schema
 
 _MICROSECONDS = 1000
 _LAST_MS = 253_402_300_799_999
@@ -45,6 +48,14 @@ class Batch(NamedTuple):
         )
 
 
+class Part(NamedTuple):
+    """Some rows of a table, and the record of the batch that each is from, ascending."""
+
+    table: str
+    record: Ints
+    rows: pa.Table
+
+
 class Rows(NamedTuple):
     """Records of one kind: where they are in the batch, and what their keys say."""
 
@@ -65,14 +76,27 @@ class Rows(NamedTuple):
             at = np.where(given, milliseconds * _MICROSECONDS, at)
         return pa.array(at).cast(pa.timestamp("us", "UTC"))
 
+    def offsets(self) -> pa.Array:
+        """Where the records stand in their partition."""
+        return self.batch.offset.take(pa.array(self.record))
+
     def place(self) -> dict[str, Any]:
         """The columns that say where a record stands."""
         return {
             "partition": self.batch.partition.take(pa.array(self.record)),
-            "offset": self.batch.offset.take(pa.array(self.record)),
+            "offset": self.offsets(),
             "at": self.times(),
             "is_tombstone": self.is_tombstone,
         }
+
+    def part(self, table: Table, **columns: Any) -> Part:
+        """Rows of ``table``, one a record: what the keys say, the place, and these columns."""
+        of_key = {
+            name: self.text(name) if isinstance(given, Span) else given
+            for name, given in self.key.items()
+            if name not in columns
+        }
+        return part(table, self.record, **self.place() | of_key | columns)
 
 
 class Records(NamedTuple):
@@ -86,11 +110,7 @@ class Records(NamedTuple):
     def of(batch: Batch, rows: Ints, key: Columns, read: Read) -> "Records":
         """Sort records by whether they have a value; those that could not be read are left out.
 
-        Args:
-            batch: all records.
-            rows: the kind's, ascending.
-            key: what their keys say.
-            read: of those that have a value.
+        ``rows`` are those of the kind, ascending, and ``key`` is of them; ``read`` has the values.
         """
         gone = np.flatnonzero(batch.tombstone[rows])
         there = np.searchsorted(rows, read.rows)
@@ -99,3 +119,63 @@ class Records(NamedTuple):
             read.columns,
             Rows(batch, rows[gone], take(key, gone), True),
         )
+
+
+@cache
+def arrow_schemas() -> dict[str, pa.Schema]:
+    """The columns of every table as Arrow's, by its name."""
+    return {table.name: arrow_schema(table.columns) for table in (*schemas.DECODED, schemas.UNREAD)}
+
+
+def part(table: Table, record: Ints, /, **columns: Any) -> Part:
+    """Rows of ``table``: arrays or one value for all by column; what is not given is null."""
+    schema = arrow_schemas()[table.name]
+    assert columns.keys() <= set(schema.names)
+    arrays = [_array(columns.get(field.name), field.type, len(record)) for field in schema]
+    return Part(table.name, record, pa.Table.from_arrays(arrays, schema=schema))
+
+
+def assigned(
+    record: Ints, held: Items, topics: Mapping[str, pa.Array], role: str, **of_row: pa.Array
+) -> Part:
+    """Rows of ``log_assignment`` from lists of topics, each with its partitions.
+
+    Args:
+        record: the record of each list.
+        held: the lists.
+        topics: by the name of its column what names the topics of all lists.
+        role: of all rows.
+        of_row: columns with a value a list, which its partitions repeat.
+    """
+    partitions = items(held["partitions"])
+    topic = partitions.rows()
+    row = held.rows()[topic]
+    return part(
+        schemas.LOG_ASSIGNMENT,
+        record[row],
+        **{name: values.take(pa.array(topic)) for name, values in topics.items()},
+        **{name: values.take(pa.array(row)) for name, values in of_row.items()},
+        role=role,
+        partition=partitions[""],
+    )
+
+
+def ordered(table: str, parts: list[Part]) -> pa.Table:
+    """Put the rows of all parts of a table in the order of their records."""
+    of_table = [part for part in parts if part.table == table and len(part.record)]
+    if not of_table:
+        return arrow_schemas()[table].empty_table()
+    if len(of_table) == 1:
+        return of_table[0].rows
+    order = np.argsort(np.concatenate([part.record for part in of_table]), kind="stable")
+    return pa.concat_tables([part.rows for part in of_table]).take(pa.array(order))
+
+
+def _array(given: Any, kind: pa.DataType, count: int) -> pa.Array:
+    if given is None:
+        return pa.nulls(count, kind)
+    if isinstance(given, np.ndarray):
+        return pa.array(given).cast(kind)
+    if isinstance(given, pa.Array):
+        return given if given.type == kind else given.cast(kind)
+    return pa.repeat(pa.scalar(given, kind), count)

@@ -4,22 +4,14 @@ The description follows Kafka's message definitions: a field has versions from `
 ``until``; of a flexible version lengths are variable and tagged fields follow each struct.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from kassign_spark.log.columns import (
-    Column,
-    Columns,
-    Items,
-    concatenate,
-    numbers,
-    ranges,
-    spread,
-    take,
-)
+from kassign_spark.groups.numbers import ranges
+from kassign_spark.log.columns import Column, Columns, Items, concatenate, numbers, spread, take
 from kassign_spark.log.cursor import FINE, Cursors, Ints, Span
 
 Primitive = Literal["int8", "int16", "int32", "int64", "string", "bytes", "uuid"]
@@ -120,6 +112,32 @@ class Tagged:
         return spread(kept, there)
 
 
+def struct(
+    fields: str,
+    flexible: int = _NEVER,
+    tags: dict[int, Tagged] | None = None,
+    *,
+    open: bool = True,
+    **lists: Struct,
+) -> Struct:
+    """Describe a struct by its fields: "name string, partitions []int32? 3+, time int64 1".
+
+    Types are as in Kafka's definitions, with `?` where null is allowed; then come the versions that
+    have the field, if not all do. An element of a list `[]` stands in ``lists``, by the field.
+    """
+    described = tuple(_field(*text.split(), lists=lists) for text in fields.split(", "))
+    return Struct(described, flexible, tags or {}, open)
+
+
+def _field(name: str, kind: str, versions: str = "0+", *, lists: Mapping[str, Struct]) -> Field:
+    since = int(versions.removesuffix("+"))
+    until = _NEVER if versions.endswith("+") else since
+    type_: Any = kind.removesuffix("?")
+    of = lists[name] if type_ == "[]" else type_.removeprefix("[]")
+    is_list = type_.startswith("[]")
+    return Field(name, "list" if is_list else type_, since, until, kind.endswith("?"), of)
+
+
 def _put(columns: dict[str, Column], rows: Ints, given: Columns) -> None:
     for name, values in given.items():
         column = columns[name]
@@ -198,7 +216,7 @@ def _least_element(of: Struct | Primitive, version: int, flexible: bool) -> int:
 def _read_numbers(cursors: Cursors, counts: Ints) -> Items:
     span = cursors.span(4 * counts, nullable=False)
     counts = span.length // 4
-    positions = np.repeat(span.start, counts) + 4 * (ranges(np.zeros_like(counts), counts))
+    positions = np.repeat(span.start, counts) + 4 * ranges(np.zeros_like(counts), counts)
     return Items(counts, {"": cursors.source.numbers[4][positions].astype(np.int64)})
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.log.columns import Items, spans
-from kassign_spark.log.cursor import Bools, Bytes, Ints, Span
+from kassign_spark.log.columns import Column, Items, numbers, spans
+from kassign_spark.log.cursor import Bools, Bytes, Span
 
 _ALPHABET = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8
@@ -92,6 +92,7 @@ def ids(source: Bytes, span: Span) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(start), buffers)
 
 
-def integers(values: Ints, kind: pa.DataType, there: Bools | None = None) -> pa.Array:
-    """Numbers of a type that they fit into; null where not ``there``."""
-    return pa.array(values, mask=None if there is None else ~there).cast(kind)
+def not_negative(values: Column) -> pa.Array:
+    """Numbers of 32 bits, of which a negative one means none."""
+    given = numbers(values)
+    return pa.array(given, mask=given < 0).cast(pa.int32())

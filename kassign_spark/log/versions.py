@@ -35,15 +35,10 @@ class Read(NamedTuple):
 def read_versioned(
     kind: str, struct: Struct, source: Bytes, rows: Ints, newest: int, *, lenient: bool = False
 ) -> Read:
-    """Read messages that begin with their version.
+    """Read messages that begin with their version: those of ``rows``, ascending.
 
-    Args:
-        kind: what they are called where they cannot be read.
-        struct: what follows the version.
-        source: all bytes.
-        rows: those to read, ascending.
-        newest: the newest version that is known.
-        lenient: whether to read higher versions as that one, as the consumers' protocol does.
+    ``kind`` is what they are called where they cannot be read. Versions above the ``newest`` that
+    is known are read as that where ``lenient``, as the consumers' protocol does.
     """
     cursors = Cursors(source, source.start[rows], source.end[rows])
     versions = cursors.number(2)

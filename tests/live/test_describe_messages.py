@@ -13,9 +13,9 @@ from kassign_spark.live.consumer_groups import (
     _describe_request,
     consumer_group_names,
     describe_consumer_groups,
+    describe_group_settings,
     kafka_topic_id,
 )
-from kassign_spark.live.group_settings import describe_group_settings
 from kassign_spark.live.snapshot import _wanted
 
 _TOPIC = uuid.UUID("8c104156-a20c-4ecc-8f9b-d0ff765eb351")
