@@ -19,12 +19,9 @@ _AFTER_ALL_LAPS = np.iinfo(np.int32).max
 
 
 def assign_equal(batch: Batch, claims: Claims, generation: Longs) -> Answer:
-    """Assign all partitions.
+    """Assign all partitions of groups whose members subscribe alike.
 
-    Args:
-        batch: groups whose members subscribe alike.
-        claims: of their members, on partitions that exist.
-        generation: of each member, in which it owned what it claims.
+    Claims are on partitions that exist; ``generation`` is of each member, in which it owned those.
     """
     group = batch.member_group
     slot_count, member_count = int(batch.first_slot[-1]), len(group)

@@ -98,10 +98,7 @@ def _dealt(solved: DataFrame, free: DataFrame, classes: Classes, tasks: int) -> 
         spread(pieces, tasks)
         .select("*", F.posexplode("piece").alias("place", "partition"))
         .select(
-            *GROUP_KEY,
-            F.col("takers")[taker.cast("int")].alias("member_id"),
-            "topic",
-            "partition",
+            *GROUP_KEY, F.col("takers")[taker.cast("int")].alias("member_id"), "topic", "partition"
         )
     )
 

@@ -1,6 +1,6 @@
 """The general pass on counts, in rounds over DataFrames: for groups too large for one task.
 
-``general_flow`` says what the steps mean and why they are exact. The state has one row an edge
+``flow.costs`` says what the steps mean and why they are exact. The state has one row an edge
 (class, member) and repeats on it what belongs to its class and to its member. So nearly every step
 is a window over the edges of a class or of a member, two exchanges a round; there are no joins,
 whose size estimates multiply, but the one with a part's totals.
@@ -11,15 +11,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from kassign_spark.flow.costs import (
-    ANY_NUMBER,
-    HIGH,
-    LOW,
-    MIDDLE,
-    MOVE,
-    MUST_FILL,
-    UNREACHABLE,
-)
+from kassign_spark.expressions import div
+from kassign_spark.flow.costs import ANY_NUMBER, HIGH, LOW, MIDDLE, MOVE, MUST_FILL, UNREACHABLE
 from kassign_spark.rounds import Budget, converge, settle
 
 _EDGE = ("part", "class", "member", "turn", "supply", "owned")
@@ -106,7 +99,7 @@ def _start(edges: DataFrame) -> DataFrame:
     )
     parts = counted.groupBy("part", "level").agg(
         F.min("member").alias("new_part"),
-        F.call_function("div", F.sum("counted_supply"), F.sum("counted_member")).alias("quota"),
+        div(F.sum("counted_supply"), F.sum("counted_member")).alias("quota"),
     )
     owned_earlier = _sum(F.col("owned"), _earlier("member"))
     return (
@@ -240,9 +233,7 @@ def _push(state: DataFrame) -> DataFrame:
     earlier = _sum(F.col("is_offered").cast("int"), _earlier("class"))
     place = (earlier + F.col("turn")) % F.col("takers")
     left = F.col("open")
-    share = F.call_function("div", left, F.col("takers")) + (place < left % F.col("takers")).cast(
-        "int"
-    )
+    share = div(left, F.col("takers")) + (place < left % F.col("takers")).cast("int")
     offered = (
         state.withColumn("open", F.col("open") + _sum(given - taken, _of("class")))
         .withColumn("at_most", F.least("can_take", "accepts"))

@@ -24,11 +24,7 @@ from kassign_spark.settings.computing import Settings
 
 
 def assign_in_tasks(
-    eligible: Eligible,
-    settings: Settings,
-    assignor: int | None = None,
-    *,
-    withhold: bool = False,
+    eligible: Eligible, settings: Settings, assignor: int | None = None, *, withhold: bool = False
 ) -> DataFrame:
     """Assign whole groups, many of them in each task; runs no job.
 
