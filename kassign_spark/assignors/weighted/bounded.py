@@ -1,7 +1,6 @@
 """Bounds that come before the limit: on moves, on moved weight, on the difference of counts."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,29 +16,6 @@ CURVE_KICKS = {"fast": 0, "default": 12, "thorough": 40}
 _ROUNDING = 1 + 1e-12
 
 
-class Windows(NamedTuple):
-    """How many partitions members should have.
-
-    Attributes:
-        low: [group, 1].
-        high: [group, 1].
-        least: [group], the least difference of counts that there can be.
-    """
-
-    low: Doubles
-    high: Doubles
-    least: Longs
-
-    def take(self, groups: Longs) -> "Windows":
-        """Some of the groups."""
-        return Windows(self.low[groups], self.high[groups], self.least[groups])
-
-    @property
-    def counts(self) -> tuple[Doubles, Doubles]:
-        """The least and the greatest number."""
-        return self.low, self.high
-
-
 def plan_with_counts(
     groups: Sequence[Group],
     batch: Batch,
@@ -48,30 +24,32 @@ def plan_with_counts(
     starts: list[Longs],
     difference: int,
     kicks: int,
-) -> tuple[Planned, Windows]:
+) -> tuple[Planned, Doubles, Longs]:
     """Plan within every window of counts around the mean, and keep each group's best plan.
 
     Where subscriptions make the difference unreachable, it is the least that they allow.
+
+    Returns:
+        the plans; [group, 2] their windows, as of ``Objective.counts``; and [group] the least
+        difference of counts that there can be.
     """
     exact = np.zeros(batch.home.shape, np.int64)
     least = np.zeros(len(groups), np.int64)
     for row, group in enumerate(groups):
         owner = best_counts(group)
         exact[row, : len(owner)] = owner
-        least[row] = count_difference(
-            group.eligible, np.bincount(owner, minlength=len(group.capacity))
-        )
+        least[row] = count_difference(group, owner)
     allowed = np.maximum(difference, least)
     members = np.maximum(batch.eligible.any(axis=1).sum(axis=1), 1)
     partitions = batch.is_there.sum(axis=1)
     lowest = np.maximum(-(-partitions // members) - allowed, 0)
     highest = partitions // members
     best: Planned | None = None
-    low = np.zeros((len(groups), 1))
+    counts = np.zeros((len(groups), 2))
     for shift in range(int((highest - lowest).max(initial=0)) + 1):
-        first = np.minimum(lowest + shift, highest)[:, None].astype(float)
-        objective = within(batch, limit, cost)
-        objective = objective._replace(least=first, most=first + allowed[:, None])
+        first = np.minimum(lowest + shift, highest)
+        window = np.stack([first, first + allowed], axis=1).astype(float)
+        objective = within(batch, limit, cost, counts=window)
         new = find_fewest(batch, objective, [*starts, exact], np.zeros(len(groups)), kicks)
         better = np.arange(len(groups))
         if best is None:
@@ -79,9 +57,9 @@ def plan_with_counts(
         else:
             better = np.flatnonzero(is_better(new, best))
             best.put(better, new.take(better))
-        low[better] = first[better]
+        counts[better] = window[better]
     assert best is not None
-    return best, Windows(low, low + allowed[:, None], least)
+    return best, counts, least
 
 
 def over_bounds(batch: Batch, planned: Planned, bounds: Bounds, power: Doubles) -> Bools:
@@ -90,8 +68,7 @@ def over_bounds(batch: Batch, planned: Planned, bounds: Bounds, power: Doubles) 
     if bounds.max_moves is not None:
         over |= planned.moves > bounds.max_moves
     if bounds.max_moved_weight is not None:
-        away = batch.is_there & (batch.home >= 0) & (planned.state.owner != batch.home)
-        moved = np.where(away, batch.weight, 0.0).sum(axis=1)
+        moved = np.where(batch.away(planned.state.owner), batch.weight, 0.0).sum(axis=1)
         over |= moved > bounds.max_moved_weight * power * _ROUNDING
     return over
 
@@ -102,7 +79,7 @@ def keep_bounds(
     reached: Longs,
     bounds: Bounds,
     power: Doubles,
-    windows: Windows | None,
+    counts: Doubles | None,
     effort: str,
 ) -> Planned:
     """The best plans within the bounds on moves, as points of the curve.
@@ -113,10 +90,9 @@ def keep_bounds(
         reached: [group, partition], owners that come near the limit.
         bounds: on moves, or moved weight.
         power: [group], by what weights were multiplied.
-        windows: of counts.
+        counts: as of ``Objective``.
         effort: how long to search.
     """
-    counts = None if windows is None else windows.counts
     costs = []
     if bounds.max_moves is not None:
         costs.append(np.ones(batch.weight.shape))
@@ -128,16 +104,14 @@ def keep_bounds(
     for row in range(len(limit)):
         points = [point for curve in curves for point in curve[row]]
         owner[row] = _best_point(batch, row, points, bounds, float(power[row])).owner
-    objective = within(batch, limit, np.ones(batch.weight.shape))
-    if windows is not None:
-        objective = objective._replace(least=windows.low, most=windows.high)
+    objective = within(batch, limit, np.ones(batch.weight.shape), counts=counts)
     return judge(batch, objective, state_of(batch, owner))
 
 
 def _best_point(batch: Batch, row: int, points: list[Point], bounds: Bounds, power: float) -> Point:
     allowed: list[tuple[float, float, int, float, int, Point]] = []
     for point in points:
-        away = batch.is_there[row] & (batch.home[row] >= 0) & (point.owner != batch.home[row])
+        away = (batch.home[row] >= 0) & (point.owner != batch.home[row])
         moved = float(batch.weight[row][away].sum())
         if bounds.max_moves is not None and point.moves > bounds.max_moves:
             continue

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs
+from kassign_spark.groups.numbers import ranges, starts
 
 _MANY_CLASSES = 32
 _ONE_BY_ONE = 200_000
@@ -32,13 +33,7 @@ def by_member(owner: Longs, members: int, only: Bools | None = None) -> Owned:
     held = owner[partition].astype(small)
     order = np.argsort(held, kind="stable")  # of 16 bits: by radix
     count = np.bincount(owner[partition], minlength=members)
-    return Owned(partition[order], np.concatenate([[0], np.cumsum(count)]))
-
-
-def ragged(start: Longs, count: Longs) -> Longs:
-    """The numbers start, start + 1, ... of each run, one run after the other."""
-    before = np.cumsum(count) - count
-    return np.repeat(start - before, count) + np.arange(int(count.sum()))
+    return Owned(partition[order], starts(count))
 
 
 def least_to_shed(group: Group, load: Doubles, limit: Doubles, owned: Owned) -> Longs:
@@ -58,7 +53,7 @@ def shed(group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: 
     over, first, size, sums = _over(group, load, limit, owned)
     excess = (load - limit)[over]
     if by_cost:
-        return _cheapest(group, load - limit, owned, over)
+        return _cheapest(group, excess, owned, first, size)
     count = _fewest(sums, first, size, excess)
     # Sums of runs of this length fall as they start later: the last that suffices is lightest.
     room = size - count
@@ -69,7 +64,7 @@ def shed(group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: 
         return result
 
     begin = first + np.clip(_first_where(is_too_light, room + 1) - 1, 0, room)
-    return np.sort(owned.partition[ragged(begin, count)])
+    return np.sort(owned.partition[ranges(begin, count)])
 
 
 def _over(
@@ -100,17 +95,16 @@ def _first_where(holds: Callable[[Longs], Bools], most: Longs) -> Longs:
     return low
 
 
-def _cheapest(group: Group, excess: Doubles, owned: Owned, over: Longs) -> Longs:
-    count = owned.start[over + 1] - owned.start[over]
-    run = np.repeat(np.arange(len(over)), count)
-    partition = owned.partition[ragged(owned.start[over], count)]
+def _cheapest(group: Group, excess: Doubles, owned: Owned, first: Longs, count: Longs) -> Longs:
+    run = np.repeat(np.arange(len(first)), count)
+    partition = owned.partition[ranges(first, count)]
     weight = group.weight[partition]
     order = np.lexsort((weight, group.cost[partition] / np.maximum(weight, 1e-300), run))
     run, partition, weight = run[order], partition[order], weight[order]
     sums = np.cumsum(weight)
     begin = np.cumsum(count) - count
     before = sums - weight - (sums[begin] - weight[begin])[run] if len(run) else sums
-    gives: Longs = np.sort(partition[before < excess[over][run]])
+    gives: Longs = np.sort(partition[before < excess[run]])
     return gives
 
 
@@ -183,7 +177,7 @@ def _deal_one_by_one(
 def go_home(group: Group, owner: Longs, load: Doubles, limit: Doubles) -> None:
     """Let partitions return to their owner where it has room, lightest first."""
     for _ in range(3):
-        away = np.flatnonzero((group.home >= 0) & (owner != group.home))[::-1]
+        away = np.flatnonzero(group.away(owner))[::-1]
         if not len(away):
             return
         home = group.home[away]

@@ -1,12 +1,13 @@
 """Groups whose partitions all weigh the same, and those without weight: planned by counts.
 
-The optimum of counts is exact (``general_arrays``): balance best, then the fewest moves.
+The optimum of counts is exact (``flow.arrays``): balance best, then the fewest moves.
 """
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs
+from kassign_spark.assignors.weighted.problem import Bools, Group, Longs
 from kassign_spark.flow.arrays import settle
+from kassign_spark.groups.numbers import place_in_run
 
 
 def best_counts(group: Group) -> Longs:
@@ -17,12 +18,11 @@ def best_counts(group: Group) -> Longs:
     held = group.home >= 0
     np.add.at(owned, (group.class_[held], group.home[held]), 1)
     supply = np.bincount(group.class_, minlength=classes)
-    used, member_of = np.unique(member, return_inverse=True)
+    member_of = np.unique(member, return_inverse=True)[1]
     assigned = np.zeros((classes, members), np.int64)
     assigned[class_, member] = settle(
         class_, member_of, owned[class_, member], supply, np.arange(classes)
     )
-    assert len(used) <= members
     return name_counts(group.class_, group.home, assigned)
 
 
@@ -40,9 +40,7 @@ def name_counts(class_: Longs, home: Longs, assigned: Longs) -> Longs:
     pair = class_[held] * assigned.shape[1] + home[held]
     order = np.argsort(pair, kind="stable")
     held, pair = held[order], pair[order]
-    starts = np.flatnonzero(np.diff(pair, prepend=-1))
-    place = np.arange(len(pair)) - np.repeat(starts, np.diff(starts, append=len(pair)))
-    keeps = place < assigned.reshape(-1)[pair]
+    keeps = place_in_run(pair) < assigned.reshape(-1)[pair]
     owner[held[keeps]] = home[held[keeps]]
     np.subtract.at(left, (class_[held[keeps]], home[held[keeps]]), 1)
     open_ = np.flatnonzero(owner < 0)
@@ -51,9 +49,9 @@ def name_counts(class_: Longs, home: Longs, assigned: Longs) -> Longs:
     return owner
 
 
-def count_difference(eligible: Bools, count: Longs | Doubles) -> int:
-    """The greatest difference between members that may have anything."""
-    used = count[eligible.any(axis=0)]
+def count_difference(group: Group, owner: Longs) -> int:
+    """The greatest difference of counts between members that may have anything."""
+    used = group.counts(owner)[group.eligible.any(axis=0)]
     return int(used.max() - used.min()) if len(used) else 0
 
 

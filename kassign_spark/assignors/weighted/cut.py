@@ -20,13 +20,14 @@ from kassign_spark.assignors.weighted.large import (
     Look,
     curve_factors,
     curve_large,
+    dominant_batch,
     plan_seen,
     relative_limits,
 )
 from kassign_spark.assignors.weighted.limits import weights_within
 from kassign_spark.assignors.weighted.parts import find_parts
 from kassign_spark.assignors.weighted.plan import weighted_part, with_idle
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs, Rest
+from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, Rest
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.assignors.weighted.verdicts import Heaviest
 
@@ -35,7 +36,6 @@ HEAVIEST_A_MEMBER = 8
 PARTITIONS_A_MEMBER = 300
 """With fewer, single partitions decide how even loads get, and a group is not cut."""
 BUNDLES_A_MEMBER = 300
-_DOMINANT_A_MEMBER = 2
 _REACHED = 1.0003
 _POINTS = 11
 _OPENED = 4
@@ -113,21 +113,11 @@ def limits_of_curve(facts: Facts) -> Limits:
 def look_cut(facts: Facts, pool: Group) -> Look:
     """What ``large.look`` finds; the best loads are taken to be those near the bound."""
     group, members = facts.heavy, len(facts.load)
-    few = slice(0, _DOMINANT_A_MEMBER * members)
-    batch = Batch(
-        group.weight[None, few],
-        group.class_[None, few],
-        group.home[None, few],
-        group.cost[None, few],
-        group.eligible[None],
-        group.capacity[None],
-        facts.class_weight[None],
-        np.ones((1, len(group.weight[few])), bool),
-    )
+    batch = dominant_batch(group, facts.class_weight)
     bounds, parts = load_bounds(batch), find_parts(batch, many_at_once=True)
     level, part, alone = parts.level[0], parts.part[0], parts.alone[0]
     bound = float(bounds.load[0])
-    bound = pigeonhole(group.weight, group.class_, group.eligible, group.capacity, bound, 2 * bound)
+    bound = pigeonhole(group, bound, 2 * bound)
     if alone.any() and float(level.max()) > bound * _REACHED:
         level = np.full(members, bounds.fractional[0])
         part, alone = np.zeros(members, np.int64), np.zeros(members, bool)
@@ -263,16 +253,16 @@ def bundled(run: Longs, weight: Doubles, quantum: Doubles, unit: Longs) -> Longs
         of each partition the first of its bundle.
     """
     places = np.arange(len(run))
-    first = np.maximum.accumulate(np.where(np.diff(run, prepend=-1) != 0, places, 0))
+    begins = np.diff(run, prepend=-1) != 0
+    first = np.maximum.accumulate(np.where(begins, places, 0))
     before = np.cumsum(weight) - weight
     heap = np.floor((before - before[first]) / np.maximum(quantum, 1e-300))
     # Partitions without weight follow those with; the first one of them in each run begins.
     idle = weight <= 0
-    starts_idle = idle & ~(np.append(False, idle[:-1]) & (np.diff(run, prepend=-1) == 0))
+    starts_idle = idle & (begins | ~np.append(False, idle[:-1]))
     first_idle = np.maximum.accumulate(np.where(starts_idle, places, 0))
     heap = np.where(idle, (places - first_idle) // unit, heap)
     alone = (weight >= quantum) & ~idle
-    begins = np.diff(run, prepend=-1) != 0
     begins |= np.diff(heap, prepend=-1.0) != 0
     begins |= starts_idle | alone | np.append(False, alone[:-1])
     lead: Longs = np.maximum.accumulate(np.where(begins, places, 0))

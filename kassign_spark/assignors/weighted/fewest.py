@@ -4,18 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.insertion import insert, lift, start_from
-from kassign_spark.assignors.weighted.objective import Objective
-from kassign_spark.assignors.weighted.problem import (
-    FAR,
-    Batch,
-    Doubles,
-    Longs,
-    last_sum,
-    noise,
-)
+from kassign_spark.assignors.weighted.insertion import insert
+from kassign_spark.assignors.weighted.objective import Objective, outside
+from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, last_sum, noise
 from kassign_spark.assignors.weighted.reach import kick_members, reinsert
-from kassign_spark.assignors.weighted.steps import State, improve
+from kassign_spark.assignors.weighted.steps import State, improve, state_of
 
 _BACK, _LIFT = 0.6, 0.3
 
@@ -41,14 +34,8 @@ class Planned(NamedTuple):
 
     def take(self, groups: Longs) -> "Planned":
         """Some groups."""
-        return Planned(
-            self.state.take(groups),
-            self.outside[groups],
-            self.excess[groups],
-            self.cost[groups],
-            self.even[groups],
-            self.moves[groups],
-        )
+        columns = (column[groups] for column in self[1:])
+        return Planned(self.state.take(groups), *columns)  # type: ignore[arg-type]
 
     def put(self, groups: Longs, other: "Planned") -> None:
         """Take over some groups."""
@@ -61,20 +48,15 @@ def judge(batch: Batch, objective: Objective, state: State) -> Planned:
     """Measure a state."""
     excess = last_sum(np.maximum(state.load - objective.a, 0.0))
     there = np.take_along_axis(objective.where, state.owner[:, :, None], 2)[:, :, 0]
-    away = batch.is_there & (batch.home >= 0) & (state.owner != batch.home)
-    outside = np.zeros(len(excess))
-    if objective.least is not None and objective.most is not None:
-        serves = batch.eligible.any(axis=1)
-        below = np.where(serves, np.maximum(objective.least - state.held, 0.0), 0.0)
-        above = np.maximum(state.held - objective.most, 0.0)
-        outside = last_sum(below + above)
+    # Who may take nothing has nothing: it cannot be above.
+    serves = batch.eligible.any(axis=1)
     return Planned(
         state,
-        outside,
+        last_sum(np.where(serves, outside(objective, state.held), 0.0)),
         excess,
         last_sum(np.where(batch.is_there, there, 0.0)),
         last_sum(state.load * state.load * objective.c),
-        away.sum(axis=1),
+        batch.away(state.owner).sum(axis=1),
     )
 
 
@@ -109,20 +91,19 @@ def find_fewest(
         kicks: how often to disturb what was found and search again.
         even_first: whether evenness goes before moves.
     """
-    free = batch.is_there & (batch.home < 0)
-    home = insert(batch, objective, start_from(batch, batch.home), free, batch.weight)
+    home = insert(batch, objective, batch.home, batch.weight)
     present = home.copy()
     best = judge(batch, objective, home.copy())
     everyone = np.arange(len(cost_bound))
     _keep(best, everyone, judge(batch, objective, improve(batch, objective, home)), even_first)
-    open_ = everyone[_is_open(best, cost_bound, everyone, even_first)]
+    open_ = _open(best, cost_bound, everyone, even_first)
     for owner in others:
         if not len(open_):
             return best
         some, wanted = batch.take(open_), objective.take(open_)
-        start = start_from(some, np.where(some.is_there, owner[open_], -1))
+        start = state_of(some, np.where(some.is_there, owner[open_], 0))
         _keep(best, open_, judge(some, wanted, improve(some, wanted, start)), even_first)
-        open_ = open_[_is_open(best, cost_bound, open_, even_first)]
+        open_ = _open(best, cost_bound, open_, even_first)
     current = best.take(everyone)
     for kick in range(kicks):
         if not len(open_):
@@ -138,19 +119,18 @@ def find_fewest(
         slack = 1.0 + 0.02 * known.cost
         fine = (found.excess <= known.excess) & (found.outside <= known.outside)
         fine &= found.cost <= known.cost + slack
-        current.put(open_[fine], found.take(np.flatnonzero(fine)))
+        current.put(open_, found)
         current.put(open_[~fine], known.take(np.flatnonzero(~fine)))
-        open_ = open_[_is_open(best, cost_bound, open_, even_first)]
+        open_ = _open(best, cost_bound, open_, even_first)
     return best
 
 
-def _is_open(best: Planned, cost_bound: Doubles, rows: Longs, even_first: bool) -> np.ndarray:
-    """Whether something may still be gained."""
+def _open(best: Planned, cost_bound: Doubles, rows: Longs, even_first: bool) -> Longs:
+    """Those of ``rows`` for which something may still be gained."""
     if even_first:
-        return np.ones(len(rows), bool)
+        return rows
     within = (best.excess[rows] <= 0) & (best.outside[rows] <= 0)
-    result: np.ndarray = ~(within & (best.cost[rows] <= cost_bound[rows] * (1 + 1e-12)))
-    return result
+    return rows[~(within & (best.cost[rows] <= cost_bound[rows] * (1 + 1e-12)))]
 
 
 def _keep(best: Planned, rows: Longs, new: Planned, even_first: bool) -> None:
@@ -168,8 +148,7 @@ def _eject(batch: Batch, objective: Objective, present: State, rank: int) -> Sta
     rows = np.arange(len(owner))
     over = np.take_along_axis(present.load > objective.a, owner, 1)
     ejectable = over & (batch.home >= 0) & (owner == batch.home) & (batch.weight > 0)
-    several = np.take_along_axis(batch.eligible.sum(axis=2), batch.class_, 1) > 1
-    ejectable &= several
+    ejectable &= np.take_along_axis(batch.eligible.sum(axis=2), batch.class_, 1) > 1
     count = ejectable.sum(axis=1)
     heavy = np.argsort(~ejectable, axis=1, kind="stable")
     partition = heavy[rows, rank % np.maximum(count, 1)]
@@ -182,17 +161,16 @@ def _eject(batch: Batch, objective: Objective, present: State, rank: int) -> Sta
     again = (rank // np.maximum(count, 1) > 0)[:, None]
     taste = np.where(again, 0.5 * noise(rank, 6, size=members)[None, :], 0.0)
     lifted = chosen | (batch.is_there & (batch.home < 0))
-    start = insert(batch, banned, lift(batch, present, lifted), lifted, batch.weight, taste)
+    start = insert(batch, banned, np.where(lifted, -1, owner), batch.weight, taste)
     return improve(batch, banned, start)
 
 
 def _kick(batch: Batch, objective: Objective, state: State, kick: int) -> State:
     if kick % 3 == 1:
         return kick_members(batch, objective, state, kick)
-    away = batch.is_there & (batch.home >= 0) & (state.owner != batch.home)
     free = batch.is_there & (batch.home < 0)
     size = batch.weight.shape[1]
-    back = away & (noise(kick, 4, size=size) < _BACK)
+    back = batch.away(state.owner) & (noise(kick, 4, size=size) < _BACK)
     lifted = free & (noise(kick, 5, size=size) < _LIFT)
     owner = np.where(back, batch.home, state.owner)
     return reinsert(batch, objective, state._replace(owner=owner), lifted, kick)

@@ -3,34 +3,25 @@
 import numpy as np
 
 from kassign_spark.assignors.weighted.objective import Objective, cost_of, count_cost, member_cost
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs
+from kassign_spark.assignors.weighted.problem import Batch, Doubles, Longs
 from kassign_spark.assignors.weighted.steps import State, state_of
 
 
-def start_from(batch: Batch, owner: Longs) -> State:
-    """The state where partitions of owner -1 have no place yet."""
-    state = state_of(batch, owner)
-    return state._replace(owner=np.where(batch.is_there, owner, 0))
-
-
 def insert(
-    batch: Batch,
-    objective: Objective,
-    state: State,
-    lifted: Bools,
-    order: Doubles,
-    taste: Doubles | None = None,
+    batch: Batch, objective: Objective, owner: Longs, order: Doubles, taste: Doubles | None = None
 ) -> State:
-    """Place the lifted partitions, the greatest in ``order`` first, each where it costs least.
+    """Place what nobody has, the greatest in ``order`` first, each where it costs least.
 
     Args:
         batch: groups.
         objective: what it costs.
-        state: where the lifted ones weigh nothing; used up.
-        lifted: [group, partition].
+        owner: [group, partition]; -1: nobody.
         order: [group, partition].
         taste: [group, member], by what factor a member seems more expensive than it is.
     """
+    lifted = batch.is_there & (owner < 0)
+    state = state_of(batch, owner)
+    state = state._replace(owner=np.where(batch.is_there, owner, 0))
     sequence = np.argsort(np.where(lifted, -order, np.inf), axis=1, kind="stable")
     many = lifted.sum(axis=1)
     for place in range(int(many.max(initial=0))):
@@ -42,7 +33,7 @@ def insert(
         cost = member_cost(objective.is_reach, load + weight, a, b, c)
         if not objective.is_reach:
             cost -= member_cost(objective.is_reach, load, a, b, c)
-        if objective.least is not None:
+        if objective.counts is not None:
             some = objective.take(rows)
             cost += count_cost(some, count + 1) - count_cost(some, count)
         if objective.is_reach:
@@ -56,12 +47,6 @@ def insert(
         state.load[rows, member] += weight[:, 0]
         state.held[rows, member] += 1
     return state
-
-
-def lift(batch: Batch, state: State, lifted: Bools) -> State:
-    """Take partitions from their members; gives a state of its own."""
-    owner = np.where(lifted | ~batch.is_there, -1, state.owner)
-    return start_from(batch, owner)
 
 
 def fullest(objective: Objective, state: State) -> Longs:

@@ -1,13 +1,11 @@
 """What each member may have: the caller's limit, part by part."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from kassign_spark.assignors.weighted.bounds import LoadBounds
 from kassign_spark.assignors.weighted.options import Limit
 from kassign_spark.assignors.weighted.parts import Parts
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs
+from kassign_spark.assignors.weighted.problem import Batch, Doubles, Longs
 from kassign_spark.assignors.weighted.reach import CLOSE, Reached, find_reach, keep_better
 
 _ROUNDING = 1 + 1e-12
@@ -15,23 +13,9 @@ _ROUNDING = 1 + 1e-12
 _LEAST_LEVEL = 1e-4
 
 
-class Held(NamedTuple):
-    """What members are held to.
-
-    Attributes:
-        level: [group, member], the fair relative load.
-        part: [group, member].
-        alone: [group, member], whether it has a dominant partition.
-        dominant: [group, partition].
-    """
-
-    level: Doubles
-    part: Longs
-    alone: Bools
-    dominant: Bools
-
-
-def reach_parts(batch: Batch, bounds: LoadBounds, parts: Parts, kicks: int) -> tuple[Reached, Held]:
+def reach_parts(
+    batch: Batch, bounds: LoadBounds, parts: Parts, kicks: int
+) -> tuple[Reached, Parts]:
     """Search the best loads part by part; where parts cost the maximum anything, as one part."""
     serves = batch.eligible.any(axis=1)
     first = np.argmax(serves, axis=1)[:, None]
@@ -49,31 +33,38 @@ def reach_parts(batch: Batch, bounds: LoadBounds, parts: Parts, kicks: int) -> t
         one[again[lower]] = True
         keep_better(reached, again[lower], whole.take(np.flatnonzero(lower)))
     flat = one[:, None]
-    held = Held(
+    held = Parts(
         np.where(flat, bounds.fractional[:, None], parts.level),
         np.where(flat, 0, parts.part),
-        parts.alone & ~flat,
         parts.dominant & ~flat,
+        parts.alone & ~flat,
     )
     return reached, held
 
 
 def relative_limits(
-    limit: Limit, batch: Batch, reached: Reached, held: Held, power: Doubles
+    limit: Limit, level: Doubles, part: Longs, reached: Doubles, power: Doubles
 ) -> Doubles:
-    """[group, member]: the greatest relative load that each member may have."""
+    """[group, member]: the greatest relative load that each member may have.
+
+    Args:
+        limit: the caller's.
+        level: [group, member], the fair relative load.
+        part: [group, member].
+        reached: [group, member], relative, the best that was found.
+        power: [group], by what weights were multiplied.
+    """
     if limit.max_load is not None:
-        return np.broadcast_to((limit.max_load * power)[:, None], batch.capacity.shape)
+        return np.broadcast_to((limit.max_load * power)[:, None], level.shape)
     if limit.max_skew is not None:
-        skewed: Doubles = held.level * limit.max_skew
+        skewed: Doubles = level * limit.max_skew
         return skewed
     assert limit.tolerance is not None
-    groups, members = batch.capacity.shape
+    groups, members = level.shape
     best = np.zeros((groups, 2 * members))
-    rows = np.broadcast_to(np.arange(groups)[:, None], held.part.shape)
-    np.maximum.at(best, (rows, held.part), reached.state.load / batch.capacity)
-    of_part = np.take_along_axis(best, held.part, 1)
-    result: Doubles = np.maximum(of_part, held.level) * (1 + limit.tolerance)
+    rows = np.broadcast_to(np.arange(groups)[:, None], part.shape)
+    np.maximum.at(best, (rows, part), reached)
+    result: Doubles = np.maximum(best[rows, part], level) * (1 + limit.tolerance)
     return result
 
 
@@ -83,7 +74,7 @@ def weights_within(relative: Doubles, capacity: Doubles) -> Doubles:
     return result
 
 
-def shown_level(batch: Batch, held: Held, values: Doubles) -> Doubles:
+def shown_level(batch: Batch, held: Parts, values: Doubles) -> Doubles:
     """[group]: the value of the highest part of members that have no dominant partition."""
     common = batch.eligible.any(axis=1) & ~held.alone
     at = np.argmax(np.where(common, held.level, -1.0), axis=1)[:, None]

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.bulk import by_member, deal, ragged, shed
+from kassign_spark.assignors.weighted.bulk import by_member, deal, shed
 from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs
+from kassign_spark.groups.numbers import ranges
 
+_ROUNDS = 400
 _STUCK = 24
 _FEWEST_TRIES, _MOST_TRIES = 40, 300
 _ELEMENTS = 30_000_000
@@ -35,13 +37,7 @@ class Exchanges(NamedTuple):
 
 
 def mend(
-    group: Group,
-    owner: Longs,
-    load: Doubles,
-    limit: Doubles,
-    *,
-    rounds: int,
-    swaps_only: bool = False,
+    group: Group, owner: Longs, load: Doubles, limit: Doubles, *, swaps_only: bool = False
 ) -> None:
     """Pair the fullest members with the emptiest, round after round, until none is above its limit.
 
@@ -52,7 +48,7 @@ def mend(
         return
     serves = group.eligible.any(axis=0)
     stuck = shift = 0
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         over = np.flatnonzero(load > limit)
         under = np.flatnonzero((load < limit) & serves)
         if not len(over) or not len(under):
@@ -73,17 +69,17 @@ def mend(
             shift += 1
             if stuck > min(_STUCK, len(under)) or len(over) <= 3:
                 break
-    _mend_last(group, owner, load, limit, rounds, swaps_only=swaps_only)
+    _mend_last(group, owner, load, limit, swaps_only=swaps_only)
 
 
 def _mend_last(
-    group: Group, owner: Longs, load: Doubles, limit: Doubles, tries: int, *, swaps_only: bool
+    group: Group, owner: Longs, load: Doubles, limit: Doubles, *, swaps_only: bool
 ) -> None:
     hopeless = np.zeros(len(load), bool)
     serves = group.eligible.any(axis=0)
-    most_tries = min(max(_ELEMENTS // len(owner), _FEWEST_TRIES), _MOST_TRIES)
+    tries = min(max(_ELEMENTS // len(owner), _FEWEST_TRIES), _MOST_TRIES)
     may_push = not swaps_only and len(owner) <= _MOST_PUSHED
-    for _ in range(min(tries, most_tries)):
+    for _ in range(tries):
         over = np.flatnonzero((load > limit) & ~hopeless)
         under = np.flatnonzero((load < limit) & serves)
         if not len(over) or not len(under):
@@ -124,8 +120,8 @@ def _push(group: Group, owner: Longs, load: Doubles, limit: Doubles, member: int
             held[taker] += weight
             only = np.zeros(len(load), bool)
             only[taker] = True
-            given = shed(group, held, np.where(only, limit, np.inf),
-                         by_member(new, len(load), only), by_cost=False)  # fmt: skip
+            owned = by_member(new, len(load), only)
+            given = shed(group, held, np.where(only, limit, np.inf), owned, by_cost=False)
             np.subtract.at(held, new[given], group.weight[given])
             new[given], new[partition] = -1, taker
             deal(group, new, held, given, limit)
@@ -158,7 +154,7 @@ def _exchanges(
     def of(side: Longs, other: Longs) -> tuple[Longs, Longs]:
         count = owned.start[side + 1] - owned.start[side]
         pair = np.repeat(pairs, count)
-        partition = owned.partition[ragged(owned.start[side], count)]
+        partition = owned.partition[ranges(owned.start[side], count)]
         fits = group.eligible[group.class_[partition], other[pair]]
         return pair[fits], partition[fits]
 
@@ -175,10 +171,8 @@ def _exchanges(
     place = np.searchsorted(keys, pair * span + target, side="right")
     starts = np.searchsorted(keys, pairs * span)
     ends = np.searchsorted(keys, (pairs + 1) * span)
-    best = Exchanges(
-        np.zeros(len(pairs)), np.full(len(pairs), np.inf),
-        np.full(len(pairs), -1), np.full(len(pairs), -1),
-    )  # fmt: skip
+    none = np.full(len(pairs), -1)
+    best = Exchanges(np.zeros(len(pairs)), np.full(len(pairs), np.inf), none, none.copy())
     stays = (owner[given] == group.home[given]).astype(np.float64)
     options = [] if swaps_only else [(np.full(len(given), -1), np.ones(len(given), bool))]
     for near in (place - 1, place):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.levels import find_levels, same_level
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs
+from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs, loads
 
 _ABOVE = 1 + 1e-9
 _NEARLY_LARGEST = 0.95
@@ -117,13 +117,8 @@ def _member_for(batch: Batch, eligible: Bools, partition: Longs) -> Longs:
     home = batch.home[groups, partition]
     stays = (home >= 0) & takes[groups, home]
     stays &= capacity[groups, home] >= _NEARLY_LARGEST * largest
-    owned = np.zeros(capacity.shape)
-    has_home = batch.home >= 0
-    at = np.nonzero(has_home)
-    np.add.at(owned, (at[0], batch.home[has_home]), batch.weight[has_home])
-    classes = eligible.sum(axis=1)
     candidates = takes & (capacity >= largest[:, None])
-    for key in (classes, owned):
+    for key in (eligible.sum(axis=1), loads(batch, batch.home)):
         least = np.where(candidates, key, np.inf).min(axis=1)
         candidates &= key <= least[:, None]
     return np.where(stays, home, np.argmax(candidates, axis=1))
