@@ -62,13 +62,16 @@ def plan_with_counts(
     return best, counts, least
 
 
-def over_bounds(batch: Batch, planned: Planned, bounds: Bounds, power: Doubles) -> Bools:
-    """[group]: whether the plan breaks a bound on moves."""
-    over = np.zeros(len(planned.moves), bool)
+def breaks(bounds: Bounds, away: Bools, weight: Doubles, power: Doubles | float) -> Bools:
+    """[...]: whether plans by which partitions, [..., partition], are away break a bound on moves.
+
+    ``power``: by what the weights were multiplied.
+    """
+    over = np.zeros(away.shape[:-1], bool)
     if bounds.max_moves is not None:
-        over |= planned.moves > bounds.max_moves
+        over |= away.sum(axis=-1) > bounds.max_moves
     if bounds.max_moved_weight is not None:
-        moved = np.where(batch.away(planned.state.owner), batch.weight, 0.0).sum(axis=1)
+        moved = np.where(away, weight, 0.0).sum(axis=-1)
         over |= moved > bounds.max_moved_weight * power * _ROUNDING
     return over
 
@@ -84,14 +87,8 @@ def keep_bounds(
 ) -> Planned:
     """The best plans within the bounds on moves, as points of the curve.
 
-    Args:
-        batch: groups whose plans break the bounds.
-        limit: [group, member], the weight it may have.
-        reached: [group, partition], owners that come near the limit.
-        bounds: on moves, or moved weight.
-        power: [group], by what weights were multiplied.
-        counts: as of ``Objective``.
-        effort: how long to search.
+    ``limit`` is [group, member], the weight it may have; ``reached`` [group, partition], owners
+    that come near it; ``power`` [group], by what weights were multiplied.
     """
     costs = []
     if bounds.max_moves is not None:
@@ -103,22 +100,20 @@ def keep_bounds(
     owner = np.zeros(batch.home.shape, np.int64)
     for row in range(len(limit)):
         points = [point for curve in curves for point in curve[row]]
-        owner[row] = _best_point(batch, row, points, bounds, float(power[row])).owner
+        owner[row] = _best_point(points, batch.home[row], batch.weight[row], bounds, power[row])
     objective = within(batch, limit, np.ones(batch.weight.shape), counts=counts)
     return judge(batch, objective, state_of(batch, owner))
 
 
-def _best_point(batch: Batch, row: int, points: list[Point], bounds: Bounds, power: float) -> Point:
-    allowed: list[tuple[float, float, int, float, int, Point]] = []
-    for point in points:
-        away = (batch.home[row] >= 0) & (point.owner != batch.home[row])
-        moved = float(batch.weight[row][away].sum())
-        if bounds.max_moves is not None and point.moves > bounds.max_moves:
-            continue
-        if bounds.max_moved_weight is not None and (
-            moved > bounds.max_moved_weight * power * _ROUNDING
-        ):
-            continue
-        allowed.append((point.outside, point.ratio, point.moves, moved, len(allowed), point))
-    assert allowed, "no move at all is a plan"
-    return min(allowed)[-1]
+def _best_point(
+    points: list[Point], home: Longs, weight: Doubles, bounds: Bounds, power: float
+) -> Longs:
+    """The owners of the best point that keeps the bounds."""
+
+    def away(point: Point) -> Bools:
+        left: Bools = (home >= 0) & (point.owner != home)
+        return left
+
+    kept = [point for point in points if not breaks(bounds, away(point), weight, power)]
+    assert kept, "no move at all is a plan"
+    return min(kept, key=lambda p: (p.outside, p.ratio, p.moves, weight[away(p)].sum())).owner

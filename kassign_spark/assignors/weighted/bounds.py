@@ -36,13 +36,8 @@ def pigeonhole(group: Group, low: float, high: float) -> float:
     the lightest of these k are that fit under T. If all of the set together take fewer than k, T
     is refuted.
 
-    Args:
-        group: all its partitions, or the heaviest of them.
-        low: a load that is refuted, or the bound so far.
-        high: a load that some assignment has.
-
-    Returns:
-        ``low``, or a higher bound; never above ``high``.
+    ``low`` is refuted, or the bound so far, and comes back where no load above it is refuted; some
+    assignment has ``high``. Of the group's partitions the heaviest suffice.
     """
     for classes in _closed_sets(group.eligible):
         members = group.eligible[classes].any(axis=0)
@@ -93,10 +88,7 @@ def _refuted(weight: Doubles, capacity: Doubles, low: float, high: float) -> flo
 def short_of(sums: Doubles, sizes: Doubles, counts: Longs) -> Longs:
     """The numbers of heaviest partitions for which members have too few places.
 
-    Args:
-        sums: of the weights of the first partitions, from 0.
-        sizes: the different weights that members may have.
-        counts: how many members may have each.
+    ``sums`` are running ones of weights, from 0; of members ``counts`` may have up to ``sizes``.
     """
     k = np.arange(1, len(sums))
     room = np.zeros(len(k), np.int64)

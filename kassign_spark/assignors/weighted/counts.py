@@ -10,6 +10,11 @@ from kassign_spark.flow.arrays import settle
 from kassign_spark.groups.numbers import place_in_run
 
 
+def counts_decide(group: Group) -> bool:
+    """Whether all partitions weigh the same, and all members are equal."""
+    return len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1
+
+
 def best_counts(group: Group) -> Longs:
     """The owners of partitions in the assignment of the best balance that moves the fewest."""
     class_, member = np.nonzero(group.eligible)
@@ -27,13 +32,7 @@ def best_counts(group: Group) -> Longs:
 
 
 def name_counts(class_: Longs, home: Longs, assigned: Longs) -> Longs:
-    """Say which partitions each member gets: its own first, the rest in their order.
-
-    Args:
-        class_: of each partition.
-        home: of each partition; -1: nobody.
-        assigned: [class, member], how many.
-    """
+    """The owners where members get so many of each class: their own first, the rest in order."""
     owner = np.full(len(class_), -1)
     left = assigned.copy()
     held = np.flatnonzero(home >= 0)
@@ -60,12 +59,7 @@ def deal_by_count(
 ) -> None:
     """Give the partitions ``wanted`` to members with the fewest, the scarcest class first.
 
-    Args:
-        class_: of each partition.
-        eligible: [class, member].
-        count: of each member, what it has; grows.
-        wanted: partitions of no weight that nobody has.
-        owner: of each partition; filled in.
+    They weigh nothing, and nobody has them. Fills ``owner``; ``count``, of each member, grows.
     """
     takers = eligible.sum(axis=1)
     for k in sorted(set(class_[wanted].tolist()), key=lambda k: (takers[k], k)):

@@ -50,13 +50,8 @@ def find_curve(
 ) -> list[list[Point]]:
     """Find for each group the plans that no other beats in both cost and load, cheapest first.
 
-    Args:
-        batch: groups.
-        limit: [group, member], the weight that members may have at the end of the curve.
-        reached: [group, partition], owners that keep ``limit``, or come near it.
-        cost: [group, partition], of moving it from home.
-        kicks: how often to disturb each answer.
-        counts: as of ``Objective``.
+    ``limit`` is [group, member], the weight that it may have at the end of the curve; ``reached``
+    [group, partition], owners that keep it or come near; ``kicks``, how often to disturb an answer.
     """
     points = [[point] for point in _stay(batch, limit, counts, kicks)]
     factors = []

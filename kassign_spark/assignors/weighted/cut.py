@@ -24,8 +24,7 @@ from kassign_spark.assignors.weighted.large import (
     plan_seen,
     relative_limits,
 )
-from kassign_spark.assignors.weighted.limits import weights_within
-from kassign_spark.assignors.weighted.parts import find_parts
+from kassign_spark.assignors.weighted.parts import find_parts, weights_within
 from kassign_spark.assignors.weighted.plan import weighted_part, with_idle
 from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, Rest
 from kassign_spark.assignors.weighted.small import Wanted
@@ -58,14 +57,9 @@ class Facts(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Partitions that may move; heaviest first, then by name.
+    """Partitions that may move; heaviest first, then by name. The columns are as of ``Group``.
 
-    Attributes:
-        weight: of each.
-        class_: of each.
-        home: of each; -1: nobody's.
-        cost: of moving it.
-        stands_for: how many partitions; those of a bundle are nobody's, and go together.
+    Those of a bundle, which ``stands_for`` several, are nobody's, and go together.
     """
 
     weight: Doubles
@@ -147,14 +141,9 @@ def group_of(facts: Facts, pool: Pool) -> Group:
 def plan_cut(
     facts: Facts, pool: Pool, taking_part: Longs, moves_bound: int, wanted: Wanted
 ) -> tuple[Answer, Doubles]:
-    """Plan what may move.
+    """Plan what may move; with no bound on the difference of counts.
 
-    Args:
-        facts: of the group.
-        pool: what may move.
-        taking_part: of each of ``facts.heavy`` its number in ``pool``; -1: it stays.
-        moves_bound: no plan within the limits moves fewer.
-        wanted: no bound on the difference of counts.
+    ``taking_part``: of each of ``facts.heavy`` its number in ``pool``; -1: it stays.
 
     Returns:
         the plan, with the owners of ``pool``; and of each member the weight above its limit, or,
@@ -172,12 +161,8 @@ def plan_cut(
 def to_open(facts: Facts, pool: Pool, kept: Longs, over: Doubles, most: int) -> Longs:
     """Choose members all of whose partitions may move in the next round, so that some are swapped.
 
-    Args:
-        facts: of the group.
-        pool: what could move.
-        kept: those of ``facts.heavy`` that stay with their member.
-        over: of each member the weight above its limit; negative below.
-        most: so many partitions at most.
+    These are ``most`` partitions at most, beside ``pool``; ``kept`` and ``over`` are as ``Limits``
+    and ``plan_cut`` say.
 
     Returns:
         members above their limits, and some of those with the most room; none: nobody is above, or
@@ -215,15 +200,10 @@ def to_shed(
     *,
     by_cost: bool,
 ) -> tuple[Bools, Longs]:
-    """Choose what members shed.
+    """Choose what members shed, ``by_cost`` or by number; what ``stays`` is not shed.
 
-    Args:
-        member: of each partition; those of a member heaviest first, then by name.
-        weight: of each.
-        cost: of moving it.
-        stays: whether it is not shed, though it could be.
-        excess: for one limit after the other, of each member the weight above; 0: it is not.
-        by_cost: whether what is moved costs little, or is few.
+    Partitions of a member come heaviest first, then by name. ``excess``: for one limit after the
+    other, of each member the weight above; 0: it is not.
 
     Returns:
         of each partition whether it is shed under some limit; and of each member how many must
@@ -241,16 +221,11 @@ def to_shed(
 
 
 def bundled(run: Longs, weight: Doubles, quantum: Doubles, unit: Longs) -> Longs:
-    """Put light partitions of a run together, neighbours by weight.
+    """Put light partitions of a run together, neighbours by weight: of each its bundle's first.
 
-    Args:
-        run: of each partition, ascending; within one, heaviest first, then by name.
-        weight: of each.
-        quantum: of each; what is as heavy stays alone, others make bundles of less than twice that.
-        unit: of each; so many without weight make a bundle.
-
-    Returns:
-        of each partition the first of its bundle.
+    Partitions are by run and within one, heaviest first, then by name. What is as heavy as its
+    ``quantum`` stays alone, others make bundles of less than twice that; ``unit`` without weight
+    make one.
     """
     places = np.arange(len(run))
     begins = np.diff(run, prepend=-1) != 0

@@ -81,15 +81,10 @@ def find_fewest(
     *,
     even_first: bool = False,
 ) -> Planned:
-    """Search the cheapest moves within limits.
+    """Search the cheapest moves within limits; ``objective`` is one of ``objective.within``.
 
-    Args:
-        batch: groups.
-        objective: as ``objective.within`` makes it.
-        others: [group, partition], owners to start from beside the present ones.
-        cost_bound: [group], no plan within the limits costs less.
-        kicks: how often to disturb what was found and search again.
-        even_first: whether evenness goes before moves.
+    ``others`` are owners, [group, partition], to start from beside the present ones; no plan within
+    the limits costs less than ``cost_bound``; ``kicks``: how often to disturb what was found.
     """
     home = insert(batch, objective, batch.home, batch.weight)
     present = home.copy()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.objective import Objective, cost_of, count_cost, member_cost
+from kassign_spark.assignors.weighted.objective import Objective, count_cost, member_cost
 from kassign_spark.assignors.weighted.problem import Batch, Doubles, Longs
 from kassign_spark.assignors.weighted.steps import State, state_of
 
@@ -10,14 +10,9 @@ from kassign_spark.assignors.weighted.steps import State, state_of
 def insert(
     batch: Batch, objective: Objective, owner: Longs, order: Doubles, taste: Doubles | None = None
 ) -> State:
-    """Place what nobody has, the greatest in ``order`` first, each where it costs least.
+    """Place what nobody has (owner -1), the greatest in ``order`` first, where it costs least.
 
-    Args:
-        batch: groups.
-        objective: what it costs.
-        owner: [group, partition]; -1: nobody.
-        order: [group, partition].
-        taste: [group, member], by what factor a member seems more expensive than it is.
+    ``taste``: [group, member], by what share a member seems more expensive than it is.
     """
     lifted = batch.is_there & (owner < 0)
     state = state_of(batch, owner)
@@ -30,15 +25,14 @@ def insert(
         weight = batch.weight[rows, partition][:, None]
         a, b, c = objective.a[rows], objective.b[rows], objective.c[rows]
         load, count = state.load[rows], state.held[rows]
-        cost = member_cost(objective.is_reach, load + weight, a, b, c)
-        if not objective.is_reach:
-            cost -= member_cost(objective.is_reach, load, a, b, c)
-        if objective.counts is not None:
-            some = objective.take(rows)
-            cost += count_cost(some, count + 1) - count_cost(some, count)
         if objective.is_reach:
             # What counts is how full the member gets, not how much fuller: that is LPT.
             cost = (load + weight) * b
+        else:
+            cost = member_cost(False, load + weight, a, b, c) - member_cost(False, load, a, b, c)
+        if objective.counts is not None:
+            some = objective.take(rows)
+            cost += count_cost(some, count + 1) - count_cost(some, count)
         if taste is not None:
             cost *= 1 + taste[rows]
         cost += objective.where[rows, partition]
@@ -47,9 +41,3 @@ def insert(
         state.load[rows, member] += weight[:, 0]
         state.held[rows, member] += 1
     return state
-
-
-def fullest(objective: Objective, state: State) -> Longs:
-    """[group]: the member that costs most by its load."""
-    result: Longs = np.argmax(cost_of(objective, state.load), axis=1)
-    return result

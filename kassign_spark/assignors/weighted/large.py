@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted import limits
 from kassign_spark.assignors.weighted.answer import Answer
+from kassign_spark.assignors.weighted.bounded import breaks
 from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
 from kassign_spark.assignors.weighted.bulk import (
     Owned,
@@ -15,11 +15,11 @@ from kassign_spark.assignors.weighted.bulk import (
     least_to_shed,
     shed,
 )
-from kassign_spark.assignors.weighted.counts import best_counts, count_difference
+from kassign_spark.assignors.weighted.counts import best_counts, count_difference, counts_decide
 from kassign_spark.assignors.weighted.curve import Point
 from kassign_spark.assignors.weighted.mend import mend
 from kassign_spark.assignors.weighted.options import Limit
-from kassign_spark.assignors.weighted.parts import find_parts
+from kassign_spark.assignors.weighted.parts import find_parts, limits_by_part, weights_within
 from kassign_spark.assignors.weighted.problem import (
     Batch,
     Bools,
@@ -92,7 +92,7 @@ def look(group: Group) -> Look:
         if (as_one[1] / group.capacity).max() < (load / group.capacity).max():
             owner, load = as_one
             level, part, alone = one, np.zeros(members, np.int64), np.zeros(members, bool)
-    if _counts_decide(group):
+    if counts_decide(group):
         owner = best_counts(group)
         load = sums_of(owner, group.weight, members)
     most = float((load / group.capacity).max())
@@ -116,14 +116,11 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
 def plan_seen(group: Group, seen: Look, wanted: Wanted, cut: Cut | None = None) -> Answer:
     """Plan one large group that was looked at.
 
-    Args:
-        group: the group; of one that was cut, the partitions that may move.
-        seen: what is known of it, all its partitions together.
-        wanted: limits and bounds; of one that was cut, none on the difference of counts.
-        cut: what was proven of the partitions that are not in ``group``; None: all are.
+    Of a group that was ``cut``, ``group`` has only the partitions that may move, ``seen`` is of all
+    of them, and ``wanted`` has no bound on the difference of counts.
     """
     relative = relative_limits(wanted.limit, group, seen)
-    limit = limits.weights_within(relative, group.capacity)
+    limit = weights_within(relative, group.capacity)
     by_cost = bool(len(np.unique(group.cost)) > 1)
     if cut is None:
         needed = int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
@@ -134,7 +131,7 @@ def plan_seen(group: Group, seen: Look, wanted: Wanted, cut: Cut | None = None) 
         owner = plan_within(group, seen, limit, by_cost=by_cost)
         # Of equal weights the best counts are known, with the fewest moves that they take.
         even_first = wanted.limit.tolerance == 0 and cut is None
-        if even_first and (_counts_decide(group) or excess(group, owner, limit) > 0):
+        if even_first and (counts_decide(group) or excess(group, owner, limit) > 0):
             owner = seen.owner
     else:
         # Exchanges one for one keep the best counts as they are.
@@ -241,13 +238,7 @@ def _best_within_bounds(
 
 
 def _breaks(group: Group, owner: Longs, wanted: Wanted) -> bool:
-    away, bounds = group.away(owner), wanted.bounds
-    if bounds.max_moves is not None and away.sum() > bounds.max_moves:
-        return True
-    if bounds.max_moved_weight is None:
-        return False
-    moved = float(group.weight[away].sum())
-    return moved > bounds.max_moved_weight * group.power * (1 + 1e-12)
+    return bool(breaks(wanted.bounds, group.away(owner), group.weight, group.power))
 
 
 def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
@@ -271,17 +262,13 @@ def relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
     """[member]: the greatest relative load that each may have."""
     load, power = seen.load / group.capacity, np.array([group.power])
     level, part = seen.level[None], seen.part[None]
-    return limits.relative_limits(limit, level, part, load[None], power)[0]
+    return limits_by_part(limit, level, part, load[None], power)[0]
 
 
 def dominant_batch(group: Group, class_weight: Doubles) -> Batch:
     """A batch of one group that has its heaviest partitions only, and all weight of its classes."""
     few = group.heaviest(_DOMINANT_A_MEMBER * len(group.capacity))
     return stack([few])._replace(class_weight=class_weight[None])
-
-
-def _counts_decide(group: Group) -> bool:
-    return len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1
 
 
 def excess(group: Group, owner: Longs, limit: Doubles) -> float:

@@ -57,12 +57,7 @@ def within(
 ) -> Objective:
     """Stay within limits, then make moves few, then loads even.
 
-    Args:
-        batch: groups.
-        limit: [group, member], weight.
-        cost: [group, partition], of moving it from home.
-        even: what evenness counts beside a move.
-        counts: as of ``Objective``.
+    ``cost``: [group, partition], of moving it from home; ``even``: what evenness counts beside.
     """
     total = np.maximum(batch.total, 1.0)[:, None]
     all_ = last_sum(np.where(batch.eligible.any(axis=1), batch.capacity, 0.0))[:, None]

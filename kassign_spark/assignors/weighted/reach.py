@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.insertion import fullest, insert
+from kassign_spark.assignors.weighted.insertion import insert
 from kassign_spark.assignors.weighted.objective import Objective, cost_of, reach
 from kassign_spark.assignors.weighted.problem import Batch, Doubles, Longs, last_sum, noise
 from kassign_spark.assignors.weighted.steps import State, improve
@@ -47,14 +47,10 @@ def keep_better(best: Reached, rows: Longs, new: Reached) -> None:
 def find_reach(
     batch: Batch, level: Doubles, bound: Doubles, kicks: int, *, objective: Objective | None = None
 ) -> Reached:
-    """Search the most even loads by each member's level.
+    """Search the most even loads by each member's ``level``, [group, member].
 
-    Args:
-        batch: groups.
-        level: [group, member]: what a member is measured by.
-        bound: [group], on the greatest relative load.
-        kicks: how often to disturb what was found and search again.
-        objective: in place of eighth powers of the level; the level is then not looked at.
+    ``bound``: [group], on the greatest relative load; ``kicks``: how often to disturb what was
+    found; ``objective``: in place of eighth powers of the level.
     """
     objective = reach(batch, level) if objective is None else objective
     first = insert(batch, objective, np.full(batch.home.shape, -1), batch.weight)
@@ -89,7 +85,8 @@ def kick_members(batch: Batch, objective: Objective, state: State, kick: int) ->
     """Empty the fullest member and up to two others, and place what they had in another order."""
     groups, members = batch.capacity.shape
     chosen = noise(kick, 1, size=members)[None, :] + np.where(batch.eligible.any(axis=1), 0.0, 10.0)
-    chosen[np.arange(groups), fullest(objective, state)] = -1.0
+    fullest = np.argmax(cost_of(objective, state.load), axis=1)
+    chosen[np.arange(groups), fullest] = -1.0
     others = 1 + kick % 2
     order = np.argsort(chosen, axis=1, kind="stable")[:, : 1 + others]
     emptied = np.zeros((groups, members), bool)

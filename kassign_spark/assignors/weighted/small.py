@@ -6,19 +6,20 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.answer import Answer
-from kassign_spark.assignors.weighted.bounded import keep_bounds, over_bounds, plan_with_counts
+from kassign_spark.assignors.weighted.bounded import breaks, keep_bounds, plan_with_counts
 from kassign_spark.assignors.weighted.bounds import load_bounds, moves_bound, pigeonhole
-from kassign_spark.assignors.weighted.counts import best_counts
+from kassign_spark.assignors.weighted.counts import best_counts, counts_decide
 from kassign_spark.assignors.weighted.fewest import Planned, find_fewest
-from kassign_spark.assignors.weighted.limits import (
+from kassign_spark.assignors.weighted.objective import EVEN, EVEN_FIRST, reach, within
+from kassign_spark.assignors.weighted.options import KICKS, Bounds, Limit
+from kassign_spark.assignors.weighted.parts import (
+    Parts,
+    find_parts,
+    limits_by_part,
     reach_parts,
-    relative_limits,
     shown_level,
     weights_within,
 )
-from kassign_spark.assignors.weighted.objective import EVEN, EVEN_FIRST, reach, within
-from kassign_spark.assignors.weighted.options import KICKS, Bounds, Limit
-from kassign_spark.assignors.weighted.parts import Parts, find_parts
 from kassign_spark.assignors.weighted.problem import Batch, Doubles, Group, Longs, stack
 from kassign_spark.assignors.weighted.reach import Reached, judge, keep_better
 from kassign_spark.assignors.weighted.steps import state_of
@@ -69,12 +70,13 @@ def plan_small(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
     found = look(groups, wanted.effort)
     batch, reached, held = found.batch, found.reached, found.held
     load = reached.state.load / batch.capacity
-    relative = relative_limits(wanted.limit, held.level, held.part, load, found.power)
+    relative = limits_by_part(wanted.limit, held.level, held.part, load, found.power)
     limit = weights_within(relative, batch.capacity)
     needed_moves = moves_bound(batch, limit)
     planned, counts, least = _plan(groups, found, limit, needed_moves, wanted)
     chosen = planned.take(np.arange(len(groups)))
-    stopped = np.flatnonzero(over_bounds(batch, planned, wanted.bounds, found.power))
+    away = batch.away(planned.state.owner)
+    stopped = np.flatnonzero(breaks(wanted.bounds, away, batch.weight, found.power))
     if len(stopped):
         kept = keep_bounds(
             batch.take(stopped), np.maximum(limit[stopped], 1.0), reached.state.owner[stopped],
@@ -124,7 +126,7 @@ def _plan(
 def _take_best_counts(groups: Sequence[Group], batch: Batch, reached: Reached) -> None:
     """Where all partitions weigh the same and all members are equal, counts have an optimum."""
     for row, group in enumerate(groups):
-        if len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1:
+        if counts_decide(group):
             some = batch.take(np.array([row]))
             owner = np.zeros((1, batch.weight.shape[1]), np.int64)
             owner[0, : len(group.weight)] = best_counts(group)

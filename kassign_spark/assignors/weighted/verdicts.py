@@ -74,14 +74,7 @@ class Measured(NamedTuple):
 def answer_of(
     group: Group, owner: Longs, measured: Measured, freely: Longs | None = None
 ) -> Answer:
-    """Measure and judge one group's plan.
-
-    Args:
-        group: the group.
-        owner: of each partition, by the plan.
-        measured: what is known beside it.
-        freely: owners by the plan that bounds on moves forbid; None: they forbid none.
-    """
+    """Measure and judge one group's plan; ``freely``: owners by the one that bounds forbid."""
     load = group.loads(owner)
     most = float((load / group.capacity).max())
     away = group.away(owner)
@@ -150,10 +143,7 @@ def _judge(
 def refute(group: Group, limit: Doubles, class_weight: Doubles) -> Proof | None:
     """Prove, where it can be, that nobody keeps these limits: the bounds, with limits as sizes.
 
-    Args:
-        group: its partitions, or the heaviest of them.
-        limit: of each member, the weight it may have.
-        class_weight: of each class, all of it.
+    Of the group's partitions the heaviest suffice; ``class_weight`` is of all.
     """
     most = np.where(group.eligible, limit, -1.0).max(axis=1)[group.class_]
     alone = np.flatnonzero(group.weight > most)
