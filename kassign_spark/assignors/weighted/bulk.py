@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs
-from kassign_spark.groups.numbers import ranges, starts
+from kassign_spark.groups.numbers import place_in_run, ranges, starts
 
 _MANY_CLASSES = 32
 _ONE_BY_ONE = 200_000
@@ -101,11 +101,13 @@ def _cheapest(group: Group, excess: Doubles, owned: Owned, first: Longs, count: 
     weight = group.weight[partition]
     order = np.lexsort((weight, group.cost[partition] / np.maximum(weight, 1e-300), run))
     run, partition, weight = run[order], partition[order], weight[order]
-    sums = np.cumsum(weight)
-    begin = np.cumsum(count) - count
-    before = sums - weight - (sums[begin] - weight[begin])[run] if len(run) else sums
-    gives: Longs = np.sort(partition[before < excess[run]])
-    return gives
+    return np.sort(partition[earlier_in_run(run, weight) < excess[run]])
+
+
+def earlier_in_run(run: Longs, weight: Doubles) -> Doubles:
+    """For each row of runs of equal numbers what the earlier rows of its run weigh."""
+    before = np.cumsum(weight) - weight
+    return before - before[np.arange(len(run)) - place_in_run(run)]
 
 
 def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Doubles) -> None:
@@ -120,7 +122,6 @@ def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Double
         return
     class_ = group.class_[wanted]
     queue = [wanted[class_ == k] for k in range(len(takers))]
-    at = [0] * len(queue)
     order = sorted(range(len(queue)), key=lambda k: (len(takers[k]), k))
     order = [k for k in order if len(queue[k])]
     left = len(wanted)
@@ -130,11 +131,11 @@ def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Double
         share = members / max(left, 1)
         for k in order:
             open_ = takers[k] if len(order) == 1 else takers[k][free[takers[k]]]
-            rest = len(queue[k]) - at[k]
+            rest = len(queue[k])
             if not len(open_):
                 continue
             block = len(open_) if len(order) == 1 else max(1, int(np.ceil(rest * share)))
-            weight = group.weight[queue[k][at[k]]]
+            weight = group.weight[queue[k][0]]
             room = limit[open_] - load[open_]
             fits = room >= weight
             count = int(fits.sum())
@@ -145,13 +146,12 @@ def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Double
                 relative = (load[takers[k]] + weight) / group.capacity[takers[k]]
                 count = min(rest, max(1, len(relative) // 16))
                 chosen = takers[k][np.argsort(relative, kind="stable")[:count]]
-            given = queue[k][at[k] : at[k] + count]
+            given, queue[k] = queue[k][:count], queue[k][count:]
             owner[given] = chosen
             load[chosen] += group.weight[given]
             free[chosen] = False
-            at[k] += count
             left -= count
-        order = [k for k in order if at[k] < len(queue[k])]
+        order = [k for k in order if len(queue[k])]
 
 
 def _deal_one_by_one(
@@ -184,11 +184,7 @@ def go_home(group: Group, owner: Longs, load: Doubles, limit: Doubles) -> None:
         order = np.argsort(home, kind="stable")
         away, home = away[order], home[order]
         weight = group.weight[away]
-        sums = np.cumsum(weight)
-        begins = np.flatnonzero(np.diff(home, prepend=-1))
-        run = np.cumsum(np.diff(home, prepend=-1) != 0) - 1
-        within = sums - (sums[begins] - weight[begins])[run]
-        back = within <= (limit - load)[home]
+        back = earlier_in_run(home, weight) + weight <= (limit - load)[home]
         if not back.any():
             return
         away, home, weight = away[back], home[back], weight[back]

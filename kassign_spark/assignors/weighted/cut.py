@@ -13,10 +13,9 @@ import numpy as np
 
 from kassign_spark.assignors.weighted.answer import Answer
 from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
-from kassign_spark.assignors.weighted.bulk import by_member, least_to_shed, shed
+from kassign_spark.assignors.weighted.bulk import by_member, earlier_in_run, least_to_shed, shed
 from kassign_spark.assignors.weighted.curves import CurvePoint, measured
 from kassign_spark.assignors.weighted.large import (
-    Cut,
     Look,
     curve_factors,
     curve_large,
@@ -153,7 +152,7 @@ def plan_cut(
     group = weighted_part(whole)
     seen = look_cut(facts, group)
     heaviest = Heaviest(facts.heavy, facts.class_weight, taking_part)
-    answer = plan_seen(group, seen, wanted, Cut(moves_bound, heaviest))
+    answer = plan_seen(group, seen, wanted, (moves_bound, heaviest))
     over = group.loads(answer.owner) - _limit(facts, seen, wanted)
     return with_idle(whole, answer), over
 
@@ -229,9 +228,7 @@ def bundled(run: Longs, weight: Doubles, quantum: Doubles, unit: Longs) -> Longs
     """
     places = np.arange(len(run))
     begins = np.diff(run, prepend=-1) != 0
-    first = np.maximum.accumulate(np.where(begins, places, 0))
-    before = np.cumsum(weight) - weight
-    heap = np.floor((before - before[first]) / np.maximum(quantum, 1e-300))
+    heap = np.floor(earlier_in_run(run, weight) / np.maximum(quantum, 1e-300))
     # Partitions without weight follow those with; the first one of them in each run begins.
     idle = weight <= 0
     starts_idle = idle & (begins | ~np.append(False, idle[:-1]))

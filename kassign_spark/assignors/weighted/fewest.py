@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.insertion import insert
 from kassign_spark.assignors.weighted.objective import Objective, outside
 from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, last_sum, noise
 from kassign_spark.assignors.weighted.reach import kick_members, reinsert
-from kassign_spark.assignors.weighted.steps import State, improve, state_of
+from kassign_spark.assignors.weighted.steps import State, improve, insert, state_of
 
 _BACK, _LIFT = 0.6, 0.3
 

@@ -40,18 +40,6 @@ _POINTS = 12
 _REFINEMENTS = 8
 
 
-class Cut(NamedTuple):
-    """What is known of a group of which only partitions that may move are at hand.
-
-    Attributes:
-        moves_bound: no plan within the limits moves fewer.
-        heaviest: what proofs are made of.
-    """
-
-    moves_bound: int
-    heaviest: Heaviest
-
-
 class Look(NamedTuple):
     """What is known of a large group before moves are looked at; loads are relative.
 
@@ -87,11 +75,11 @@ def look(group: Group) -> Look:
     bound = float(bounds.load[0])
     owner, load = _reach(group, level, alone)
     if float((load / group.capacity).max()) > bound * _CLOSE and alone.any():
-        one = np.full(members, bounds.fractional[0])
         as_one = _reach(group, np.full(members, bound), np.zeros(members, bool))
         if (as_one[1] / group.capacity).max() < (load / group.capacity).max():
             owner, load = as_one
-            level, part, alone = one, np.zeros(members, np.int64), np.zeros(members, bool)
+            level = np.full(members, bounds.fractional[0])
+            part, alone = np.zeros(members, np.int64), np.zeros(members, bool)
     if counts_decide(group):
         owner = best_counts(group)
         load = sums_of(owner, group.weight, members)
@@ -113,19 +101,22 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
     return plan_seen(group, look(group), wanted)
 
 
-def plan_seen(group: Group, seen: Look, wanted: Wanted, cut: Cut | None = None) -> Answer:
+def plan_seen(
+    group: Group, seen: Look, wanted: Wanted, cut: tuple[int, Heaviest] | None = None
+) -> Answer:
     """Plan one large group that was looked at.
 
     Of a group that was ``cut``, ``group`` has only the partitions that may move, ``seen`` is of all
-    of them, and ``wanted`` has no bound on the difference of counts.
+    of them, ``wanted`` has no bound on the difference of counts, and ``cut`` tells how many moves
+    any plan within the limits takes, and what proofs are made of.
     """
     relative = relative_limits(wanted.limit, group, seen)
     limit = weights_within(relative, group.capacity)
     by_cost = bool(len(np.unique(group.cost)) > 1)
-    if cut is None:
-        needed = int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
-    else:
-        needed = cut.moves_bound
+    needed, heaviest = cut or (
+        int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum()),
+        None,
+    )
     difference, least = wanted.bounds.max_count_difference, -1
     if difference is None:
         owner = plan_within(group, seen, limit, by_cost=by_cost)
@@ -154,7 +145,7 @@ def plan_seen(group: Group, seen: Look, wanted: Wanted, cut: Cut | None = None) 
         dominant=seen.dominant,
         max_count_difference=difference,
         least_difference=least,
-        heaviest=None if cut is None else cut.heaviest,
+        heaviest=heaviest,
     )
     return answer_of(group, owner, measured, freely)
 

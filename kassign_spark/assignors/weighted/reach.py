@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.insertion import insert
 from kassign_spark.assignors.weighted.objective import Objective, cost_of, reach
 from kassign_spark.assignors.weighted.problem import Batch, Doubles, Longs, last_sum, noise
-from kassign_spark.assignors.weighted.steps import State, improve
+from kassign_spark.assignors.weighted.steps import State, improve, insert
 
 CLOSE = 1 + 1e-6
 """Nearer to a bound than this nobody searches on."""

@@ -13,12 +13,12 @@ from kassign_spark.assignors.weighted.bounds import moves_bound
 from kassign_spark.assignors.weighted.counts import best_counts
 from kassign_spark.assignors.weighted.curve import find_curve
 from kassign_spark.assignors.weighted.fewest import find_fewest
-from kassign_spark.assignors.weighted.insertion import insert
 from kassign_spark.assignors.weighted.objective import reach as reach_objective
 from kassign_spark.assignors.weighted.objective import within
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.plan import plan_groups
 from kassign_spark.assignors.weighted.small import Found, Wanted, look
+from kassign_spark.assignors.weighted.steps import insert
 from tests.assignors.weighted.groups import as_group, draw
 from tests.oracles.weighted import least_load, least_moves
 
