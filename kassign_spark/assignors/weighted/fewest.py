@@ -98,23 +98,23 @@ def find_fewest(
         start = state_of(some, np.where(some.is_there, owner[open_], 0))
         _keep(best, open_, judge(some, wanted, improve(some, wanted, start)), even_first)
         open_ = _open(best, cost_bound, open_, even_first)
-    current = best.take(everyone)
+    current = best.state.copy()
     for kick in range(kicks):
         if not len(open_):
             break
-        some, wanted, at = batch.take(open_), objective.take(open_), current.state.take(open_)
+        some, wanted = batch.take(open_), objective.take(open_)
         if kick % 3 == 0:
             kicked = _eject(some, wanted, present.take(open_), kick // 3)
         else:
-            kicked = _kick(some, wanted, at, kick)
+            kicked = _kick(some, wanted, current.take(open_), kick)
         found = judge(some, wanted, improve(some, wanted, kicked))
         _keep(best, open_, found, even_first)
         known = best.take(open_)
         slack = 1.0 + 0.02 * known.cost
         fine = (found.excess <= known.excess) & (found.outside <= known.outside)
         fine &= found.cost <= known.cost + slack
-        current.put(open_, found)
-        current.put(open_[~fine], known.take(np.flatnonzero(~fine)))
+        current.put(open_, found.state)
+        current.put(open_[~fine], best.state.take(open_[~fine]))
         open_ = _open(best, cost_bound, open_, even_first)
     return best
 
