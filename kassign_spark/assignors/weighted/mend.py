@@ -21,15 +21,17 @@ _PAIR_ELEMENTS = 200_000
 
 
 class Exchanges(NamedTuple):
-    """The best exchange of each pair of members.
+    """The best exchange of each pair of members that has any.
 
     Attributes:
-        gain: by how much it lowers the weight above limits; 0: there is none.
+        pair: its number.
+        gain: by how much it lowers the weight above limits.
         cost: how many moves it adds.
         given: the partition that goes to the second member.
         taken: the partition that comes back; -1: none.
     """
 
+    pair: Longs
     gain: Doubles
     cost: Doubles
     given: Longs
@@ -59,11 +61,10 @@ def mend(
         first = over[:count]
         second = under[(np.arange(count) + shift) % len(under)]
         found = _exchanges(group, owner, load, limit, first, second, swaps_only=swaps_only)
-        useful = found.gain > 0
-        if useful.any():
-            _apply(group, owner, load, found, first, second, np.flatnonzero(useful))
+        if len(found.pair):
+            _apply(group, owner, load, found, first, second)
             stuck = 0
-            shift += not useful.all()
+            shift += len(found.pair) < count
         else:
             stuck += 1
             shift += 1
@@ -90,9 +91,10 @@ def _mend_last(
         under = under[np.argsort(-(limit - load)[under], kind="stable")[:most]]
         first = np.full(len(under), worst)
         found = _exchanges(group, owner, load, limit, first, under, swaps_only=swaps_only)
-        best = int(np.lexsort((np.arange(len(under)), found.cost, -found.gain))[0])
-        if found.gain[best] > 0:
-            _apply(group, owner, load, found, first, under, np.array([best]))
+        if len(found.pair):
+            best = np.lexsort((found.pair, found.cost, -found.gain))[:1]
+            found = Exchanges(*(column[best] for column in found))
+            _apply(group, owner, load, found, first, under)
         elif not may_push or not _push(group, owner, load, limit, int(worst)):
             hopeless[worst] = True
             if hopeless.sum() > _HOPELESS:
@@ -171,14 +173,13 @@ def _exchanges(
     place = np.searchsorted(keys, pair * span + target, side="right")
     starts = np.searchsorted(keys, pairs * span)
     ends = np.searchsorted(keys, (pairs + 1) * span)
-    none = np.full(len(pairs), -1)
-    best = Exchanges(np.zeros(len(pairs)), np.full(len(pairs), np.inf), none, none.copy())
     stays = (owner[given] == group.home[given]).astype(np.float64)
     options = [] if swaps_only else [(np.full(len(given), -1), np.ones(len(given), bool))]
     for near in (place - 1, place):
         is_there = (near >= starts[pair]) & (near < ends[pair])
         options.append((np.where(is_there, near, 0), is_there))
-    for near, is_there in options:
+    found = []
+    for option, (near, is_there) in enumerate(options):
         taken = np.where(near >= 0, back[near] if len(back) else -1, -1)
         is_swap = taken >= 0
         change = weight - np.where(is_swap, group.weight[taken], 0.0)
@@ -186,34 +187,19 @@ def _exchanges(
         gain -= np.maximum(change - room[pair], 0.0)
         gain = np.where(is_there & (change > 0), gain, 0.0)
         cost = stays + np.where(is_swap, owner[taken] == group.home[taken], 0.0)
-        _keep_best(best, pair, gain, cost, given, taken)
-    return best
-
-
-def _keep_best(
-    best: Exchanges, pair: Longs, gain: Doubles, cost: Doubles, given: Longs, taken: Longs
-) -> None:
-    order = np.lexsort((-given, cost, -gain, pair))
-    first = order[np.flatnonzero(np.diff(pair[order], prepend=-1))]
-    at = pair[first]
-    better = gain[first] > best.gain[at]
-    better |= (gain[first] == best.gain[at]) & (gain[first] > 0) & (cost[first] < best.cost[at])
-    at, first = at[better], first[better]
-    best.gain[at], best.cost[at] = gain[first], cost[first]
-    best.given[at], best.taken[at] = given[first], taken[first]
+        useful, number = gain > 0, np.full(len(pair), option)
+        found.append([column[useful] for column in (pair, gain, cost, given, taken, number)])
+    pair, gain, cost, given, taken, option = map(np.concatenate, zip(*found, strict=True))
+    order = np.lexsort((-given, option, cost, -gain, pair))
+    best = order[np.flatnonzero(np.diff(pair[order], prepend=-1))]
+    return Exchanges(*(column[best] for column in (pair, gain, cost, given, taken)))
 
 
 def _apply(
-    group: Group,
-    owner: Longs,
-    load: Doubles,
-    found: Exchanges,
-    first: Longs,
-    second: Longs,
-    rows: Longs,
+    group: Group, owner: Longs, load: Doubles, found: Exchanges, first: Longs, second: Longs
 ) -> None:
     """Make exchanges of pairs that have no member in common."""
-    given, taken, from_, to = found.given[rows], found.taken[rows], first[rows], second[rows]
+    given, taken, from_, to = found.given, found.taken, first[found.pair], second[found.pair]
     owner[given] = to
     load[from_] -= group.weight[given]
     load[to] += group.weight[given]
