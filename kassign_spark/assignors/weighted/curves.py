@@ -50,8 +50,7 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
         some = [rest[row] for row in rows]
         if len(some[0].weight) > LARGE:
             seen = look_large(some[0])
-            by_cost = len(np.unique(some[0].cost)) > 1
-            found = [(seen.bound, curve_large(some[0], seen, by_cost=by_cost))]
+            found = [(seen.bound, curve_large(some[0], seen))]
         else:
             found = _small(some, effort)
         for row, (bound, points) in zip(rows, found, strict=True):

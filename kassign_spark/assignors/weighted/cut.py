@@ -118,8 +118,9 @@ def look_cut(facts: Facts, pool: Group) -> Look:
     if not alone.any():
         best = np.where(level >= level.max(), np.maximum(best, bound), best)
     dominant = tuple(np.flatnonzero(parts.dominant[0]).tolist()) if alone.any() else ()
-    owned = by_member(pool.home, members)
-    return Look(bound, level, part, alone, dominant, pool.home, best * group.capacity, owned, owned)
+    load, owned = best * group.capacity, by_member(pool.home, members)
+    by_cost = len(np.unique(pool.cost)) > 1
+    return Look(bound, level, part, alone, dominant, pool.home, load, owned, owned, by_cost)
 
 
 def group_of(facts: Facts, pool: Pool) -> Group:
@@ -186,8 +187,7 @@ def curve_cut(facts: Facts, pool: Pool) -> list[CurvePoint]:
     whole = group_of(facts, pool)
     group = weighted_part(whole)
     seen = look_cut(facts, group)
-    by_cost = len(np.unique(group.cost)) > 1
-    return measured(whole, seen.bound, curve_large(group, seen, by_cost=by_cost))
+    return measured(whole, seen.bound, curve_large(group, seen))
 
 
 def to_shed(

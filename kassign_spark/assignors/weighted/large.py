@@ -53,6 +53,7 @@ class Look(NamedTuple):
         load: weights of members in it.
         owned: what members have now.
         movable: the same without dominant partitions that have their member for themselves.
+        by_cost: whether moves cost differently, so that not their number counts.
     """
 
     bound: float
@@ -64,6 +65,7 @@ class Look(NamedTuple):
     load: Doubles
     owned: Owned
     movable: Owned
+    by_cost: bool
 
 
 def look(group: Group) -> Look:
@@ -93,7 +95,8 @@ def look(group: Group) -> Look:
         home = group.home.copy()
         home[heavy[(home[heavy] >= 0) & alone[home[heavy]]]] = -1
         movable = by_member(home, members)
-    return Look(bound, level, part, alone, dominant, owner, load, owned, movable)
+    by_cost = len(np.unique(group.cost)) > 1
+    return Look(bound, level, part, alone, dominant, owner, load, owned, movable, by_cost)
 
 
 def plan_large(group: Group, wanted: Wanted) -> Answer:
@@ -112,14 +115,13 @@ def plan_seen(
     """
     relative = relative_limits(wanted.limit, group, seen)
     limit = weights_within(relative, group.capacity)
-    by_cost = bool(len(np.unique(group.cost)) > 1)
     needed, heaviest = cut or (
         int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum()),
         None,
     )
     difference, least = wanted.bounds.max_count_difference, -1
     if difference is None:
-        owner = plan_within(group, seen, limit, by_cost=by_cost)
+        owner = plan_within(group, seen, limit)
         # Of equal weights the best counts are known, with the fewest moves that they take.
         even_first = wanted.limit.tolerance == 0 and cut is None
         if even_first and (counts_decide(group) or excess(group, owner, limit) > 0):
@@ -133,7 +135,7 @@ def plan_seen(
     freely = None
     if _breaks(group, owner, wanted):
         freely = owner
-        owner = _best_within_bounds(group, seen, limit, wanted, by_cost=by_cost)
+        owner = _best_within_bounds(group, seen, limit, wanted)
     shown = int(np.argmax(np.where(group.eligible.any(axis=0) & ~seen.alone, seen.level, -1.0)))
     measured = Measured(
         limit=limit,
@@ -150,10 +152,10 @@ def plan_seen(
     return answer_of(group, owner, measured, freely)
 
 
-def plan_within(group: Group, seen: Look, limit: Doubles, *, by_cost: bool) -> Longs:
+def plan_within(group: Group, seen: Look, limit: Doubles) -> Longs:
     """Keep members within limits with few moves, from what they own now: who has what then."""
     load = group.loads(group.home)
-    given = shed(group, load, limit, seen.movable, by_cost=by_cost)
+    given = shed(group, load, limit, seen.movable, by_cost=seen.by_cost)
     owner = group.home.copy()
     np.subtract.at(load, owner[given], group.weight[given])
     owner[given] = -1
@@ -166,13 +168,13 @@ def plan_within(group: Group, seen: Look, limit: Doubles, *, by_cost: bool) -> L
     return owner
 
 
-def curve_large(group: Group, seen: Look, *, by_cost: bool) -> list[Point]:
+def curve_large(group: Group, seen: Look) -> list[Point]:
     """The points of fewest moves against the greatest load, relative to the best one found."""
     best = float((seen.load / group.capacity).max())
     limit = best * group.capacity
     points = [_stay(group, limit)]
     for factor in curve_factors(group, limit):
-        owner = plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)), by_cost=by_cost)
+        owner = plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)))
         points.append(_point(group, owner, limit))
     if group.rest is None:
         reached = _point(group, seen.owner, limit)
@@ -209,15 +211,13 @@ def _point(group: Group, owner: Longs, limit: Doubles) -> Point:
     return Point(owner, int(away.sum()), float(group.cost[away].sum()), ratio, 0.0)
 
 
-def _best_within_bounds(
-    group: Group, seen: Look, limit: Doubles, wanted: Wanted, *, by_cost: bool
-) -> Longs:
+def _best_within_bounds(group: Group, seen: Look, limit: Doubles, wanted: Wanted) -> Longs:
     """The lowest load within the bounds on moves: a point of the curve, found by halving."""
     best = _stay(group, limit)
     low, high = 1.0, max(best.ratio, 1.0)
     for _ in range(_REFINEMENTS):
         middle = (low * high) ** 0.5
-        owner = plan_within(group, seen, np.floor(limit * middle), by_cost=by_cost)
+        owner = plan_within(group, seen, np.floor(limit * middle))
         point = _point(group, owner, limit)
         if _breaks(group, owner, wanted):
             low = middle
