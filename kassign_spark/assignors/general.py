@@ -131,13 +131,10 @@ def _claims(eligible: Eligible, classes: Classes) -> DataFrame | None:
 
 def _edges(classes: Classes, claims: DataFrame | None) -> DataFrame:
     """Add to each edge how many partitions of the class the member owns: owned bigint."""
-    none = F.lit(0).cast("bigint")
     if claims is None:
-        return classes.edges.withColumn("owned", none)
+        return classes.edges.withColumn("owned", F.expr("0L"))
     owned = claims.groupBy(*EDGE_KEY).agg(F.count("*").alias("owned"))
-    return classes.edges.join(owned, on=list(EDGE_KEY), how="left").withColumn(
-        "owned", F.coalesce("owned", none)
-    )
+    return classes.edges.join(owned, on=list(EDGE_KEY), how="left").fillna(0, ["owned"])
 
 
 def _in_tasks(edges: DataFrame, tasks: int, keys: tuple[str, ...] = GROUP_KEY) -> DataFrame:
@@ -175,9 +172,9 @@ def _by_components(
             }
         )
     ).frame
-    links = numbered.select(F.col("member_id").alias("src"), F.col("class_id").alias("dst"))
+    links = numbered.selectExpr("member_id as src", "class_id as dst")
     found = connected_components(links, settings, budget)
-    components = found.frame.select(F.col("id").alias("class_id"), F.col("component").alias("part"))
+    components = found.frame.selectExpr("id as class_id", "component as part")
     placed = numbered.join(components, on="class_id", how="inner")
     sizes = placed.groupBy("part").agg(F.count("*").alias("part_edges"))
     placed, counted = settle(
@@ -193,16 +190,11 @@ def _by_components(
     before = budget.used
     large = placed.where(~fits)
     in_rounds = settle_in_rounds(
-        large.select(
-            "part",
-            F.col("class_id").alias("class"),
-            F.col("member_id").alias("member"),
-            F.col("class").alias("turn"),
-            "supply",
-            "owned",
+        large.selectExpr(
+            "part", "class_id as class", "member_id as member", "class as turn", "supply", "owned"
         ),
         budget,
-    ).select(F.col("class").alias("class_id"), F.col("member").alias("member_id"), "assigned")
+    ).selectExpr("class as class_id", "member as member_id", "assigned")
     named = large.join(in_rounds, on=["class_id", "member_id"], how="inner")
     in_both = F.lit(components_path(found.by, found.rounds, budget.used - before))
     path = F.when(F.bool_and(fits), of_components).otherwise(in_both)
