@@ -107,7 +107,8 @@ def _cheapest(group: Group, excess: Doubles, owned: Owned, first: Longs, count: 
 def earlier_in_run(run: Longs, weight: Doubles) -> Doubles:
     """For each row of runs of equal numbers what the earlier rows of its run weigh."""
     before = np.cumsum(weight) - weight
-    return before - before[np.arange(len(run)) - place_in_run(run)]
+    earlier: Doubles = before - before[np.arange(len(run)) - place_in_run(run)]
+    return earlier
 
 
 def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Doubles) -> None:

@@ -253,7 +253,8 @@ def relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
     """[member]: the greatest relative load that each may have."""
     load, power = seen.load / group.capacity, np.array([group.power])
     level, part = seen.level[None], seen.part[None]
-    return limits_by_part(limit, level, part, load[None], power)[0]
+    (found,) = limits_by_part(limit, level, part, load[None], power)
+    return found
 
 
 def dominant_batch(group: Group, class_weight: Doubles) -> Batch:

@@ -37,6 +37,10 @@ class Exchanges(NamedTuple):
     given: Longs
     taken: Longs
 
+    def take(self, rows: Longs) -> "Exchanges":
+        """Some of them."""
+        return Exchanges(*(column[rows] for column in self))  # type: ignore[arg-type]
+
 
 def mend(
     group: Group, owner: Longs, load: Doubles, limit: Doubles, *, swaps_only: bool = False
@@ -93,8 +97,7 @@ def _mend_last(
         found = _exchanges(group, owner, load, limit, first, under, swaps_only=swaps_only)
         if len(found.pair):
             best = np.lexsort((found.pair, found.cost, -found.gain))[:1]
-            found = Exchanges(*(column[best] for column in found))
-            _apply(group, owner, load, found, first, under)
+            _apply(group, owner, load, found.take(best), first, under)
         elif not may_push or not _push(group, owner, load, limit, int(worst)):
             hopeless[worst] = True
             if hopeless.sum() > _HOPELESS:
@@ -189,10 +192,10 @@ def _exchanges(
         cost = stays + np.where(is_swap, owner[taken] == group.home[taken], 0.0)
         useful, number = gain > 0, np.full(len(pair), option)
         found.append([column[useful] for column in (pair, gain, cost, given, taken, number)])
-    pair, gain, cost, given, taken, option = map(np.concatenate, zip(*found, strict=True))
-    order = np.lexsort((-given, option, cost, -gain, pair))
+    pair, gain, cost, given, taken, number = map(np.concatenate, zip(*found, strict=True))
+    order = np.lexsort((-given, number, cost, -gain, pair))
     best = order[np.flatnonzero(np.diff(pair[order], prepend=-1))]
-    return Exchanges(*(column[best] for column in (pair, gain, cost, given, taken)))
+    return Exchanges(pair, gain, cost, given, taken).take(best)
 
 
 def _apply(

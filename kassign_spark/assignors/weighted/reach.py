@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.objective import Objective, cost_of, reach
-from kassign_spark.assignors.weighted.problem import Batch, Doubles, Longs, last_sum, noise
+from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs, last_sum, noise
 from kassign_spark.assignors.weighted.steps import State, improve, insert
 
 CLOSE = 1 + 1e-6
@@ -55,8 +55,7 @@ def find_reach(
     first = insert(batch, objective, np.full(batch.home.shape, -1), batch.weight)
     best = judge(batch, objective, first.copy())
     everyone = np.arange(len(bound))
-    current = judge(batch, objective, improve(batch, objective, first))
-    keep_better(best, everyone, current)
+    keep_better(best, everyone, judge(batch, objective, improve(batch, objective, first)))
     open_ = _unfinished(batch, level, bound, best, everyone)
     for start in (_from_owners, _scarcest_first):
         if not len(open_):
@@ -119,4 +118,5 @@ def _scarcest_first(batch: Batch, objective: Objective) -> State:
 def _unfinished(batch: Batch, level: Doubles, bound: Doubles, best: Reached, rows: Longs) -> Longs:
     """Those of ``rows`` whose maximum is above its bound, or a part above its level."""
     part = best.state.load[rows] / np.maximum(batch.capacity[rows] * level[rows], 1e-300)
-    return rows[(best.most[rows] > bound[rows] * CLOSE) | (part.max(axis=1) > _CLOSE_PART)]
+    is_open: Bools = (best.most[rows] > bound[rows] * CLOSE) | (part.max(axis=1) > _CLOSE_PART)
+    return rows[is_open]

@@ -118,7 +118,7 @@ def _plan(
     even_first = wanted.limit.tolerance == 0
     objective = within(batch, limit, cost, even=EVEN_FIRST if even_first else EVEN)
     cheapest = np.where(batch.home >= 0, cost, np.inf).min(axis=1, initial=np.inf)
-    bound = needed_moves * np.where(np.isfinite(cheapest), cheapest, 0.0)
+    bound = needed_moves.astype(np.float64) * np.where(np.isfinite(cheapest), cheapest, 0.0)
     planned = find_fewest(batch, objective, [start], bound, kicks, even_first=even_first)
     return planned, None, np.full(len(groups), -1)
 

@@ -26,7 +26,7 @@ class State(NamedTuple):
 
     def take(self, groups: Longs) -> "State":
         """The state of some groups."""
-        return State(*(column[groups] for column in self))
+        return State(self.owner[groups], self.load[groups], self.held[groups])
 
     def put(self, groups: Longs, other: "State") -> None:
         """Take over the state of some groups."""
@@ -35,7 +35,7 @@ class State(NamedTuple):
 
     def copy(self) -> "State":
         """A state that shares nothing with this one."""
-        return State(*(column.copy() for column in self))
+        return State(self.owner.copy(), self.load.copy(), self.held.copy())
 
 
 def state_of(batch: Batch, owner: Longs) -> State:

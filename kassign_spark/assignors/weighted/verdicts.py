@@ -153,7 +153,7 @@ def refute(group: Group, limit: Doubles, class_weight: Doubles) -> Proof | None:
     levels = find_levels(class_weight[None], group.eligible[None], size[None])
     if levels.bound[0] > _ABOVE:
         closed = levels.closed[0]
-        inside = ~(group.eligible & ~closed).any(axis=1)
+        inside: Bools = ~(group.eligible & ~closed).any(axis=1)
         return Proof(members=_numbers(closed), classes=_numbers(inside))
     return _without_place(group, limit)
 
