@@ -253,7 +253,7 @@ def relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
     """[member]: the greatest relative load that each may have."""
     load, power = seen.load / group.capacity, np.array([group.power])
     level, part = seen.level[None], seen.part[None]
-    (found,) = limits_by_part(limit, level, part, load[None], power)
+    found: Doubles = limits_by_part(limit, level, part, load[None], power)[0]
     return found
 
 

@@ -163,7 +163,7 @@ def _without_place(group: Group, limit: Doubles) -> Proof | None:
     sets = [np.ones(len(group.eligible), bool)]
     sets += [~(group.eligible & ~row).any(axis=1) for row in group.eligible]
     for classes in sets[:50]:
-        members = group.eligible[classes].any(axis=0)
+        members: Bools = np.any(group.eligible[classes], axis=0)
         inside = group.weight[classes[group.class_]][: HEAVIEST_A_MEMBER * int(members.sum())]
         sums = np.concatenate([[0.0], np.cumsum(inside)])
         short = short_of(sums, *np.unique(limit[members], return_counts=True))
