@@ -21,13 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.arrow_lists import (
-    each_row,
-    lists_of,
-    matrix_of,
-    numbers_in,
-    one_row,
-)
+from kassign_spark.assignors.arrow_lists import each_row, lists_of, matrix_of, numbers_in, one_row
 from kassign_spark.assignors.equal import hold_claims, quotas
 from kassign_spark.expressions import div
 from kassign_spark.groups.eligible import Eligible

@@ -1,7 +1,7 @@
 """The general pass inside a task: subscriptions differ, and the answer is the best there is.
 
 Topics with the same subscribers are one class: whoever may take one may take all. The best balance
-and the fewest moves are found on counts of classes (``general_arrays``); partitions get their names
+and the fewest moves are found on counts of classes (``flow.arrays``); partitions get their names
 once, at the end, by the rules of ``general_naming``.
 """
 
@@ -69,10 +69,7 @@ def topic_classes(batch: Batch) -> Classes:
 def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:
     """Assign all partitions: balance best, then moves fewest, then by names.
 
-    Args:
-        batch: groups of any subscriptions.
-        claims: of their members, on partitions that exist.
-        generation: of each member, in which it owned what it claims.
+    Claims are on partitions that exist; ``generation`` is of each member, in which it owned those.
     """
     classes = topic_classes(batch)
     slot_count = int(batch.first_slot[-1])

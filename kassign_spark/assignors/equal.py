@@ -19,12 +19,9 @@ _AFTER_ALL_LAPS = np.iinfo(np.int32).max
 
 
 def assign_equal(batch: Batch, claims: Claims, generation: Longs) -> Answer:
-    """Assign all partitions.
+    """Assign all partitions of groups whose members subscribe alike.
 
-    Args:
-        batch: groups whose members subscribe alike.
-        claims: of their members, on partitions that exist.
-        generation: of each member, in which it owned what it claims.
+    Claims are on partitions that exist; ``generation`` is of each member, in which it owned those.
     """
     group = batch.member_group
     slot_count, member_count = int(batch.first_slot[-1]), len(group)
@@ -88,11 +85,7 @@ class Quotas(NamedTuple):
 def quotas(group: Longs, partition_count: Longs, owned: Longs, visit: Longs) -> Quotas:
     """Let members keep the least number, and as many as may have one more keep that one.
 
-    Args:
-        group: of each member.
-        partition_count: of each group.
-        owned: of each member.
-        visit: of each member its rank in ``Batch.hash_rank``.
+    Partitions are counted by group, the rest by member; ``visit`` is its rank in ``hash_rank``.
     """
     member_count = np.bincount(group, minlength=len(partition_count))
     least, places_at_max = np.divmod(partition_count, np.maximum(member_count, 1))

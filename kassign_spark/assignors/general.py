@@ -1,7 +1,7 @@
 """The general pass of sticky and cooperative-sticky: best balance, then fewest moves.
 
 Where the subscriptions of a group's members differ, Kafka searches greedily; this finds the optimum
-(``general_flow`` says how, and why it is one). It works on counts, one row a topic class and
+(``flow.costs`` says how, and why it is one). It works on counts, one row a topic class and
 subscriber, and names partitions once, at the end.
 """
 
@@ -27,11 +27,7 @@ from kassign_spark.groups.large_claims import (
     subscribed_topics,
     topic_number,
 )
-from kassign_spark.groups.large_classes import (
-    EDGE_KEY,
-    Classes,
-    topic_classes,
-)
+from kassign_spark.groups.large_classes import EDGE_KEY, Classes, topic_classes
 from kassign_spark.groups.paths import COUNTS, components_path
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.rounds import Budget, OnRound, hold, settle
@@ -75,31 +71,20 @@ def assign_general(
     """
     classes = topic_classes(eligible)
     budget = Budget(settings.max_rounds, on_round)
-    claims = _claims(_prevailing(eligible), classes)
+    claims = _claims(eligible, classes)
     edges = _edges(classes, claims)
     fits = F.col("group_edges") <= settings.max_edges_per_task
     solved = _in_tasks(edges.where(fits), eligible.tasks)
     if classes.most_edges <= settings.max_edges_per_task:
         eligible.note_path(COUNTS)
     else:
-        cut = _by_components(edges.where(~fits), eligible, settings, budget)
-        solved = solved.unionByName(cut.solved)
+        large, paths = _by_components(edges.where(~fits), eligible, settings, budget)
+        solved = solved.unionByName(large)
         if eligible.paths is not None:
-            known = eligible.groups.join(cut.paths, on=list(GROUP_KEY), how="left")
+            known = eligible.groups.join(paths, on=list(GROUP_KEY), how="left")
             eligible.paths.note_each(known.fillna(COUNTS, ["path"]))
     named = name_partitions(settle(solved).frame, classes, claims, eligible.tasks)
     return General(_mark_moving(named, eligible), budget.used)
-
-
-def _prevailing(eligible: Eligible) -> DataFrame | None:
-    """What is owned, at most one owner a partition."""
-    if eligible.owned is None:
-        return None
-    topics, _ = hold(
-        subscribed_topics(eligible).withColumn("topic_number", topic_number()),
-        {"topics": F.count("*")},
-    )
-    return claimed_partitions(read_claims(eligible, topics))
 
 
 def _mark_moving(assignment: DataFrame, eligible: Eligible) -> DataFrame:
@@ -124,12 +109,20 @@ def _mark_moving(assignment: DataFrame, eligible: Eligible) -> DataFrame:
     )
 
 
-def _claims(owned: DataFrame | None, classes: Classes) -> DataFrame | None:
-    """Owned partitions that exist, in numbers and names; subscriptions are not looked at yet."""
-    if owned is None:
+def _claims(eligible: Eligible, classes: Classes) -> DataFrame | None:
+    """What is owned and exists, at most one owner a partition, in numbers and names.
+
+    Subscriptions are not looked at yet.
+    """
+    if eligible.owned is None:
         return None
+    topics, _ = hold(
+        subscribed_topics(eligible).withColumn("topic_number", topic_number()),
+        {"topics": F.count("*")},
+    )
     return (
-        owned.join(classes.topics, on=[*GROUP_KEY, "topic"], how="inner")
+        claimed_partitions(read_claims(eligible, topics))
+        .join(classes.topics, on=[*GROUP_KEY, "topic"], how="inner")
         .where("partition >= 0 and partition < num_partitions")
         .join(classes.members, on=[*GROUP_KEY, "member_id"], how="inner")
         .select(*EDGE_KEY, "member_id", "topic", F.col("partition").cast("int"))
@@ -138,13 +131,10 @@ def _claims(owned: DataFrame | None, classes: Classes) -> DataFrame | None:
 
 def _edges(classes: Classes, claims: DataFrame | None) -> DataFrame:
     """Add to each edge how many partitions of the class the member owns: owned bigint."""
-    none = F.lit(0).cast("bigint")
     if claims is None:
-        return classes.edges.withColumn("owned", none)
+        return classes.edges.withColumn("owned", F.expr("0L"))
     owned = claims.groupBy(*EDGE_KEY).agg(F.count("*").alias("owned"))
-    return classes.edges.join(owned, on=list(EDGE_KEY), how="left").withColumn(
-        "owned", F.coalesce("owned", none)
-    )
+    return classes.edges.join(owned, on=list(EDGE_KEY), how="left").fillna(0, ["owned"])
 
 
 def _in_tasks(edges: DataFrame, tasks: int, keys: tuple[str, ...] = GROUP_KEY) -> DataFrame:
@@ -163,17 +153,14 @@ def _settle_counts(table: pa.Table) -> list[pa.Table]:
     return [settle_arrow(table).select(_SOLVED)]
 
 
-class _Cut(NamedTuple):
-    """Large groups, settled: the columns _SOLVED; and GROUP_KEY with the path of each group."""
-
-    solved: DataFrame
-    paths: DataFrame
-
-
 def _by_components(
     edges: DataFrame, eligible: Eligible, settings: Settings, budget: Budget
-) -> _Cut:
-    """Settle large groups: components that fit a task inside tasks, the others in rounds."""
+) -> tuple[DataFrame, DataFrame]:
+    """Settle large groups: components that fit a task inside tasks, the others in rounds.
+
+    Returns:
+        The columns _SOLVED; and GROUP_KEY with the path of each group.
+    """
     number = F.col("group_number")
     numbered = settle(
         edges.join(
@@ -185,9 +172,9 @@ def _by_components(
             }
         )
     ).frame
-    links = numbered.select(F.col("member_id").alias("src"), F.col("class_id").alias("dst"))
+    links = numbered.selectExpr("member_id as src", "class_id as dst")
     found = connected_components(links, settings, budget)
-    components = found.frame.select(F.col("id").alias("class_id"), F.col("component").alias("part"))
+    components = found.frame.selectExpr("id as class_id", "component as part")
     placed = numbered.join(components, on="class_id", how="inner")
     sizes = placed.groupBy("part").agg(F.count("*").alias("part_edges"))
     placed, counted = settle(
@@ -199,21 +186,16 @@ def _by_components(
     of_components = F.lit(components_path(found.by, found.rounds, 0))
     groups = placed.groupBy(*GROUP_KEY)
     if counted["largest"] <= settings.max_edges_per_task:
-        return _Cut(solved, groups.agg(F.first(of_components).alias("path")))
+        return solved, groups.agg(F.first(of_components).alias("path"))
     before = budget.used
     large = placed.where(~fits)
     in_rounds = settle_in_rounds(
-        large.select(
-            "part",
-            F.col("class_id").alias("class"),
-            F.col("member_id").alias("member"),
-            F.col("class").alias("turn"),
-            "supply",
-            "owned",
+        large.selectExpr(
+            "part", "class_id as class", "member_id as member", "class as turn", "supply", "owned"
         ),
         budget,
-    ).select(F.col("class").alias("class_id"), F.col("member").alias("member_id"), "assigned")
+    ).selectExpr("class as class_id", "member as member_id", "assigned")
     named = large.join(in_rounds, on=["class_id", "member_id"], how="inner")
     in_both = F.lit(components_path(found.by, found.rounds, budget.used - before))
     path = F.when(F.bool_and(fits), of_components).otherwise(in_both)
-    return _Cut(solved.unionByName(named.select(*_SOLVED)), groups.agg(path.alias("path")))
+    return solved.unionByName(named.select(*_SOLVED)), groups.agg(path.alias("path"))

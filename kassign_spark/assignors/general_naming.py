@@ -59,9 +59,7 @@ def _dealt(solved: DataFrame, free: DataFrame, classes: Classes, tasks: int) -> 
     lack it is always the same members' turn, and who gets the partition of some rank is arithmetic
     on the rank: no join of partitions with places.
     """
-    lacking = solved.select(*EDGE_KEY, (F.col("assigned") - F.col("owned")).alias("lacks")).where(
-        "lacks > 0"
-    )
+    lacking = solved.selectExpr(*EDGE_KEY, "assigned - owned as lacks").where("lacks > 0")
     # Who lacks most comes first: so those whose turn it is are always the first so many.
     in_turn = F.sort_array(F.collect_list(F.struct(-F.col("lacks"), "member", "member_id")))
     takers = (
@@ -77,32 +75,25 @@ def _dealt(solved: DataFrame, free: DataFrame, classes: Classes, tasks: int) -> 
     )
     # A piece of a topic's free partitions goes to the same takers. The optimizer may cut it before
     # it drops the pieces that are none: so no length may be negative.
-    first = F.greatest("start", "first_turn")
-    length = F.greatest(F.least("end", "last_turn") - first, F.lit(0))
+    first = "greatest(start, first_turn)"
+    length = f"greatest(least(end, last_turn) - {first}, 0)"
     pieces = (
         ranked.join(_turns(lacking), on=list(CLASS_KEY), how="inner")
         .where("start < last_turn and first_turn < end")
         .join(takers, on=list(CLASS_KEY), how="inner")
-        .select(
+        .selectExpr(
             *_TOPIC_KEY,
             "takers",
             "taker_count",
-            ((first - F.col("first_turn")) % F.col("taker_count")).alias("whose_turn"),
-            F.slice("free", (first - F.col("start") + 1).cast("int"), length.cast("int")).alias(
-                "piece"
-            ),
+            f"({first} - first_turn) % taker_count as whose_turn",
+            f"slice(free, int({first} - start + 1), int({length})) as piece",
         )
     )
-    taker = (F.col("whose_turn") + F.col("place")) % F.col("taker_count")
+    taker = "takers[int((whose_turn + place) % taker_count)] as member_id"
     return (
         spread(pieces, tasks)
         .select("*", F.posexplode("piece").alias("place", "partition"))
-        .select(
-            *GROUP_KEY,
-            F.col("takers")[taker.cast("int")].alias("member_id"),
-            "topic",
-            "partition",
-        )
+        .selectExpr(*GROUP_KEY, taker, "topic", "partition")
     )
 
 
@@ -121,12 +112,7 @@ def _turns(lacking: DataFrame) -> DataFrame:
         .withColumns({"taker_count": F.sum("members").over(to_the_most), "rounds": rounds})
         .withColumn("turns", F.col("rounds") * F.col("taker_count"))
         .withColumn("first_turn", _sum_before(F.col("turns"), by_lacks))
-        .select(
-            *CLASS_KEY,
-            "taker_count",
-            "first_turn",
-            (F.col("first_turn") + F.col("turns")).alias("last_turn"),
-        )
+        .selectExpr(*CLASS_KEY, "taker_count", "first_turn", "first_turn + turns as last_turn")
     )
 
 

@@ -31,24 +31,23 @@ def assign_with_racks(states: Sequence[GroupState], *, racks_before_moves: bool)
     """
     edges = _Edges()
     groups = [_add_group(edges, state) for state in states]
-    flat = edges.to_arrays()
+    class_of, member_of, is_cross = _columns(edges.edges, 3)
+    edge, number, topic, partition = _columns(edges.claims, 4)
+    owned = np.bincount(edge, minlength=len(class_of))
+    supply, turn = np.array(edges.supply, np.int64), np.array(edges.turn, np.int64)
     crossing, move = (MAJOR, MINOR) if racks_before_moves else (MINOR, MAJOR)
     counts = settle(
-        flat.class_of,
-        flat.member_of,
-        flat.owned,
-        flat.supply,
-        flat.turn,
-        surcharge=flat.is_cross * crossing,
-        move=move,
+        class_of, member_of, owned, supply, turn, surcharge=is_cross * crossing, move=move
     )
-    owner = np.full(len(flat.slot_of_partition), -1)
-    edge, number, topic, partition = flat.claims
+    class_of_partition = np.array(edges.class_of_partition, np.int64)
+    owner = np.full(len(class_of_partition), -1)
     kept = kept_claims(edge, number, topic, counts)
-    owner[flat.slot_of_partition[partition[kept]]] = flat.member_of[edge[kept]]
-    owner[owner < 0] = flat.member_of[deal_in_turn(flat.class_of, counts - flat.owned)]
-    owner_of_partition = owner[flat.slot_of_partition].tolist()
-    return [group.named(owner_of_partition) for group in groups]
+    owner[partition[kept]] = member_of[edge[kept]]
+    free = np.flatnonzero(owner < 0)
+    free = free[np.argsort(class_of_partition[free], kind="stable")]
+    owner[free] = member_of[deal_in_turn(class_of, counts - owned)]
+    owners = owner.tolist()
+    return [group.named(owners) for group in groups]
 
 
 class _Group(NamedTuple):
@@ -69,8 +68,6 @@ class _Group(NamedTuple):
         for partition, member in enumerate(
             owner[self.first_partition : self.first_partition + layout.partition_count]
         ):
-            if member < 0:
-                continue
             here = member - self.first_member
             # What a member sent as owned counts here, also where its claim did not prevail.
             if here in owners.get(partition, {here}):
@@ -80,51 +77,28 @@ class _Group(NamedTuple):
         return Outcome(OK, None, assigned, moving, layout)
 
 
-class _Arrays(NamedTuple):
-    """Edges of all groups, sorted by class and member; ``claims``: edge, number, topic, id."""
-
-    class_of: Longs
-    member_of: Longs
-    owned: Longs
-    is_cross: Longs
-    supply: Longs
-    turn: Longs
-    slot_of_partition: Longs
-    claims: tuple[Longs, Longs, Longs, Longs]
-
-
 class _Edges:
-    """Edges of one group after the other, in flat lists."""
+    """Flat lists over the groups added so far, one group after the other.
+
+    Attributes:
+        edges: class, member, is_cross; sorted by class and member.
+        supply: of each class.
+        turn: of each class its number in its group.
+        class_of_partition: of each partition.
+        claims: edge, number, topic, partition.
+    """
 
     def __init__(self) -> None:
-        self.class_of: list[int] = []
-        self.member_of: list[int] = []
-        self.owned: list[int] = []
-        self.is_cross: list[int] = []
+        self.edges: list[tuple[int, int, int]] = []
         self.supply: list[int] = []
         self.turn: list[int] = []
         self.class_of_partition: list[int] = []
         self.claims: list[tuple[int, int, int, int]] = []
         self.member_count = 0
 
-    def to_arrays(self) -> _Arrays:
-        def longs(values: list[int]) -> Longs:
-            return np.array(values, np.int64)
 
-        # Slots: partitions in the order of their classes.
-        slot = np.empty(len(self.class_of_partition), np.int64)
-        slot[np.argsort(longs(self.class_of_partition), kind="stable")] = np.arange(len(slot))
-        claims = longs([n for claim in self.claims for n in claim]).reshape(-1, 4)
-        return _Arrays(
-            longs(self.class_of),
-            longs(self.member_of),
-            longs(self.owned),
-            longs(self.is_cross),
-            longs(self.supply),
-            longs(self.turn),
-            slot,
-            (claims[:, 0], claims[:, 1], claims[:, 2], claims[:, 3]),
-        )
+def _columns(rows: Sequence[tuple[int, ...]], count: int) -> Longs:
+    return np.array(rows, np.int64).reshape(-1, count).T
 
 
 def _add_group(edges: _Edges, state: GroupState) -> _Group:
@@ -144,16 +118,12 @@ def _add_group(edges: _Edges, state: GroupState) -> _Group:
     edge_of: dict[tuple[int, int], int] = {}
     for key, number in classes.items():
         for member, is_cross in sorted((abs(code) - 1, code < 0) for code in key):
-            edge_of[number, member] = len(edges.class_of)
-            edges.class_of.append(first_class + number)
-            edges.member_of.append(first_member + member)
-            edges.is_cross.append(is_cross)
-            edges.owned.append(0)
+            edge_of[number, member] = len(edges.edges)
+            edges.edges.append((first_class + number, first_member + member, is_cross))
     believed = believe(state, claims, hash_map_order(list(map(java_hash, state.member_ids))))
     for partition, member in believed.owner.items():
         edge = edge_of.get((class_of[partition], member))
         if edge is not None and partition not in believed.disputed:
-            edges.owned[edge] += 1
             place = layout.number_of[partition], layout.topic_of[partition]
             edges.claims.append((edge, *place, first_partition + partition))
     return _Group(claims, first_partition, first_member)

@@ -1,6 +1,6 @@
 """The general pass on counts, in rounds over DataFrames: for groups too large for one task.
 
-``general_flow`` says what the steps mean and why they are exact. The state has one row an edge
+``flow.costs`` says what the steps mean and why they are exact. The state has one row an edge
 (class, member) and repeats on it what belongs to its class and to its member. So nearly every step
 is a window over the edges of a class or of a member, two exchanges a round; there are no joins,
 whose size estimates multiply, but the one with a part's totals.
@@ -11,20 +11,22 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from kassign_spark.flow.costs import (
-    ANY_NUMBER,
-    HIGH,
-    LOW,
-    MIDDLE,
-    MOVE,
-    MUST_FILL,
-    UNREACHABLE,
-)
+from kassign_spark.expressions import div
+from kassign_spark.flow.costs import ANY_NUMBER, HIGH, LOW, MIDDLE, MOVE, MUST_FILL, UNREACHABLE
 from kassign_spark.rounds import Budget, converge, settle
 
 _EDGE = ("part", "class", "member", "turn", "supply", "owned")
 _STATE = (*_EDGE, "assigned", "quota", "open", "load")
 _SWEPT = (*_STATE, "of_class", "of_member")
+
+_PLACE = (
+    f"case when load < quota then {1 - MUST_FILL} when load = quota then 1 else {UNREACHABLE} end"
+)
+"""Distance from a member to a place of its own."""
+_TAKE = f"if(assigned < owned, 1, {MOVE + 1})"
+"""Distance from class to member."""
+_GIVE = f"if(assigned > owned, {1 - MOVE}, 1)"
+"""Distance from member to class, one of which it pushes out."""
 
 _STEPS_PER_ROUND = 2
 """A round costs about a second whatever it does, and loops take several steps."""
@@ -106,7 +108,7 @@ def _start(edges: DataFrame) -> DataFrame:
     )
     parts = counted.groupBy("part", "level").agg(
         F.min("member").alias("new_part"),
-        F.call_function("div", F.sum("counted_supply"), F.sum("counted_member")).alias("quota"),
+        div(F.sum("counted_supply"), F.sum("counted_member")).alias("quota"),
     )
     owned_earlier = _sum(F.col("owned"), _earlier("member"))
     return (
@@ -119,25 +121,6 @@ def _start(edges: DataFrame) -> DataFrame:
     )
 
 
-def _place() -> Column:
-    """Distance from a member to a place of its own."""
-    return (
-        F.when(F.col("load") < F.col("quota"), F.lit(1 - MUST_FILL))
-        .when(F.col("load") == F.col("quota"), F.lit(1))
-        .otherwise(F.lit(UNREACHABLE))
-    )
-
-
-def _take() -> Column:
-    """Distance from class to member."""
-    return F.when(F.col("assigned") < F.col("owned"), F.lit(1)).otherwise(F.lit(MOVE + 1))
-
-
-def _give() -> Column:
-    """Distance from member to class, one of which it pushes out."""
-    return F.when(F.col("assigned") > F.col("owned"), F.lit(1 - MOVE)).otherwise(F.lit(1))
-
-
 def _reachable(distance: Column) -> Column:
     too_far = distance > UNREACHABLE // 2
     return F.when(too_far, F.lit(UNREACHABLE)).otherwise(distance)
@@ -146,7 +129,7 @@ def _reachable(distance: Column) -> Column:
 def _run_distances(state: DataFrame, budget: Budget) -> tuple[DataFrame, dict[str, int]]:
     """Add the distances, and whether a part still moves (is_moving) or is stuck (is_stuck)."""
     swept = converge(
-        state.select(*_STATE, F.lit(UNREACHABLE).alias("of_class"), _place().alias("of_member")),
+        state.selectExpr(*_STATE, f"{UNREACHABLE} as of_class", f"{_PLACE} as of_member"),
         _sweep,
         F.count_if("is_nearer"),
         what="distances",
@@ -173,12 +156,12 @@ def _run_distances(state: DataFrame, budget: Budget) -> tuple[DataFrame, dict[st
 def _sweep(state: DataFrame) -> DataFrame:
     """Carry distances from members to classes to members; ``is_nearer`` in the last step."""
     for _ in range(_STEPS_PER_ROUND):
-        of_class = F.min(F.col("of_member") + _take()).over(_of("class"))
-        through = F.when(F.col("assigned") > 0, F.col("of_class") + _give())
-        of_member = F.min(F.coalesce(through, F.lit(UNREACHABLE))).over(_of("member"))
+        of_class = F.min(F.expr(f"of_member + {_TAKE}")).over(_of("class"))
+        through = F.expr(f"if(assigned > 0, of_class + {_GIVE}, {UNREACHABLE})")
+        of_member = F.min(through).over(_of("member"))
         state = (
             state.select(*_STATE, _reachable(of_class).alias("of_class"), "of_member")
-            .withColumn("nearest", F.least(_place(), _reachable(of_member)))
+            .withColumn("nearest", F.least(F.expr(_PLACE), _reachable(of_member)))
             .select(
                 *_STATE,
                 "of_class",
@@ -204,29 +187,17 @@ def _run_pushes(swept: DataFrame, budget: Budget) -> DataFrame:
 
 def _with_capacities(swept: DataFrame) -> DataFrame:
     """Add what may step along each edge on a cheapest path, and what each member accepts."""
-    of_class, of_member = F.col("of_class"), F.col("of_member")
-    is_reachable = of_class < UNREACHABLE
-    takes = is_reachable & (of_class == of_member + _take())
-    gives = is_reachable & (F.col("assigned") > 0) & (of_member == of_class + _give())
-    free_of_cost = F.col("owned") - F.col("assigned")
-    missing = F.col("quota") - F.col("load")
-    none = F.lit(0).cast("bigint")
-    may_take = F.when(free_of_cost > 0, free_of_cost).otherwise(F.lit(ANY_NUMBER))
-    may_give = F.when(free_of_cost < 0, -free_of_cost).otherwise(F.col("assigned"))
-    has_room = (of_member < UNREACHABLE) & (of_member == _place())
-    return (
-        swept.withColumns(
-            {
-                "can_take": F.when(takes, may_take).otherwise(none),
-                "can_give": F.when(gives, may_give).otherwise(none),
-                "room": F.when(has_room, F.greatest(missing, F.lit(1))).otherwise(none),
-                "taken": none,
-                "given": none,
-            }
-        )
-        .withColumn("accepts", F.col("room") + _sum(F.col("can_give"), _of("member")))
-        .select(*_STATE, "can_take", "can_give", "room", "taken", "given", "accepts")
-    )
+    takes = f"of_class < {UNREACHABLE} and of_class = of_member + {_TAKE}"
+    gives = f"of_class < {UNREACHABLE} and assigned > 0 and of_member = of_class + {_GIVE}"
+    has_room = f"of_member < {UNREACHABLE} and of_member = {_PLACE}"
+    return swept.selectExpr(
+        *_STATE,
+        f"if({takes}, if(owned > assigned, owned - assigned, {ANY_NUMBER}), 0L) as can_take",
+        f"if({gives}, if(owned < assigned, assigned - owned, assigned), 0L) as can_give",
+        f"if({has_room}, greatest(quota - load, 1L), 0L) as room",
+        "0L as taken",
+        "0L as given",
+    ).withColumn("accepts", F.col("room") + _sum(F.col("can_give"), _of("member")))
 
 
 def _push_on(state: DataFrame) -> DataFrame:
@@ -240,9 +211,7 @@ def _push(state: DataFrame) -> DataFrame:
     earlier = _sum(F.col("is_offered").cast("int"), _earlier("class"))
     place = (earlier + F.col("turn")) % F.col("takers")
     left = F.col("open")
-    share = F.call_function("div", left, F.col("takers")) + (place < left % F.col("takers")).cast(
-        "int"
-    )
+    share = div(left, F.col("takers")) + (place < left % F.col("takers")).cast("int")
     offered = (
         state.withColumn("open", F.col("open") + _sum(given - taken, _of("class")))
         .withColumn("at_most", F.least("can_take", "accepts"))
@@ -282,15 +251,11 @@ def _push(state: DataFrame) -> DataFrame:
 
 def _split(finished: DataFrame) -> DataFrame:
     """Cut finished parts in three (``level``); ``is_settled`` where nothing is left to do."""
-    of_member = F.col("of_member")
-    level = (
-        F.when(of_member < -MUST_FILL // 2, F.lit(LOW))
-        .when(of_member < UNREACHABLE, F.lit(MIDDLE))
-        .otherwise(F.lit(HIGH))
-    )
-    is_settled = (F.col("level") == MIDDLE) | ((F.col("level") == HIGH) & ~F.col("is_stuck"))
+    level = f"""case when of_member < {-MUST_FILL // 2} then {LOW}
+        when of_member < {UNREACHABLE} then {MIDDLE} else {HIGH} end"""
+    is_settled = F.expr(f"level = {MIDDLE} or (level = {HIGH} and not is_stuck)")
     return (
-        finished.withColumn("level", level)
+        finished.withColumn("level", F.expr(level))
         .withColumn("class_level", F.min("level").over(_of("class")))
         .where("level = class_level")
         .select(*_EDGE, "assigned", "level", is_settled.alias("is_settled"))

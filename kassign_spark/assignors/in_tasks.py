@@ -147,17 +147,15 @@ def _by_racks(
 ) -> None:
     """With racks the client's assignors are sequential inside a group: follow one by one."""
     states = States(batch, claims, generation)
-    numbers = np.flatnonzero(groups).tolist()
-    of_range = [group for group in numbers if assignor[group] == RANGE]
-    alike = [group for group in numbers if assignor[group] >= STICKY and batch.is_alike[group]]
-    differing = [
-        group for group in numbers if assignor[group] >= STICKY and not batch.is_alike[group]
-    ]
     found: dict[int, Outcome] = {}
-    for group in of_range:
-        found[group] = predict_group(states.of(group, KAFKAS[RANGE]))
-    for group in alike:
-        found[group] = follow_constrained(states.of(group, KAFKAS[STICKY]))
+    differing = []
+    for group in np.flatnonzero(groups).tolist():
+        if assignor[group] == RANGE:
+            found[group] = predict_group(states.of(group, KAFKAS[RANGE]))
+        elif assignor[group] >= STICKY and batch.is_alike[group]:
+            found[group] = follow_constrained(states.of(group, KAFKAS[STICKY]))
+        elif assignor[group] >= STICKY:
+            differing.append(group)
     if differing:
         optima = assign_with_racks(
             [without_missing(states.of(group, KAFKAS[STICKY])) for group in differing],

@@ -24,11 +24,7 @@ from kassign_spark.settings.computing import Settings
 
 
 def assign_in_tasks(
-    eligible: Eligible,
-    settings: Settings,
-    assignor: int | None = None,
-    *,
-    withhold: bool = False,
+    eligible: Eligible, settings: Settings, assignor: int | None = None, *, withhold: bool = False
 ) -> DataFrame:
     """Assign whole groups, many of them in each task; runs no job.
 
@@ -60,13 +56,7 @@ def assign_arrow(
     withhold: bool = False,
     racks_before_moves: bool = False,
 ) -> Iterator[pa.Table]:
-    """Assign the groups of a task.
-
-    Args:
-        table: rows of ``rows.fold``.
-        assignor: a number of ``KAFKAS`` for all groups; None: each group's own.
-        withhold: as of ``assign_in_tasks``.
-        racks_before_moves: as of ``Settings``.
+    """Assign the groups of a task, rows of ``rows.fold``, as ``assign_in_tasks`` says.
 
     Returns:
         The columns of ``ASSIGNED``, in pieces.

@@ -33,11 +33,7 @@ def protocol_column(assignor: str | Assignor | None, protocol: str | None) -> Co
     check_protocol(protocol)
     if protocol is not None:
         return F.lit(protocol)
-    name = F.col("assignor") if assignor is None else F.lit(_name_of(assignor))
+    if callable(assignor):
+        return F.lit(own_protocol(assignor))
+    name = F.col("assignor") if assignor is None else F.lit(assignor)
     return F.when(name.isin(*COOPERATIVE_ASSIGNORS), COOPERATIVE).otherwise(EAGER)
-
-
-def _name_of(assignor: str | Assignor) -> str:
-    if isinstance(assignor, str):
-        return assignor
-    return next((name for name, known in ASSIGNORS.items() if known is assignor), "")

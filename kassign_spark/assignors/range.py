@@ -7,7 +7,6 @@ from kassign_spark.assignors.dealing import deal
 from kassign_spark.assignors.in_tasks import RANGE
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import split_by_racks
-from kassign_spark.expressions import div
 from kassign_spark.groups.eligible import Eligible, member_order
 from kassign_spark.groups.paths import WINDOWS
 from kassign_spark.groups.subscribers import homogeneous_topics, spread
@@ -70,41 +69,24 @@ def _by_rank(eligible: Eligible, settings: Settings) -> DataFrame:
             "subscriber_count": F.count("*").over(of_topic),
         }
     )
-    shortest = div(F.col("num_partitions"), F.col("subscriber_count"))
-    longer = F.col("num_partitions") % F.col("subscriber_count")
-    rank = F.col("rank")
-    first = rank * shortest + F.least(rank, longer)
-    last = first + shortest + F.when(rank < longer, 0).otherwise(-1)
+    shortest, longer = "num_partitions div subscriber_count", "num_partitions % subscriber_count"
+    first = f"rank * ({shortest}) + least(rank, {longer})"
+    last = f"{first} + {shortest} + if(rank < {longer}, 0, -1)"
+    names = (*GROUP_KEY, "member_id", "topic")
     return (
-        each.select(
-            *GROUP_KEY,
-            "member_id",
-            "topic",
-            first.cast("int").alias("first"),
-            last.cast("int").alias("last"),
-        )
+        each.selectExpr(*names, f"int({first}) as first", f"int({last}) as last")
         .where("first <= last")
-        .select(
-            *GROUP_KEY,
-            "member_id",
-            "topic",
-            F.explode(F.sequence("first", "last")).alias("partition"),
-        )
+        .select(*names, F.explode(F.sequence("first", "last")).alias("partition"))
     )
 
 
 def _block_of_partition() -> Column:
     """Number the block that a partition lies in, from partition, num_partitions, subscribers."""
-    partition, subscriber_count = F.col("partition"), F.size("subscribers")
-    shortest = div(F.col("num_partitions"), subscriber_count)
-    longer_blocks = F.col("num_partitions") % subscriber_count
-    in_longer_blocks = longer_blocks * (shortest + 1)
-    return (
-        F.when(partition < in_longer_blocks, div(partition, shortest + 1))
-        # Reached only where shortest >= 1; greatest() keeps the plan free of a division by zero.
-        .otherwise(
-            longer_blocks
-            + div(partition - in_longer_blocks, F.greatest(shortest, F.lit(1).cast("bigint")))
-        )
-        .cast("int")
-    )
+    shortest, longer = "num_partitions div size(subscribers)", "num_partitions % size(subscribers)"
+    in_longer = f"{longer} * ({shortest} + 1)"
+    # The last only where shortest >= 1: greatest() keeps the plan free of a division by zero.
+    return F.expr(f"""int(if(
+        partition < {in_longer},
+        partition div ({shortest} + 1),
+        {longer} + (partition - {in_longer}) div greatest({shortest}, 1L)
+    ))""")

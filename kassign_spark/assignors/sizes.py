@@ -56,11 +56,9 @@ def by_size(eligible: Eligible, settings: Settings, most_alike: int | None = Non
         else:
             of_kind[kind] = restrict_to(eligible, sizes.where(F.col("kind") == kind))
     alike = of_kind["alike"]
-    return Sized(
-        of_kind["fitting"],
-        None if alike is None else alike._replace(heterogeneous=False),
-        of_kind["differing"],
-    )
+    if alike is not None:
+        of_kind["alike"] = alike._replace(heterogeneous=False)
+    return Sized(**of_kind)
 
 
 def fits_all(eligible: Eligible, settings: Settings, most_alike: int | None = None) -> bool:
@@ -125,25 +123,16 @@ def _sizes(eligible: Eligible, settings: Settings, most_alike: int) -> DataFrame
         sized = sized.withColumn("edges", F.lit(0))
     if eligible.has_racks:
         use = rack_use(eligible)
-        matters = F.when(F.col("is_homogeneous"), F.col("by_group")).otherwise(
-            F.col("can_mismatch")
-        )
-        sized = sized.join(use.select(*keys, matters.alias("by_racks")), on=keys, how="left")
+        matters = F.expr("if(is_homogeneous, by_group, can_mismatch)").alias("by_racks")
+        sized = sized.join(use.select(*keys, matters), on=keys, how="left")
     else:
         sized = sized.withColumn("by_racks", F.lit(False))
-    count = F.coalesce("partitions", F.lit(0))
-    is_alike, by_racks = F.col("is_homogeneous"), F.coalesce("by_racks", F.lit(False))
-    kind = (
-        F.when(by_racks, "fitting")
-        .when(is_alike & (count > most_alike), "alike")
-        .when(
-            ~is_alike
-            & (
-                (count > settings.max_partitions_per_task)
-                | (F.col("edges") > settings.max_edges_per_task)
-            ),
-            "differing",
-        )
-        .otherwise("fitting")
-    )
-    return sized.select(*keys, kind.alias("kind"))
+    kind = f"""case
+        when coalesce(by_racks, false) then 'fitting'
+        when is_homogeneous and coalesce(partitions, 0) > {most_alike} then 'alike'
+        when not is_homogeneous and (
+            coalesce(partitions, 0) > {settings.max_partitions_per_task}
+            or edges > {settings.max_edges_per_task}
+        ) then 'differing'
+        else 'fitting' end"""
+    return sized.select(*keys, F.expr(kind).alias("kind"))

@@ -7,12 +7,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.constrained_slices import assign_constrained_in_slices
-from kassign_spark.assignors.fresh import assign_fresh
+from kassign_spark.assignors.dealing import deal
 from kassign_spark.assignors.general import assign_general
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
 from kassign_spark.assignors.one_task import assign_in_tasks
+from kassign_spark.assignors.roundrobin import turns, whose_turn
 from kassign_spark.assignors.sizes import by_size
+from kassign_spark.expressions import java_string_order
 from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.paths import WINDOWS
+from kassign_spark.groups.subscribers import homogeneous_groups
 from kassign_spark.rounds import Round
 from kassign_spark.settings.computing import Settings
 
@@ -63,17 +67,14 @@ def sticky_target(
         withholds the partition for one round.
     """
     if _take_turns(eligible, assignor):
-        return assign_fresh(eligible, settings)
+        return _assign_fresh(eligible, settings)
     sized = by_size(eligible, settings)
-    parts = (
-        [assign_in_tasks(sized.fitting, settings, assignor)] if sized.fitting is not None else []
-    )
+    parts = []
+    if sized.fitting is not None:
+        parts.append(assign_in_tasks(sized.fitting, settings, assignor))
     if sized.alike is not None:
-        parts.append(
-            assign_fresh(sized.alike, settings)
-            if sized.alike.owned is None
-            else assign_constrained_in_slices(sized.alike, settings)
-        )
+        in_steps = _assign_fresh if sized.alike.owned is None else assign_constrained_in_slices
+        parts.append(in_steps(sized.alike, settings))
     if sized.differing is not None:
         parts.append(assign_general(sized.differing, settings, _log_round).assignment)
     return reduce(DataFrame.unionByName, parts)
@@ -88,6 +89,20 @@ def _take_turns(eligible: Eligible, assignor: int | None) -> bool:
         and not eligible.has_racks
         and eligible.tasks > 1
     )
+
+
+def _assign_fresh(eligible: Eligible, settings: Settings) -> DataFrame:
+    """Let the members of groups that all subscribe alike and own nothing take turns; runs no job.
+
+    All laps of the constrained pass are full then, and each goes by member id.
+    """
+    eligible.note_path(WINDOWS)
+    by_id = F.transform(
+        "members", lambda member: F.struct(java_string_order(member), member.alias("member_id"))
+    )
+    ring = homogeneous_groups(eligible).withColumn("members", F.sort_array(by_id)["member_id"])
+    dealt = deal(turns(ring, eligible, settings), whose_turn())
+    return dealt.withColumn("is_moving", F.lit(False))
 
 
 def _log_round(done: Round) -> None:

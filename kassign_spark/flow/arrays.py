@@ -1,6 +1,6 @@
 """The general pass on counts, in numpy: many groups in one process, settled side by side.
 
-``general_flow`` says what the steps mean and why they are exact.
+``costs`` says what the steps mean and why they are exact.
 """
 
 from dataclasses import dataclass
@@ -10,15 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.flow.costs import (
-    ANY_NUMBER,
-    HIGH,
-    LOW,
-    MIDDLE,
-    MOVE,
-    MUST_FILL,
-    UNREACHABLE,
-)
+from kassign_spark.flow.costs import ANY_NUMBER, HIGH, LOW, MIDDLE, MOVE, MUST_FILL, UNREACHABLE
 from kassign_spark.flow.segments import Longs, Segments
 
 Flags = npt.NDArray[np.bool_]
@@ -29,7 +21,6 @@ class Flow:
     """Parts that are being settled. Rows (edges) are sorted by class, then by member.
 
     Attributes:
-        supply: partitions of each class.
         turn: the class's number within its group; rotates whom it serves first.
         part: of each member.
         quota: of each member.
@@ -43,7 +34,6 @@ class Flow:
     by_member: Segments
     owned: Longs
     assigned: Longs
-    supply: Longs
     turn: Longs
     part: Longs
     quota: Longs
@@ -61,7 +51,6 @@ class Flow:
             Segments(member_of, len(members)),
             self.owned[rows],
             self.assigned[rows],
-            self.supply[classes],
             self.turn[classes],
             self.part[members],
             self.quota[members],
@@ -156,8 +145,8 @@ def _start(
     unplaced = supply - by_class.sum(kept)
     assert (unplaced >= 0).all(), "more partitions are owned than there are: one has two owners"
     load = by_member.sum(kept)
-    flows = (owned, kept, supply, turn, part, quota, unplaced, load)
-    return Flow(by_class, by_member, *flows, surcharge, move)
+    of_parts = (turn, part, quota, unplaced, load)
+    return Flow(by_class, by_member, owned, kept, *of_parts, surcharge, move)
 
 
 def _run(flow: Flow) -> None:

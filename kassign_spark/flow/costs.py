@@ -31,7 +31,7 @@ the same subscribers. Whether the surcharge weighs more than a move or less deci
 is saved first. Members keep at the start only what costs nothing at all: to keep what has a
 surcharge may be no part of the best, so it comes back, if it does, along a cheapest path.
 
-Two modules take these steps, and break ties alike: ``general_arrays`` inside one task,
+Two modules take these steps, and break ties alike: ``arrays`` inside one task,
 ``general_rounds`` in rounds over DataFrames, where racks do not count. Nothing in them depends on
 other components, so the result is the same however components are gathered into tasks.
 """

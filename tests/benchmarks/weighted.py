@@ -49,7 +49,7 @@ def _large(name: str) -> None:
     (answer,) = plan_groups([owned], Wanted(Limit(), Bounds(), "default"))
     planned = time.process_time() - start
     start = time.process_time()
-    points = large.curve_large(owned, large.look(owned), by_cost=False)
+    points = large.curve_large(owned, large.look(owned))
     traced = time.process_time() - start
     plan_bar, curve_bar = BARS.get(name, (None, None))
     print(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs
+from kassign_spark.groups.numbers import place_in_run, ranges, starts
 
 _MANY_CLASSES = 32
 _ONE_BY_ONE = 200_000
@@ -32,13 +33,7 @@ def by_member(owner: Longs, members: int, only: Bools | None = None) -> Owned:
     held = owner[partition].astype(small)
     order = np.argsort(held, kind="stable")  # of 16 bits: by radix
     count = np.bincount(owner[partition], minlength=members)
-    return Owned(partition[order], np.concatenate([[0], np.cumsum(count)]))
-
-
-def ragged(start: Longs, count: Longs) -> Longs:
-    """The numbers start, start + 1, ... of each run, one run after the other."""
-    before = np.cumsum(count) - count
-    return np.repeat(start - before, count) + np.arange(int(count.sum()))
+    return Owned(partition[order], starts(count))
 
 
 def least_to_shed(group: Group, load: Doubles, limit: Doubles, owned: Owned) -> Longs:
@@ -58,7 +53,7 @@ def shed(group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: 
     over, first, size, sums = _over(group, load, limit, owned)
     excess = (load - limit)[over]
     if by_cost:
-        return _cheapest(group, load - limit, owned, over)
+        return _cheapest(group, excess, owned, first, size)
     count = _fewest(sums, first, size, excess)
     # Sums of runs of this length fall as they start later: the last that suffices is lightest.
     room = size - count
@@ -69,7 +64,7 @@ def shed(group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: 
         return result
 
     begin = first + np.clip(_first_where(is_too_light, room + 1) - 1, 0, room)
-    return np.sort(owned.partition[ragged(begin, count)])
+    return np.sort(owned.partition[ranges(begin, count)])
 
 
 def _over(
@@ -100,18 +95,20 @@ def _first_where(holds: Callable[[Longs], Bools], most: Longs) -> Longs:
     return low
 
 
-def _cheapest(group: Group, excess: Doubles, owned: Owned, over: Longs) -> Longs:
-    count = owned.start[over + 1] - owned.start[over]
-    run = np.repeat(np.arange(len(over)), count)
-    partition = owned.partition[ragged(owned.start[over], count)]
+def _cheapest(group: Group, excess: Doubles, owned: Owned, first: Longs, count: Longs) -> Longs:
+    run = np.repeat(np.arange(len(first)), count)
+    partition = owned.partition[ranges(first, count)]
     weight = group.weight[partition]
     order = np.lexsort((weight, group.cost[partition] / np.maximum(weight, 1e-300), run))
     run, partition, weight = run[order], partition[order], weight[order]
-    sums = np.cumsum(weight)
-    begin = np.cumsum(count) - count
-    before = sums - weight - (sums[begin] - weight[begin])[run] if len(run) else sums
-    gives: Longs = np.sort(partition[before < excess[over][run]])
-    return gives
+    return np.sort(partition[earlier_in_run(run, weight) < excess[run]])
+
+
+def earlier_in_run(run: Longs, weight: Doubles) -> Doubles:
+    """For each row of runs of equal numbers what the earlier rows of its run weigh."""
+    before = np.cumsum(weight) - weight
+    earlier: Doubles = before - before[np.arange(len(run)) - place_in_run(run)]
+    return earlier
 
 
 def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Doubles) -> None:
@@ -126,7 +123,6 @@ def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Double
         return
     class_ = group.class_[wanted]
     queue = [wanted[class_ == k] for k in range(len(takers))]
-    at = [0] * len(queue)
     order = sorted(range(len(queue)), key=lambda k: (len(takers[k]), k))
     order = [k for k in order if len(queue[k])]
     left = len(wanted)
@@ -136,11 +132,11 @@ def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Double
         share = members / max(left, 1)
         for k in order:
             open_ = takers[k] if len(order) == 1 else takers[k][free[takers[k]]]
-            rest = len(queue[k]) - at[k]
+            rest = len(queue[k])
             if not len(open_):
                 continue
             block = len(open_) if len(order) == 1 else max(1, int(np.ceil(rest * share)))
-            weight = group.weight[queue[k][at[k]]]
+            weight = group.weight[queue[k][0]]
             room = limit[open_] - load[open_]
             fits = room >= weight
             count = int(fits.sum())
@@ -151,13 +147,12 @@ def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Double
                 relative = (load[takers[k]] + weight) / group.capacity[takers[k]]
                 count = min(rest, max(1, len(relative) // 16))
                 chosen = takers[k][np.argsort(relative, kind="stable")[:count]]
-            given = queue[k][at[k] : at[k] + count]
+            given, queue[k] = queue[k][:count], queue[k][count:]
             owner[given] = chosen
             load[chosen] += group.weight[given]
             free[chosen] = False
-            at[k] += count
             left -= count
-        order = [k for k in order if at[k] < len(queue[k])]
+        order = [k for k in order if len(queue[k])]
 
 
 def _deal_one_by_one(
@@ -183,18 +178,14 @@ def _deal_one_by_one(
 def go_home(group: Group, owner: Longs, load: Doubles, limit: Doubles) -> None:
     """Let partitions return to their owner where it has room, lightest first."""
     for _ in range(3):
-        away = np.flatnonzero((group.home >= 0) & (owner != group.home))[::-1]
+        away = np.flatnonzero(group.away(owner))[::-1]
         if not len(away):
             return
         home = group.home[away]
         order = np.argsort(home, kind="stable")
         away, home = away[order], home[order]
         weight = group.weight[away]
-        sums = np.cumsum(weight)
-        begins = np.flatnonzero(np.diff(home, prepend=-1))
-        run = np.cumsum(np.diff(home, prepend=-1) != 0) - 1
-        within = sums - (sums[begins] - weight[begins])[run]
-        back = within <= (limit - load)[home]
+        back = earlier_in_run(home, weight) + weight <= (limit - load)[home]
         if not back.any():
             return
         away, home, weight = away[back], home[back], weight[back]

@@ -1,12 +1,18 @@
 """Groups whose partitions all weigh the same, and those without weight: planned by counts.
 
-The optimum of counts is exact (``general_arrays``): balance best, then the fewest moves.
+The optimum of counts is exact (``flow.arrays``): balance best, then the fewest moves.
 """
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs
+from kassign_spark.assignors.weighted.problem import Bools, Group, Longs
 from kassign_spark.flow.arrays import settle
+from kassign_spark.groups.numbers import place_in_run
+
+
+def counts_decide(group: Group) -> bool:
+    """Whether all partitions weigh the same, and all members are equal."""
+    return len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1
 
 
 def best_counts(group: Group) -> Longs:
@@ -17,32 +23,23 @@ def best_counts(group: Group) -> Longs:
     held = group.home >= 0
     np.add.at(owned, (group.class_[held], group.home[held]), 1)
     supply = np.bincount(group.class_, minlength=classes)
-    used, member_of = np.unique(member, return_inverse=True)
+    member_of = np.unique(member, return_inverse=True)[1]
     assigned = np.zeros((classes, members), np.int64)
     assigned[class_, member] = settle(
         class_, member_of, owned[class_, member], supply, np.arange(classes)
     )
-    assert len(used) <= members
     return name_counts(group.class_, group.home, assigned)
 
 
 def name_counts(class_: Longs, home: Longs, assigned: Longs) -> Longs:
-    """Say which partitions each member gets: its own first, the rest in their order.
-
-    Args:
-        class_: of each partition.
-        home: of each partition; -1: nobody.
-        assigned: [class, member], how many.
-    """
+    """The owners where members get so many of each class: their own first, the rest in order."""
     owner = np.full(len(class_), -1)
     left = assigned.copy()
     held = np.flatnonzero(home >= 0)
     pair = class_[held] * assigned.shape[1] + home[held]
     order = np.argsort(pair, kind="stable")
     held, pair = held[order], pair[order]
-    starts = np.flatnonzero(np.diff(pair, prepend=-1))
-    place = np.arange(len(pair)) - np.repeat(starts, np.diff(starts, append=len(pair)))
-    keeps = place < assigned.reshape(-1)[pair]
+    keeps = place_in_run(pair) < assigned.reshape(-1)[pair]
     owner[held[keeps]] = home[held[keeps]]
     np.subtract.at(left, (class_[held[keeps]], home[held[keeps]]), 1)
     open_ = np.flatnonzero(owner < 0)
@@ -51,9 +48,9 @@ def name_counts(class_: Longs, home: Longs, assigned: Longs) -> Longs:
     return owner
 
 
-def count_difference(eligible: Bools, count: Longs | Doubles) -> int:
-    """The greatest difference between members that may have anything."""
-    used = count[eligible.any(axis=0)]
+def count_difference(group: Group, owner: Longs) -> int:
+    """The greatest difference of counts between members that may have anything."""
+    used = group.counts(owner)[group.eligible.any(axis=0)]
     return int(used.max() - used.min()) if len(used) else 0
 
 
@@ -62,12 +59,7 @@ def deal_by_count(
 ) -> None:
     """Give the partitions ``wanted`` to members with the fewest, the scarcest class first.
 
-    Args:
-        class_: of each partition.
-        eligible: [class, member].
-        count: of each member, what it has; grows.
-        wanted: partitions of no weight that nobody has.
-        owner: of each partition; filled in.
+    They weigh nothing, and nobody has them. Fills ``owner``; ``count``, of each member, grows.
     """
     takers = eligible.sum(axis=1)
     for k in sorted(set(class_[wanted].tolist()), key=lambda k: (takers[k], k)):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.fewest import Planned, find_fewest, judge
-from kassign_spark.assignors.weighted.objective import Objective, reach, within
+from kassign_spark.assignors.weighted.objective import reach, within
 from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, last_sum
 from kassign_spark.assignors.weighted.reach import find_reach
 
@@ -46,17 +46,12 @@ def find_curve(
     reached: Longs,
     cost: Doubles,
     kicks: int,
-    counts: tuple[Doubles, Doubles] | None = None,
+    counts: Doubles | None = None,
 ) -> list[list[Point]]:
     """Find for each group the plans that no other beats in both cost and load, cheapest first.
 
-    Args:
-        batch: groups.
-        limit: [group, member], the weight that members may have at the end of the curve.
-        reached: [group, partition], owners that keep ``limit``, or come near it.
-        cost: [group, partition], of moving it from home.
-        kicks: how often to disturb each answer.
-        counts: [group, 1] the least and the greatest number of partitions; None: any.
+    ``limit`` is [group, member], the weight that it may have at the end of the curve; ``reached``
+    [group, partition], owners that keep it or come near; ``kicks``, how often to disturb an answer.
     """
     points = [[point] for point in _stay(batch, limit, counts, kicks)]
     factors = []
@@ -65,14 +60,13 @@ def find_curve(
         factors += [(row, top ** (j / (_GRID - 1))) for j in range(_GRID)]
     for _ in range(1 + _REFINEMENTS):
         for start in range(0, len(factors), _ROWS):
-            some = factors[start : start + _ROWS]
-            rows = np.array([row for row, _ in some])
-            factor = np.array([factor for _, factor in some])
-            for row, point in zip(
-                rows.tolist(),
-                _answers(batch, limit, reached, cost, kicks, counts, rows, factor),
-                strict=True,
-            ):
+            rows, factor = map(np.array, zip(*factors[start : start + _ROWS], strict=True))
+            some, most = batch.take(rows), np.floor(limit[rows] * factor[:, None])
+            of_rows = None if counts is None else counts[rows]
+            objective = within(some, most, cost[rows], counts=of_rows)
+            found = find_fewest(some, objective, [reached[rows]], np.zeros(len(rows)), kicks)
+            answers = _points(some, limit[rows], cost[rows], found)
+            for row, point in zip(rows.tolist(), answers, strict=True):
                 points[row].append(point)
         points = [_undominated(of_group) for of_group in points]
         factors = [(row, f) for row, of_group in enumerate(points) for f in _between(of_group)]
@@ -81,16 +75,7 @@ def find_curve(
     return points
 
 
-def _objective(
-    batch: Batch, limit: Doubles, cost: Doubles, counts: tuple[Doubles, Doubles] | None
-) -> Objective:
-    objective = within(batch, limit, cost)
-    return objective if counts is None else objective._replace(least=counts[0], most=counts[1])
-
-
-def _stay(
-    batch: Batch, limit: Doubles, counts: tuple[Doubles, Doubles] | None, kicks: int
-) -> list[Point]:
+def _stay(batch: Batch, limit: Doubles, counts: Doubles | None, kicks: int) -> list[Point]:
     """Owners keep what they have; partitions that nobody has go where they do least harm."""
     measured = np.maximum(limit / batch.capacity, 1e-300)
     objective = reach(batch, measured)
@@ -98,35 +83,16 @@ def _stay(
     away = (batch.home >= 0)[:, :, None] & (batch.home[:, :, None] != members)
     pinned = objective._replace(where=np.where(away, FAR, objective.where))
     found = find_reach(batch, measured, np.zeros(len(limit)), kicks, objective=pinned)
-    plain = _objective(batch, limit, batch.cost, counts)
+    plain = within(batch, limit, batch.cost, counts=counts)
     return _points(batch, limit, batch.cost, judge(batch, plain, found.state))
-
-
-def _answers(
-    batch: Batch,
-    limit: Doubles,
-    reached: Longs,
-    cost: Doubles,
-    kicks: int,
-    counts: tuple[Doubles, Doubles] | None,
-    rows: Longs,
-    factor: Doubles,
-) -> list[Point]:
-    some = batch.take(rows)
-    of_rows = None if counts is None else (counts[0][rows], counts[1][rows])
-    objective = _objective(some, np.floor(limit[rows] * factor[:, None]), cost[rows], of_rows)
-    found = find_fewest(some, objective, [reached[rows]], np.zeros(len(rows)), kicks)
-    return _points(some, limit[rows], cost[rows], found)
 
 
 def _points(batch: Batch, limit: Doubles, cost: Doubles, found: Planned) -> list[Point]:
     owner = found.state.owner
-    away = batch.is_there & (batch.home >= 0) & (owner != batch.home)
-    paid = last_sum(np.where(away, cost, 0.0))
+    paid = last_sum(np.where(batch.away(owner), cost, 0.0))
     ratio = (found.state.load / np.maximum(limit, 1.0)).max(axis=1)
-    rows = zip(owner, found.moves.tolist(), paid.tolist(), ratio.tolist(), found.outside.tolist(),
-               strict=True)  # fmt: skip
-    return [Point(*row) for row in rows]
+    columns = (column.tolist() for column in (found.moves, paid, ratio, found.outside))
+    return [Point(*row) for row in zip(owner, *columns, strict=True)]
 
 
 def _undominated(points: list[Point]) -> list[Point]:

@@ -50,8 +50,7 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
         some = [rest[row] for row in rows]
         if len(some[0].weight) > LARGE:
             seen = look_large(some[0])
-            by_cost = len(np.unique(some[0].cost)) > 1
-            found = [(seen.bound, curve_large(some[0], seen, by_cost=by_cost))]
+            found = [(seen.bound, curve_large(some[0], seen))]
         else:
             found = _small(some, effort)
         for row, (bound, points) in zip(rows, found, strict=True):
@@ -61,14 +60,9 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
 
 def _small(groups: Sequence[Group], effort: str) -> list[tuple[float, list[Point]]]:
     found = look(groups, effort)
-    limit = found.reached.most[:, None] * found.batch.capacity
-    curves = find_curve(
-        found.batch,
-        limit,
-        found.reached.state.owner,
-        unit_costs(found.batch),
-        CURVE_KICKS[effort],
-    )
+    batch, reached = found.batch, found.reached
+    limit, cost = reached.most[:, None] * batch.capacity, unit_costs(batch)
+    curves = find_curve(batch, limit, reached.state.owner, cost, CURVE_KICKS[effort])
     return list(zip(found.bound.tolist(), curves, strict=True))
 
 
@@ -84,14 +78,14 @@ def measured(group: Group, bound: float, points: Sequence[Point]) -> list[CurveP
         deal_idle(group, owner)
         load = group.loads(owner)
         most = float((load / group.capacity).max())
-        away = (group.home >= 0) & (owner != group.home)
+        away = group.away(owner)
         found.append(
             CurvePoint(
                 int(away.sum()),
                 float(group.weight[away].sum()) / group.power,
                 most / group.power,
                 most / fair,
-                count_difference(group.eligible, group.counts(owner)),
+                count_difference(group, owner),
                 min(bound, most) / group.power,
                 False,
             )

@@ -13,20 +13,19 @@ import numpy as np
 
 from kassign_spark.assignors.weighted.answer import Answer
 from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
-from kassign_spark.assignors.weighted.bulk import by_member, least_to_shed, shed
+from kassign_spark.assignors.weighted.bulk import by_member, earlier_in_run, least_to_shed, shed
 from kassign_spark.assignors.weighted.curves import CurvePoint, measured
 from kassign_spark.assignors.weighted.large import (
-    Cut,
     Look,
     curve_factors,
     curve_large,
+    dominant_batch,
     plan_seen,
     relative_limits,
 )
-from kassign_spark.assignors.weighted.limits import weights_within
-from kassign_spark.assignors.weighted.parts import find_parts
+from kassign_spark.assignors.weighted.parts import find_parts, weights_within
 from kassign_spark.assignors.weighted.plan import weighted_part, with_idle
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs, Rest
+from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, Rest
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.assignors.weighted.verdicts import Heaviest
 
@@ -35,7 +34,6 @@ HEAVIEST_A_MEMBER = 8
 PARTITIONS_A_MEMBER = 300
 """With fewer, single partitions decide how even loads get, and a group is not cut."""
 BUNDLES_A_MEMBER = 300
-_DOMINANT_A_MEMBER = 2
 _REACHED = 1.0003
 _POINTS = 11
 _OPENED = 4
@@ -58,14 +56,9 @@ class Facts(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Partitions that may move; heaviest first, then by name.
+    """Partitions that may move; heaviest first, then by name. The columns are as of ``Group``.
 
-    Attributes:
-        weight: of each.
-        class_: of each.
-        home: of each; -1: nobody's.
-        cost: of moving it.
-        stands_for: how many partitions; those of a bundle are nobody's, and go together.
+    Those of a bundle, which ``stands_for`` several, are nobody's, and go together.
     """
 
     weight: Doubles
@@ -113,21 +106,11 @@ def limits_of_curve(facts: Facts) -> Limits:
 def look_cut(facts: Facts, pool: Group) -> Look:
     """What ``large.look`` finds; the best loads are taken to be those near the bound."""
     group, members = facts.heavy, len(facts.load)
-    few = slice(0, _DOMINANT_A_MEMBER * members)
-    batch = Batch(
-        group.weight[None, few],
-        group.class_[None, few],
-        group.home[None, few],
-        group.cost[None, few],
-        group.eligible[None],
-        group.capacity[None],
-        facts.class_weight[None],
-        np.ones((1, len(group.weight[few])), bool),
-    )
+    batch = dominant_batch(group, facts.class_weight)
     bounds, parts = load_bounds(batch), find_parts(batch, many_at_once=True)
     level, part, alone = parts.level[0], parts.part[0], parts.alone[0]
     bound = float(bounds.load[0])
-    bound = pigeonhole(group.weight, group.class_, group.eligible, group.capacity, bound, 2 * bound)
+    bound = pigeonhole(group, bound, 2 * bound)
     if alone.any() and float(level.max()) > bound * _REACHED:
         level = np.full(members, bounds.fractional[0])
         part, alone = np.zeros(members, np.int64), np.zeros(members, bool)
@@ -135,8 +118,9 @@ def look_cut(facts: Facts, pool: Group) -> Look:
     if not alone.any():
         best = np.where(level >= level.max(), np.maximum(best, bound), best)
     dominant = tuple(np.flatnonzero(parts.dominant[0]).tolist()) if alone.any() else ()
-    owned = by_member(pool.home, members)
-    return Look(bound, level, part, alone, dominant, pool.home, best * group.capacity, owned, owned)
+    load, owned = best * group.capacity, by_member(pool.home, members)
+    by_cost = len(np.unique(pool.cost)) > 1
+    return Look(bound, level, part, alone, dominant, pool.home, load, owned, owned, by_cost)
 
 
 def group_of(facts: Facts, pool: Pool) -> Group:
@@ -157,14 +141,9 @@ def group_of(facts: Facts, pool: Pool) -> Group:
 def plan_cut(
     facts: Facts, pool: Pool, taking_part: Longs, moves_bound: int, wanted: Wanted
 ) -> tuple[Answer, Doubles]:
-    """Plan what may move.
+    """Plan what may move; with no bound on the difference of counts.
 
-    Args:
-        facts: of the group.
-        pool: what may move.
-        taking_part: of each of ``facts.heavy`` its number in ``pool``; -1: it stays.
-        moves_bound: no plan within the limits moves fewer.
-        wanted: no bound on the difference of counts.
+    ``taking_part``: of each of ``facts.heavy`` its number in ``pool``; -1: it stays.
 
     Returns:
         the plan, with the owners of ``pool``; and of each member the weight above its limit, or,
@@ -174,7 +153,7 @@ def plan_cut(
     group = weighted_part(whole)
     seen = look_cut(facts, group)
     heaviest = Heaviest(facts.heavy, facts.class_weight, taking_part)
-    answer = plan_seen(group, seen, wanted, Cut(moves_bound, heaviest))
+    answer = plan_seen(group, seen, wanted, (moves_bound, heaviest))
     over = group.loads(answer.owner) - _limit(facts, seen, wanted)
     return with_idle(whole, answer), over
 
@@ -182,12 +161,8 @@ def plan_cut(
 def to_open(facts: Facts, pool: Pool, kept: Longs, over: Doubles, most: int) -> Longs:
     """Choose members all of whose partitions may move in the next round, so that some are swapped.
 
-    Args:
-        facts: of the group.
-        pool: what could move.
-        kept: those of ``facts.heavy`` that stay with their member.
-        over: of each member the weight above its limit; negative below.
-        most: so many partitions at most.
+    These are ``most`` partitions at most, beside ``pool``; ``kept`` and ``over`` are as ``Limits``
+    and ``plan_cut`` say.
 
     Returns:
         members above their limits, and some of those with the most room; none: nobody is above, or
@@ -212,8 +187,7 @@ def curve_cut(facts: Facts, pool: Pool) -> list[CurvePoint]:
     whole = group_of(facts, pool)
     group = weighted_part(whole)
     seen = look_cut(facts, group)
-    by_cost = len(np.unique(group.cost)) > 1
-    return measured(whole, seen.bound, curve_large(group, seen, by_cost=by_cost))
+    return measured(whole, seen.bound, curve_large(group, seen))
 
 
 def to_shed(
@@ -225,15 +199,10 @@ def to_shed(
     *,
     by_cost: bool,
 ) -> tuple[Bools, Longs]:
-    """Choose what members shed.
+    """Choose what members shed, ``by_cost`` or by number; what ``stays`` is not shed.
 
-    Args:
-        member: of each partition; those of a member heaviest first, then by name.
-        weight: of each.
-        cost: of moving it.
-        stays: whether it is not shed, though it could be.
-        excess: for one limit after the other, of each member the weight above; 0: it is not.
-        by_cost: whether what is moved costs little, or is few.
+    Partitions of a member come heaviest first, then by name. ``excess``: for one limit after the
+    other, of each member the weight above; 0: it is not.
 
     Returns:
         of each partition whether it is shed under some limit; and of each member how many must
@@ -251,28 +220,21 @@ def to_shed(
 
 
 def bundled(run: Longs, weight: Doubles, quantum: Doubles, unit: Longs) -> Longs:
-    """Put light partitions of a run together, neighbours by weight.
+    """Put light partitions of a run together, neighbours by weight: of each its bundle's first.
 
-    Args:
-        run: of each partition, ascending; within one, heaviest first, then by name.
-        weight: of each.
-        quantum: of each; what is as heavy stays alone, others make bundles of less than twice that.
-        unit: of each; so many without weight make a bundle.
-
-    Returns:
-        of each partition the first of its bundle.
+    Partitions are by run and within one, heaviest first, then by name. What is as heavy as its
+    ``quantum`` stays alone, others make bundles of less than twice that; ``unit`` without weight
+    make one.
     """
     places = np.arange(len(run))
-    first = np.maximum.accumulate(np.where(np.diff(run, prepend=-1) != 0, places, 0))
-    before = np.cumsum(weight) - weight
-    heap = np.floor((before - before[first]) / np.maximum(quantum, 1e-300))
+    begins = np.diff(run, prepend=-1) != 0
+    heap = np.floor(earlier_in_run(run, weight) / np.maximum(quantum, 1e-300))
     # Partitions without weight follow those with; the first one of them in each run begins.
     idle = weight <= 0
-    starts_idle = idle & ~(np.append(False, idle[:-1]) & (np.diff(run, prepend=-1) == 0))
+    starts_idle = idle & (begins | ~np.append(False, idle[:-1]))
     first_idle = np.maximum.accumulate(np.where(starts_idle, places, 0))
     heap = np.where(idle, (places - first_idle) // unit, heap)
     alone = (weight >= quantum) & ~idle
-    begins = np.diff(run, prepend=-1) != 0
     begins |= np.diff(heap, prepend=-1.0) != 0
     begins |= starts_idle | alone | np.append(False, alone[:-1])
     lead: Longs = np.maximum.accumulate(np.where(begins, places, 0))

@@ -4,18 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.insertion import insert, lift, start_from
-from kassign_spark.assignors.weighted.objective import Objective
-from kassign_spark.assignors.weighted.problem import (
-    FAR,
-    Batch,
-    Doubles,
-    Longs,
-    last_sum,
-    noise,
-)
+from kassign_spark.assignors.weighted.objective import Objective, outside
+from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, last_sum, noise
 from kassign_spark.assignors.weighted.reach import kick_members, reinsert
-from kassign_spark.assignors.weighted.steps import State, improve
+from kassign_spark.assignors.weighted.steps import State, improve, insert, state_of
 
 _BACK, _LIFT = 0.6, 0.3
 
@@ -41,14 +33,8 @@ class Planned(NamedTuple):
 
     def take(self, groups: Longs) -> "Planned":
         """Some groups."""
-        return Planned(
-            self.state.take(groups),
-            self.outside[groups],
-            self.excess[groups],
-            self.cost[groups],
-            self.even[groups],
-            self.moves[groups],
-        )
+        columns = (column[groups] for column in self[1:])
+        return Planned(self.state.take(groups), *columns)  # type: ignore[arg-type]
 
     def put(self, groups: Longs, other: "Planned") -> None:
         """Take over some groups."""
@@ -61,20 +47,15 @@ def judge(batch: Batch, objective: Objective, state: State) -> Planned:
     """Measure a state."""
     excess = last_sum(np.maximum(state.load - objective.a, 0.0))
     there = np.take_along_axis(objective.where, state.owner[:, :, None], 2)[:, :, 0]
-    away = batch.is_there & (batch.home >= 0) & (state.owner != batch.home)
-    outside = np.zeros(len(excess))
-    if objective.least is not None and objective.most is not None:
-        serves = batch.eligible.any(axis=1)
-        below = np.where(serves, np.maximum(objective.least - state.held, 0.0), 0.0)
-        above = np.maximum(state.held - objective.most, 0.0)
-        outside = last_sum(below + above)
+    # Who may take nothing has nothing: it cannot be above.
+    serves = batch.eligible.any(axis=1)
     return Planned(
         state,
-        outside,
+        last_sum(np.where(serves, outside(objective, state.held), 0.0)),
         excess,
         last_sum(np.where(batch.is_there, there, 0.0)),
         last_sum(state.load * state.load * objective.c),
-        away.sum(axis=1),
+        batch.away(state.owner).sum(axis=1),
     )
 
 
@@ -99,58 +80,51 @@ def find_fewest(
     *,
     even_first: bool = False,
 ) -> Planned:
-    """Search the cheapest moves within limits.
+    """Search the cheapest moves within limits; ``objective`` is one of ``objective.within``.
 
-    Args:
-        batch: groups.
-        objective: as ``objective.within`` makes it.
-        others: [group, partition], owners to start from beside the present ones.
-        cost_bound: [group], no plan within the limits costs less.
-        kicks: how often to disturb what was found and search again.
-        even_first: whether evenness goes before moves.
+    ``others`` are owners, [group, partition], to start from beside the present ones; no plan within
+    the limits costs less than ``cost_bound``; ``kicks``: how often to disturb what was found.
     """
-    free = batch.is_there & (batch.home < 0)
-    home = insert(batch, objective, start_from(batch, batch.home), free, batch.weight)
+    home = insert(batch, objective, batch.home, batch.weight)
     present = home.copy()
     best = judge(batch, objective, home.copy())
     everyone = np.arange(len(cost_bound))
     _keep(best, everyone, judge(batch, objective, improve(batch, objective, home)), even_first)
-    open_ = everyone[_is_open(best, cost_bound, everyone, even_first)]
+    open_ = _open(best, cost_bound, everyone, even_first)
     for owner in others:
         if not len(open_):
             return best
         some, wanted = batch.take(open_), objective.take(open_)
-        start = start_from(some, np.where(some.is_there, owner[open_], -1))
+        start = state_of(some, np.where(some.is_there, owner[open_], 0))
         _keep(best, open_, judge(some, wanted, improve(some, wanted, start)), even_first)
-        open_ = open_[_is_open(best, cost_bound, open_, even_first)]
-    current = best.take(everyone)
+        open_ = _open(best, cost_bound, open_, even_first)
+    current = best.state.copy()
     for kick in range(kicks):
         if not len(open_):
             break
-        some, wanted, at = batch.take(open_), objective.take(open_), current.state.take(open_)
+        some, wanted = batch.take(open_), objective.take(open_)
         if kick % 3 == 0:
             kicked = _eject(some, wanted, present.take(open_), kick // 3)
         else:
-            kicked = _kick(some, wanted, at, kick)
+            kicked = _kick(some, wanted, current.take(open_), kick)
         found = judge(some, wanted, improve(some, wanted, kicked))
         _keep(best, open_, found, even_first)
         known = best.take(open_)
         slack = 1.0 + 0.02 * known.cost
         fine = (found.excess <= known.excess) & (found.outside <= known.outside)
         fine &= found.cost <= known.cost + slack
-        current.put(open_[fine], found.take(np.flatnonzero(fine)))
-        current.put(open_[~fine], known.take(np.flatnonzero(~fine)))
-        open_ = open_[_is_open(best, cost_bound, open_, even_first)]
+        current.put(open_, found.state)
+        current.put(open_[~fine], best.state.take(open_[~fine]))
+        open_ = _open(best, cost_bound, open_, even_first)
     return best
 
 
-def _is_open(best: Planned, cost_bound: Doubles, rows: Longs, even_first: bool) -> np.ndarray:
-    """Whether something may still be gained."""
+def _open(best: Planned, cost_bound: Doubles, rows: Longs, even_first: bool) -> Longs:
+    """Those of ``rows`` for which something may still be gained."""
     if even_first:
-        return np.ones(len(rows), bool)
+        return rows
     within = (best.excess[rows] <= 0) & (best.outside[rows] <= 0)
-    result: np.ndarray = ~(within & (best.cost[rows] <= cost_bound[rows] * (1 + 1e-12)))
-    return result
+    return rows[~(within & (best.cost[rows] <= cost_bound[rows] * (1 + 1e-12)))]
 
 
 def _keep(best: Planned, rows: Longs, new: Planned, even_first: bool) -> None:
@@ -168,8 +142,7 @@ def _eject(batch: Batch, objective: Objective, present: State, rank: int) -> Sta
     rows = np.arange(len(owner))
     over = np.take_along_axis(present.load > objective.a, owner, 1)
     ejectable = over & (batch.home >= 0) & (owner == batch.home) & (batch.weight > 0)
-    several = np.take_along_axis(batch.eligible.sum(axis=2), batch.class_, 1) > 1
-    ejectable &= several
+    ejectable &= np.take_along_axis(batch.eligible.sum(axis=2), batch.class_, 1) > 1
     count = ejectable.sum(axis=1)
     heavy = np.argsort(~ejectable, axis=1, kind="stable")
     partition = heavy[rows, rank % np.maximum(count, 1)]
@@ -182,17 +155,16 @@ def _eject(batch: Batch, objective: Objective, present: State, rank: int) -> Sta
     again = (rank // np.maximum(count, 1) > 0)[:, None]
     taste = np.where(again, 0.5 * noise(rank, 6, size=members)[None, :], 0.0)
     lifted = chosen | (batch.is_there & (batch.home < 0))
-    start = insert(batch, banned, lift(batch, present, lifted), lifted, batch.weight, taste)
+    start = insert(batch, banned, np.where(lifted, -1, owner), batch.weight, taste)
     return improve(batch, banned, start)
 
 
 def _kick(batch: Batch, objective: Objective, state: State, kick: int) -> State:
     if kick % 3 == 1:
         return kick_members(batch, objective, state, kick)
-    away = batch.is_there & (batch.home >= 0) & (state.owner != batch.home)
     free = batch.is_there & (batch.home < 0)
     size = batch.weight.shape[1]
-    back = away & (noise(kick, 4, size=size) < _BACK)
+    back = batch.away(state.owner) & (noise(kick, 4, size=size) < _BACK)
     lifted = free & (noise(kick, 5, size=size) < _LIFT)
     owner = np.where(back, batch.home, state.owner)
     return reinsert(batch, objective, state._replace(owner=owner), lifted, kick)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.answer import Answer
+from kassign_spark.assignors.weighted.bounded import breaks
 from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
 from kassign_spark.assignors.weighted.bulk import (
     Owned,
@@ -14,35 +15,29 @@ from kassign_spark.assignors.weighted.bulk import (
     least_to_shed,
     shed,
 )
-from kassign_spark.assignors.weighted.counts import best_counts, count_difference
+from kassign_spark.assignors.weighted.counts import best_counts, count_difference, counts_decide
 from kassign_spark.assignors.weighted.curve import Point
-from kassign_spark.assignors.weighted.limits import weights_within
 from kassign_spark.assignors.weighted.mend import mend
 from kassign_spark.assignors.weighted.options import Limit
-from kassign_spark.assignors.weighted.parts import find_parts
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs, sums_of
+from kassign_spark.assignors.weighted.parts import find_parts, limits_by_part, weights_within
+from kassign_spark.assignors.weighted.problem import (
+    Batch,
+    Bools,
+    Doubles,
+    Group,
+    Longs,
+    stack,
+    sums_of,
+)
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.assignors.weighted.verdicts import Heaviest, Measured, answer_of
 
 _TIGHTER = (0.02, 0.005, 0.001, 0.0003)
 _CLOSE = 1.0003
 _NEARLY = 1.002
-_ROUNDS = 400
 _DOMINANT_A_MEMBER = 2
 _POINTS = 12
 _REFINEMENTS = 8
-
-
-class Cut(NamedTuple):
-    """What is known of a group of which only partitions that may move are at hand.
-
-    Attributes:
-        moves_bound: no plan within the limits moves fewer.
-        heaviest: what proofs are made of.
-    """
-
-    moves_bound: int
-    heaviest: Heaviest
 
 
 class Look(NamedTuple):
@@ -58,6 +53,7 @@ class Look(NamedTuple):
         load: weights of members in it.
         owned: what members have now.
         movable: the same without dominant partitions that have their member for themselves.
+        by_cost: whether moves cost differently, so that not their number counts.
     """
 
     bound: float
@@ -69,31 +65,29 @@ class Look(NamedTuple):
     load: Doubles
     owned: Owned
     movable: Owned
+    by_cost: bool
 
 
 def look(group: Group) -> Look:
     """Find the bounds, the parts and the best loads of a large group."""
     members = len(group.capacity)
-    batch = _heaviest(group, _DOMINANT_A_MEMBER * members)
-    bounds = load_bounds(batch)
-    parts = find_parts(batch, many_at_once=True)
+    batch = dominant_batch(group, sums_of(group.class_, group.weight, len(group.eligible)))
+    bounds, parts = load_bounds(batch), find_parts(batch, many_at_once=True)
     level, part, alone = parts.level[0], parts.part[0], parts.alone[0]
     bound = float(bounds.load[0])
     owner, load = _reach(group, level, alone)
     if float((load / group.capacity).max()) > bound * _CLOSE and alone.any():
-        one = np.full(members, bounds.fractional[0])
         as_one = _reach(group, np.full(members, bound), np.zeros(members, bool))
         if (as_one[1] / group.capacity).max() < (load / group.capacity).max():
             owner, load = as_one
-            level, part, alone = one, np.zeros(members, np.int64), np.zeros(members, bool)
-    if _counts_decide(group):
+            level = np.full(members, bounds.fractional[0])
+            part, alone = np.zeros(members, np.int64), np.zeros(members, bool)
+    if counts_decide(group):
         owner = best_counts(group)
         load = sums_of(owner, group.weight, members)
     most = float((load / group.capacity).max())
     if most > bound:
-        bound = pigeonhole(
-            group.weight, group.class_, group.eligible, group.capacity, bound, most
-        )  # fmt: skip
+        bound = pigeonhole(group, bound, most)
     dominant = tuple(np.flatnonzero(parts.dominant[0]).tolist()) if alone.any() else ()
     owned = movable = by_member(group.home, members)
     if dominant:
@@ -101,7 +95,8 @@ def look(group: Group) -> Look:
         home = group.home.copy()
         home[heavy[(home[heavy] >= 0) & alone[home[heavy]]]] = -1
         movable = by_member(home, members)
-    return Look(bound, level, part, alone, dominant, owner, load, owned, movable)
+    by_cost = len(np.unique(group.cost)) > 1
+    return Look(bound, level, part, alone, dominant, owner, load, owned, movable, by_cost)
 
 
 def plan_large(group: Group, wanted: Wanted) -> Answer:
@@ -109,39 +104,38 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
     return plan_seen(group, look(group), wanted)
 
 
-def plan_seen(group: Group, seen: Look, wanted: Wanted, cut: Cut | None = None) -> Answer:
+def plan_seen(
+    group: Group, seen: Look, wanted: Wanted, cut: tuple[int, Heaviest] | None = None
+) -> Answer:
     """Plan one large group that was looked at.
 
-    Args:
-        group: the group; of one that was cut, the partitions that may move.
-        seen: what is known of it, all its partitions together.
-        wanted: limits and bounds; of one that was cut, none on the difference of counts.
-        cut: what was proven of the partitions that are not in ``group``; None: all are.
+    Of a group that was ``cut``, ``group`` has only the partitions that may move, ``seen`` is of all
+    of them, ``wanted`` has no bound on the difference of counts, and ``cut`` tells how many moves
+    any plan within the limits takes, and what proofs are made of.
     """
     relative = relative_limits(wanted.limit, group, seen)
     limit = weights_within(relative, group.capacity)
-    by_cost = bool(len(np.unique(group.cost)) > 1)
-    if cut is None:
-        needed = int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
-    else:
-        needed = cut.moves_bound
+    needed, heaviest = cut or (
+        int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum()),
+        None,
+    )
     difference, least = wanted.bounds.max_count_difference, -1
     if difference is None:
-        owner = plan_within(group, seen, limit, by_cost=by_cost)
+        owner = plan_within(group, seen, limit)
         # Of equal weights the best counts are known, with the fewest moves that they take.
         even_first = wanted.limit.tolerance == 0 and cut is None
-        if even_first and (_counts_decide(group) or excess(group, owner, limit) > 0):
+        if even_first and (counts_decide(group) or excess(group, owner, limit) > 0):
             owner = seen.owner
     else:
         # Exchanges one for one keep the best counts as they are.
         owner = best_counts(group)
         load = sums_of(owner, group.weight, len(group.capacity))
-        least = count_difference(group.eligible, np.bincount(owner, minlength=len(group.capacity)))
-        mend(group, owner, load, limit, rounds=_ROUNDS, swaps_only=True)
+        least = count_difference(group, owner)
+        mend(group, owner, load, limit, swaps_only=True)
     freely = None
     if _breaks(group, owner, wanted):
         freely = owner
-        owner = _best_within_bounds(group, seen, limit, wanted, by_cost=by_cost)
+        owner = _best_within_bounds(group, seen, limit, wanted)
     shown = int(np.argmax(np.where(group.eligible.any(axis=0) & ~seen.alone, seen.level, -1.0)))
     measured = Measured(
         limit=limit,
@@ -153,20 +147,20 @@ def plan_seen(group: Group, seen: Look, wanted: Wanted, cut: Cut | None = None) 
         dominant=seen.dominant,
         max_count_difference=difference,
         least_difference=least,
-        heaviest=None if cut is None else cut.heaviest,
+        heaviest=heaviest,
     )
     return answer_of(group, owner, measured, freely)
 
 
-def plan_within(group: Group, seen: Look, limit: Doubles, *, by_cost: bool) -> Longs:
+def plan_within(group: Group, seen: Look, limit: Doubles) -> Longs:
     """Keep members within limits with few moves, from what they own now: who has what then."""
     load = group.loads(group.home)
-    given = shed(group, load, limit, seen.movable, by_cost=by_cost)
+    given = shed(group, load, limit, seen.movable, by_cost=seen.by_cost)
     owner = group.home.copy()
     np.subtract.at(load, owner[given], group.weight[given])
     owner[given] = -1
     deal(group, owner, load, np.flatnonzero(owner < 0), limit)
-    mend(group, owner, load, limit, rounds=_ROUNDS)
+    mend(group, owner, load, limit)
     go_home(group, owner, load, limit)
     present_excess = excess(group, group.home, limit)
     if not (group.home < 0).any() and excess(group, owner, limit) >= present_excess:
@@ -174,19 +168,13 @@ def plan_within(group: Group, seen: Look, limit: Doubles, *, by_cost: bool) -> L
     return owner
 
 
-def curve_large(group: Group, seen: Look, *, by_cost: bool) -> list[Point]:
+def curve_large(group: Group, seen: Look) -> list[Point]:
     """The points of fewest moves against the greatest load, relative to the best one found."""
     best = float((seen.load / group.capacity).max())
     limit = best * group.capacity
-    return _curve(group, seen, limit, curve_factors(group, limit), by_cost=by_cost)
-
-
-def _curve(
-    group: Group, seen: Look, limit: Doubles, factors: list[float], *, by_cost: bool
-) -> list[Point]:
     points = [_stay(group, limit)]
-    for factor in factors:
-        owner = plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)), by_cost=by_cost)
+    for factor in curve_factors(group, limit):
+        owner = plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)))
         points.append(_point(group, owner, limit))
     if group.rest is None:
         reached = _point(group, seen.owner, limit)
@@ -218,21 +206,18 @@ def _stay(group: Group, limit: Doubles) -> Point:
 
 
 def _point(group: Group, owner: Longs, limit: Doubles) -> Point:
-    load = group.loads(owner)
-    away = (group.home >= 0) & (owner != group.home)
-    ratio = float((load / np.maximum(limit, 1.0)).max())
+    away = group.away(owner)
+    ratio = float((group.loads(owner) / np.maximum(limit, 1.0)).max())
     return Point(owner, int(away.sum()), float(group.cost[away].sum()), ratio, 0.0)
 
 
-def _best_within_bounds(
-    group: Group, seen: Look, limit: Doubles, wanted: Wanted, *, by_cost: bool
-) -> Longs:
+def _best_within_bounds(group: Group, seen: Look, limit: Doubles, wanted: Wanted) -> Longs:
     """The lowest load within the bounds on moves: a point of the curve, found by halving."""
-    low, high = 1.0, max(_stay(group, limit).ratio, 1.0)
     best = _stay(group, limit)
+    low, high = 1.0, max(best.ratio, 1.0)
     for _ in range(_REFINEMENTS):
         middle = (low * high) ** 0.5
-        owner = plan_within(group, seen, np.floor(limit * middle), by_cost=by_cost)
+        owner = plan_within(group, seen, np.floor(limit * middle))
         point = _point(group, owner, limit)
         if _breaks(group, owner, wanted):
             low = middle
@@ -244,14 +229,7 @@ def _best_within_bounds(
 
 
 def _breaks(group: Group, owner: Longs, wanted: Wanted) -> bool:
-    away = (group.home >= 0) & (owner != group.home)
-    bounds = wanted.bounds
-    if bounds.max_moves is not None and away.sum() > bounds.max_moves:
-        return True
-    if bounds.max_moved_weight is None:
-        return False
-    moved = float(group.weight[away].sum())
-    return moved > bounds.max_moved_weight * group.power * (1 + 1e-12)
+    return bool(breaks(wanted.bounds, group.away(owner), group.weight, group.power))
 
 
 def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
@@ -264,7 +242,7 @@ def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
     for more in _TIGHTER:
         if best_most <= _CLOSE:
             break
-        mend(group, owner, load, np.floor(fair * (1 + more)), rounds=_ROUNDS)
+        mend(group, owner, load, np.floor(fair * (1 + more)))
         most = float((load / fair).max())
         if most < best_most:
             best, best_most = owner.copy(), most
@@ -273,36 +251,16 @@ def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
 
 def relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
     """[member]: the greatest relative load that each may have."""
-    members = len(group.capacity)
-    if limit.max_load is not None:
-        return np.full(members, limit.max_load * group.power)
-    if limit.max_skew is not None:
-        return seen.level * limit.max_skew
-    assert limit.tolerance is not None
-    best = np.zeros(2 * members)
-    np.maximum.at(best, seen.part, seen.load / group.capacity)
-    result: Doubles = np.maximum(best[seen.part], seen.level) * (1 + limit.tolerance)
-    return result
+    load, power = seen.load / group.capacity, np.array([group.power])
+    level, part = seen.level[None], seen.part[None]
+    found: Doubles = limits_by_part(limit, level, part, load[None], power)[0]
+    return found
 
 
-def _heaviest(group: Group, count: int) -> Batch:
+def dominant_batch(group: Group, class_weight: Doubles) -> Batch:
     """A batch of one group that has its heaviest partitions only, and all weight of its classes."""
-    count = min(count, len(group.weight))
-    sums = sums_of(group.class_, group.weight, len(group.eligible))
-    return Batch(
-        group.weight[None, :count],
-        group.class_[None, :count],
-        group.home[None, :count],
-        group.cost[None, :count],
-        group.eligible[None],
-        group.capacity[None],
-        sums[None],
-        np.ones((1, count), bool),
-    )
-
-
-def _counts_decide(group: Group) -> bool:
-    return len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1
+    few = group.heaviest(_DOMINANT_A_MEMBER * len(group.capacity))
+    return stack([few])._replace(class_weight=class_weight[None])
 
 
 def excess(group: Group, owner: Longs, limit: Doubles) -> float:

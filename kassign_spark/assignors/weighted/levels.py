@@ -115,12 +115,6 @@ def _room_above(step: Doubles, capacity: Doubles) -> Doubles:
     return result
 
 
-def inner_classes(eligible: Bools, closed: Bools) -> Bools:
-    """[group, class]: the classes that only members of the set may take."""
-    outside = np.any(eligible & ~closed[:, None, :], axis=2)
-    return np.asarray(~outside & np.any(eligible, axis=2))
-
-
 def same_level(level: Doubles) -> Longs:
     """[group, member]: which part of its group a member is in; members of one level are one."""
     order = np.argsort(level, axis=1, kind="stable")

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.bulk import by_member, deal, ragged, shed
+from kassign_spark.assignors.weighted.bulk import by_member, deal, shed
 from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs
+from kassign_spark.groups.numbers import ranges
 
+_ROUNDS = 400
 _STUCK = 24
 _FEWEST_TRIES, _MOST_TRIES = 40, 300
 _ELEMENTS = 30_000_000
@@ -19,29 +21,29 @@ _PAIR_ELEMENTS = 200_000
 
 
 class Exchanges(NamedTuple):
-    """The best exchange of each pair of members.
+    """The best exchange of each pair of members that has any.
 
     Attributes:
-        gain: by how much it lowers the weight above limits; 0: there is none.
+        pair: its number.
+        gain: by how much it lowers the weight above limits.
         cost: how many moves it adds.
         given: the partition that goes to the second member.
         taken: the partition that comes back; -1: none.
     """
 
+    pair: Longs
     gain: Doubles
     cost: Doubles
     given: Longs
     taken: Longs
 
+    def take(self, rows: Longs) -> "Exchanges":
+        """Some of them."""
+        return Exchanges(*(column[rows] for column in self))  # type: ignore[arg-type]
+
 
 def mend(
-    group: Group,
-    owner: Longs,
-    load: Doubles,
-    limit: Doubles,
-    *,
-    rounds: int,
-    swaps_only: bool = False,
+    group: Group, owner: Longs, load: Doubles, limit: Doubles, *, swaps_only: bool = False
 ) -> None:
     """Pair the fullest members with the emptiest, round after round, until none is above its limit.
 
@@ -52,7 +54,7 @@ def mend(
         return
     serves = group.eligible.any(axis=0)
     stuck = shift = 0
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         over = np.flatnonzero(load > limit)
         under = np.flatnonzero((load < limit) & serves)
         if not len(over) or not len(under):
@@ -63,27 +65,26 @@ def mend(
         first = over[:count]
         second = under[(np.arange(count) + shift) % len(under)]
         found = _exchanges(group, owner, load, limit, first, second, swaps_only=swaps_only)
-        useful = found.gain > 0
-        if useful.any():
-            _apply(group, owner, load, found, first, second, np.flatnonzero(useful))
+        if len(found.pair):
+            _apply(group, owner, load, found, first, second)
             stuck = 0
-            shift += not useful.all()
+            shift += len(found.pair) < count
         else:
             stuck += 1
             shift += 1
             if stuck > min(_STUCK, len(under)) or len(over) <= 3:
                 break
-    _mend_last(group, owner, load, limit, rounds, swaps_only=swaps_only)
+    _mend_last(group, owner, load, limit, swaps_only=swaps_only)
 
 
 def _mend_last(
-    group: Group, owner: Longs, load: Doubles, limit: Doubles, tries: int, *, swaps_only: bool
+    group: Group, owner: Longs, load: Doubles, limit: Doubles, *, swaps_only: bool
 ) -> None:
     hopeless = np.zeros(len(load), bool)
     serves = group.eligible.any(axis=0)
-    most_tries = min(max(_ELEMENTS // len(owner), _FEWEST_TRIES), _MOST_TRIES)
+    tries = min(max(_ELEMENTS // len(owner), _FEWEST_TRIES), _MOST_TRIES)
     may_push = not swaps_only and len(owner) <= _MOST_PUSHED
-    for _ in range(min(tries, most_tries)):
+    for _ in range(tries):
         over = np.flatnonzero((load > limit) & ~hopeless)
         under = np.flatnonzero((load < limit) & serves)
         if not len(over) or not len(under):
@@ -94,9 +95,9 @@ def _mend_last(
         under = under[np.argsort(-(limit - load)[under], kind="stable")[:most]]
         first = np.full(len(under), worst)
         found = _exchanges(group, owner, load, limit, first, under, swaps_only=swaps_only)
-        best = int(np.lexsort((np.arange(len(under)), found.cost, -found.gain))[0])
-        if found.gain[best] > 0:
-            _apply(group, owner, load, found, first, under, np.array([best]))
+        if len(found.pair):
+            best = np.lexsort((found.pair, found.cost, -found.gain))[:1]
+            _apply(group, owner, load, found.take(best), first, under)
         elif not may_push or not _push(group, owner, load, limit, int(worst)):
             hopeless[worst] = True
             if hopeless.sum() > _HOPELESS:
@@ -124,8 +125,8 @@ def _push(group: Group, owner: Longs, load: Doubles, limit: Doubles, member: int
             held[taker] += weight
             only = np.zeros(len(load), bool)
             only[taker] = True
-            given = shed(group, held, np.where(only, limit, np.inf),
-                         by_member(new, len(load), only), by_cost=False)  # fmt: skip
+            owned = by_member(new, len(load), only)
+            given = shed(group, held, np.where(only, limit, np.inf), owned, by_cost=False)
             np.subtract.at(held, new[given], group.weight[given])
             new[given], new[partition] = -1, taker
             deal(group, new, held, given, limit)
@@ -158,7 +159,7 @@ def _exchanges(
     def of(side: Longs, other: Longs) -> tuple[Longs, Longs]:
         count = owned.start[side + 1] - owned.start[side]
         pair = np.repeat(pairs, count)
-        partition = owned.partition[ragged(owned.start[side], count)]
+        partition = owned.partition[ranges(owned.start[side], count)]
         fits = group.eligible[group.class_[partition], other[pair]]
         return pair[fits], partition[fits]
 
@@ -175,16 +176,13 @@ def _exchanges(
     place = np.searchsorted(keys, pair * span + target, side="right")
     starts = np.searchsorted(keys, pairs * span)
     ends = np.searchsorted(keys, (pairs + 1) * span)
-    best = Exchanges(
-        np.zeros(len(pairs)), np.full(len(pairs), np.inf),
-        np.full(len(pairs), -1), np.full(len(pairs), -1),
-    )  # fmt: skip
     stays = (owner[given] == group.home[given]).astype(np.float64)
     options = [] if swaps_only else [(np.full(len(given), -1), np.ones(len(given), bool))]
     for near in (place - 1, place):
         is_there = (near >= starts[pair]) & (near < ends[pair])
         options.append((np.where(is_there, near, 0), is_there))
-    for near, is_there in options:
+    found = []
+    for option, (near, is_there) in enumerate(options):
         taken = np.where(near >= 0, back[near] if len(back) else -1, -1)
         is_swap = taken >= 0
         change = weight - np.where(is_swap, group.weight[taken], 0.0)
@@ -192,34 +190,19 @@ def _exchanges(
         gain -= np.maximum(change - room[pair], 0.0)
         gain = np.where(is_there & (change > 0), gain, 0.0)
         cost = stays + np.where(is_swap, owner[taken] == group.home[taken], 0.0)
-        _keep_best(best, pair, gain, cost, given, taken)
-    return best
-
-
-def _keep_best(
-    best: Exchanges, pair: Longs, gain: Doubles, cost: Doubles, given: Longs, taken: Longs
-) -> None:
-    order = np.lexsort((-given, cost, -gain, pair))
-    first = order[np.flatnonzero(np.diff(pair[order], prepend=-1))]
-    at = pair[first]
-    better = gain[first] > best.gain[at]
-    better |= (gain[first] == best.gain[at]) & (gain[first] > 0) & (cost[first] < best.cost[at])
-    at, first = at[better], first[better]
-    best.gain[at], best.cost[at] = gain[first], cost[first]
-    best.given[at], best.taken[at] = given[first], taken[first]
+        useful, number = gain > 0, np.full(len(pair), option)
+        found.append([column[useful] for column in (pair, gain, cost, given, taken, number)])
+    pair, gain, cost, given, taken, number = map(np.concatenate, zip(*found, strict=True))
+    order = np.lexsort((-given, number, cost, -gain, pair))
+    best = order[np.flatnonzero(np.diff(pair[order], prepend=-1))]
+    return Exchanges(pair, gain, cost, given, taken).take(best)
 
 
 def _apply(
-    group: Group,
-    owner: Longs,
-    load: Doubles,
-    found: Exchanges,
-    first: Longs,
-    second: Longs,
-    rows: Longs,
+    group: Group, owner: Longs, load: Doubles, found: Exchanges, first: Longs, second: Longs
 ) -> None:
     """Make exchanges of pairs that have no member in common."""
-    given, taken, from_, to = found.given[rows], found.taken[rows], first[rows], second[rows]
+    given, taken, from_, to = found.given, found.taken, first[found.pair], second[found.pair]
     owner[given] = to
     load[from_] -= group.weight[given]
     load[to] += group.weight[given]

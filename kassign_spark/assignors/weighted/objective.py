@@ -7,7 +7,7 @@ import numpy as np
 from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, allowed, last_sum
 
 _OVER = 1e9
-_EVEN = 1e-3
+EVEN, EVEN_FIRST = 1e-3, 1e6
 _COUNT = 1e10
 
 
@@ -22,8 +22,8 @@ class Objective(NamedTuple):
         c: [group, member].
         where: [group, partition, member], the cost of being there: 0 at home, FAR where not
             allowed.
-        least: [group, 1], how many partitions a member should have; None: any number.
-        most: [group, 1].
+        counts: [group, 2], the least and the greatest number of partitions that a member should
+            have; None: any number.
     """
 
     is_reach: bool
@@ -31,8 +31,7 @@ class Objective(NamedTuple):
     b: Doubles
     c: Doubles
     where: Doubles
-    least: Doubles | None = None
-    most: Doubles | None = None
+    counts: Doubles | None = None
 
     def take(self, groups: Longs) -> "Objective":
         """The objective of some of the groups."""
@@ -48,14 +47,17 @@ def reach(batch: Batch, level: Doubles) -> Objective:
     return Objective(True, room / total, 1 / room, room, where)
 
 
-def within(batch: Batch, limit: Doubles, cost: Doubles, even: float = _EVEN) -> Objective:
+def within(
+    batch: Batch,
+    limit: Doubles,
+    cost: Doubles,
+    *,
+    even: float = EVEN,
+    counts: Doubles | None = None,
+) -> Objective:
     """Stay within limits, then make moves few, then loads even.
 
-    Args:
-        batch: groups.
-        limit: [group, member], weight.
-        cost: [group, partition], of moving it from home.
-        even: what evenness counts beside a move.
+    ``cost``: [group, partition], of moving it from home; ``even``: what evenness counts beside.
     """
     total = np.maximum(batch.total, 1.0)[:, None]
     all_ = last_sum(np.where(batch.eligible.any(axis=1), batch.capacity, 0.0))[:, None]
@@ -64,7 +66,7 @@ def within(batch: Batch, limit: Doubles, cost: Doubles, even: float = _EVEN) -> 
     away = (batch.home[:, :, None] != members) & (batch.home >= 0)[:, :, None]
     where = np.where(allowed(batch), np.where(away, cost[:, :, None], 0.0), FAR)
     over = np.broadcast_to(_OVER / total, limit.shape)
-    return Objective(False, limit, over, quadratic, where)
+    return Objective(False, limit, over, quadratic, where, counts)
 
 
 def cost_of(objective: Objective, weight: Doubles) -> Doubles:
@@ -76,23 +78,28 @@ def member_cost(is_reach: bool, weight: Doubles, a: Doubles, b: Doubles, c: Doub
     """The cost of weights, which are used up; multiplications only, which round alike anywhere."""
     if is_reach:
         cost = weight * b
-        np.multiply(cost, cost, out=cost)
-        np.multiply(cost, cost, out=cost)
-        np.multiply(cost, cost, out=cost)
-        np.multiply(cost, a, out=cost)
+        for _ in range(3):
+            cost *= cost
+        cost *= a
         return cost
     cost = weight - a
     np.maximum(cost, 0.0, out=cost)
-    np.multiply(cost, b, out=cost)
+    cost *= b
     even = weight * weight
-    np.multiply(even, c, out=even)
-    np.add(cost, even, out=cost)
+    even *= c
+    cost += even
     return cost
 
 
 def count_cost(objective: Objective, count: Doubles) -> Doubles:
     """[group, member]: the cost of members' numbers of partitions."""
-    if objective.least is None or objective.most is None:
+    return _COUNT * outside(objective, count)
+
+
+def outside(objective: Objective, count: Doubles) -> Doubles:
+    """[group, member]: by how much numbers of partitions are outside of what they should be."""
+    if objective.counts is None:
         return np.zeros(count.shape)
-    outside = np.maximum(objective.least - count, 0.0) + np.maximum(count - objective.most, 0.0)
-    return _COUNT * outside
+    least, most = objective.counts[:, :1], objective.counts[:, 1:]
+    result: Doubles = np.maximum(least - count, 0.0) + np.maximum(count - most, 0.0)
+    return result

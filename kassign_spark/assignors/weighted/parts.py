@@ -2,18 +2,25 @@
 
 A partition that outweighs the fair level of every member that may take it is dominant, and gets a
 member for itself. The balanced fractional loads of the rest give levels; members of one level are
-a part. Parts only set limits; a partition may stay outside of its part.
+a part. Parts only set limits, each the caller's by its level; a partition may stay outside of its
+part.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from kassign_spark.assignors.weighted.bounds import LoadBounds
 from kassign_spark.assignors.weighted.levels import find_levels, same_level
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs
+from kassign_spark.assignors.weighted.options import Limit
+from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs, loads
+from kassign_spark.assignors.weighted.reach import CLOSE, Reached, find_reach, keep_better
 
 _ABOVE = 1 + 1e-9
 _NEARLY_LARGEST = 0.95
+_ROUNDING = 1 + 1e-12
+"""A limit times a capacity is rounded; what was meant to fit still fits."""
+_LEAST_LEVEL = 1e-4
 
 
 class Parts(NamedTuple):
@@ -35,10 +42,7 @@ class Parts(NamedTuple):
 def find_parts(batch: Batch, *, many_at_once: bool = False) -> Parts:
     """Peel the dominant partitions off, heaviest first; then take the levels of the rest.
 
-    Args:
-        batch: groups.
-        many_at_once: peel all that are above the present levels before new levels are taken; for
-            a single large group.
+    ``many_at_once``, for a single large group: peel all above the present levels before new ones.
     """
     dominant = np.zeros(batch.weight.shape, bool)
     alone = np.zeros(batch.capacity.shape, bool)
@@ -70,6 +74,69 @@ def find_parts(batch: Batch, *, many_at_once: bool = False) -> Parts:
     members = batch.capacity.shape[1]
     part = np.where(alone, members + np.arange(members), same_level(level))
     return Parts(np.where(alone, own_level, level), part, dominant, alone)
+
+
+def reach_parts(
+    batch: Batch, bounds: LoadBounds, parts: Parts, kicks: int
+) -> tuple[Reached, Parts]:
+    """Search the best loads part by part; where parts cost the maximum anything, as one part."""
+    serves = batch.eligible.any(axis=1)
+    first = np.argmax(serves, axis=1)[:, None]
+    several = (serves & (parts.part != np.take_along_axis(parts.part, first, 1))).any(axis=1)
+    level = np.maximum(parts.level, parts.level.max(axis=1)[:, None] * _LEAST_LEVEL)
+    measured = np.where(several[:, None], level, bounds.load[:, None])
+    reached = find_reach(batch, measured, bounds.load, kicks)
+    one = ~several
+    again = np.flatnonzero(several & (reached.most > bounds.load * CLOSE))
+    if len(again):
+        some = batch.take(again)
+        as_one = np.broadcast_to(bounds.load[again][:, None], some.capacity.shape)
+        whole = find_reach(some, as_one, bounds.load[again], kicks)
+        lower = whole.most < reached.most[again]
+        one[again[lower]] = True
+        keep_better(reached, again[lower], whole.take(np.flatnonzero(lower)))
+    flat = one[:, None]
+    held = Parts(
+        np.where(flat, bounds.fractional[:, None], parts.level),
+        np.where(flat, 0, parts.part),
+        parts.dominant & ~flat,
+        parts.alone & ~flat,
+    )
+    return reached, held
+
+
+def limits_by_part(
+    limit: Limit, level: Doubles, part: Longs, reached: Doubles, power: Doubles
+) -> Doubles:
+    """[group, member]: the greatest relative load that each member may have.
+
+    ``level``, ``part`` and ``reached``, the best relative load found, are [group, member].
+    """
+    if limit.max_load is not None:
+        return np.broadcast_to((limit.max_load * power)[:, None], level.shape)
+    if limit.max_skew is not None:
+        skewed: Doubles = level * limit.max_skew
+        return skewed
+    assert limit.tolerance is not None
+    groups, members = level.shape
+    best = np.zeros((groups, 2 * members))
+    rows = np.broadcast_to(np.arange(groups)[:, None], part.shape)
+    np.maximum.at(best, (rows, part), reached)
+    result: Doubles = np.maximum(best[rows, part], level) * (1 + limit.tolerance)
+    return result
+
+
+def weights_within(relative: Doubles, capacity: Doubles) -> Doubles:
+    """[group, member]: the weight that fits under a relative limit; whole."""
+    result: Doubles = np.floor(relative * capacity * _ROUNDING)
+    return result
+
+
+def shown_level(batch: Batch, held: Parts, values: Doubles) -> Doubles:
+    """[group]: the value of the highest part of members that have no dominant partition."""
+    common = batch.eligible.any(axis=1) & ~held.alone
+    at = np.argmax(np.where(common, held.level, -1.0), axis=1)[:, None]
+    return np.take_along_axis(values, at, 1)[:, 0]
 
 
 def _peel_many(
@@ -117,13 +184,8 @@ def _member_for(batch: Batch, eligible: Bools, partition: Longs) -> Longs:
     home = batch.home[groups, partition]
     stays = (home >= 0) & takes[groups, home]
     stays &= capacity[groups, home] >= _NEARLY_LARGEST * largest
-    owned = np.zeros(capacity.shape)
-    has_home = batch.home >= 0
-    at = np.nonzero(has_home)
-    np.add.at(owned, (at[0], batch.home[has_home]), batch.weight[has_home])
-    classes = eligible.sum(axis=1)
     candidates = takes & (capacity >= largest[:, None])
-    for key in (classes, owned):
+    for key in (eligible.sum(axis=1), loads(batch, batch.home)):
         least = np.where(candidates, key, np.inf).min(axis=1)
         candidates &= key <= least[:, None]
     return np.where(stays, home, np.argmax(candidates, axis=1))

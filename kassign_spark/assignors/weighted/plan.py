@@ -1,6 +1,7 @@
 """The door of the kernels: groups in, plans and curves out, whatever their size."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,22 +23,17 @@ def plan_groups(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
     Partitions without weight are free to stay, and new ones go by count, unless counts are bounded.
     """
     with_counts = wanted.bounds.max_count_difference is not None
-    answers: list[Answer | None] = [None] * len(groups)
-    rest: list[Group] = []
-    at: list[int] = []
-    for i, group in enumerate(groups):
-        if not (group.weight > 0).any():
-            answers[i] = _by_count(group)
-        else:
-            rest.append(group if with_counts else weighted_part(group))
-            at.append(i)
+    has_weight = [bool((group.weight > 0).any()) for group in groups]
+    answers = {i: _by_count(groups[i]) for i, weighs in enumerate(has_weight) if not weighs}
+    at = [i for i, weighs in enumerate(has_weight) if weighs]
+    rest = [groups[i] if with_counts else weighted_part(groups[i]) for i in at]
     for rows in batches(rest):
         some = [rest[row] for row in rows]
         large = len(some[0].weight) > LARGE
         found = [plan_large(some[0], wanted)] if large else plan_small(some, wanted)
         for row, answer in zip(rows, found, strict=True):
             answers[at[row]] = with_idle(groups[at[row]], answer)
-    return [answer for answer in answers if answer is not None]
+    return [answers[i] for i in range(len(groups))]
 
 
 def batches(groups: Sequence[Group]) -> Iterator[list[int]]:
@@ -67,14 +63,7 @@ def _rounded(partitions: int, members: int) -> tuple[int, int]:
 
 def weighted_part(group: Group) -> Group:
     """The partitions that have weight, which come first."""
-    count = int((group.weight > 0).sum())
-    return group._replace(
-        weight=group.weight[:count],
-        class_=group.class_[:count],
-        home=group.home[:count],
-        cost=group.cost[:count],
-        rest=group.rest and group.rest._replace(stands_for=group.rest.stands_for[:count]),
-    )
+    return group.heaviest(int((group.weight > 0).sum()))
 
 
 def with_idle(group: Group, answer: Answer) -> Answer:
@@ -84,13 +73,11 @@ def with_idle(group: Group, answer: Answer) -> Answer:
         return answer
     owner = np.concatenate([answer.owner, group.home[done:]])
     deal_idle(group, owner)
-    count = group.counts(owner)
     verdict = answer.verdict
     if verdict == NOTHING_TO_DO and (group.home[done:] < 0).any():
         verdict = WITHIN_LIMIT
-    values = {name: getattr(answer, name) for name in answer.__dataclass_fields__}
-    difference = count_difference(group.eligible, count)
-    return Answer(**{**values, "owner": owner, "verdict": verdict, "count_difference": difference})
+    difference = count_difference(group, owner)
+    return replace(answer, owner=owner, verdict=verdict, count_difference=difference)
 
 
 def deal_idle(group: Group, owner: Longs) -> None:
@@ -106,7 +93,7 @@ def deal_idle(group: Group, owner: Longs) -> None:
 def _by_count(group: Group) -> Answer:
     """A group without weight: best balance of counts, then the fewest moves."""
     owner = best_counts(group)
-    away = (group.home >= 0) & (owner != group.home)
+    moves = int(group.away(owner).sum())
     nothing = not (owner != group.home).any()
     return Answer(
         owner=owner,
@@ -117,11 +104,9 @@ def _by_count(group: Group) -> Answer:
         load_bound=0.0,
         limit=0.0,
         best_load=0.0,
-        moves=int(away.sum()),
-        moves_bound=int(away.sum()),
+        moves=moves,
+        moves_bound=moves,
         moved_weight=0.0,
-        count_difference=count_difference(
-            group.eligible, np.bincount(owner, minlength=len(group.capacity))
-        ),
+        count_difference=count_difference(group, owner),
         by_count=True,
     )

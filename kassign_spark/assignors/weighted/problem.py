@@ -57,6 +57,21 @@ class Group(NamedTuple):
     power: float = 1.0
     rest: Rest | None = None
 
+    def heaviest(self, count: int) -> "Group":
+        """The first partitions, all members and classes."""
+        return self._replace(
+            weight=self.weight[:count],
+            class_=self.class_[:count],
+            home=self.home[:count],
+            cost=self.cost[:count],
+            rest=self.rest and self.rest._replace(stands_for=self.rest.stands_for[:count]),
+        )
+
+    def away(self, owner: Longs) -> Bools:
+        """[partition]: whether it has left its owner."""
+        left: Bools = (self.home >= 0) & (owner != self.home)
+        return left
+
     def loads(self, owner: Longs) -> Doubles:
         """[member]: the weight that each has; partitions of owner -1 are nobody's."""
         held = owner >= 0
@@ -99,6 +114,11 @@ class Batch(NamedTuple):
     def take(self, groups: Longs | Bools) -> "Batch":
         """Some of the groups."""
         return Batch(*(column[groups] for column in self))  # type: ignore[arg-type]
+
+    def away(self, owner: Longs) -> Bools:
+        """[group, partition]: whether it has left its owner."""
+        left: Bools = (self.home >= 0) & (owner != self.home)
+        return left
 
     @property
     def total(self) -> Doubles:

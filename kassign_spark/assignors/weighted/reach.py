@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.insertion import fullest, insert, lift, start_from
 from kassign_spark.assignors.weighted.objective import Objective, cost_of, reach
-from kassign_spark.assignors.weighted.problem import Batch, Doubles, Longs, last_sum, noise
-from kassign_spark.assignors.weighted.steps import State, improve
+from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs, last_sum, noise
+from kassign_spark.assignors.weighted.steps import State, improve, insert
 
 CLOSE = 1 + 1e-6
 """Nearer to a bound than this nobody searches on."""
@@ -45,52 +44,38 @@ def keep_better(best: Reached, rows: Longs, new: Reached) -> None:
 
 
 def find_reach(
-    batch: Batch,
-    level: Doubles,
-    bound: Doubles,
-    kicks: int,
-    *,
-    objective: Objective | None = None,
+    batch: Batch, level: Doubles, bound: Doubles, kicks: int, *, objective: Objective | None = None
 ) -> Reached:
-    """Search the most even loads by each member's level.
+    """Search the most even loads by each member's ``level``, [group, member].
 
-    Args:
-        batch: groups.
-        level: [group, member]: what a member is measured by.
-        bound: [group], on the greatest relative load.
-        kicks: how often to disturb what was found and search again.
-        objective: in place of eighth powers of the level; the level is then not looked at.
+    ``bound``: [group], on the greatest relative load; ``kicks``: how often to disturb what was
+    found; ``objective``: in place of eighth powers of the level.
     """
     objective = reach(batch, level) if objective is None else objective
-    first = _longest_first(batch, objective)
+    first = insert(batch, objective, np.full(batch.home.shape, -1), batch.weight)
     best = judge(batch, objective, first.copy())
     everyone = np.arange(len(bound))
-    current = judge(batch, objective, improve(batch, objective, first))
-    keep_better(best, everyone, current)
-    open_ = _unfinished(batch, level, bound, best)
+    keep_better(best, everyone, judge(batch, objective, improve(batch, objective, first)))
+    open_ = _unfinished(batch, level, bound, best, everyone)
     for start in (_from_owners, _scarcest_first):
         if not len(open_):
             return best
         some, wanted = batch.take(open_), objective.take(open_)
         found = judge(some, wanted, improve(some, wanted, start(some, wanted)))
         keep_better(best, open_, found)
-        open_ = open_[_is_unfinished(batch, level, bound, best, open_)]
-    current = best.take(np.arange(len(bound)))
-    current = current._replace(state=current.state.copy())
+        open_ = _unfinished(batch, level, bound, best, open_)
+    current = best.state.copy()
     for kick in range(kicks):
         if not len(open_):
             break
         some, wanted = batch.take(open_), objective.take(open_)
-        at = current.state.take(open_)
-        kicked = improve(some, wanted, kick_members(some, wanted, at, kick))
+        kicked = improve(some, wanted, kick_members(some, wanted, current.take(open_), kick))
         found = judge(some, wanted, kicked)
         keep_better(best, open_, found)
-        better = best.most[open_]
-        go_on = np.flatnonzero(found.most <= better * _WORSE)
-        back = np.flatnonzero(found.most > better * _WORSE)
-        current.state.put(open_[go_on], found.state.take(go_on))
-        current.state.put(open_[back], best.state.take(open_[back]))
-        open_ = open_[_is_unfinished(batch, level, bound, best, open_)]
+        current.put(open_, found.state)
+        back = open_[found.most > best.most[open_] * _WORSE]
+        current.put(back, best.state.take(back))
+        open_ = _unfinished(batch, level, bound, best, open_)
     return best
 
 
@@ -98,7 +83,8 @@ def kick_members(batch: Batch, objective: Objective, state: State, kick: int) ->
     """Empty the fullest member and up to two others, and place what they had in another order."""
     groups, members = batch.capacity.shape
     chosen = noise(kick, 1, size=members)[None, :] + np.where(batch.eligible.any(axis=1), 0.0, 10.0)
-    chosen[np.arange(groups), fullest(objective, state)] = -1.0
+    fullest = np.argmax(cost_of(objective, state.load), axis=1)
+    chosen[np.arange(groups), fullest] = -1.0
     others = 1 + kick % 2
     order = np.argsort(chosen, axis=1, kind="stable")[:, : 1 + others]
     emptied = np.zeros((groups, members), bool)
@@ -116,37 +102,21 @@ def reinsert(
     amplitude = _AMPLITUDES[kick % len(_AMPLITUDES)]
     order = batch.weight * (1 + amplitude * (noise(kick, 2, size=partitions) - 0.5))
     taste = np.broadcast_to(_TASTE * noise(kick, 3, size=members), (groups, members))
-    return insert(batch, objective, lift(batch, state, lifted), lifted, order, taste)
-
-
-def _longest_first(batch: Batch, objective: Objective) -> State:
-    nobody = np.full(batch.home.shape, -1)
-    start = start_from(batch, nobody)
-    return insert(batch, objective, start, batch.is_there, batch.weight)
+    return insert(batch, objective, np.where(lifted, -1, state.owner), order, taste)
 
 
 def _from_owners(batch: Batch, objective: Objective) -> State:
-    return insert(
-        batch, objective, start_from(batch, batch.home), batch.is_there & (batch.home < 0),
-        batch.weight,
-    )  # fmt: skip
+    return insert(batch, objective, batch.home, batch.weight)
 
 
 def _scarcest_first(batch: Batch, objective: Objective) -> State:
     takers = np.take_along_axis(batch.eligible.sum(axis=2), batch.class_, 1)
     order = -takers * (2.0 * np.maximum(batch.weight.max(axis=1), 1.0))[:, None] + batch.weight
-    start = start_from(batch, np.full(batch.home.shape, -1))
-    return insert(batch, objective, start, batch.is_there, order)
+    return insert(batch, objective, np.full(batch.home.shape, -1), order)
 
 
-def _unfinished(batch: Batch, level: Doubles, bound: Doubles, best: Reached) -> Longs:
-    return np.flatnonzero(_is_unfinished(batch, level, bound, best, np.arange(len(bound))))
-
-
-def _is_unfinished(
-    batch: Batch, level: Doubles, bound: Doubles, best: Reached, rows: Longs
-) -> np.ndarray:
-    """Whether the maximum is above its bound, or a part above its level."""
+def _unfinished(batch: Batch, level: Doubles, bound: Doubles, best: Reached, rows: Longs) -> Longs:
+    """Those of ``rows`` whose maximum is above its bound, or a part above its level."""
     part = best.state.load[rows] / np.maximum(batch.capacity[rows] * level[rows], 1e-300)
-    result: np.ndarray = (best.most[rows] > bound[rows] * CLOSE) | (part.max(axis=1) > _CLOSE_PART)
-    return result
+    is_open: Bools = (best.most[rows] > bound[rows] * CLOSE) | (part.max(axis=1) > _CLOSE_PART)
+    return rows[is_open]

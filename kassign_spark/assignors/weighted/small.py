@@ -6,36 +6,24 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.answer import Answer
-from kassign_spark.assignors.weighted.bounded import (
-    Windows,
-    keep_bounds,
-    over_bounds,
-    plan_with_counts,
-)
-from kassign_spark.assignors.weighted.bounds import (
-    LoadBounds,
-    load_bounds,
-    moves_bound,
-    pigeonhole,
-)
-from kassign_spark.assignors.weighted.counts import best_counts
+from kassign_spark.assignors.weighted.bounded import breaks, keep_bounds, plan_with_counts
+from kassign_spark.assignors.weighted.bounds import load_bounds, moves_bound, pigeonhole
+from kassign_spark.assignors.weighted.counts import best_counts, counts_decide
 from kassign_spark.assignors.weighted.fewest import Planned, find_fewest
-from kassign_spark.assignors.weighted.limits import (
-    Held,
+from kassign_spark.assignors.weighted.objective import EVEN, EVEN_FIRST, reach, within
+from kassign_spark.assignors.weighted.options import KICKS, Bounds, Limit
+from kassign_spark.assignors.weighted.parts import (
+    Parts,
+    find_parts,
+    limits_by_part,
     reach_parts,
-    relative_limits,
     shown_level,
     weights_within,
 )
-from kassign_spark.assignors.weighted.objective import reach, within
-from kassign_spark.assignors.weighted.options import KICKS, Bounds, Limit
-from kassign_spark.assignors.weighted.parts import find_parts
-from kassign_spark.assignors.weighted.problem import Batch, Doubles, Group, stack
+from kassign_spark.assignors.weighted.problem import Batch, Doubles, Group, Longs, stack
 from kassign_spark.assignors.weighted.reach import Reached, judge, keep_better
 from kassign_spark.assignors.weighted.steps import state_of
 from kassign_spark.assignors.weighted.verdicts import Measured, answer_of
-
-_EVEN_FIRST = 1e6
 
 
 class Wanted(NamedTuple):
@@ -52,7 +40,6 @@ class Found(NamedTuple):
     Attributes:
         batch: the groups.
         power: [group], by what weights were multiplied.
-        bounds: on the load, and what proves them.
         bound: [group], the best of all bounds.
         reached: the best loads that were found.
         held: what members are held to.
@@ -60,10 +47,9 @@ class Found(NamedTuple):
 
     batch: Batch
     power: Doubles
-    bounds: LoadBounds
     bound: Doubles
     reached: Reached
-    held: Held
+    held: Parts
 
 
 def look(groups: Sequence[Group], effort: str) -> Found:
@@ -74,35 +60,33 @@ def look(groups: Sequence[Group], effort: str) -> Found:
     _take_best_counts(groups, batch, reached)
     bound = bounds.load.copy()
     for row in np.flatnonzero(reached.most > bound).tolist():
-        group = groups[row]
-        bound[row] = pigeonhole(
-            group.weight, group.class_, group.eligible, group.capacity,
-            float(bound[row]), float(reached.most[row]),
-        )  # fmt: skip
+        bound[row] = pigeonhole(groups[row], float(bound[row]), float(reached.most[row]))
     power = np.array([group.power for group in groups])
-    return Found(batch, power, bounds, bound, reached, held)
+    return Found(batch, power, bound, reached, held)
 
 
 def plan_small(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
     """Plan groups of similar size."""
     found = look(groups, wanted.effort)
-    batch, reached = found.batch, found.reached
-    relative = relative_limits(wanted.limit, batch, reached, found.held, found.power)
+    batch, reached, held = found.batch, found.reached, found.held
+    load = reached.state.load / batch.capacity
+    relative = limits_by_part(wanted.limit, held.level, held.part, load, found.power)
     limit = weights_within(relative, batch.capacity)
-    needed_moves, _ = moves_bound(batch, limit)
-    planned, windows = _plan(groups, found, limit, wanted)
+    needed_moves = moves_bound(batch, limit)
+    planned, counts, least = _plan(groups, found, limit, needed_moves, wanted)
     chosen = planned.take(np.arange(len(groups)))
-    stopped = np.flatnonzero(over_bounds(batch, planned, wanted.bounds, found.power))
+    away = batch.away(planned.state.owner)
+    stopped = np.flatnonzero(breaks(wanted.bounds, away, batch.weight, found.power))
     if len(stopped):
         kept = keep_bounds(
             batch.take(stopped), np.maximum(limit[stopped], 1.0), reached.state.owner[stopped],
             wanted.bounds, found.power[stopped],
-            None if windows is None else windows.take(stopped),
+            None if counts is None else counts[stopped],
             wanted.effort,
         )  # fmt: skip
         chosen.put(stopped, kept)
-    level = shown_level(batch, found.held, found.held.level)
-    shown = shown_level(batch, found.held, relative)
+    level = shown_level(batch, held, held.level)
+    shown = shown_level(batch, held, relative)
     is_stopped = np.isin(np.arange(len(groups)), stopped)
     answers = []
     for row, group in enumerate(groups):
@@ -114,9 +98,9 @@ def plan_small(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
             shown_limit=float(shown[row]),
             best_load=float(reached.most[row]),
             moves_bound=int(needed_moves[row]),
-            dominant=tuple(np.flatnonzero(found.held.dominant[row]).tolist()),
+            dominant=tuple(np.flatnonzero(held.dominant[row]).tolist()),
             max_count_difference=wanted.bounds.max_count_difference,
-            least_difference=-1 if windows is None else int(windows.least[row]),
+            least_difference=int(least[row]),
         )
         freely = planned.state.owner[row, :size] if is_stopped[row] else None
         answers.append(answer_of(group, chosen.state.owner[row, :size], measured, freely))
@@ -124,27 +108,25 @@ def plan_small(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
 
 
 def _plan(
-    groups: Sequence[Group], found: Found, limit: Doubles, wanted: Wanted
-) -> tuple[Planned, Windows | None]:
+    groups: Sequence[Group], found: Found, limit: Doubles, needed_moves: Longs, wanted: Wanted
+) -> tuple[Planned, Doubles | None, Longs]:
     batch, kicks = found.batch, KICKS[wanted.effort]
     cost, start = unit_costs(batch), found.reached.state.owner
     if wanted.bounds.max_count_difference is not None:
         difference = wanted.bounds.max_count_difference
         return plan_with_counts(groups, batch, limit, cost, [start], difference, kicks)
     even_first = wanted.limit.tolerance == 0
-    objective = within(batch, limit, cost)
-    if even_first:
-        objective = within(batch, limit, cost, _EVEN_FIRST)
-    least = np.where(batch.home >= 0, cost, np.inf).min(axis=1, initial=np.inf)
-    bound = moves_bound(batch, limit)[0].astype(np.float64)
-    bound *= np.where(np.isfinite(least), least, 0.0)
-    return find_fewest(batch, objective, [start], bound, kicks, even_first=even_first), None
+    objective = within(batch, limit, cost, even=EVEN_FIRST if even_first else EVEN)
+    cheapest = np.where(batch.home >= 0, cost, np.inf).min(axis=1, initial=np.inf)
+    bound = needed_moves.astype(np.float64) * np.where(np.isfinite(cheapest), cheapest, 0.0)
+    planned = find_fewest(batch, objective, [start], bound, kicks, even_first=even_first)
+    return planned, None, np.full(len(groups), -1)
 
 
 def _take_best_counts(groups: Sequence[Group], batch: Batch, reached: Reached) -> None:
     """Where all partitions weigh the same and all members are equal, counts have an optimum."""
     for row, group in enumerate(groups):
-        if len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1:
+        if counts_decide(group):
             some = batch.take(np.array([row]))
             owner = np.zeros((1, batch.weight.shape[1]), np.int64)
             owner[0, : len(group.weight)] = best_counts(group)

@@ -8,21 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.objective import (
-    Objective,
-    cost_of,
-    count_cost,
-    member_cost,
-)
-from kassign_spark.assignors.weighted.problem import (
-    FAR,
-    Batch,
-    Bools,
-    Doubles,
-    Longs,
-    last_sum,
-    loads,
-)
+from kassign_spark.assignors.weighted.objective import Objective, cost_of, count_cost, member_cost
+from kassign_spark.assignors.weighted.problem import FAR, Batch, Bools, Doubles, Longs, loads
 
 _ELEMENTS = 250_000
 """Elements of [group, partition, partition] that are worked on at once: they stay in the cache."""
@@ -53,12 +40,46 @@ class State(NamedTuple):
 
 def state_of(batch: Batch, owner: Longs) -> State:
     """Sum up who has what."""
-    members = batch.capacity.shape[1]
     count = np.zeros(batch.capacity.shape)
     held = batch.is_there & (owner >= 0)
     np.add.at(count, (np.nonzero(held)[0], owner[held]), 1.0)
-    assert members
     return State(owner, loads(batch, np.where(batch.is_there, owner, -1)), count)
+
+
+def insert(
+    batch: Batch, objective: Objective, owner: Longs, order: Doubles, taste: Doubles | None = None
+) -> State:
+    """Place what nobody has (owner -1), the greatest in ``order`` first, where it costs least.
+
+    ``taste``: [group, member], by what share a member seems more expensive than it is.
+    """
+    lifted = batch.is_there & (owner < 0)
+    state = state_of(batch, owner)
+    state = state._replace(owner=np.where(batch.is_there, owner, 0))
+    sequence = np.argsort(np.where(lifted, -order, np.inf), axis=1, kind="stable")
+    many = lifted.sum(axis=1)
+    for place in range(int(many.max(initial=0))):
+        rows = np.flatnonzero(many > place)
+        partition = sequence[rows, place]
+        weight = batch.weight[rows, partition][:, None]
+        a, b, c = objective.a[rows], objective.b[rows], objective.c[rows]
+        load, count = state.load[rows], state.held[rows]
+        if objective.is_reach:
+            # What counts is how full the member gets, not how much fuller: that is LPT.
+            cost = (load + weight) * b
+        else:
+            cost = member_cost(False, load + weight, a, b, c) - member_cost(False, load, a, b, c)
+        if objective.counts is not None:
+            some = objective.take(rows)
+            cost += count_cost(some, count + 1) - count_cost(some, count)
+        if taste is not None:
+            cost *= 1 + taste[rows]
+        cost += objective.where[rows, partition]
+        member = np.argmin(cost, axis=1)
+        state.owner[rows, partition] = member
+        state.load[rows, member] += weight[:, 0]
+        state.held[rows, member] += 1
+    return state
 
 
 def improve(batch: Batch, objective: Objective, state: State) -> State:
@@ -80,25 +101,14 @@ def improve(batch: Batch, objective: Objective, state: State) -> State:
     return state
 
 
-def value(objective: Objective, batch: Batch, state: State) -> Doubles:
-    """[group]: the whole cost of a state."""
-    there = np.take_along_axis(objective.where, state.owner[:, :, None], 2)[:, :, 0]
-    return (
-        last_sum(cost_of(objective, state.load))
-        + last_sum(np.where(batch.is_there, there, 0.0))
-        + last_sum(count_cost(objective, state.held))
-    )
-
-
 def arrivals(batch: Batch, objective: Objective, state: State) -> Doubles:
     """[group, partition, member]: what it costs that the member gets the partition as well."""
     a, b, c = (column[:, None, :] for column in (objective.a, objective.b, objective.c))
     grown = state.load[:, None, :] + batch.weight[:, :, None]
     cost = member_cost(objective.is_reach, grown, a, b, c)
     now = cost_of(objective, state.load)
-    if objective.least is not None:
-        more = count_cost(objective, state.held + 1) - count_cost(objective, state.held)
-        now = now - more
+    if objective.counts is not None:
+        now -= count_cost(objective, state.held + 1) - count_cost(objective, state.held)
     cost -= now[:, None, :]
     cost += objective.where
     return cost
@@ -118,7 +128,7 @@ def _step(batch: Batch, objective: Objective, state: State) -> Bools:
     left, now_at = at_owner(state.load) - weight, at_owner(now)
     own = np.take_along_axis(objective.where, owner[:, :, None], 2)[:, :, 0]
     out = member_cost(objective.is_reach, left, a, b, c) - now_at - own
-    if objective.least is not None:
+    if objective.counts is not None:
         fewer = count_cost(objective, state.held - 1) - count_cost(objective, state.held)
         out += at_owner(fewer)
     out = np.where(batch.is_there, out, FAR)
@@ -159,10 +169,9 @@ def _step(batch: Batch, objective: Objective, state: State) -> Bools:
     swap = taken + np.swapaxes(taken, 1, 2)
     size = weight.shape[1]
     each = np.arange(len(stuck))
-    swap_at = np.argmin(swap.reshape(len(stuck), -1), axis=1)
-    chain_at = np.argmin(chain.reshape(len(stuck), -1), axis=1)
-    swap_gain = swap.reshape(len(stuck), -1)[each, swap_at]
-    chain_gain = chain.reshape(len(stuck), -1)[each, chain_at]
+    swap, chain = swap.reshape(len(stuck), -1), chain.reshape(len(stuck), -1)
+    swap_at, chain_at = np.argmin(swap, axis=1), np.argmin(chain, axis=1)
+    swap_gain, chain_gain = swap[each, swap_at], chain[each, chain_at]
     swaps = swap_gain <= chain_gain
     pair = np.where(swaps, swap_at, chain_at)
     useful = np.minimum(swap_gain, chain_gain) < -gain[stuck]

@@ -15,12 +15,12 @@ from kassign_spark.assignors.weighted.answer import (
     Answer,
     Proof,
 )
+from kassign_spark.assignors.weighted.bounds import HEAVIEST_A_MEMBER, short_of
 from kassign_spark.assignors.weighted.counts import count_difference
-from kassign_spark.assignors.weighted.levels import find_levels, inner_classes
-from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, sums_of
+from kassign_spark.assignors.weighted.levels import find_levels
+from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, sums_of
 
 _ABOVE = 1 + 1e-9
-_HEAVIEST_A_MEMBER = 8
 
 
 class Heaviest(NamedTuple):
@@ -74,25 +74,19 @@ class Measured(NamedTuple):
 def answer_of(
     group: Group, owner: Longs, measured: Measured, freely: Longs | None = None
 ) -> Answer:
-    """Measure and judge one group's plan.
-
-    Args:
-        group: the group.
-        owner: of each partition, by the plan.
-        measured: what is known beside it.
-        freely: owners by the plan that bounds on moves forbid; None: they forbid none.
-    """
+    """Measure and judge one group's plan; ``freely``: owners by the one that bounds forbid."""
     load = group.loads(owner)
     most = float((load / group.capacity).max())
-    away = (group.home >= 0) & (owner != group.home)
-    difference = count_difference(group.eligible, group.counts(owner))
+    away = group.away(owner)
+    difference = count_difference(group, owner)
     is_above = most > measured.shown_limit * _ABOVE and bool(measured.dominant)
-    verdict, is_proven, proof = _judge(group, owner, load, measured, is_above)
+    moves = int(away.sum())
+    verdict, is_proven, proof = _judge(group, owner, load, moves, measured, is_above)
     needed, weight_needed = -1, 0.0
     if freely is not None and verdict in (NOT_FOUND, BOUNDED_BY_PARTITION):
         free_load = group.loads(freely)
         if (load > measured.limit).any() and not (free_load > measured.limit).any():
-            gone = (group.home >= 0) & (freely != group.home)
+            gone = group.away(freely)
             needed, weight_needed = int(gone.sum()), float(group.weight[gone].sum())
             verdict, is_proven, proof = BOUNDED_BY_MOVES, False, Proof()
     asked = measured.max_count_difference
@@ -111,7 +105,7 @@ def answer_of(
         load_bound=min(measured.load_bound, most) / unit,
         limit=measured.shown_limit / unit,
         best_load=min(measured.best_load, most) / unit,
-        moves=int(away.sum()),
+        moves=moves,
         moves_bound=measured.moves_bound,
         moved_weight=float(group.weight[away].sum()) / unit,
         count_difference=difference,
@@ -124,9 +118,8 @@ def answer_of(
 
 
 def _judge(
-    group: Group, owner: Longs, load: Doubles, measured: Measured, is_above: bool
+    group: Group, owner: Longs, load: Doubles, moves: int, measured: Measured, is_above: bool
 ) -> tuple[str, bool, Proof]:
-    moved = (group.home >= 0) & (owner != group.home)
     heaviest = measured.heaviest or Heaviest(
         group,
         sums_of(group.class_, group.weight, len(group.eligible)),
@@ -139,7 +132,7 @@ def _judge(
             return BOUNDED_BY_PARTITION, True, Proof(partition=partition)
         if not (owner != group.home).any():
             return NOTHING_TO_DO, True, Proof()
-        return WITHIN_LIMIT, bool(moved.sum() == measured.moves_bound), Proof()
+        return WITHIN_LIMIT, moves == measured.moves_bound, Proof()
     proof = refute(heaviest.group, measured.limit, heaviest.class_weight)
     if proof is None:
         return NOT_FOUND, False, Proof()
@@ -150,10 +143,7 @@ def _judge(
 def refute(group: Group, limit: Doubles, class_weight: Doubles) -> Proof | None:
     """Prove, where it can be, that nobody keeps these limits: the bounds, with limits as sizes.
 
-    Args:
-        group: its partitions, or the heaviest of them.
-        limit: of each member, the weight it may have.
-        class_weight: of each class, all of it.
+    Of the group's partitions the heaviest suffice; ``class_weight`` is of all.
     """
     most = np.where(group.eligible, limit, -1.0).max(axis=1)[group.class_]
     alone = np.flatnonzero(group.weight > most)
@@ -162,12 +152,9 @@ def refute(group: Group, limit: Doubles, class_weight: Doubles) -> Proof | None:
     size = np.maximum(limit, 1e-9)
     levels = find_levels(class_weight[None], group.eligible[None], size[None])
     if levels.bound[0] > _ABOVE:
-        closed = levels.closed
-        inside = inner_classes(group.eligible[None], closed)[0]
-        return Proof(
-            members=tuple(np.flatnonzero(closed[0]).tolist()),
-            classes=tuple(np.flatnonzero(inside).tolist()),
-        )
+        closed = levels.closed[0]
+        inside: Bools = ~(group.eligible & ~closed).any(axis=1)
+        return Proof(members=_numbers(closed), classes=_numbers(inside))
     return _without_place(group, limit)
 
 
@@ -176,21 +163,16 @@ def _without_place(group: Group, limit: Doubles) -> Proof | None:
     sets = [np.ones(len(group.eligible), bool)]
     sets += [~(group.eligible & ~row).any(axis=1) for row in group.eligible]
     for classes in sets[:50]:
-        members = group.eligible[classes].any(axis=0)
-        inside = np.flatnonzero(classes[group.class_])
-        inside = inside[: _HEAVIEST_A_MEMBER * int(members.sum())]
-        sums = np.concatenate([[0.0], np.cumsum(group.weight[inside])])
-        k = np.arange(1, len(sums))
-        room = np.zeros(len(k), np.int64)
-        for size, count in zip(*np.unique(limit[members], return_counts=True), strict=True):
-            first = np.searchsorted(sums, sums[k] - size)
-            room += count * (k - np.minimum(first, k))
-        short = np.flatnonzero(room < k)
+        members: Bools = np.any(group.eligible[classes], axis=0)
+        inside = group.weight[classes[group.class_]][: HEAVIEST_A_MEMBER * int(members.sum())]
+        sums = np.concatenate([[0.0], np.cumsum(inside)])
+        short = short_of(sums, *np.unique(limit[members], return_counts=True))
         if len(short):
             return Proof(
-                partition=-1,
-                heaviest=int(k[short[0]]),
-                members=tuple(np.flatnonzero(members).tolist()),
-                classes=tuple(np.flatnonzero(classes).tolist()),
+                heaviest=int(short[0]), members=_numbers(members), classes=_numbers(classes)
             )
     return None
+
+
+def _numbers(chosen: Bools) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(chosen).tolist())

@@ -63,7 +63,7 @@ def test_a_dominant_partition_stays_at_loose_limits(name: str) -> None:
 
 def test_the_curve_never_rises_and_bounds_are_kept() -> None:
     group = with_owners(make(LARGE["halves"]))
-    points = large.curve_large(group, large.look(group), by_cost=False)
+    points = large.curve_large(group, large.look(group))
     assert len(points) >= 8
     assert [p.moves for p in points] == sorted({p.moves for p in points})
     assert [p.ratio for p in points] == sorted({p.ratio for p in points}, reverse=True)

@@ -13,12 +13,12 @@ from kassign_spark.assignors.weighted.bounds import moves_bound
 from kassign_spark.assignors.weighted.counts import best_counts
 from kassign_spark.assignors.weighted.curve import find_curve
 from kassign_spark.assignors.weighted.fewest import find_fewest
-from kassign_spark.assignors.weighted.insertion import insert, start_from
 from kassign_spark.assignors.weighted.objective import reach as reach_objective
 from kassign_spark.assignors.weighted.objective import within
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.plan import plan_groups
 from kassign_spark.assignors.weighted.small import Found, Wanted, look
+from kassign_spark.assignors.weighted.steps import insert
 from tests.assignors.weighted.groups import as_group, draw
 from tests.oracles.weighted import least_load, least_moves
 
@@ -78,8 +78,7 @@ def test_the_greatest_load_is_the_optimum_or_close(found: Found) -> None:
 def test_never_above_longest_first(found: Found) -> None:
     batch = found.batch
     objective = reach_objective(batch, np.ones(batch.capacity.shape))
-    nobody = start_from(batch, np.full(batch.home.shape, -1))
-    longest = insert(batch, objective, nobody, batch.is_there, batch.weight)
+    longest = insert(batch, objective, np.full(batch.home.shape, -1), batch.weight)
     plain = (longest.load / batch.capacity).max(axis=1)
     assert (found.reached.most <= plain * (1 + 1e-12)).all()
 
@@ -92,7 +91,7 @@ def test_moves_at_a_limit_are_the_fewest(drawn: list[dict[str, Any]], found: Fou
         most = Fraction(PROVEN[i]["opt"]) * Fraction(21, 20)
         limit[at, : len(drawn[i]["capacity"])] = [most * c // 1 for c in drawn[i]["capacity"]]
     batch = found.batch.take(rows)
-    bound, _ = moves_bound(batch, limit)
+    bound = moves_bound(batch, limit)
     objective = within(batch, limit, batch.cost)
     starts = [found.reached.state.owner[rows]]
     plan = find_fewest(batch, objective, starts, bound.astype(float), 40)
