@@ -73,13 +73,12 @@ def balance_in_tasks(
         given = assigned.join(racks, on=[CLUSTER_ID, "topic"], how="left").withColumn(
             "texts", F.array_compact(of_partition)
         )
-    members = members.withColumn("texts", F.col("topics"))
-    kinds = [(members, MEMBER), (given, ASSIGNED)] + ([] if owned is None else [(owned, OWNED)])
+    told = members.withColumns({"texts": F.col("topics"), "value": F.col("capacity")})
+    kinds = [(told, MEMBER), (given, ASSIGNED)] + ([] if owned is None else [(owned, OWNED)])
+    of_kind = rows if weighing is None else with_value
+    table = reduce(DataFrame.unionByName, (of_kind(*kind) for kind in kinds))
     if weighing is None:
-        table = reduce(DataFrame.unionByName, (rows(*of_kind) for of_kind in kinds))
         return in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
-    kinds[0] = (members.withColumn("value", F.col("capacity")), MEMBER)
-    table = reduce(DataFrame.unionByName, (with_value(*of_kind) for of_kind in kinds))
     table = weighed_rows(table, assigned, weighing.weights)
     kernel = partial(measure_arrow, missing=weighing.missing, base=weighing.base)
     further = ", ".join(f"{name} {kind}" for name, kind in WEIGHED.items())
@@ -131,14 +130,8 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
         )
     )
     alike = _subscribe_alike(group_of, read.listed, read.topic_of_list, len(shown))
-    proof = _prove(read, assigned_rows, owners, holder, member_keys, row_member)
-    of_shown = {name: values[shown] for name, values in proof._asdict().items()}
+    has_rows, proven = _prove(read, assigned_rows, owners, holder, member_keys, row_member)
     first = member_rows[np.unique(group_of, return_index=True)[1]]
-    nothing = ~of_shown.pop("has_rows")
-
-    def proven(name: str) -> pa.Array:
-        return pa.array(of_shown[name], mask=nothing)
-
     weighed = {}
     if "value" in table.column_names:
         held = Held(
@@ -161,10 +154,10 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
                 pa.array(alike.astype(np.int64))
             ),
             "cross_rack_count": pa.array(crossing),
-            "is_balance_optimal": proven("is_balanced"),
-            "is_optimal": proven("is_best"),
-            "least_moves": proven("least_moves"),
-            "least_sum_of_squares": proven("least_squares"),
+            **{
+                name: pa.array(values[shown], mask=~has_rows[shown])
+                for name, values in proven.items()
+            },
             **weighed,
         }
     )
@@ -230,16 +223,6 @@ def _subscribe_alike(
     return alike
 
 
-class _Proof(NamedTuple):
-    """Of each group: what the certificate says of it."""
-
-    has_rows: Flags
-    is_balanced: Flags
-    is_best: Flags
-    least_moves: Longs
-    least_squares: Longs
-
-
 def _prove(
     read: Read,
     assigned: Longs,
@@ -247,8 +230,12 @@ def _prove(
     holder: Longs,
     member_keys: Longs,
     row_member: Longs,
-) -> _Proof:
-    """Fold partitions to counts of topics and subscribers, and judge those."""
+) -> tuple[Flags, dict[str, Longs | Flags]]:
+    """Fold partitions to counts of topics and subscribers, and judge those.
+
+    Returns:
+        whether a group is assigned anything, and the columns of ``MEASURED`` that are proven.
+    """
     listed_member, listed_topic = row_member[read.listed.row], read.topic_of_list
     group_count = int(read.group.max(initial=-1)) + 1
     in_group = read.in_group[assigned]
@@ -290,10 +277,9 @@ def _prove(
     eligible[judged.group], most_kept[judged.group] = judged.eligible_count, judged.most_kept_count
     squares[judged.group], balanced[judged.group] = judged.least_squares, judged.is_balanced
     is_balanced = balanced & (row_count == partition_count) & (row_count == eligible)
-    return _Proof(
-        row_count > 0,
-        is_balanced,
-        is_balanced & (kept_count == most_kept),
-        owned_count - most_kept,
-        squares,
-    )
+    return row_count > 0, {
+        "is_balance_optimal": is_balanced,
+        "is_optimal": is_balanced & (kept_count == most_kept),
+        "least_moves": owned_count - most_kept,
+        "least_sum_of_squares": squares,
+    }

@@ -13,10 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.numbers import Longs, rows_by
-from kassign_spark.measures.optimality import is_balanced, judge, keeps_most
+from kassign_spark.measures.optimality import judge
 from kassign_spark.schemas import GROUP_KEY
-
-__all__ = ["certify", "is_balanced", "judge_arrow", "keeps_most"]
 
 _TOPIC_KEY = (*GROUP_KEY, "topic")
 _BATCHES = 32
@@ -54,7 +52,7 @@ def certify(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         .withColumn("batch", F.pmod(F.xxhash64(*GROUP_KEY), F.lit(_BATCHES)))
         .groupBy("batch")
         .applyInArrow(
-            judge_arrow,
+            _judge_arrow,
             "cluster_id string, group_id string, eligible_count bigint, is_balanced boolean, "
             "most_kept_count bigint, least_sum_of_squares bigint",
         )
@@ -107,7 +105,7 @@ def _edges(placed: DataFrame, members: DataFrame) -> DataFrame:
     )
 
 
-def judge_arrow(table: pa.Table) -> pa.Table:
+def _judge_arrow(table: pa.Table) -> pa.Table:
     """Judge the groups of one batch; the rows are those of ``_edges``.
 
     Raises:

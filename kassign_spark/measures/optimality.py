@@ -65,16 +65,23 @@ def judge(
     assert keeps_most(of_group, best.topic, best.member, best.owned, kept).all()
     group_of_member = np.zeros(member.max(initial=-1) + 1, np.int64)
     group_of_member[member] = group
-    unbalanced = group_of_member[~is_balanced(topic, member, assigned)]
-    eligible, most_kept, squares = np.zeros((3, len(groups)), np.int64)
-    np.add.at(eligible, group, assigned)
-    np.add.at(most_kept, of_group, np.minimum(kept, best.owned))
-    load = np.zeros(len(group_of_member), np.int64)
-    np.add.at(load, best.member, kept)
-    np.add.at(squares, group_of_member, load * load)
     balanced = np.ones(len(groups), bool)
-    balanced[unbalanced] = False
-    return Judged(groups, eligible, balanced, most_kept, squares)
+    balanced[group_of_member[~is_balanced(topic, member, assigned)]] = False
+    load = _sums(best.member, kept)
+    return Judged(
+        groups,
+        _sums(group, assigned),
+        balanced,
+        _sums(of_group, np.minimum(kept, best.owned)),
+        _sums(group_of_member, load * load),
+    )
+
+
+def _sums(key: Longs, values: Longs) -> Longs:
+    """The values of each key, keys dense from 0, added up as whole numbers."""
+    total = np.zeros(key.max(initial=-1) + 1, np.int64)
+    np.add.at(total, key, values)
+    return total
 
 
 class _Merged(NamedTuple):
@@ -91,11 +98,9 @@ def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Lon
     """Merge topics, which changes no count that matters: whoever may take one may take all."""
     last = np.append(first[1:], len(topic))
     numbers: dict[bytes, int] = {}
-    merged_topic = np.array(
-        [
-            numbers.setdefault(member[a:b].tobytes(), len(numbers))
-            for a, b in zip(first, last, strict=True)
-        ]
+    subscribers = (member[a:b].tobytes() for a, b in zip(first, last, strict=True))
+    merged_topic = np.fromiter(
+        (numbers.setdefault(some, len(numbers)) for some in subscribers), np.int64, len(first)
     )
     _, kind = np.unique(merged_topic, return_index=True)
     sizes = (last - first)[kind]
@@ -103,10 +108,9 @@ def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Lon
     place = starts[merged_topic[topic]] + np.arange(len(topic)) - first[topic]
     row = np.empty(sizes.sum(), np.int64)
     row[place] = np.arange(len(topic))
-    total_owned, total_supply = np.zeros(len(row), np.int64), np.zeros(len(kind), np.int64)
-    np.add.at(total_owned, place, owned)
-    np.add.at(total_supply, merged_topic, supply)
-    return _Merged(merged_topic[topic[row]], member[row], total_owned, total_supply, row)
+    return _Merged(
+        merged_topic[topic[row]], member[row], _sums(place, owned), _sums(merged_topic, supply), row
+    )
 
 
 def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
@@ -120,8 +124,7 @@ def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
     Returns:
         For each member.
     """
-    load = np.zeros(member.max(initial=-1) + 1, np.int64)
-    np.add.at(load, member, assigned)
+    load = _sums(member, assigned)
     holds = assigned > 0
     upstream = load
     while True:
@@ -148,8 +151,7 @@ def keeps_most(group: Longs, topic: Longs, member: Longs, owned: Longs, assigned
         For each group.
     """
     group_count, member_count = group.max(initial=-1) + 1, member.max(initial=-1) + 1
-    load = np.zeros(member_count, np.int64)
-    np.add.at(load, member, assigned)
+    load = _sums(member, assigned)
     group_of_member = np.zeros(member_count, np.int64)
     group_of_member[member] = group
     # One load more for whoever ends a chain may be one less for whoever began it.

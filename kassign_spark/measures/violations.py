@@ -51,8 +51,7 @@ def violations(
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs = resolved(conform_inputs(members, topics, owned))
     assigned = conform(assignment, ASSIGNMENT)
-    frames = _Frames(assigned, inputs.members, inputs.owned)
-    found = _violations(frames, _sizes(inputs.topics), MOST_ROWS_OF_A_GROUP)
+    found = _violations(_Frames(assigned, inputs.members, inputs.owned), _sizes(inputs.topics))
     return answer(found, "violations", has_cluster_id=has_cluster_id(members))
 
 
@@ -69,14 +68,13 @@ class _Frames(NamedTuple):
         return _Frames(self.assigned.where(condition), self.members.where(condition), owned)
 
 
-def _violations(frames: _Frames, sizes: DataFrame, most_rows: int) -> DataFrame:
-    """Look at groups of up to so many rows in tasks, and at larger ones by steps."""
-    cut = task_sizes([frame for frame in frames if frame is not None], most_rows)
-    small = frames if cut.is_large is None else frames.where(~cut.is_large)
-    found = _told(broken_in_tasks(*small, sizes=sizes, tasks=cut.tasks))
+def _violations(frames: _Frames, sizes: DataFrame) -> DataFrame:
+    """Look at groups that fit a task in tasks, and at larger ones by steps."""
+    cut = task_sizes([frame for frame in frames if frame is not None], MOST_ROWS_OF_A_GROUP)
     if cut.is_large is None:
-        return found
-    return found.unionByName(_in_steps(frames.where(cut.is_large), sizes))
+        return _told(broken_in_tasks(*frames, sizes=sizes, tasks=cut.tasks))
+    small = broken_in_tasks(*frames.where(~cut.is_large), sizes=sizes, tasks=cut.tasks)
+    return _told(small).unionByName(_in_steps(*frames.where(cut.is_large), sizes=sizes))
 
 
 def _told(broken: DataFrame) -> DataFrame:
@@ -96,22 +94,27 @@ def _told(broken: DataFrame) -> DataFrame:
     return _violation(each, rule, detail)
 
 
-def _in_steps(frames: _Frames, sizes: DataFrame) -> DataFrame:
-    assigned, members, withheld = frames
+def _in_steps(
+    assigned: DataFrame, members: DataFrame, owned: DataFrame | None, sizes: DataFrame
+) -> DataFrame:
     subscribed = (
         members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
         .distinct()
         .select(*GROUP_KEY, F.explode("topics").alias("topic"))
         .distinct()
+        .join(sizes, on=["cluster_id", "topic"], how="inner")
     )
-    if withheld is not None:
-        withheld = withheld.join(members, on=[*GROUP_KEY, "member_id"], how="left_semi")
+    placed = [assigned]
+    if owned is not None:
+        placed.append(owned.join(members, on=[*GROUP_KEY, "member_id"], how="left_semi"))
+    counts = assigned.groupBy(*_TOPIC_KEY).agg(
+        F.count("*").alias("rows"), F.count_distinct("partition").alias("partitions")
+    )
     found = [
         _strangers(assigned, members),
         _unknown_partitions(assigned, sizes),
-        *_miscounted(
-            assigned, subscribed.join(sizes, on=["cluster_id", "topic"], how="inner"), withheld
-        ),
+        _twice(assigned, counts),
+        _missing(placed, subscribed, counts),
     ]
     return reduce(DataFrame.unionByName, found)
 
@@ -138,13 +141,10 @@ def _strangers(assigned: DataFrame, members: DataFrame) -> DataFrame:
         | ~F.coalesce(F.array_contains("subscription", F.col("topic")), F.lit(False))
     )
     unknown = F.col("known").isNull()
-    return joined.select(
-        *GROUP_KEY,
-        F.when(unknown, "unknown_member").otherwise("not_subscribed").alias("rule"),
-        "member_id",
-        "topic",
-        F.col("partition").try_cast("int").alias("partition"),
-        F.when(unknown, _NO_MEMBER).otherwise(_NO_SUBSCRIBER).alias("detail"),
+    return _violation(
+        joined,
+        F.when(unknown, "unknown_member").otherwise("not_subscribed"),
+        F.when(unknown, _NO_MEMBER).otherwise(_NO_SUBSCRIBER),
     )
 
 
@@ -167,13 +167,8 @@ def _by_whom() -> Column:
     return F.concat(F.lit("assigned to "), F.array_join("members", ", "))
 
 
-def _miscounted(
-    assigned: DataFrame, subscribed: DataFrame, owned: DataFrame | None
-) -> list[DataFrame]:
-    """Partitions with several owners or none, in the topics whose counts show that there are."""
-    counts = assigned.groupBy(*_TOPIC_KEY).agg(
-        F.count("*").alias("rows"), F.count_distinct("partition").alias("partitions")
-    )
+def _twice(assigned: DataFrame, counts: DataFrame) -> DataFrame:
+    """Partitions with several members, in the topics whose counts show that there are."""
     twice = (
         assigned.join(counts.where("rows > partitions"), on=_TOPIC_KEY, how="left_semi")
         .groupBy(*_TOPIC_KEY, "partition")
@@ -181,26 +176,19 @@ def _miscounted(
         .where(F.size("members") > 1)
         .withColumn("member_id", F.col("members")[0])
     )
+    return _violation(twice, F.lit("assigned_twice"), _by_whom())
+
+
+def _missing(placed: list[DataFrame], subscribed: DataFrame, counts: DataFrame) -> DataFrame:
+    """Partitions with no member, in the topics whose counts show that there are."""
     wanting = subscribed.join(counts, on=_TOPIC_KEY, how="left").where(
         F.coalesce("partitions", F.lit(0)) < F.col("num_partitions")
     )
-    every = wanting.select(
-        *_TOPIC_KEY, F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition")
-    )
-    placed = [assigned] if owned is None else [assigned, owned]
-    missing = every
+    numbers = F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition")
+    missing = wanting.select(*_TOPIC_KEY, F.lit(None).cast("string").alias("member_id"), numbers)
     for frame in placed:
-        missing = missing.join(
-            frame.select(*_TOPIC_KEY, "partition"), on=[*_TOPIC_KEY, "partition"], how="left_anti"
-        )
-    return [
-        _violation(twice, F.lit("assigned_twice"), _by_whom()),
-        _violation(
-            missing.withColumn("member_id", F.lit(None).cast("string")),
-            F.lit("unassigned"),
-            F.lit(_NO_ONE),
-        ),
-    ]
+        missing = missing.join(frame, on=[*_TOPIC_KEY, "partition"], how="left_anti")
+    return _violation(missing, F.lit("unassigned"), F.lit(_NO_ONE))
 
 
 def _violation(frame: DataFrame, rule: Column, detail: Column) -> DataFrame:

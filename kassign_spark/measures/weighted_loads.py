@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.weighted.problem import Doubles
 from kassign_spark.groups.numbers import Flags, Longs, find, key
 from kassign_spark.groups.task_rows import Read, rows
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.plans.weight_rows import shared_and_own
+from kassign_spark.schemas import GROUP_KEY
 
 WEIGHT = 4
 """A kind of rows beside those of ``task_rows``: a partition's weight."""
@@ -30,7 +31,6 @@ WEIGHED = {
 MISSING = "missing_weights"
 """Beside the columns of ``WEIGHED``: how many assigned partitions have no weight."""
 
-_MORE = {"value": "double"}
 _SUM_BITS = 50
 
 
@@ -80,10 +80,7 @@ def weighed_rows(table: DataFrame, assigned: DataFrame, weights: DataFrame) -> D
         weights: ``schemas.WEIGHTS``, conforming.
     """
     reading = assigned.select(*GROUP_KEY, "topic").distinct()
-    shared = weights.where(F.col("group_id").isNull()).drop("group_id")
-    shared = shared.join(reading, on=[CLUSTER_ID, "topic"], how="inner")
-    own = weights.where(F.col("group_id").isNotNull())
-    for is_own, frame in enumerate((shared, own)):
+    for is_own, frame in enumerate(shared_and_own(weights, reading)):
         valued = frame.withColumns({"value": F.col("weight"), "size": F.lit(is_own)})
         table = table.unionByName(with_value(valued, WEIGHT))
     return table
@@ -91,7 +88,7 @@ def weighed_rows(table: DataFrame, assigned: DataFrame, weights: DataFrame) -> D
 
 def with_value(frame: DataFrame, kind: int) -> DataFrame:
     """Rows of a kind with a column value, null where the frame has none."""
-    return rows(frame, kind, **_MORE)
+    return rows(frame, kind, value="double")
 
 
 def weigh(
