@@ -5,15 +5,8 @@ from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    BooleanType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit, check_choice
 from kassign_spark.assignors.weighted.small import Wanted
@@ -30,45 +23,29 @@ from kassign_spark.plans.weight_rows import (
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.plans.weighted_large import cut
 from kassign_spark.plans.weighted_steps import plan_large_groups, trace_large_groups
-from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
+from kassign_spark.plans.weighted_tasks import (
+    ARROW,
+    CURVE,
+    PLANNED,
+    POINT_NUMBERS,
+    VERDICT_NUMBERS,
+    curve_arrow,
+    plan_arrow,
+)
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, WEIGHTS, Table
 from kassign_spark.settings.computing import Settings
 
 
-def _table(name: str, **columns: type) -> Table:
+def _table(name: str, columns: Mapping[str, str]) -> Table:
     fields = [StructField(CLUSTER_ID, StringType()), StructField("group_id", StringType(), False)]
-    fields += [StructField(column, kind(), False) for column, kind in columns.items()]
+    for column, kind in columns.items():
+        fields.append(StructField(column, from_arrow_type(ARROW[kind]), False))
     return Table(name, StructType(fields))
 
 
-WEIGHT_VERDICTS = _table(
-    "verdicts",
-    verdict=StringType,
-    max_load=DoubleType,
-    fair_load=DoubleType,
-    load_bound=DoubleType,
-    gap=DoubleType,
-    limit=DoubleType,
-    best_load=DoubleType,
-    moves=LongType,
-    moves_bound=LongType,
-    moved_weight=DoubleType,
-    count_difference=IntegerType,
-    dominant_count=IntegerType,
-    is_proven=BooleanType,
-    detail=StringType,
-)
-TRADEOFF = _table(
-    "tradeoff",
-    moves=LongType,
-    moved_weight=DoubleType,
-    max_load=DoubleType,
-    skew=DoubleType,
-    count_difference=IntegerType,
-    bound=DoubleType,
-    is_knee=BooleanType,
-)
+WEIGHT_VERDICTS = _table("verdicts", {"verdict": "string", **VERDICT_NUMBERS, "detail": "string"})
+TRADEOFF = _table("tradeoff", POINT_NUMBERS)
 
 
 class WeightPlan(NamedTuple):

@@ -1,10 +1,10 @@
 """Groups too large to be planned by weight in one task: which they are, and their partitions."""
 
-from functools import reduce
+from functools import partial, reduce
 from itertools import groupby
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.sizes import restrict_to
@@ -13,7 +13,6 @@ from kassign_spark.errors import InputError
 from kassign_spark.expressions import java_string_order
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import (
-    Claims,
     partition_of,
     read_claims,
     subscribed_topics,
@@ -21,10 +20,10 @@ from kassign_spark.groups.large_claims import (
     topic_number_of,
 )
 from kassign_spark.inputs.checks import MAX_LISTED
-from kassign_spark.plans.weight_rows import refused_groups
+from kassign_spark.plans.weight_rows import refused_groups, shared_and_own
 from kassign_spark.plans.weighted_groups import NAMED, Given, missing_says
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 AT = ("topic_number", "partition")
@@ -91,11 +90,9 @@ def cut(
     if not counted["groups"]:
         return eligible, None
     some = restrict_to(eligible, found_large)
-    topics = hold(
-        subscribed_topics(some).withColumn("topic_number", topic_number()), {"rows": F.count("*")}
-    ).frame
+    topics = hold(subscribed_topics(some).withColumn("topic_number", topic_number())).frame
     members = _numbered_members(some)
-    raw = hold(_partitions(some, topics, members, weights), {"rows": F.count("*")}).frame
+    raw = hold(_partitions(some, topics, members, weights)).frame
     units, found = hold(
         _units(raw, found_large, given, even_first),
         {
@@ -132,37 +129,26 @@ def _partitions(
         *GROUP_KEY,
         "topic_number",
         F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition"),
+        F.lit(None).cast("int").alias("home"),
     )
-    exists = F.col("partition") < F.col("num_partitions")
-    own = weights.where("group_id IS NOT NULL").join(topics, on=[*GROUP_KEY, "topic"], how="inner")
-    shared = weights.where("group_id IS NULL").drop("group_id")
-    shared = shared.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
+    shared, own = shared_and_own(weights, topics)
+    own = own.join(topics, on=[*GROUP_KEY, "topic"], how="inner")
 
     def told(frame: DataFrame, whose: str) -> DataFrame:
-        return frame.where(exists).select(
+        return frame.where("partition < num_partitions").selectExpr(
             *GROUP_KEY,
             *AT,
-            F.col("weight").cast("double").alias(whose),
-            F.col("move_cost").cast("double").alias(f"{whose}_cost"),
+            f"cast(weight as double) as {whose}",
+            f"cast(move_cost as double) as {whose}_cost",
         )
 
     frames = [there, told(own, "own"), told(shared, "shared")]
     if eligible.owned is not None:
         frames.append(_owners(eligible, topics, members))
-    nothing = {
-        name: F.lit(None).cast("double") for name in ("own", "own_cost", "shared", "shared_cost")
-    }
-    whole = {**nothing, "home": F.lit(None).cast("int")}
-    every = [
-        frame.withColumns({n: of for n, of in whole.items() if n not in frame.columns}).select(
-            *GROUP_KEY, *AT, *whole
-        )
-        for frame in frames
-    ]
     by_partition = (
-        reduce(DataFrame.unionByName, every)
+        reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
         .groupBy(*GROUP_KEY, *AT)
-        .agg(*(F.max(name).alias(name) for name in whole))
+        .agg(*(F.max(n).alias(n) for n in ("own", "own_cost", "shared", "shared_cost", "home")))
     )
     is_own = F.col("own").isNotNull()
     return by_partition.select(
@@ -183,27 +169,30 @@ def _owners(eligible: Eligible, topics: DataFrame, members: DataFrame) -> DataFr
             *GROUP_KEY, "member_id", F.explode("topics").alias("topic")
         ).distinct()
         owned = owned.join(subscribed, on=[*GROUP_KEY, "member_id", "topic"], how="left_semi")
-    claims: Claims = read_claims(eligible._replace(owned=owned), topics)
-    disputed = claims.disputed
-    claim = F.explode("claims").alias("claim")
-    found = claims.members.join(members, on=[*GROUP_KEY, "member_id"], how="inner").select(
-        *GROUP_KEY, "home", claim
+    claims = read_claims(eligible._replace(owned=owned), topics)
+    claim = F.col("claim")
+    found = (
+        claims.members.join(members, on=[*GROUP_KEY, "member_id"], how="inner")
+        .select(*GROUP_KEY, "home", F.explode("claims").alias("claim"))
+        .select(
+            *GROUP_KEY,
+            topic_number_of(claim).alias("topic_number"),
+            partition_of(claim).alias("partition"),
+            "home",
+        )
     )
-    found = found.select(
-        *GROUP_KEY,
-        topic_number_of(F.col("claim")).alias("topic_number"),
-        partition_of(F.col("claim")).alias("partition"),
-        "home",
-    )
-    if disputed is None:
+    if claims.disputed is None:
         return found
-    return found.join(disputed, on=[*GROUP_KEY, *AT], how="left_anti")
+    return found.join(claims.disputed, on=[*GROUP_KEY, *AT], how="left_anti")
+
+
+def _weight(given: Given) -> Column:
+    return F.coalesce("weight", F.lit(given.missing or 0.0)) + F.lit(given.base)
 
 
 def _units(raw: DataFrame, large: DataFrame, given: Given, even_first: bool) -> DataFrame:
     """How the weights of each group are scaled, as ``problem.scaled`` does; power 0: no weight."""
-    keys = list(GROUP_KEY)
-    weight = F.coalesce("weight", F.lit(given.missing or 0.0)) + F.lit(given.base)
+    keys, weight = list(GROUP_KEY), _weight(given)
     counted = raw.groupBy(*keys).agg(
         F.count("*").alias("count"),
         F.count("weight").alias("known"),
@@ -234,19 +223,12 @@ def _units(raw: DataFrame, large: DataFrame, given: Given, even_first: bool) -> 
 
 
 def _weighed(raw: DataFrame, units: DataFrame, given: Given) -> DataFrame:
-    weight = F.coalesce("weight", F.lit(given.missing or 0.0)) + F.lit(given.base)
-    cost = F.coalesce("move_cost", "weight") if given.by_weight else F.lit(1.0)
+    cost = "coalesce(move_cost, weight)" if given.by_weight else "1D"
     powers = F.broadcast(units.select(*GROUP_KEY, "power"))
     return (
         raw.join(powers, on=list(GROUP_KEY), how="inner")
-        .withColumn("weight", weight)
-        .select(
-            *GROUP_KEY,
-            *AT,
-            F.rint(F.col("weight") * F.col("power")).alias("whole"),
-            cost.alias("cost"),
-            "home",
-        )
+        .withColumn("weight", _weight(given))
+        .selectExpr(*GROUP_KEY, *AT, "rint(weight * power) as whole", f"{cost} as cost", "home")
     )
 
 
