@@ -36,9 +36,7 @@ from kassign_spark.plans.runs import Judged, run_tables
 def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[pa.Table]:
     """Predict the groups of a task (rows of ``rows.fold``): the columns of ``runs.RUNS``.
 
-    Args:
-        table: the groups.
-        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
+    ``assignor`` is a number of ``KAFKAS`` for all of them; None: each its own.
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
@@ -48,12 +46,9 @@ def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[p
 def follow_exactly_arrow(
     table: pa.Table, *, assignor: int | None = None, is_eager: bool = False
 ) -> Iterator[pa.Table]:
-    """Follow the rebalances of the groups of a task: the columns of ``runs.RUNS``.
+    """As ``predict_arrow``, follow their rebalances.
 
-    Args:
-        table: the groups.
-        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
-        is_eager: whether the protocol is eager also where the assignor's own is not.
+    ``is_eager``: the protocol is eager also where the assignor's own is not.
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
@@ -133,10 +128,8 @@ class _Flat:
     """Steps of one group after the other, in flat lists."""
 
     def __init__(self, batch: Batch) -> None:
-        names = enumerate(batch.topic_names.to_pylist(), start=1)
-        self._code = {name: code for code, name in names}
-        self._first_topic = batch.first_topic
-        self._topic_name = batch.topic_name
+        self._batch = batch
+        self._code = {name: i for i, name in enumerate(batch.topic_names.to_pylist(), start=1)}
         self._answers: list[Steps] = []
         self._rows: list[tuple[int, int, int, int, int]] = []
 
@@ -153,8 +146,8 @@ class _Flat:
             return
         layout, counts = outcome.layout, [len(ids) for ids in outcome.assigned]
         ids = np.fromiter((i for own in outcome.assigned for i in own), np.int64, sum(counts))
-        first, end = self._first_topic[group : group + 2]
-        code = self._topic_name[first:end]
+        first, end = self._batch.first_topic[group : group + 2]
+        code = self._batch.topic_name[first:end]
         same = np.ones(len(ids), np.int64)
         self._answers.append(
             Steps(

@@ -6,9 +6,9 @@ partition that changes hands is given up in one round and received in the next (
 
 from collections.abc import Iterator
 from functools import partial, reduce
+from itertools import product
 from typing import Literal, overload
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -26,8 +26,7 @@ from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.assign import strategy_of
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
-from kassign_spark.plans.predict import PREDICTED
-from kassign_spark.plans.predict_rebalance import PredictedRebalance, predict_rebalance
+from kassign_spark.plans.predict import PREDICTED, PredictedRebalance, predict_rebalance
 from kassign_spark.plans.rebalance_large import follow_cooperative, follow_eager
 from kassign_spark.plans.rounds import STEPS, follow, step_tables
 from kassign_spark.results import answer
@@ -123,9 +122,9 @@ def rebalance(
         )
     if assignor is not None or protocol is not None:
         return _rebalance_classic(members, topics, owned, assignor, protocol, settings)
-    by_type = split_by_type(members, target)
-    steps = _rebalance_classic(by_type.classic, topics, owned, None, None, settings)
-    if not by_type.may_be_consumer:
+    classic, may_be_consumer = split_by_type(members, target)
+    steps = _rebalance_classic(classic, topics, owned, None, None, settings)
+    if not may_be_consumer:
         return steps
     theirs = predict_consumer_groups(members, topics, owned, target=target).steps
     return steps.unionByName(theirs)
@@ -177,7 +176,7 @@ def _follow(
     parts = []
     if sized.fitting is not None:
         kernel = partial(
-            follow_arrow,
+            _follow_arrow,
             assignor=None if chosen is None else numbers[chosen],
             protocol=protocol,
             racks_before_moves=settings.racks_before_moves,
@@ -185,24 +184,23 @@ def _follow(
         )
         tasks = settings.batches or sized.fitting.batches
         parts.append(in_tasks(fold(sized.fitting), kernel, STEPS, tasks))
-    for large in (sized.alike, sized.differing):
-        for name, strategy in strategies.items() if large is not None else ():
-            assert large is not None
-            own = large if chosen is not None else restrict(large, {name}, strategies)
-            if (protocol or own_protocol(strategy)) == COOPERATIVE:
-                parts.append(follow_cooperative(own, settings))
-            else:
-                parts.append(follow_eager(own, strategy, settings))
+    larges = [large for large in (sized.alike, sized.differing) if large is not None]
+    for large, (name, strategy) in product(larges, strategies.items()):
+        own = large if chosen is not None else restrict(large, {name}, strategies)
+        if (protocol or own_protocol(strategy)) == COOPERATIVE:
+            parts.append(follow_cooperative(own, settings))
+        else:
+            parts.append(follow_eager(own, strategy, settings))
     return reduce(DataFrame.unionByName, parts)
 
 
-def follow_arrow(
+def _follow_arrow(
     table: pa.Table,
     *,
-    assignor: int | None = None,
-    protocol: str | None = None,
-    racks_before_moves: bool = False,
-    max_rounds: int = 1_000,
+    assignor: int | None,
+    protocol: str | None,
+    racks_before_moves: bool,
+    max_rounds: int,
 ) -> Iterator[pa.Table]:
     """Follow the groups of a task (rows of ``rows.fold``); the columns of ``STEPS``, in pieces.
 
@@ -215,14 +213,11 @@ def follow_arrow(
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
-    is_cooperative = assignors == COOPERATIVE_STICKY
-    if protocol == EAGER:
-        is_cooperative = np.zeros(batch.group_count, bool)
     found = follow(
         batch,
         claims,
         assignors,
-        is_cooperative,
+        (assignors == COOPERATIVE_STICKY) & (protocol != EAGER),
         racks_before_moves=racks_before_moves,
         max_rounds=max_rounds,
     )
