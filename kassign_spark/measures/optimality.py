@@ -114,15 +114,10 @@ def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Lon
 
 
 def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
-    """Whether no path leads to the member from one whose load is higher by two or more.
+    """For each member whether no path leads to it from one whose load is higher by two or more.
 
-    Args:
-        topic: of each edge, dense from 0.
-        member: of each edge, dense from 0; a member is of one group.
-        assigned: partitions of the topic that the member holds.
-
-    Returns:
-        For each member.
+    Given are, of each edge, topic and member, both dense from 0, a member of one group, and how
+    many partitions of the topic it holds.
     """
     load = _sums(member, assigned)
     holds = assigned > 0
@@ -138,17 +133,10 @@ def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
 
 
 def keeps_most(group: Longs, topic: Longs, member: Longs, owned: Longs, assigned: Longs) -> Flags:
-    """Whether a group's assignment, of the best balance, keeps the most that it can.
+    """For each group whether its assignment, of the best balance, keeps the most that it can.
 
-    Args:
-        group: of each edge, dense from 0.
-        topic: of each edge, dense from 0; a topic here is of one group.
-        member: of each edge, dense from 0; a member is of one group.
-        owned: partitions of the topic that the member owned before.
-        assigned: partitions of the topic that the member holds now.
-
-    Returns:
-        For each group.
+    Given are, of each edge, group, topic and member, all dense from 0, topic and member of one
+    group, and how many partitions of the topic the member owned before, and holds now.
     """
     group_count, member_count = group.max(initial=-1) + 1, member.max(initial=-1) + 1
     load = _sums(member, assigned)

@@ -74,36 +74,24 @@ def assign_on_paths(
     paths: Paths | None = None,
 ) -> DataFrame:
     """As ``assign``, telling ``paths`` which way each group goes."""
-    if assignor is not None:
-        return _assign_classic(members, topics, owned, assignor, settings, paths)
-    of_clients, may_be_consumer = split_by_type(members, target)
-    classic = _assign_classic(of_clients, topics, owned, None, settings, paths)
-    if not may_be_consumer:
-        return classic
-    theirs = predict_consumer_groups(members, topics, owned, target=target, with_steps=False)
-    if paths is not None:
-        paths.note(fill_cluster_id(theirs.verdicts), TASK)
-    return classic.unionByName(theirs.assignment)
-
-
-def _assign_classic(
-    members: DataFrame,
-    topics: DataFrame,
-    owned: DataFrame | None,
-    assignor: str | Assignor | None,
-    settings: Settings,
-    paths: Paths | None,
-) -> DataFrame:
-    """Assign the groups whose clients assign, by ``assignor`` or each by its own."""
+    of_clients, may_be_consumer = members, False
+    if assignor is None:
+        of_clients, may_be_consumer = split_by_type(members, target)
     chosen = strategy_of(assignor)
-    inputs = conform_inputs(members, topics, owned)
+    inputs = conform_inputs(of_clients, topics, owned)
     eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
     if chosen is None or isinstance(assignor, str):
         eligible = eligible._replace(paths=paths)
     elif paths is not None:
         paths.note(eligible.groups, OWN)
     found = _own(eligible, names, settings) if chosen is None else chosen(eligible, settings)
-    return answer(found, ASSIGNMENT, has_cluster_id=has_cluster_id(members))
+    assignment = answer(found, ASSIGNMENT, has_cluster_id=has_cluster_id(members))
+    if not may_be_consumer:
+        return assignment
+    theirs = predict_consumer_groups(members, topics, owned, target=target, with_steps=False)
+    if paths is not None:
+        paths.note(fill_cluster_id(theirs.verdicts), TASK)
+    return assignment.unionByName(theirs.assignment)
 
 
 def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:

@@ -31,8 +31,6 @@ from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, VERDICTS
 
-_STEP = [*GROUP_KEY, "round", "member_id", "topic", "partition", "action"]
-
 PREDICTED = KAFKAS
 """The assignors of Kafka's Java client."""
 
@@ -99,7 +97,15 @@ def predict(
     """
     check_assignor(assignor, PREDICTED)
     classic, may_be_consumer = split_by_type(members, target)
-    found = _predict_classic(classic, topics, owned, assignor)
+    runs = _runs(classic, topics, owned, assignor, predict_arrow)
+    assignment = runs.where("verdict IS NULL").select(
+        *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")
+    )
+    given = has_cluster_id(members)
+    found = Prediction(
+        answer(assignment, ASSIGNMENT, has_cluster_id=given),
+        answer(runs.where("verdict IS NOT NULL"), VERDICTS, has_cluster_id=given),
+    )
     if not may_be_consumer:
         return found
     theirs = predict_consumer_groups(
@@ -151,49 +157,23 @@ def predict_rebalance(
     """
     check_assignor(assignor, PREDICTED)
     check_protocol(protocol)
-    if assignor is not None or protocol is not None:
-        return _follow_classic(members, topics, owned, assignor, protocol)
-    classic, may_be_consumer = split_by_type(members, target)
-    found = _follow_classic(classic, topics, owned, None, None)
+    classic, may_be_consumer = members, False
+    if assignor is None and protocol is None:
+        classic, may_be_consumer = split_by_type(members, target)
+    kernel = partial(follow_exactly_arrow, is_eager=protocol == EAGER)
+    runs = _runs(classic, topics, owned, assignor, kernel, protocol)
+    steps = runs.where("verdict IS NULL").withColumn("partition", F.explode("partitions"))
+    given = has_cluster_id(members)
+    verdicts = runs.where("verdict IS NOT NULL")
+    found = PredictedRebalance(
+        answer(steps, "predict_rebalance.steps", has_cluster_id=given),
+        answer(verdicts, "predict_rebalance.verdicts", has_cluster_id=given),
+    )
     if not may_be_consumer:
         return found
     theirs = predict_consumer_groups(members, topics, owned, target=target)
     return PredictedRebalance(
         found.steps.unionByName(theirs.steps), found.verdicts.unionByName(theirs.verdicts)
-    )
-
-
-def _predict_classic(
-    members: DataFrame, topics: DataFrame, owned: DataFrame | None, assignor: str | None
-) -> Prediction:
-    runs = _runs(members, topics, owned, assignor, predict_arrow)
-    assignment = runs.where("verdict IS NULL").select(
-        *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")
-    )
-    given = has_cluster_id(members)
-    return Prediction(
-        answer(assignment, ASSIGNMENT, has_cluster_id=given),
-        answer(runs.where("verdict IS NOT NULL"), VERDICTS, has_cluster_id=given),
-    )
-
-
-def _follow_classic(
-    members: DataFrame,
-    topics: DataFrame,
-    owned: DataFrame | None,
-    assignor: str | None,
-    protocol: str | None,
-) -> PredictedRebalance:
-    kernel = partial(follow_exactly_arrow, is_eager=protocol == EAGER)
-    runs = _runs(members, topics, owned, assignor, kernel, protocol)
-    steps = runs.where("verdict IS NULL").select(
-        *(F.explode("partitions").alias(n) if n == "partition" else n for n in _STEP)
-    )
-    given = has_cluster_id(members)
-    verdicts = runs.where("verdict IS NOT NULL")
-    return PredictedRebalance(
-        answer(steps, "predict_rebalance.steps", has_cluster_id=given),
-        answer(verdicts, "predict_rebalance.verdicts", has_cluster_id=given),
     )
 
 

@@ -120,28 +120,12 @@ def rebalance(
         return predict_rebalance(
             members, topics, owned, target=target, assignor=assignor, protocol=protocol
         )
-    if assignor is not None or protocol is not None:
-        return _rebalance_classic(members, topics, owned, assignor, protocol, settings)
-    classic, may_be_consumer = split_by_type(members, target)
-    steps = _rebalance_classic(classic, topics, owned, None, None, settings)
-    if not may_be_consumer:
-        return steps
-    theirs = predict_consumer_groups(members, topics, owned, target=target).steps
-    return steps.unionByName(theirs)
-
-
-def _rebalance_classic(
-    members: DataFrame,
-    topics: DataFrame,
-    owned: DataFrame | None,
-    assignor: str | Assignor | None,
-    protocol: str | None,
-    settings: Settings,
-) -> DataFrame:
-    """Follow the groups whose clients assign, by ``assignor`` or each by its own."""
+    classic, may_be_consumer = members, False
+    if assignor is None and protocol is None:
+        classic, may_be_consumer = split_by_type(members, target)
     chosen = strategy_of(assignor)
     check_protocol(protocol)
-    inputs = conform_inputs(members, topics, owned)
+    inputs = conform_inputs(classic, topics, owned)
     eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
     strategies = {name: ASSIGNORS[name] for name in names} if chosen is None else {"": chosen}
     for name, strategy in strategies.items():
@@ -151,7 +135,11 @@ def _rebalance_classic(
                 "only cooperative-sticky does"
             )
     followed = _follow(eligible, strategies, protocol, settings)
-    return answer(followed, "rebalance", has_cluster_id=has_cluster_id(members))
+    steps = answer(followed, "rebalance", has_cluster_id=has_cluster_id(members))
+    if not may_be_consumer:
+        return steps
+    theirs = predict_consumer_groups(members, topics, owned, target=target).steps
+    return steps.unionByName(theirs)
 
 
 def _follow(
