@@ -55,16 +55,11 @@ def balance_in_tasks(
 ) -> DataFrame:
     """Measure whole groups, many of them in each task; runs no job.
 
-    Args:
-        assigned: ``schemas.ASSIGNMENT``, conforming.
-        members: ``schemas.MEMBERS``, conforming, patterns resolved.
-        owned: ``schemas.OWNED``, conforming.
-        racks: as ``racks.fold_racks`` gives them.
-        tasks: how many.
-        weighing: what partitions weigh; None: nobody asks.
+    The tables are conforming, the patterns of members resolved, ``racks`` as ``racks.fold_racks``
+    gives them.
 
     Returns:
-        ``MEASURED``, and with weights the columns of ``WEIGHED`` and ``MISSING``; kept_count,
+        ``MEASURED``, and with ``weighing`` the columns of ``WEIGHED`` and ``MISSING``; kept_count,
         moved_count, moved_weight and cross_rack_count are 0 where ``owned`` and ``racks`` are None.
     """
     given = assigned
@@ -94,7 +89,7 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
             partition bigint, rack_id string, texts array<string>: the topics of a member, and the
             known racks of an assigned partition; whole groups, rows in any order. With weights
             also value double, as ``weighted_loads.weighed_rows`` gives it.
-        missing: see ``Weighing``.
+        missing: as ``base``, see ``Weighing``.
         base: see ``Weighing``.
 
     Returns:

@@ -40,17 +40,10 @@ that of the topic, and ``members`` those with the same partition."""
 def broken_in_tasks(
     assigned: DataFrame, members: DataFrame, owned: DataFrame | None, sizes: DataFrame, tasks: int
 ) -> DataFrame:
-    """Hold whole groups to the rules, many of them in each task; runs no job.
+    """Hold whole groups to the rules, many of them in each task: ``BROKEN``; runs no job.
 
-    Args:
-        assigned: ``schemas.ASSIGNMENT``, conforming.
-        members: ``schemas.MEMBERS``, conforming, patterns resolved.
-        owned: ``schemas.OWNED``, conforming.
-        sizes: cluster_id string, topic string, num_partitions bigint; one row a topic.
-        tasks: how many.
-
-    Returns:
-        ``BROKEN``.
+    The tables are conforming, the patterns of members resolved. ``sizes`` has one row a topic:
+    cluster_id string, topic string, num_partitions bigint.
     """
     subscribed = (
         members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))

@@ -96,12 +96,8 @@ def weigh(
 ) -> dict[str, pa.Array]:
     """Measure the loads of all groups shown: the columns of ``WEIGHED``, and ``MISSING``.
 
-    Args:
-        table: rows of ``weighed_rows``.
-        read: the same in numbers.
-        held: who holds what.
-        missing: the weight of partitions without, in groups that have some; None: count them.
-        base: added to every weight.
+    ``table`` has the rows of ``weighed_rows``, ``read`` the same in numbers; ``missing`` and
+    ``base`` are as of ``Weighing``.
     """
     value, own = table["value"].to_numpy(), table["size"].to_numpy()
     given = read.rows_of(WEIGHT)

@@ -125,9 +125,9 @@ def plan_by_weight(
     """
     check_choice("effort", effort, tuple(KICKS))
     given = _given(cost, together, missing_weight, base_weight)
+    eligible, told = _checked(members, topics, weights, owned)
     wanted = Wanted(limit, bounds, effort)
     kernel = partial(plan_arrow, wanted=wanted, given=given)
-    eligible, told = _checked(members, topics, weights, owned)
     large = None
     if bounds.max_count_difference is None:
         even_first = limit.tolerance == 0

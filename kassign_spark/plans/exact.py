@@ -1,6 +1,7 @@
 """Kafka's client for all groups of a task: vectorised where it can be, else by the model."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -145,7 +146,7 @@ class _Flat:
         if outcome.verdict in FAILING:
             return
         layout, counts = outcome.layout, [len(ids) for ids in outcome.assigned]
-        ids = np.fromiter((i for own in outcome.assigned for i in own), np.int64, sum(counts))
+        ids = np.fromiter(chain.from_iterable(outcome.assigned), np.int64, sum(counts))
         first, end = self._batch.first_topic[group : group + 2]
         code = self._batch.topic_name[first:end]
         same = np.ones(len(ids), np.int64)

@@ -150,11 +150,7 @@ def _follow(
 ) -> DataFrame:
     """Follow groups of Kafka's assignors in tasks, where they fit; the others over DataFrames.
 
-    Args:
-        eligible: the groups.
-        strategies: by the names that groups have; by an empty name that of all groups.
-        protocol: of all groups, or None.
-        settings: how to compute it.
+    ``strategies`` are by the names that groups have; by an empty name that of all groups.
     """
     numbers = {ASSIGNORS[name]: number for number, name in enumerate(KAFKAS)}
     chosen = strategies.get("")
@@ -192,12 +188,8 @@ def _follow_arrow(
 ) -> Iterator[pa.Table]:
     """Follow the groups of a task (rows of ``rows.fold``); the columns of ``STEPS``, in pieces.
 
-    Args:
-        table: the groups.
-        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
-        protocol: of all of them; None: their assignors' own.
-        racks_before_moves: as of ``Settings``.
-        max_rounds: as of ``Settings``.
+    ``assignor`` is a number of ``KAFKAS`` for all of them, None: each its own; ``protocol`` that of
+    all, None: their assignors' own; the others are as of ``Settings``.
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)

@@ -128,11 +128,7 @@ def fold_capacities(eligible: Eligible, *, claims: bool = True) -> DataFrame:
 def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
     """Let tasks answer all groups once, hold the answers, and refuse groups with a problem.
 
-    Args:
-        table: of ``fold_weights``.
-        kernel: what answers it.
-        schema: of the answers, with a column problem string.
-        tasks: how many.
+    ``table`` is of ``fold_weights``; ``schema``, of the answers, has a column problem string.
 
     Raises:
         InputError: some row has a problem; lists groups.
