@@ -91,7 +91,18 @@ def balance(
         InputError: weights or capacities that have no meaning, or weights that are missing.
         SettingsError: an option is out of range.
     """
-    known = _known(assignment, members, owned, topics)
+    racked = topics if topics is not None and "replica_racks" in topics.columns else None
+    check_same_clusters(
+        [(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned), (TOPICS, racked)]
+    )
+    assigned = conform(assignment, ASSIGNMENT)
+    known = _Known(
+        assigned,
+        # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
+        with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic")),
+        None if owned is None else conform(owned, OWNED),
+        None if racked is None else fold_racks(conform(racked, TOPICS)),
+    )
     if weights is None:
         whole = _balance(known)
     else:
@@ -157,24 +168,6 @@ def _balance_in_steps(
         crossing = _cross_rack(assigned, members, racks)
         measured = measured.join(crossing, list(GROUP_KEY), "left").fillna(0, ["cross_rack_count"])
     return measured.join(proven, on=list(GROUP_KEY), how="left")
-
-
-def _known(
-    assignment: DataFrame, members: DataFrame, owned: DataFrame | None, topics: DataFrame | None
-) -> _Known:
-    racked = topics if topics is not None and "replica_racks" in topics.columns else None
-    check_same_clusters(
-        [(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned), (TOPICS, racked)]
-    )
-    assigned = conform(assignment, ASSIGNMENT)
-    # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
-    resolved = with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic"))
-    return _Known(
-        assigned,
-        resolved,
-        None if owned is None else conform(owned, OWNED),
-        None if racked is None else fold_racks(conform(racked, TOPICS)),
-    )
 
 
 def _loads(assigned: DataFrame, members: DataFrame) -> DataFrame:

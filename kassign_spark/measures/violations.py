@@ -3,7 +3,7 @@
 Partitions are counted, not listed: only a topic whose counts are wrong is looked into.
 """
 
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -13,15 +13,11 @@ from kassign_spark.conforming import check_same_clusters, conform, has_cluster_i
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
 from kassign_spark.inputs.rules import INT_MAX
-from kassign_spark.measures.violations_tasks import broken_in_tasks
+from kassign_spark.measures.violations_tasks import broken_in_tasks, subscriptions
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS
 
 _TOPIC_KEY = [*GROUP_KEY, "topic"]
-
-_NO_MEMBER = "the group has no such member"
-_NO_SUBSCRIBER = "the member does not subscribe to the topic"
-_NO_ONE = "subscribed to, but assigned to no member"
 
 
 def violations(
@@ -74,36 +70,42 @@ def _violations(frames: _Frames, sizes: DataFrame) -> DataFrame:
     if cut.is_large is None:
         return _told(broken_in_tasks(*frames, sizes=sizes, tasks=cut.tasks))
     small = broken_in_tasks(*frames.where(~cut.is_large), sizes=sizes, tasks=cut.tasks)
-    return _told(small).unionByName(_in_steps(*frames.where(cut.is_large), sizes=sizes))
+    large = _in_steps(*frames.where(cut.is_large), sizes=sizes)
+    return _told(small.unionByName(large, allowMissingColumns=True))
 
 
 def _told(broken: DataFrame) -> DataFrame:
-    """Put what tasks found into words, and ranges into rows."""
+    """Put what was found into words, and ranges into rows."""
     partitions = F.when(F.col("last").isNotNull(), F.sequence("partition", "last")).otherwise(
         F.array("partition")
     )
-    each = broken.withColumn("partition", F.explode(partitions))
     rule = F.col("rule")
+    size = F.concat(F.lit("the topic has "), F.col("size").cast("string"), F.lit(" partitions"))
+    too_high = F.coalesce(size, F.lit("the cluster has no such topic"))
+    by_whom = F.concat(F.lit("assigned to "), F.array_join("members", ", "))
     detail = (
-        F.when(rule == "unknown_member", _NO_MEMBER)
-        .when(rule == "not_subscribed", _NO_SUBSCRIBER)
-        .when(rule == "unknown_partition", _too_high(F.col("size")))
-        .when(rule == "assigned_twice", _by_whom())
-        .otherwise(_NO_ONE)
+        F.when(rule == "unknown_member", "the group has no such member")
+        .when(rule == "not_subscribed", "the member does not subscribe to the topic")
+        .when(rule == "unknown_partition", too_high)
+        .when(rule == "assigned_twice", by_whom)
+        .otherwise("subscribed to, but assigned to no member")
     )
-    return _violation(each, rule, detail)
+    each = broken.withColumn("partition", F.explode(partitions))
+    return each.select(
+        *GROUP_KEY,
+        "rule",
+        "member_id",
+        "topic",
+        F.col("partition").try_cast("int").alias("partition"),
+        detail.alias("detail"),
+    )
 
 
 def _in_steps(
     assigned: DataFrame, members: DataFrame, owned: DataFrame | None, sizes: DataFrame
 ) -> DataFrame:
-    subscribed = (
-        members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
-        .distinct()
-        .select(*GROUP_KEY, F.explode("topics").alias("topic"))
-        .distinct()
-        .join(sizes, on=["cluster_id", "topic"], how="inner")
-    )
+    """As ``broken_in_tasks``, without ranges, and columns that nobody asks for."""
+    subscribed = subscriptions(members).distinct().join(sizes, ["cluster_id", "topic"], "inner")
     placed = [assigned]
     if owned is not None:
         placed.append(owned.join(members, on=[*GROUP_KEY, "member_id"], how="left_semi"))
@@ -116,7 +118,7 @@ def _in_steps(
         _twice(assigned, counts),
         _missing(placed, subscribed, counts),
     ]
-    return reduce(DataFrame.unionByName, found)
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), found)
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
@@ -140,12 +142,8 @@ def _strangers(assigned: DataFrame, members: DataFrame) -> DataFrame:
         F.col("known").isNull()
         | ~F.coalesce(F.array_contains("subscription", F.col("topic")), F.lit(False))
     )
-    unknown = F.col("known").isNull()
-    return _violation(
-        joined,
-        F.when(unknown, "unknown_member").otherwise("not_subscribed"),
-        F.when(unknown, _NO_MEMBER).otherwise(_NO_SUBSCRIBER),
-    )
+    rule = F.when(F.col("known").isNull(), "unknown_member").otherwise("not_subscribed")
+    return joined.select(*GROUP_KEY, rule.alias("rule"), "member_id", "topic", "partition")
 
 
 def _unknown_partitions(assigned: DataFrame, sizes: DataFrame) -> DataFrame:
@@ -153,30 +151,24 @@ def _unknown_partitions(assigned: DataFrame, sizes: DataFrame) -> DataFrame:
     joined = assigned.join(sizes, on=["cluster_id", "topic"], how="left").where(
         last.isNull() | (F.col("partition") < 0) | (F.col("partition") >= last)
     )
-    return _violation(joined, F.lit("unknown_partition"), _too_high(last))
-
-
-def _too_high(size: Column) -> Column:
-    return F.coalesce(
-        F.concat(F.lit("the topic has "), size.cast("string"), F.lit(" partitions")),
-        F.lit("the cluster has no such topic"),
+    return joined.selectExpr(
+        *_TOPIC_KEY,
+        "partition",
+        "member_id",
+        "'unknown_partition' as rule",
+        "num_partitions as size",
     )
-
-
-def _by_whom() -> Column:
-    return F.concat(F.lit("assigned to "), F.array_join("members", ", "))
 
 
 def _twice(assigned: DataFrame, counts: DataFrame) -> DataFrame:
     """Partitions with several members, in the topics whose counts show that there are."""
-    twice = (
+    return (
         assigned.join(counts.where("rows > partitions"), on=_TOPIC_KEY, how="left_semi")
         .groupBy(*_TOPIC_KEY, "partition")
         .agg(F.array_sort(F.collect_list("member_id")).alias("members"))
         .where(F.size("members") > 1)
-        .withColumn("member_id", F.col("members")[0])
+        .withColumns({"member_id": F.col("members")[0], "rule": F.lit("assigned_twice")})
     )
-    return _violation(twice, F.lit("assigned_twice"), _by_whom())
 
 
 def _missing(placed: list[DataFrame], subscribed: DataFrame, counts: DataFrame) -> DataFrame:
@@ -185,18 +177,7 @@ def _missing(placed: list[DataFrame], subscribed: DataFrame, counts: DataFrame) 
         F.coalesce("partitions", F.lit(0)) < F.col("num_partitions")
     )
     numbers = F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition")
-    missing = wanting.select(*_TOPIC_KEY, F.lit(None).cast("string").alias("member_id"), numbers)
+    missing = wanting.select(*_TOPIC_KEY, F.lit("unassigned").alias("rule"), numbers)
     for frame in placed:
         missing = missing.join(frame, on=[*_TOPIC_KEY, "partition"], how="left_anti")
-    return _violation(missing, F.lit("unassigned"), F.lit(_NO_ONE))
-
-
-def _violation(frame: DataFrame, rule: Column, detail: Column) -> DataFrame:
-    return frame.select(
-        *GROUP_KEY,
-        rule.alias("rule"),
-        "member_id",
-        "topic",
-        F.col("partition").try_cast("int").alias("partition"),
-        detail.alias("detail"),
-    )
+    return missing

@@ -45,14 +45,9 @@ def broken_in_tasks(
     The tables are conforming, the patterns of members resolved. ``sizes`` has one row a topic:
     cluster_id string, topic string, num_partitions bigint.
     """
-    subscribed = (
-        members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
-        .distinct()
-        .select(*GROUP_KEY, F.explode("topics").alias("topic"))
-    )
     sized = (
         rows(assigned, ASSIGNED)
-        .unionByName(rows(subscribed, SUBSCRIBED))
+        .unionByName(rows(subscriptions(members), SUBSCRIBED))
         .drop("size")
         .join(sizes.withColumnRenamed("num_partitions", "size"), [CLUSTER_ID, "topic"], "left")
     )
@@ -60,6 +55,12 @@ def broken_in_tasks(
     if owned is not None:
         table = table.unionByName(rows(owned, OWNED))
     return in_tasks(table, one_piece(broken_arrow), BROKEN, tasks)
+
+
+def subscriptions(members: DataFrame) -> DataFrame:
+    """Topics that members of a group subscribe to; those of several lists more than once."""
+    lists = members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics")).distinct()
+    return lists.select(*GROUP_KEY, F.explode("topics").alias("topic"))
 
 
 def broken_arrow(table: pa.Table) -> pa.Table:
