@@ -114,24 +114,20 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
     np.minimum.at(least, group_of, load)
 
     owners = _owners(read, assigned_rows, owned_rows)
+    held = Held(
+        member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, len(shown)
+    )
     at = np.full(int(group.max(initial=-1)) + 1, -1)
     at[shown] = np.arange(len(shown))
     kept, moved, crossing = (
         count(at[group[assigned_rows[flags]]], len(shown))
-        for flags in (
-            owners.is_kept,
-            owners.is_moved,
-            _crosses(table, read, member_rows, row_member, assigned_rows, holder),
-        )
+        for flags in (owners.is_kept, owners.is_moved, _crosses(table, read, held))
     )
     alike = _subscribe_alike(group_of, read.listed, read.topic_of_list, len(shown))
-    has_rows, proven = _prove(read, assigned_rows, owners, holder, member_keys, row_member)
+    has_rows, proven = _prove(read, held, owners, member_keys)
     first = member_rows[np.unique(group_of, return_index=True)[1]]
     weighed = {}
     if "value" in table.column_names:
-        held = Held(
-            member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, len(shown)
-        )
         weighed = weigh(table, read, held, missing=missing, base=base)
     return pa.table(
         {
@@ -184,22 +180,16 @@ def _owners(read: Read, assigned: Longs, owned: Longs) -> _Owners:
     return _Owners(is_kept, (owner > 0) & (member > 0) & ~is_kept, owner)
 
 
-def _crosses(
-    table: pa.Table,
-    read: Read,
-    members: Longs,
-    row_member: Longs,
-    assigned: Longs,
-    holder: Longs,
-) -> Flags:
+def _crosses(table: pa.Table, read: Read, held: Held) -> Flags:
     """Whether the partition of an assigned row has known racks, none of them its member's."""
-    of_rows = table["rack_id"].take(pa.array(members))
+    row_member, assigned = held.row_member, held.assigned_rows
+    of_rows = table["rack_id"].take(pa.array(held.member_rows))
     racks = listed(table["texts"], assigned)
     rack_id, rack = encode_together(of_rows, racks.text)
     has_rack = pc.fill_null(pc.binary_length(of_rows), 0).to_numpy() > 0
     of_member = np.zeros(len(row_member) + 1, np.int64)  # the last one: of nobody
     np.maximum.at(of_member, row_member, np.where(has_rack, rack_id.code, 0))
-    wanted = of_member[holder]
+    wanted = of_member[held.holder]
     known, same = np.zeros((2, len(assigned)), bool)
     known[racks.row] = True
     same[racks.row[rack == wanted[racks.row]]] = True
@@ -219,19 +209,15 @@ def _subscribe_alike(
 
 
 def _prove(
-    read: Read,
-    assigned: Longs,
-    owners: _Owners,
-    holder: Longs,
-    member_keys: Longs,
-    row_member: Longs,
+    read: Read, held: Held, owners: _Owners, member_keys: Longs
 ) -> tuple[Flags, dict[str, Longs | Flags]]:
     """Fold partitions to counts of topics and subscribers, and judge those.
 
     Returns:
         whether a group is assigned anything, and the columns of ``MEASURED`` that are proven.
     """
-    listed_member, listed_topic = row_member[read.listed.row], read.topic_of_list
+    assigned, holder = held.assigned_rows, held.holder
+    listed_member, listed_topic = held.row_member[read.listed.row], read.topic_of_list
     group_count = int(read.group.max(initial=-1)) + 1
     in_group = read.in_group[assigned]
     group = read.group[assigned][in_group]

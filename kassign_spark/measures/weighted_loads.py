@@ -21,13 +21,9 @@ from kassign_spark.schemas import GROUP_KEY
 WEIGHT = 4
 """A kind of rows beside those of ``task_rows``: a partition's weight."""
 
-WEIGHED = {
-    "total_weight": "double",
-    "max_load": "double",
-    "mean_load": "double",
-    "load_skew": "double",
-    "moved_weight": "double",
-}
+WEIGHED = dict.fromkeys(
+    ("total_weight", "max_load", "mean_load", "load_skew", "moved_weight"), "double"
+)
 MISSING = "missing_weights"
 """Beside the columns of ``WEIGHED``: how many assigned partitions have no weight."""
 

@@ -24,12 +24,12 @@ from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.plans.weighted_large import cut
 from kassign_spark.plans.weighted_steps import plan_large_groups, trace_large_groups
 from kassign_spark.plans.weighted_tasks import (
-    ARROW,
     CURVE,
     PLANNED,
-    POINT_NUMBERS,
-    VERDICT_NUMBERS,
+    POINT,
+    VERDICT,
     curve_arrow,
+    fields_of,
     plan_arrow,
 )
 from kassign_spark.results import answer
@@ -37,15 +37,15 @@ from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, WE
 from kassign_spark.settings.computing import Settings
 
 
-def _table(name: str, columns: Mapping[str, str]) -> Table:
+def _table(name: str, schema: str) -> Table:
     fields = [StructField(CLUSTER_ID, StringType()), StructField("group_id", StringType(), False)]
-    for column, kind in columns.items():
-        fields.append(StructField(column, from_arrow_type(ARROW[kind]), False))
+    for column, kind in fields_of(schema).items():
+        fields.append(StructField(column, from_arrow_type(kind), False))
     return Table(name, StructType(fields))
 
 
-WEIGHT_VERDICTS = _table("verdicts", {"verdict": "string", **VERDICT_NUMBERS, "detail": "string"})
-TRADEOFF = _table("tradeoff", POINT_NUMBERS)
+WEIGHT_VERDICTS = _table("verdicts", VERDICT)
+TRADEOFF = _table("tradeoff", POINT)
 
 
 class WeightPlan(NamedTuple):

@@ -76,8 +76,6 @@ def partition_weights(
     _refuse(joined, auto_offset_reset)
     lag = _lag(auto_offset_reset)
     rate, was_recreated = _rate()
-    if before is None:
-        rate = F.lit(None).cast("double")
     backlog = F.coalesce(F.greatest(lag, F.lit(0)), F.lit(0))
     per_second = F.coalesce(rate, F.lit(0.0)) + backlog / F.lit(seconds)
     note = F.when(lag < 0, "lag_negative")

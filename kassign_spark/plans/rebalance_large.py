@@ -62,8 +62,14 @@ def _add_round(eligible: Eligible, rounds: DataFrame, last: int, settings: Setti
     """Add the round after round ``last`` for the groups that are open."""
     before = rounds.where(f"is_open AND round = {last} AND {_HOLDS}").select(*_OWNED_KEY)
     if last:
-        eligible = _reopen(eligible, rounds.where("is_open").select(*GROUP_KEY).distinct(), last)
-        eligible = eligible._replace(owned=before)
+        open_groups = rounds.where("is_open").select(*GROUP_KEY).distinct()
+        members = eligible.members.join(open_groups, on=list(GROUP_KEY), how="left_semi")
+        eligible = eligible._replace(
+            # All of them have come through the round before this one.
+            members=members.withColumn("generation", F.lit(last).cast("bigint")),
+            groups=eligible.groups.join(open_groups, on=list(GROUP_KEY), how="left_semi"),
+            owned=before,
+        )
     added = _in_round(_round(eligible, before, settings), last + 1)
     states = rounds.where(_HOLDS).groupBy(*GROUP_KEY, "round").agg(_fingerprint())
     earlier = states.groupBy(*GROUP_KEY).agg(F.collect_set("state").alias("earlier"))
@@ -78,15 +84,6 @@ def _add_round(eligible: Eligible, rounds: DataFrame, last: int, settings: Setti
     )
     closed = rounds.withColumn("is_open", F.lit(False))
     return closed.unionByName(added.join(outcome, on=list(GROUP_KEY), how="inner"))
-
-
-def _reopen(eligible: Eligible, open_groups: DataFrame, generation: int) -> Eligible:
-    """Keep the open groups, whose members have all come through the round before this one."""
-    members = eligible.members.join(open_groups, on=list(GROUP_KEY), how="left_semi")
-    return eligible._replace(
-        members=members.withColumn("generation", F.lit(generation).cast("bigint")),
-        groups=eligible.groups.join(open_groups, on=list(GROUP_KEY), how="left_semi"),
-    )
 
 
 def _round(eligible: Eligible, before: DataFrame, settings: Settings) -> DataFrame:

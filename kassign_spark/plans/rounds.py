@@ -45,11 +45,9 @@ class Steps:
     @classmethod
     def join(cls, parts: "list[Steps]") -> "Steps":
         """Some after others."""
-        empty = np.zeros(0, np.int64)
-        names = ("round", "member", "topic", "partition", "action")
-        return cls(
-            *(np.concatenate([empty, *(getattr(part, name) for part in parts)]) for name in names)
-        )
+        none = cls(*np.zeros((5, 0), np.int64))
+        columns = zip(*(vars(part).values() for part in (none, *parts)), strict=True)
+        return cls(*map(np.concatenate, columns))
 
 
 @dataclass(frozen=True)

@@ -119,10 +119,8 @@ def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
 
 def fold_capacities(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     """As ``fold_weights``, without weights, and with ``claims`` False without what is owned."""
-    none = F.lit(None).cast("double")
-    base = fold(eligible, claims=claims).withColumns({"value": none, "cost": none})
-    capacity = eligible.members.where(F.col("capacity").isNotNull())
-    return base.unionByName(valued(capacity, CAPACITY, "capacity"))
+    capacity = valued(eligible.members.where("capacity IS NOT NULL"), CAPACITY, "capacity")
+    return fold(eligible, claims=claims).unionByName(capacity, allowMissingColumns=True)
 
 
 def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:

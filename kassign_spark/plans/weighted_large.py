@@ -201,22 +201,21 @@ def _units(raw: DataFrame, large: DataFrame, given: Given, even_first: bool) -> 
         F.count_if(F.col("home").isNull()).alias("free"),
         F.count_if(F.col("home").isNull() & (weight <= 0)).alias("free_idle"),
     )
-    most = F.col("most")
-    near = F.floor(F.log2(most)).cast("int")
     # The logarithm is rounded; powers of two are not.
-    bits = near + F.when(F.pow(F.lit(2.0), near) > most, 0).when(
-        F.pow(F.lit(2.0), near + 1) <= most, 2
-    ).otherwise(1)
-    shift = F.lit(50) - bits - F.length(F.bin("count"))
-    power = F.pow(F.lit(2.0), F.greatest(F.least(shift, F.lit(1000)), F.lit(-1000)))
-    by_count = F.lit(even_first) & (F.col("least") == most)
-    lacks = (F.col("known") > 0) & (F.col("known") < F.col("count")) & F.lit(given.missing is None)
-    return counted.join(large.select(*keys, "member_count"), on=keys, how="inner").select(
+    near = "cast(floor(log2(most)) as int)"
+    more = (
+        f"CASE WHEN pow(2, {near}) > most THEN 0 WHEN pow(2, {near} + 1) <= most THEN 2 ELSE 1 END"
+    )
+    shift = f"50 - {near} - {more} - length(bin(count))"
+    by_count = "least = most" if even_first else "false"
+    lacks = "known > 0 AND known < count" if given.missing is None else "false"
+    has_weight = f"known > 0 AND most > 0 AND NOT ({by_count})"
+    return counted.join(large.select(*keys, "member_count"), on=keys, how="inner").selectExpr(
         *keys,
-        lacks.alias("lacks"),
-        F.when((F.col("known") > 0) & (most > 0) & ~by_count, power).otherwise(0.0).alias("power"),
-        F.col("member_count").cast("int").alias("member_count"),
-        (F.col("count") - F.col("known")).alias("missing"),
+        f"{lacks} as lacks",
+        f"if({has_weight}, pow(2, greatest(least({shift}, 1000), -1000)), 0D) as power",
+        "cast(member_count as int) as member_count",
+        "count - known as missing",
         "free",
         "free_idle",
     )

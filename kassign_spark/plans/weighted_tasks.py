@@ -15,43 +15,24 @@ from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import PIECE, group_columns, member_ids, partition_columns
 from kassign_spark.plans.weighted_groups import Given, Read, names_of, read_groups
 
-VERDICT_NUMBERS: dict[str, str] = {
-    "max_load": "double",
-    "fair_load": "double",
-    "load_bound": "double",
-    "gap": "double",
-    "limit": "double",
-    "best_load": "double",
-    "moves": "bigint",
-    "moves_bound": "bigint",
-    "moved_weight": "double",
-    "count_difference": "int",
-    "dominant_count": "int",
-    "is_proven": "boolean",
-}
-VERDICT = ", ".join(
-    ["verdict string", *map(" ".join, VERDICT_NUMBERS.items()), "detail string"],
+VERDICT = (
+    "verdict string, max_load double, fair_load double, load_bound double, gap double, "
+    "limit double, best_load double, moves bigint, moves_bound bigint, moved_weight double, "
+    "count_difference int, dominant_count int, is_proven boolean, detail string"
+)
+POINT = (
+    "moves bigint, moved_weight double, max_load double, skew double, count_difference int, "
+    "bound double, is_knee boolean"
 )
 PLANNED = (
     "cluster_id string, group_id string, member_id string, topic string, partition int, "
     f"problem string, {VERDICT}"
 )
 """Rows of an assignment (member_id is there), of verdicts (verdict is), and of problems."""
-POINT_NUMBERS: dict[str, str] = {
-    "moves": "bigint",
-    "moved_weight": "double",
-    "max_load": "double",
-    "skew": "double",
-    "count_difference": "int",
-    "bound": "double",
-    "is_knee": "boolean",
-}
-CURVE = ", ".join(
-    ["cluster_id string, group_id string, problem string", *map(" ".join, POINT_NUMBERS.items())]
-)
+CURVE = f"cluster_id string, group_id string, problem string, {POINT}"
 """Rows of points (moves is there), and of problems."""
 
-ARROW = {
+_ARROW = {
     "string": pa.string(),
     "double": pa.float64(),
     "bigint": pa.int64(),
@@ -107,7 +88,7 @@ def _assignment(
 
 def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) -> dict[str, Any]:
     if answer is None or read.group is None:
-        row: dict[str, Any] = dict.fromkeys(VERDICT_NUMBERS, 0)
+        row: dict[str, Any] = dict.fromkeys(fields_of(VERDICT), 0)
         detail = "no member subscribes to a topic that has partitions"
         return {**row, "verdict": NOTHING_TO_DO, "is_proven": True, "detail": detail}
     return {**verdict_row(answer), "detail": sentence(answer, names_of(batch, read), wanted.bounds)}
@@ -115,13 +96,13 @@ def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) ->
 
 def verdict_row(answer: Answer) -> dict[str, Any]:
     """The columns of a verdict, without its sentence."""
-    row = {name: getattr(answer, name) for name in VERDICT_NUMBERS if hasattr(answer, name)}
-    return {**row, "dominant_count": len(answer.dominant), "verdict": answer.verdict}
+    row = {name: getattr(answer, name) for name in fields_of(VERDICT) if hasattr(answer, name)}
+    return {**row, "dominant_count": len(answer.dominant)}
 
 
 def point_row(point: CurvePoint) -> dict[str, Any]:
     """The columns of a point."""
-    return {name: getattr(point, name) for name in POINT_NUMBERS}
+    return {name: getattr(point, name) for name in fields_of(POINT)}
 
 
 def _problems(batch: Batch, reads: Sequence[Read], schema: str) -> pa.Table:
@@ -134,9 +115,8 @@ def table_of(
     batch: Batch, groups: Sequence[int], rows: Sequence[Mapping[str, Any]], schema: str
 ) -> pa.Table:
     """A table of rows that are given as dicts, each of a group."""
-    columns = {
-        name: pa.array([row.get(name) for row in rows], kind) for name, kind in _fields(schema)
-    }
+    types = fields_of(schema)
+    columns = {name: pa.array([row.get(name) for row in rows], of) for name, of in types.items()}
     return pa.table({**columns, **group_columns(batch, np.array(groups, np.int64))})
 
 
@@ -144,12 +124,12 @@ def complete(columns: Mapping[str, pa.Array], size: int, schema: str) -> pa.Tabl
     """The columns of a schema in order; those that are not given are null."""
     return pa.table(
         {
-            name: columns[name] if name in columns else pa.nulls(size, kind)
-            for name, kind in _fields(schema)
+            name: columns[name] if name in columns else pa.nulls(size, of)
+            for name, of in fields_of(schema).items()
         }
     )
 
 
-def _fields(schema: str) -> Iterator[tuple[str, pa.DataType]]:
-    for name, kind in map(str.split, schema.split(", ")):
-        yield name, ARROW[kind]
+def fields_of(schema: str) -> dict[str, pa.DataType]:
+    """Names and types of the columns of a schema."""
+    return {name: _ARROW[kind] for name, kind in map(str.split, schema.split(", "))}
