@@ -46,8 +46,8 @@ def judge(
 
     Args:
         group: of each edge.
-        topic: of each edge, as ``member`` of one group. Edges are sorted by it, then by member.
-        member: of each edge.
+        topic: of each edge. Edges are sorted by it, then by member.
+        member: of each edge. Topics and members here are of one group each.
         supply: partitions of the topic.
         owned: those that the member owned before.
         assigned: those that it holds now.

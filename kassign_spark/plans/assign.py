@@ -96,10 +96,9 @@ def assign_on_paths(
 
 def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
     """Assign each group by its own assignor; what tasks answer, they answer in one go."""
-    together: set[str] = set()
-    if fits_all(eligible, settings):
-        # With racks `range` is answered in tasks as well.
-        together = set(names) if eligible.has_racks else set(names) - {*BY_WINDOWS}
+    # With racks `range` is answered in tasks as well.
+    apart = set() if eligible.has_racks else {*BY_WINDOWS}
+    together = set(names) - apart if fits_all(eligible, settings) else set()
     parts = [
         ASSIGNORS[name](restrict(eligible, {name}, names), settings)
         for name in names

@@ -33,7 +33,7 @@ from kassign_spark.plans.weighted_tasks import (
     plan_arrow,
 )
 from kassign_spark.results import answer
-from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, WEIGHTS, Table
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, MEMBERS, WEIGHTS, Table
 from kassign_spark.settings.computing import Settings
 
 
@@ -136,9 +136,7 @@ def plan_by_weight(
     found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, tasks)
     if large is not None:
         found = found.unionByName(plan_large_groups(large, wanted, given, settings))
-    assignment = found.where("member_id IS NOT NULL").select(
-        *GROUP_KEY, "member_id", "topic", "partition"
-    )
+    assignment = found.where("member_id IS NOT NULL")
     verdicts = found.where("verdict IS NOT NULL")
     has_cluster = has_cluster_id(members)
     return WeightPlan(

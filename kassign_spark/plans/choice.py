@@ -40,8 +40,6 @@ PROTOCOLS: Mapping[str, Collection[str]] = {
 }
 """The protocols that Kafka's own assignors support."""
 
-_COOPERATIVE_STICKY = "cooperative-sticky"
-
 
 class Choice(NamedTuple):
     """What is chosen; see ``choose_assignors``.
@@ -121,7 +119,7 @@ def check_migration(
     """
     given = has_cluster_id(candidates)
     members = _members(candidates, protocols)
-    lists_cooperative = F.array_contains("assignors", _COOPERATIVE_STICKY)
+    lists_cooperative = F.array_contains("assignors", "cooperative-sticky")
     is_cooperative = F.coalesce(F.col("protocol") == COOPERATIVE, F.lit(False))
     reason = F.when(
         ~lists_cooperative,

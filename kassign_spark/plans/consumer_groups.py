@@ -1,7 +1,8 @@
 """What the coordinator will do with groups of the new protocol (KIP-848)."""
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection
+from functools import partial
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,9 +20,6 @@ from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET, VERDICTS
 from kassign_spark.sessions import cores
 from kassign_spark.workers import check_workers
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _LISTS = {
     "topics": "topic: string, topic_id: string, num_partitions: int",
@@ -119,10 +117,7 @@ def predict_consumer_groups(
     ours = inputs.members.where(is_consumer_group())
     states = _fold_states(inputs._replace(members=ours), last)
     with_steps = with_steps and (owned is not None or last is not None)
-
-    def kernel(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-        return predict_batches(batches, assignor, with_steps)
-
+    kernel = partial(predict_batches, assignor=assignor, with_steps=with_steps)
     found = hold(states.mapInArrow(kernel, PREDICTED)).frame
     runs = found.select(*GROUP_KEY, F.inline("assigned"))
     assigned = runs.select(

@@ -135,23 +135,14 @@ def _rate() -> tuple[Column, Column]:
 
 
 def _refuse(joined: DataFrame, reset: str) -> None:
+    count, later = "must be a whole number >= 0", "must be later than that of the offsets before"
+    counts = ("begin_offset", "end_offset", "partition")
     rules = [
-        *(
-            (column, f"coalesce({column} < 0, true)", "must be a whole number >= 0")
-            for column in ("begin_offset", "end_offset", "partition")
-        ),
+        *((column, f"coalesce({column} < 0, true)", count) for column in counts),
         ("topic", "coalesce(topic = '', true)", "every row needs a topic"),
-        (
-            "committed_offset",
-            "coalesce(committed_offset < 0, false)",
-            "must be a whole number >= 0, or null",
-        ),
+        ("committed_offset", "coalesce(committed_offset < 0, false)", f"{count}, or null"),
         ("as_of", "as_of is null", "every row needs its time"),
-        (
-            "as_of",
-            "coalesce(as_of <= as_of_before, false)",
-            "must be later than that of the offsets before",
-        ),
+        ("as_of", "coalesce(as_of <= as_of_before, false)", later),
     ]
     if reset == "none":
         uncommitted = "group_id is not null and committed_offset is null"

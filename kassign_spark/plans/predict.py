@@ -29,7 +29,7 @@ from kassign_spark.plans.exact import follow_exactly_arrow, predict_arrow
 from kassign_spark.plans.runs import RUNS
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, VERDICTS
+from kassign_spark.schemas import ASSIGNMENT, VERDICTS
 
 PREDICTED = KAFKAS
 """The assignors of Kafka's Java client."""
@@ -98,9 +98,7 @@ def predict(
     check_assignor(assignor, PREDICTED)
     classic, may_be_consumer = split_by_type(members, target)
     runs = _runs(classic, topics, owned, assignor, predict_arrow)
-    assignment = runs.where("verdict IS NULL").select(
-        *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")
-    )
+    assignment = runs.where("verdict IS NULL").withColumn("partition", F.explode("partitions"))
     given = has_cluster_id(members)
     found = Prediction(
         answer(assignment, ASSIGNMENT, has_cluster_id=given),

@@ -163,8 +163,7 @@ def _follow(
             _follow_arrow,
             assignor=None if chosen is None else numbers[chosen],
             protocol=protocol,
-            racks_before_moves=settings.racks_before_moves,
-            max_rounds=settings.max_rounds,
+            settings=settings,
         )
         tasks = settings.batches or sized.fitting.batches
         parts.append(in_tasks(fold(sized.fitting), kernel, STEPS, tasks))
@@ -179,17 +178,12 @@ def _follow(
 
 
 def _follow_arrow(
-    table: pa.Table,
-    *,
-    assignor: int | None,
-    protocol: str | None,
-    racks_before_moves: bool,
-    max_rounds: int,
+    table: pa.Table, *, assignor: int | None, protocol: str | None, settings: Settings
 ) -> Iterator[pa.Table]:
     """Follow the groups of a task (rows of ``rows.fold``); the columns of ``STEPS``, in pieces.
 
     ``assignor`` is a number of ``KAFKAS`` for all of them, None: each its own; ``protocol`` that of
-    all, None: their assignors' own; the others are as of ``Settings``.
+    all, None: their assignors' own.
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
@@ -198,7 +192,7 @@ def _follow_arrow(
         claims,
         assignors,
         (assignors == COOPERATIVE_STICKY) & (protocol != EAGER),
-        racks_before_moves=racks_before_moves,
-        max_rounds=max_rounds,
+        racks_before_moves=settings.racks_before_moves,
+        max_rounds=settings.max_rounds,
     )
     yield from step_tables(batch, found.steps)

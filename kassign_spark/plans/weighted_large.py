@@ -91,7 +91,10 @@ def cut(
         return eligible, None
     some = restrict_to(eligible, found_large)
     topics = hold(subscribed_topics(some).withColumn("topic_number", topic_number())).frame
-    members = _numbered_members(some)
+    # In Java's order of their ids, as a task numbers them.
+    in_order = Window.partitionBy(*keys).orderBy(java_string_order(F.col("member_id")))
+    home = (F.row_number().over(in_order) - 1).alias("home")
+    members = some.members.select(*keys, "member_id", home)
     raw = hold(_partitions(some, topics, members, weights)).frame
     units, found = hold(
         _units(raw, found_large, given, even_first),
@@ -110,14 +113,6 @@ def cut(
     parts = _weighed(raw, weighed, given)
     large = Large(some, topics, members, parts, weighed, found["most_free"])
     return restrict_to(eligible, weighed, "left_anti"), large
-
-
-def _numbered_members(eligible: Eligible) -> DataFrame:
-    """Members by number, in Java's order of their ids, as a task numbers them."""
-    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("member_id")))
-    return eligible.members.select(
-        *GROUP_KEY, "member_id", (F.row_number().over(in_order) - 1).alias("home")
-    )
 
 
 def _partitions(
