@@ -82,8 +82,7 @@ if TYPE_CHECKING:
     from kassign_spark.plans.assign import assign
     from kassign_spark.plans.by_weight import plan_by_weight, tradeoff
     from kassign_spark.plans.diff import diff
-    from kassign_spark.plans.predict import predict
-    from kassign_spark.plans.predict_rebalance import predict_rebalance
+    from kassign_spark.plans.predict import predict, predict_rebalance
     from kassign_spark.plans.rebalance import rebalance
     from kassign_spark.plans.summary import summarize
     from kassign_spark.producer import member_traffic as member_traffic
@@ -153,8 +152,7 @@ _HOMES = {
     "plans.assign": "assign",
     "plans.by_weight": "plan_by_weight tradeoff",
     "plans.diff": "diff",
-    "plans.predict": "predict",
-    "plans.predict_rebalance": "predict_rebalance",
+    "plans.predict": "predict predict_rebalance",
     "plans.rebalance": "rebalance",
     "plans.summary": "summarize",
     "producer": "member_traffic moved_keys null_key_shares partition_for_key partition_traffic "

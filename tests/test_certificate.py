@@ -10,7 +10,8 @@ from pyspark.sql import Row, SparkSession
 from kassign_spark.assignors.general import assign_general
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.measures.certificate import certify, is_balanced, keeps_most
+from kassign_spark.measures.certificate import certify
+from kassign_spark.measures.optimality import is_balanced, keeps_most
 from kassign_spark.settings import Settings
 from tests.kafka import oracle
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups, to_tables

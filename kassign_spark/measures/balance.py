@@ -15,7 +15,7 @@ from kassign_spark.measures.balance_tasks import balance_in_tasks
 from kassign_spark.measures.certificate import certify
 from kassign_spark.measures.weighted_loads import MISSING, Weighing
 from kassign_spark.plans.diff import changes
-from kassign_spark.plans.weight_rows import check_weight_options, refuse_weights
+from kassign_spark.plans.weight_rows import check_weight_options, refuse_weights, refused_groups
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED, TOPICS, WEIGHTS
@@ -30,6 +30,10 @@ class _Known(NamedTuple):
     members: DataFrame
     owned: DataFrame | None
     racks: DataFrame | None
+
+    def of_groups(self) -> list[DataFrame]:
+        """The tables that have ``GROUP_KEY``."""
+        return [frame for frame in self[:3] if frame is not None]
 
     def where(self, condition: Column) -> "_Known":
         """Keep the groups that meet a condition over ``GROUP_KEY``."""
@@ -87,9 +91,20 @@ def balance(
         InputError: weights or capacities that have no meaning, or weights that are missing.
         SettingsError: an option is out of range.
     """
-    known = _known(assignment, members, owned, topics)
+    racked = topics if topics is not None and "replica_racks" in topics.columns else None
+    check_same_clusters(
+        [(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned), (TOPICS, racked)]
+    )
+    assigned = conform(assignment, ASSIGNMENT)
+    known = _Known(
+        assigned,
+        # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
+        with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic")),
+        None if owned is None else conform(owned, OWNED),
+        None if racked is None else fold_racks(conform(racked, TOPICS)),
+    )
     if weights is None:
-        whole = _balance(known, MOST_ROWS_OF_A_GROUP)
+        whole = _balance(known)
     else:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
@@ -102,20 +117,18 @@ def balance(
 
 def _weighed(known: _Known, weighing: Weighing) -> DataFrame:
     """Measure all groups in tasks, whatever their size, and refuse those that lack weights."""
-    frames = [known.assigned, known.members, *([] if known.owned is None else [known.owned])]
-    counted = balance_in_tasks(*known, tasks=task_sizes(frames).tasks, weighing=weighing)
+    tasks = task_sizes(known.of_groups()).tasks
+    counted = balance_in_tasks(*known, tasks=tasks, weighing=weighing)
     whole, found = hold(_without_unknown(counted, known), {"missing": F.sum(MISSING)})
     if found["missing"]:
         rows = whole.where(F.col(MISSING) > 0).orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
-        raise InputError(
-            "; ".join(
-                f'group "{row.group_id}": table weights has no row for {row[MISSING]} of its '
-                "partitions"
-                for row in rows[:MAX_LISTED]
-            )
-            + ("; and more groups" if len(rows) > MAX_LISTED else "")
-            + "; give them weights, or missing_weight"
+        listed = refused_groups(
+            [
+                (row.group_id, f"table weights has no row for {row[MISSING]} of its partitions")
+                for row in rows
+            ]
         )
+        raise InputError(f"{listed}; give them weights, or missing_weight")
     return whole.drop(MISSING)
 
 
@@ -129,53 +142,40 @@ def _without_unknown(counted: DataFrame, known: _Known) -> DataFrame:
     return counted.withColumns(nulls) if nulls else counted
 
 
-def _balance(known: _Known, most_rows: int) -> DataFrame:
-    """Measure groups of up to so many rows in tasks, and larger ones by steps over DataFrames."""
-    frames = [known.assigned, known.members, *([] if known.owned is None else [known.owned])]
-    sizes = task_sizes(frames, most_rows)
-    small = known if sizes.is_large is None else known.where(~sizes.is_large)
-    counted = balance_in_tasks(*small, tasks=sizes.tasks)
-    whole = _without_unknown(counted, known)
+def _balance(known: _Known) -> DataFrame:
+    """Measure groups that fit a task in tasks, and larger ones by steps over DataFrames."""
+    sizes = task_sizes(known.of_groups(), MOST_ROWS_OF_A_GROUP)
     if sizes.is_large is None:
-        return whole
-    return whole.unionByName(_balance_in_steps(known.where(sizes.is_large)))
+        return _without_unknown(balance_in_tasks(*known, tasks=sizes.tasks), known)
+    small = balance_in_tasks(*known.where(~sizes.is_large), tasks=sizes.tasks)
+    large = _balance_in_steps(*known.where(sizes.is_large))
+    return _without_unknown(small.unionByName(large, allowMissingColumns=True), known)
 
 
-def _balance_in_steps(known: _Known) -> DataFrame:
-    before = None if known.owned is None else _one_owner(_owners(known.assigned, known.owned))
-    proven = certify(known.assigned, known.members, before).select(
+def _balance_in_steps(
+    assigned: DataFrame, members: DataFrame, owned: DataFrame | None, racks: DataFrame | None
+) -> DataFrame:
+    """Measure as ``balance_in_tasks``; columns of what is None are not there."""
+    owners = None if owned is None else _owners(assigned, owned)
+    proven = certify(assigned, members, None if owners is None else _one_owner(owners)).select(
         *GROUP_KEY, "is_balance_optimal", "is_optimal", "least_moves", "least_sum_of_squares"
     )
-    return _loads(known).join(proven, on=list(GROUP_KEY), how="left")
+    measured = _loads(assigned, members)
+    if owners is not None:
+        stayed = _stayed(owners)
+        measured = measured.join(stayed, list(GROUP_KEY), "left").fillna(0, list(_STAYED))
+    if racks is not None:
+        crossing = _cross_rack(assigned, members, racks)
+        measured = measured.join(crossing, list(GROUP_KEY), "left").fillna(0, ["cross_rack_count"])
+    return measured.join(proven, on=list(GROUP_KEY), how="left")
 
 
-def _known(
-    assignment: DataFrame, members: DataFrame, owned: DataFrame | None, topics: DataFrame | None
-) -> _Known:
-    racked = topics if topics is not None and "replica_racks" in topics.columns else None
-    check_same_clusters(
-        [(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned), (TOPICS, racked)]
-    )
-    assigned = conform(assignment, ASSIGNMENT)
-    # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
-    resolved = with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic"))
-    return _Known(
-        assigned,
-        resolved,
-        None if owned is None else conform(owned, OWNED),
-        None if racked is None else fold_racks(conform(racked, TOPICS)),
-    )
-
-
-def _loads(known: _Known) -> DataFrame:
-    assigned, members, owned, racks = known
-    before = None if owned is None else _owners(assigned, owned)
+def _loads(assigned: DataFrame, members: DataFrame) -> DataFrame:
     held = assigned.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("load"))
     load = F.coalesce("load", F.lit(0))
-    measured = (
-        members.select(
-            *GROUP_KEY, "member_id", F.sort_array(F.array_distinct("topics")).alias("topics")
-        )
+    topics = F.sort_array(F.array_distinct("topics")).alias("topics")
+    return (
+        members.select(*GROUP_KEY, "member_id", topics)
         .join(held, on=[*GROUP_KEY, "member_id"], how="left")
         .groupBy(*GROUP_KEY)
         .agg(
@@ -191,17 +191,6 @@ def _loads(known: _Known) -> DataFrame:
             .alias("subscription_type"),
         )
     )
-    counted = measured.join(_stayed(measured, before), on=list(GROUP_KEY), how="left").select(
-        *measured.columns[:-1],
-        *(F.col(name) for name in _STAYED)
-        if before is None
-        else (F.coalesce(name, F.lit(0)).alias(name) for name in _STAYED),
-        "subscription_type",
-    )
-    if racks is None:
-        return counted.withColumn("cross_rack_count", F.lit(None).cast("bigint"))
-    crossing = _cross_rack(assigned, members, racks)
-    return counted.join(crossing, on=list(GROUP_KEY), how="left").fillna(0, ["cross_rack_count"])
 
 
 def _stddev(load: Column) -> Column:
@@ -227,35 +216,24 @@ def _owners(assigned: DataFrame, owned: DataFrame) -> DataFrame:
 
 def _cross_rack(assigned: DataFrame, members: DataFrame, racks: DataFrame) -> DataFrame:
     """Count partitions by group that have replicas, but none in their member's rack."""
-    racked = members.where(F.length("rack_id") > 0)
+    racked = members.where(F.length("rack_id") > 0).select(*GROUP_KEY, "member_id", "rack_id")
     each = F.posexplode("replica_racks").alias("partition", "racks")
+    known = F.array_compact(F.coalesce("racks", F.array().cast("array<string>"))).alias("racks")
     replicas = (
         racks.select(CLUSTER_ID, "topic", each)
-        .select(
-            CLUSTER_ID,
-            "topic",
-            F.col("partition").cast("bigint").alias("partition"),
-            F.array_compact(F.coalesce("racks", F.array().cast("array<string>"))).alias("racks"),
-        )
+        .select(CLUSTER_ID, "topic", F.col("partition").cast("bigint").alias("partition"), known)
         .where(F.size("racks") > 0)
     )
     return (
-        assigned.join(
-            racked.select(*GROUP_KEY, "member_id", "rack_id"),
-            on=[*GROUP_KEY, "member_id"],
-            how="inner",
-        )
+        assigned.join(racked, on=[*GROUP_KEY, "member_id"], how="inner")
         .join(replicas, on=[CLUSTER_ID, "topic", "partition"], how="inner")
         .groupBy(*GROUP_KEY)
         .agg(F.count_if(~F.array_contains("racks", F.col("rack_id"))).alias("cross_rack_count"))
     )
 
 
-def _stayed(groups: DataFrame, owners: DataFrame | None) -> DataFrame:
-    """Count what stays and what moves; null where nothing is known of before."""
-    if owners is None:
-        unknown = F.lit(None).cast("bigint")
-        return groups.select(*GROUP_KEY, *(unknown.alias(name) for name in _STAYED))
+def _stayed(owners: DataFrame) -> DataFrame:
+    """Count what stays and what moves."""
     return owners.groupBy(*GROUP_KEY).agg(
         F.count_if(F.col("change") == "kept").alias("kept_count"),
         F.count_if(F.col("change") == "moved").alias("moved_count"),

@@ -55,16 +55,11 @@ def balance_in_tasks(
 ) -> DataFrame:
     """Measure whole groups, many of them in each task; runs no job.
 
-    Args:
-        assigned: ``schemas.ASSIGNMENT``, conforming.
-        members: ``schemas.MEMBERS``, conforming, patterns resolved.
-        owned: ``schemas.OWNED``, conforming.
-        racks: as ``racks.fold_racks`` gives them.
-        tasks: how many.
-        weighing: what partitions weigh; None: nobody asks.
+    The tables are conforming, the patterns of members resolved, ``racks`` as ``racks.fold_racks``
+    gives them.
 
     Returns:
-        ``MEASURED``, and with weights the columns of ``WEIGHED`` and ``MISSING``; kept_count,
+        ``MEASURED``, and with ``weighing`` the columns of ``WEIGHED`` and ``MISSING``; kept_count,
         moved_count, moved_weight and cross_rack_count are 0 where ``owned`` and ``racks`` are None.
     """
     given = assigned
@@ -73,13 +68,12 @@ def balance_in_tasks(
         given = assigned.join(racks, on=[CLUSTER_ID, "topic"], how="left").withColumn(
             "texts", F.array_compact(of_partition)
         )
-    members = members.withColumn("texts", F.col("topics"))
-    kinds = [(members, MEMBER), (given, ASSIGNED)] + ([] if owned is None else [(owned, OWNED)])
+    told = members.withColumns({"texts": F.col("topics"), "value": F.col("capacity")})
+    kinds = [(told, MEMBER), (given, ASSIGNED)] + ([] if owned is None else [(owned, OWNED)])
+    of_kind = rows if weighing is None else with_value
+    table = reduce(DataFrame.unionByName, (of_kind(*kind) for kind in kinds))
     if weighing is None:
-        table = reduce(DataFrame.unionByName, (rows(*of_kind) for of_kind in kinds))
         return in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
-    kinds[0] = (members.withColumn("value", F.col("capacity")), MEMBER)
-    table = reduce(DataFrame.unionByName, (with_value(*of_kind) for of_kind in kinds))
     table = weighed_rows(table, assigned, weighing.weights)
     kernel = partial(measure_arrow, missing=weighing.missing, base=weighing.base)
     further = ", ".join(f"{name} {kind}" for name, kind in WEIGHED.items())
@@ -95,7 +89,7 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
             partition bigint, rack_id string, texts array<string>: the topics of a member, and the
             known racks of an assigned partition; whole groups, rows in any order. With weights
             also value double, as ``weighted_loads.weighed_rows`` gives it.
-        missing: see ``Weighing``.
+        missing: as ``base``, see ``Weighing``.
         base: see ``Weighing``.
 
     Returns:
@@ -120,30 +114,20 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
     np.minimum.at(least, group_of, load)
 
     owners = _owners(read, assigned_rows, owned_rows)
+    held = Held(
+        member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, len(shown)
+    )
     at = np.full(int(group.max(initial=-1)) + 1, -1)
     at[shown] = np.arange(len(shown))
     kept, moved, crossing = (
         count(at[group[assigned_rows[flags]]], len(shown))
-        for flags in (
-            owners.is_kept,
-            owners.is_moved,
-            _crosses(table, read, member_rows, row_member, assigned_rows, holder),
-        )
+        for flags in (owners.is_kept, owners.is_moved, _crosses(table, read, held))
     )
     alike = _subscribe_alike(group_of, read.listed, read.topic_of_list, len(shown))
-    proof = _prove(read, assigned_rows, owners, holder, member_keys, row_member)
-    of_shown = {name: values[shown] for name, values in proof._asdict().items()}
+    has_rows, proven = _prove(read, held, owners, member_keys)
     first = member_rows[np.unique(group_of, return_index=True)[1]]
-    nothing = ~of_shown.pop("has_rows")
-
-    def proven(name: str) -> pa.Array:
-        return pa.array(of_shown[name], mask=nothing)
-
     weighed = {}
     if "value" in table.column_names:
-        held = Held(
-            member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, len(shown)
-        )
         weighed = weigh(table, read, held, missing=missing, base=base)
     return pa.table(
         {
@@ -161,10 +145,10 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
                 pa.array(alike.astype(np.int64))
             ),
             "cross_rack_count": pa.array(crossing),
-            "is_balance_optimal": proven("is_balanced"),
-            "is_optimal": proven("is_best"),
-            "least_moves": proven("least_moves"),
-            "least_sum_of_squares": proven("least_squares"),
+            **{
+                name: pa.array(values[shown], mask=~has_rows[shown])
+                for name, values in proven.items()
+            },
             **weighed,
         }
     )
@@ -196,22 +180,16 @@ def _owners(read: Read, assigned: Longs, owned: Longs) -> _Owners:
     return _Owners(is_kept, (owner > 0) & (member > 0) & ~is_kept, owner)
 
 
-def _crosses(
-    table: pa.Table,
-    read: Read,
-    members: Longs,
-    row_member: Longs,
-    assigned: Longs,
-    holder: Longs,
-) -> Flags:
+def _crosses(table: pa.Table, read: Read, held: Held) -> Flags:
     """Whether the partition of an assigned row has known racks, none of them its member's."""
-    of_rows = table["rack_id"].take(pa.array(members))
+    row_member, assigned = held.row_member, held.assigned_rows
+    of_rows = table["rack_id"].take(pa.array(held.member_rows))
     racks = listed(table["texts"], assigned)
     rack_id, rack = encode_together(of_rows, racks.text)
     has_rack = pc.fill_null(pc.binary_length(of_rows), 0).to_numpy() > 0
     of_member = np.zeros(len(row_member) + 1, np.int64)  # the last one: of nobody
     np.maximum.at(of_member, row_member, np.where(has_rack, rack_id.code, 0))
-    wanted = of_member[holder]
+    wanted = of_member[held.holder]
     known, same = np.zeros((2, len(assigned)), bool)
     known[racks.row] = True
     same[racks.row[rack == wanted[racks.row]]] = True
@@ -230,26 +208,16 @@ def _subscribe_alike(
     return alike
 
 
-class _Proof(NamedTuple):
-    """Of each group: what the certificate says of it."""
-
-    has_rows: Flags
-    is_balanced: Flags
-    is_best: Flags
-    least_moves: Longs
-    least_squares: Longs
-
-
 def _prove(
-    read: Read,
-    assigned: Longs,
-    owners: _Owners,
-    holder: Longs,
-    member_keys: Longs,
-    row_member: Longs,
-) -> _Proof:
-    """Fold partitions to counts of topics and subscribers, and judge those."""
-    listed_member, listed_topic = row_member[read.listed.row], read.topic_of_list
+    read: Read, held: Held, owners: _Owners, member_keys: Longs
+) -> tuple[Flags, dict[str, Longs | Flags]]:
+    """Fold partitions to counts of topics and subscribers, and judge those.
+
+    Returns:
+        whether a group is assigned anything, and the columns of ``MEASURED`` that are proven.
+    """
+    assigned, holder = held.assigned_rows, held.holder
+    listed_member, listed_topic = held.row_member[read.listed.row], read.topic_of_list
     group_count = int(read.group.max(initial=-1)) + 1
     in_group = read.in_group[assigned]
     group = read.group[assigned][in_group]
@@ -290,10 +258,9 @@ def _prove(
     eligible[judged.group], most_kept[judged.group] = judged.eligible_count, judged.most_kept_count
     squares[judged.group], balanced[judged.group] = judged.least_squares, judged.is_balanced
     is_balanced = balanced & (row_count == partition_count) & (row_count == eligible)
-    return _Proof(
-        row_count > 0,
-        is_balanced,
-        is_balanced & (kept_count == most_kept),
-        owned_count - most_kept,
-        squares,
-    )
+    return row_count > 0, {
+        "is_balance_optimal": is_balanced,
+        "is_optimal": is_balanced & (kept_count == most_kept),
+        "least_moves": owned_count - most_kept,
+        "least_sum_of_squares": squares,
+    }

@@ -6,17 +6,13 @@ general pass works (no quotas, no places); it looks for a way to do better.
 ``optimality`` has the conditions themselves.
 """
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.groups.numbers import Longs, rows_by
-from kassign_spark.measures.optimality import is_balanced, judge, keeps_most
+from kassign_spark.groups.numbers import dense, names, rows_by
+from kassign_spark.measures.optimality import judge
 from kassign_spark.schemas import GROUP_KEY
-
-__all__ = ["certify", "is_balanced", "judge_arrow", "keeps_most"]
 
 _TOPIC_KEY = (*GROUP_KEY, "topic")
 _BATCHES = 32
@@ -54,7 +50,7 @@ def certify(assignment: DataFrame, members: DataFrame, owned: DataFrame | None =
         .withColumn("batch", F.pmod(F.xxhash64(*GROUP_KEY), F.lit(_BATCHES)))
         .groupBy("batch")
         .applyInArrow(
-            judge_arrow,
+            _judge_arrow,
             "cluster_id string, group_id string, eligible_count bigint, is_balanced boolean, "
             "most_kept_count bigint, least_sum_of_squares bigint",
         )
@@ -107,37 +103,25 @@ def _edges(placed: DataFrame, members: DataFrame) -> DataFrame:
     )
 
 
-def judge_arrow(table: pa.Table) -> pa.Table:
+def _judge_arrow(table: pa.Table) -> pa.Table:
     """Judge the groups of one batch; the rows are those of ``_edges``.
 
     Raises:
         AssertionError: the assignment to compare with is not the best itself.
     """
-    codes, groups = _codes(table, ("cluster_id", "group_id"))
-    topic, _ = _codes(table, ("topic",), codes)
-    member, _ = _codes(table, ("member_id",), codes)
+    first, group = dense(names(table["cluster_id"]).code, names(table["group_id"]).code)
+    topic, member = (dense(group, names(table[name]).code)[1] for name in ("topic", "member_id"))
     order = rows_by(topic, member)
     judged = judge(
-        codes[order],
+        group[order],
         topic[order],
         member[order],
         *(table[name].to_numpy()[order] for name in ("supply", "owned", "assigned")),
     )
+    groups = table.select(["cluster_id", "group_id"]).take(pa.array(first))
     return (
         groups.append_column("eligible_count", pa.array(judged.eligible_count))
         .append_column("is_balanced", pa.array(judged.is_balanced))
         .append_column("most_kept_count", pa.array(judged.most_kept_count))
         .append_column("least_sum_of_squares", pa.array(judged.least_squares))
     )
-
-
-def _codes(
-    table: pa.Table, names: tuple[str, ...], within: Longs | None = None
-) -> tuple[Longs, pa.Table]:
-    """Number the distinct values of columns densely (within each code), and list them."""
-    code = np.zeros(table.num_rows, np.int64) if within is None else within
-    for name in names:
-        encoded = pc.dictionary_encode(table[name].combine_chunks())
-        code = code * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
-    _, first, dense = np.unique(code, return_index=True, return_inverse=True)
-    return dense, table.select(list(names)).take(pa.array(first))

@@ -46,8 +46,8 @@ def judge(
 
     Args:
         group: of each edge.
-        topic: of each edge; a topic here is of one group. Edges are sorted by it, then by member.
-        member: of each edge; a member is of one group.
+        topic: of each edge. Edges are sorted by it, then by member.
+        member: of each edge. Topics and members here are of one group each.
         supply: partitions of the topic.
         owned: those that the member owned before.
         assigned: those that it holds now.
@@ -65,16 +65,23 @@ def judge(
     assert keeps_most(of_group, best.topic, best.member, best.owned, kept).all()
     group_of_member = np.zeros(member.max(initial=-1) + 1, np.int64)
     group_of_member[member] = group
-    unbalanced = group_of_member[~is_balanced(topic, member, assigned)]
-    eligible, most_kept, squares = np.zeros((3, len(groups)), np.int64)
-    np.add.at(eligible, group, assigned)
-    np.add.at(most_kept, of_group, np.minimum(kept, best.owned))
-    load = np.zeros(len(group_of_member), np.int64)
-    np.add.at(load, best.member, kept)
-    np.add.at(squares, group_of_member, load * load)
     balanced = np.ones(len(groups), bool)
-    balanced[unbalanced] = False
-    return Judged(groups, eligible, balanced, most_kept, squares)
+    balanced[group_of_member[~is_balanced(topic, member, assigned)]] = False
+    load = _sums(best.member, kept)
+    return Judged(
+        groups,
+        _sums(group, assigned),
+        balanced,
+        _sums(of_group, np.minimum(kept, best.owned)),
+        _sums(group_of_member, load * load),
+    )
+
+
+def _sums(key: Longs, values: Longs) -> Longs:
+    """The values of each key, keys dense from 0, added up as whole numbers."""
+    total = np.zeros(key.max(initial=-1) + 1, np.int64)
+    np.add.at(total, key, values)
+    return total
 
 
 class _Merged(NamedTuple):
@@ -91,11 +98,9 @@ def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Lon
     """Merge topics, which changes no count that matters: whoever may take one may take all."""
     last = np.append(first[1:], len(topic))
     numbers: dict[bytes, int] = {}
-    merged_topic = np.array(
-        [
-            numbers.setdefault(member[a:b].tobytes(), len(numbers))
-            for a, b in zip(first, last, strict=True)
-        ]
+    subscribers = (member[a:b].tobytes() for a, b in zip(first, last, strict=True))
+    merged_topic = np.fromiter(
+        (numbers.setdefault(some, len(numbers)) for some in subscribers), np.int64, len(first)
     )
     _, kind = np.unique(merged_topic, return_index=True)
     sizes = (last - first)[kind]
@@ -103,25 +108,18 @@ def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Lon
     place = starts[merged_topic[topic]] + np.arange(len(topic)) - first[topic]
     row = np.empty(sizes.sum(), np.int64)
     row[place] = np.arange(len(topic))
-    total_owned, total_supply = np.zeros(len(row), np.int64), np.zeros(len(kind), np.int64)
-    np.add.at(total_owned, place, owned)
-    np.add.at(total_supply, merged_topic, supply)
-    return _Merged(merged_topic[topic[row]], member[row], total_owned, total_supply, row)
+    return _Merged(
+        merged_topic[topic[row]], member[row], _sums(place, owned), _sums(merged_topic, supply), row
+    )
 
 
 def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
-    """Whether no path leads to the member from one whose load is higher by two or more.
+    """For each member whether no path leads to it from one whose load is higher by two or more.
 
-    Args:
-        topic: of each edge, dense from 0.
-        member: of each edge, dense from 0; a member is of one group.
-        assigned: partitions of the topic that the member holds.
-
-    Returns:
-        For each member.
+    Given are, of each edge, topic and member, both dense from 0, a member of one group, and how
+    many partitions of the topic it holds.
     """
-    load = np.zeros(member.max(initial=-1) + 1, np.int64)
-    np.add.at(load, member, assigned)
+    load = _sums(member, assigned)
     holds = assigned > 0
     upstream = load
     while True:
@@ -135,21 +133,13 @@ def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
 
 
 def keeps_most(group: Longs, topic: Longs, member: Longs, owned: Longs, assigned: Longs) -> Flags:
-    """Whether a group's assignment, of the best balance, keeps the most that it can.
+    """For each group whether its assignment, of the best balance, keeps the most that it can.
 
-    Args:
-        group: of each edge, dense from 0.
-        topic: of each edge, dense from 0; a topic here is of one group.
-        member: of each edge, dense from 0; a member is of one group.
-        owned: partitions of the topic that the member owned before.
-        assigned: partitions of the topic that the member holds now.
-
-    Returns:
-        For each group.
+    Given are, of each edge, group, topic and member, all dense from 0, topic and member of one
+    group, and how many partitions of the topic the member owned before, and holds now.
     """
     group_count, member_count = group.max(initial=-1) + 1, member.max(initial=-1) + 1
-    load = np.zeros(member_count, np.int64)
-    np.add.at(load, member, assigned)
+    load = _sums(member, assigned)
     group_of_member = np.zeros(member_count, np.int64)
     group_of_member[member] = group
     # One load more for whoever ends a chain may be one less for whoever began it.

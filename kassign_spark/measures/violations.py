@@ -3,7 +3,7 @@
 Partitions are counted, not listed: only a topic whose counts are wrong is looked into.
 """
 
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -13,15 +13,11 @@ from kassign_spark.conforming import check_same_clusters, conform, has_cluster_i
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
 from kassign_spark.inputs.rules import INT_MAX
-from kassign_spark.measures.violations_tasks import broken_in_tasks
+from kassign_spark.measures.violations_tasks import broken_in_tasks, subscriptions
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS
 
 _TOPIC_KEY = [*GROUP_KEY, "topic"]
-
-_NO_MEMBER = "the group has no such member"
-_NO_SUBSCRIBER = "the member does not subscribe to the topic"
-_NO_ONE = "subscribed to, but assigned to no member"
 
 
 def violations(
@@ -51,8 +47,7 @@ def violations(
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs = resolved(conform_inputs(members, topics, owned))
     assigned = conform(assignment, ASSIGNMENT)
-    frames = _Frames(assigned, inputs.members, inputs.owned)
-    found = _violations(frames, _sizes(inputs.topics), MOST_ROWS_OF_A_GROUP)
+    found = _violations(_Frames(assigned, inputs.members, inputs.owned), _sizes(inputs.topics))
     return answer(found, "violations", has_cluster_id=has_cluster_id(members))
 
 
@@ -69,51 +64,61 @@ class _Frames(NamedTuple):
         return _Frames(self.assigned.where(condition), self.members.where(condition), owned)
 
 
-def _violations(frames: _Frames, sizes: DataFrame, most_rows: int) -> DataFrame:
-    """Look at groups of up to so many rows in tasks, and at larger ones by steps."""
-    cut = task_sizes([frame for frame in frames if frame is not None], most_rows)
-    small = frames if cut.is_large is None else frames.where(~cut.is_large)
-    found = _told(broken_in_tasks(*small, sizes=sizes, tasks=cut.tasks))
+def _violations(frames: _Frames, sizes: DataFrame) -> DataFrame:
+    """Look at groups that fit a task in tasks, and at larger ones by steps."""
+    cut = task_sizes([frame for frame in frames if frame is not None], MOST_ROWS_OF_A_GROUP)
     if cut.is_large is None:
-        return found
-    return found.unionByName(_in_steps(frames.where(cut.is_large), sizes))
+        return _told(broken_in_tasks(*frames, sizes=sizes, tasks=cut.tasks))
+    small = broken_in_tasks(*frames.where(~cut.is_large), sizes=sizes, tasks=cut.tasks)
+    large = _in_steps(*frames.where(cut.is_large), sizes=sizes)
+    return _told(small.unionByName(large, allowMissingColumns=True))
 
 
 def _told(broken: DataFrame) -> DataFrame:
-    """Put what tasks found into words, and ranges into rows."""
+    """Put what was found into words, and ranges into rows."""
     partitions = F.when(F.col("last").isNotNull(), F.sequence("partition", "last")).otherwise(
         F.array("partition")
     )
-    each = broken.withColumn("partition", F.explode(partitions))
     rule = F.col("rule")
+    size = F.concat(F.lit("the topic has "), F.col("size").cast("string"), F.lit(" partitions"))
+    too_high = F.coalesce(size, F.lit("the cluster has no such topic"))
+    by_whom = F.concat(F.lit("assigned to "), F.array_join("members", ", "))
     detail = (
-        F.when(rule == "unknown_member", _NO_MEMBER)
-        .when(rule == "not_subscribed", _NO_SUBSCRIBER)
-        .when(rule == "unknown_partition", _too_high(F.col("size")))
-        .when(rule == "assigned_twice", _by_whom())
-        .otherwise(_NO_ONE)
+        F.when(rule == "unknown_member", "the group has no such member")
+        .when(rule == "not_subscribed", "the member does not subscribe to the topic")
+        .when(rule == "unknown_partition", too_high)
+        .when(rule == "assigned_twice", by_whom)
+        .otherwise("subscribed to, but assigned to no member")
     )
-    return _violation(each, rule, detail)
+    each = broken.withColumn("partition", F.explode(partitions))
+    return each.select(
+        *GROUP_KEY,
+        "rule",
+        "member_id",
+        "topic",
+        F.col("partition").try_cast("int").alias("partition"),
+        detail.alias("detail"),
+    )
 
 
-def _in_steps(frames: _Frames, sizes: DataFrame) -> DataFrame:
-    assigned, members, withheld = frames
-    subscribed = (
-        members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
-        .distinct()
-        .select(*GROUP_KEY, F.explode("topics").alias("topic"))
-        .distinct()
+def _in_steps(
+    assigned: DataFrame, members: DataFrame, owned: DataFrame | None, sizes: DataFrame
+) -> DataFrame:
+    """As ``broken_in_tasks``, without ranges, and columns that nobody asks for."""
+    subscribed = subscriptions(members).distinct().join(sizes, ["cluster_id", "topic"], "inner")
+    placed = [assigned]
+    if owned is not None:
+        placed.append(owned.join(members, on=[*GROUP_KEY, "member_id"], how="left_semi"))
+    counts = assigned.groupBy(*_TOPIC_KEY).agg(
+        F.count("*").alias("rows"), F.count_distinct("partition").alias("partitions")
     )
-    if withheld is not None:
-        withheld = withheld.join(members, on=[*GROUP_KEY, "member_id"], how="left_semi")
     found = [
         _strangers(assigned, members),
         _unknown_partitions(assigned, sizes),
-        *_miscounted(
-            assigned, subscribed.join(sizes, on=["cluster_id", "topic"], how="inner"), withheld
-        ),
+        _twice(assigned, counts),
+        _missing(placed, subscribed, counts),
     ]
-    return reduce(DataFrame.unionByName, found)
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), found)
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
@@ -137,15 +142,8 @@ def _strangers(assigned: DataFrame, members: DataFrame) -> DataFrame:
         F.col("known").isNull()
         | ~F.coalesce(F.array_contains("subscription", F.col("topic")), F.lit(False))
     )
-    unknown = F.col("known").isNull()
-    return joined.select(
-        *GROUP_KEY,
-        F.when(unknown, "unknown_member").otherwise("not_subscribed").alias("rule"),
-        "member_id",
-        "topic",
-        F.col("partition").try_cast("int").alias("partition"),
-        F.when(unknown, _NO_MEMBER).otherwise(_NO_SUBSCRIBER).alias("detail"),
-    )
+    rule = F.when(F.col("known").isNull(), "unknown_member").otherwise("not_subscribed")
+    return joined.select(*GROUP_KEY, rule.alias("rule"), "member_id", "topic", "partition")
 
 
 def _unknown_partitions(assigned: DataFrame, sizes: DataFrame) -> DataFrame:
@@ -153,62 +151,33 @@ def _unknown_partitions(assigned: DataFrame, sizes: DataFrame) -> DataFrame:
     joined = assigned.join(sizes, on=["cluster_id", "topic"], how="left").where(
         last.isNull() | (F.col("partition") < 0) | (F.col("partition") >= last)
     )
-    return _violation(joined, F.lit("unknown_partition"), _too_high(last))
-
-
-def _too_high(size: Column) -> Column:
-    return F.coalesce(
-        F.concat(F.lit("the topic has "), size.cast("string"), F.lit(" partitions")),
-        F.lit("the cluster has no such topic"),
+    return joined.selectExpr(
+        *_TOPIC_KEY,
+        "partition",
+        "member_id",
+        "'unknown_partition' as rule",
+        "num_partitions as size",
     )
 
 
-def _by_whom() -> Column:
-    return F.concat(F.lit("assigned to "), F.array_join("members", ", "))
-
-
-def _miscounted(
-    assigned: DataFrame, subscribed: DataFrame, owned: DataFrame | None
-) -> list[DataFrame]:
-    """Partitions with several owners or none, in the topics whose counts show that there are."""
-    counts = assigned.groupBy(*_TOPIC_KEY).agg(
-        F.count("*").alias("rows"), F.count_distinct("partition").alias("partitions")
-    )
-    twice = (
+def _twice(assigned: DataFrame, counts: DataFrame) -> DataFrame:
+    """Partitions with several members, in the topics whose counts show that there are."""
+    return (
         assigned.join(counts.where("rows > partitions"), on=_TOPIC_KEY, how="left_semi")
         .groupBy(*_TOPIC_KEY, "partition")
         .agg(F.array_sort(F.collect_list("member_id")).alias("members"))
         .where(F.size("members") > 1)
-        .withColumn("member_id", F.col("members")[0])
+        .withColumns({"member_id": F.col("members")[0], "rule": F.lit("assigned_twice")})
     )
+
+
+def _missing(placed: list[DataFrame], subscribed: DataFrame, counts: DataFrame) -> DataFrame:
+    """Partitions with no member, in the topics whose counts show that there are."""
     wanting = subscribed.join(counts, on=_TOPIC_KEY, how="left").where(
         F.coalesce("partitions", F.lit(0)) < F.col("num_partitions")
     )
-    every = wanting.select(
-        *_TOPIC_KEY, F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition")
-    )
-    placed = [assigned] if owned is None else [assigned, owned]
-    missing = every
+    numbers = F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition")
+    missing = wanting.select(*_TOPIC_KEY, F.lit("unassigned").alias("rule"), numbers)
     for frame in placed:
-        missing = missing.join(
-            frame.select(*_TOPIC_KEY, "partition"), on=[*_TOPIC_KEY, "partition"], how="left_anti"
-        )
-    return [
-        _violation(twice, F.lit("assigned_twice"), _by_whom()),
-        _violation(
-            missing.withColumn("member_id", F.lit(None).cast("string")),
-            F.lit("unassigned"),
-            F.lit(_NO_ONE),
-        ),
-    ]
-
-
-def _violation(frame: DataFrame, rule: Column, detail: Column) -> DataFrame:
-    return frame.select(
-        *GROUP_KEY,
-        rule.alias("rule"),
-        "member_id",
-        "topic",
-        F.col("partition").try_cast("int").alias("partition"),
-        detail.alias("detail"),
-    )
+        missing = missing.join(frame, on=[*_TOPIC_KEY, "partition"], how="left_anti")
+    return missing

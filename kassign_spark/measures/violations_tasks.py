@@ -26,14 +26,8 @@ from kassign_spark.groups.task_rows import (
 )
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
-RULES = (
-    "unknown_member",
-    "not_subscribed",
-    "unknown_partition",
-    "assigned_twice",
-    "unassigned",
-)
-_UNKNOWN_MEMBER, _NOT_SUBSCRIBED, _UNKNOWN_PARTITION, _TWICE, _UNASSIGNED = range(len(RULES))
+_Found = tuple[str, Longs, dict[str, pa.Array]]
+"""A rule, the rows that break it, and columns of ``BROKEN`` that are not those of the rows."""
 
 BROKEN = (
     "cluster_id string, group_id string, rule string, member_id string, topic string, "
@@ -46,26 +40,14 @@ that of the topic, and ``members`` those with the same partition."""
 def broken_in_tasks(
     assigned: DataFrame, members: DataFrame, owned: DataFrame | None, sizes: DataFrame, tasks: int
 ) -> DataFrame:
-    """Hold whole groups to the rules, many of them in each task; runs no job.
+    """Hold whole groups to the rules, many of them in each task: ``BROKEN``; runs no job.
 
-    Args:
-        assigned: ``schemas.ASSIGNMENT``, conforming.
-        members: ``schemas.MEMBERS``, conforming, patterns resolved.
-        owned: ``schemas.OWNED``, conforming.
-        sizes: cluster_id string, topic string, num_partitions bigint; one row a topic.
-        tasks: how many.
-
-    Returns:
-        ``BROKEN``.
+    The tables are conforming, the patterns of members resolved. ``sizes`` has one row a topic:
+    cluster_id string, topic string, num_partitions bigint.
     """
-    subscribed = (
-        members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
-        .distinct()
-        .select(*GROUP_KEY, F.explode("topics").alias("topic"))
-    )
     sized = (
         rows(assigned, ASSIGNED)
-        .unionByName(rows(subscribed, SUBSCRIBED))
+        .unionByName(rows(subscriptions(members), SUBSCRIBED))
         .drop("size")
         .join(sizes.withColumnRenamed("num_partitions", "size"), [CLUSTER_ID, "topic"], "left")
     )
@@ -75,28 +57,34 @@ def broken_in_tasks(
     return in_tasks(table, one_piece(broken_arrow), BROKEN, tasks)
 
 
+def subscriptions(members: DataFrame) -> DataFrame:
+    """Topics that members of a group subscribe to; those of several lists more than once."""
+    lists = members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics")).distinct()
+    return lists.select(*GROUP_KEY, F.explode("topics").alias("topic"))
+
+
 def broken_arrow(table: pa.Table) -> pa.Table:
     """List what breaks a rule; the columns of ``task_rows.rows`` in, those of ``BROKEN`` out."""
     given = read(table)
     partition = pc.fill_null(table["partition"], 0).to_numpy()
     size = pc.fill_null(table["size"], -1).to_numpy()
     has_partition = table["partition"].is_valid().to_numpy()
-    parts = [
-        *_strangers(given, partition, has_partition),
-        _unknown_partitions(given, partition, has_partition, size),
-        _twice(given, partition, has_partition),
-        _missing(given, partition, has_partition, size),
-    ]
-    return pa.concat_tables(parts)
-
-
-def _strangers(given: Read, partition: Longs, has_partition: Flags) -> list[pa.Table]:
-    """Of each member and topic that do not belong together, the least partition."""
-    assigned = given.rows_of(ASSIGNED)
     members = given.rows_of(MEMBER)
     known = np.unique(key(given.group[members], given.member[members]))
+    broken = [
+        *_strangers(given, known, partition, has_partition),
+        _unknown_partitions(table, given, partition, has_partition, size),
+        _twice(given, partition, has_partition),
+        _missing(given, known, partition, size),
+    ]
+    return pa.concat_tables(_table(table, given, *found) for found in broken)
+
+
+def _strangers(given: Read, known: Longs, partition: Longs, has_partition: Flags) -> list[_Found]:
+    """Of each member and topic that do not belong together, the least partition."""
+    assigned = given.rows_of(ASSIGNED)
     holder = found(given, known, assigned)
-    listed_by = members[given.listed.row]
+    listed_by = given.rows_of(MEMBER)[given.listed.row]
     listed_by_known = find(known, key(given.group[listed_by], given.member[listed_by]))
     lists = np.unique(key(listed_by_known, given.topic_of_list))
     subscribes = (find(lists, key(holder, given.topic[assigned])) >= 0) & (
@@ -110,21 +98,21 @@ def _strangers(given: Read, partition: Longs, has_partition: Flags) -> list[pa.T
     first = order[dense(topic[order], given.member[rows_][order])[0]]
     is_unknown = holder[first] < 0
     return [
-        _table(given, rule, rows_[first[flags]], partition, has_partition)
-        for rule, flags in ((_UNKNOWN_MEMBER, is_unknown), (_NOT_SUBSCRIBED, ~is_unknown))
+        ("unknown_member", rows_[first[is_unknown]], {}),
+        ("not_subscribed", rows_[first[~is_unknown]], {}),
     ]
 
 
 def _unknown_partitions(
-    given: Read, partition: Longs, has_partition: Flags, size: Longs
-) -> pa.Table:
+    table: pa.Table, given: Read, partition: Longs, has_partition: Flags, size: Longs
+) -> _Found:
     rows_ = given.rows_of(ASSIGNED)
     outside = has_partition[rows_] & ((partition[rows_] < 0) | (partition[rows_] >= size[rows_]))
     rows_ = rows_[(size[rows_] < 0) | outside]
-    return _table(given, _UNKNOWN_PARTITION, rows_, partition, has_partition, size=size)
+    return "unknown_partition", rows_, {"size": table["size"].take(pa.array(rows_))}
 
 
-def _twice(given: Read, partition: Longs, has_partition: Flags) -> pa.Table:
+def _twice(given: Read, partition: Longs, has_partition: Flags) -> _Found:
     rows_ = given.rows_of(ASSIGNED)
     rows_ = rows_[given.in_group[rows_] & (given.topic[rows_] > 0)]
     rows_ = rows_[given.member[rows_] > 0]
@@ -143,10 +131,11 @@ def _twice(given: Read, partition: Longs, has_partition: Flags) -> pa.Table:
     first, count = first[count > 1], count[count > 1]
     ids = take_or_null(given.member_name, given.member[rows_[several]])
     members = lists_of(ids, count)
-    return _table(given, _TWICE, rows_[first], partition, has_partition, members=members)
+    first_id = pc.list_element(members, 0)
+    return "assigned_twice", rows_[first], {"members": members, "member_id": first_id}
 
 
-def _missing(given: Read, partition: Longs, has_partition: Flags, size: Longs) -> pa.Table:
+def _missing(given: Read, known: Longs, partition: Longs, size: Longs) -> _Found:
     """Ranges of partitions that are with nobody, of topics with fewer partitions than they have."""
     wanted = given.rows_of(SUBSCRIBED)
     wanted = wanted[(size[wanted] > 0) & (given.topic[wanted] > 0)]
@@ -159,8 +148,6 @@ def _missing(given: Read, partition: Longs, has_partition: Flags, size: Longs) -
     there = np.bincount(at[at >= 0], minlength=len(wanted))
     wanted = wanted[there < size[wanted]]
     wanted_keys = _topic_key(given, wanted)
-    members = given.rows_of(MEMBER)
-    known = np.unique(key(given.group[members], given.member[members]))
     owned = given.rows_of(OWNED)
     owned = owned[(given.slot[owned] >= 0) & (found(given, known, owned) >= 0)]
     placed = np.concatenate([assigned, owned])
@@ -176,15 +163,8 @@ def _missing(given: Read, partition: Longs, has_partition: Flags, size: Longs) -
     order = rows_by(topic, number)
     topic, number = topic[order], number[order]
     gap = np.flatnonzero((topic[1:] == topic[:-1]) & (number[1:] - number[:-1] > 1))
-    rows_ = wanted[topic[gap]]
-    return _table(
-        given,
-        _UNASSIGNED,
-        rows_,
-        partition,
-        has_partition,
-        from_to=(number[gap] + 1, number[gap + 1] - 1),
-    )
+    first, last = pa.array(number[gap] + 1), pa.array(number[gap + 1] - 1)
+    return "unassigned", wanted[topic[gap]], {"partition": first, "last": last}
 
 
 def _topic_key(given: Read, rows_: Longs) -> Longs:
@@ -192,34 +172,19 @@ def _topic_key(given: Read, rows_: Longs) -> Longs:
 
 
 def _table(
-    given: Read,
-    rule: int,
-    rows_: Longs,
-    partition: Longs,
-    has_partition: Flags,
-    *,
-    size: Longs | None = None,
-    members: pa.ListArray | None = None,
-    from_to: tuple[Longs, Longs] | None = None,
+    table: pa.Table, given: Read, rule: str, rows_: Longs, other: dict[str, pa.Array]
 ) -> pa.Table:
-    nothing = pa.nulls(len(rows_), pa.int64())
-    one = pa.array(partition[rows_], mask=~has_partition[rows_])
-    nobody = rule in (_TWICE, _UNASSIGNED)
-    if rule == _TWICE and members is not None:
-        member_id = pc.list_element(members, 0)
-    elif nobody:
-        member_id = pa.nulls(len(rows_), pa.string())
-    else:
-        member_id = take_or_null(given.member_name, given.member[rows_])
+    count, no_number = len(rows_), pa.nulls(len(rows_), pa.int64())
     return pa.table(
         {
             **given.group_columns(rows_),
-            "rule": pa.array([RULES[rule]]).take(pa.array(np.zeros(len(rows_), np.int64))),
-            "member_id": member_id,
+            "rule": pa.repeat(rule, count),
+            "member_id": take_or_null(given.member_name, given.member[rows_]),
             "topic": take_or_null(given.topic_name, given.topic[rows_]),
-            "partition": one if from_to is None else pa.array(from_to[0]),
-            "last": nothing if from_to is None else pa.array(from_to[1]),
-            "size": nothing if size is None else pa.array(size[rows_], mask=size[rows_] < 0),
-            "members": pa.nulls(len(rows_), pa.list_(pa.string())) if members is None else members,
+            "partition": table["partition"].take(pa.array(rows_)),
+            "last": no_number,
+            "size": no_number,
+            "members": pa.nulls(count, pa.list_(pa.string())),
+            **other,
         }
     )

@@ -15,22 +15,18 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.weighted.problem import Doubles
 from kassign_spark.groups.numbers import Flags, Longs, find, key
 from kassign_spark.groups.task_rows import Read, rows
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.plans.weight_rows import shared_and_own
+from kassign_spark.schemas import GROUP_KEY
 
 WEIGHT = 4
 """A kind of rows beside those of ``task_rows``: a partition's weight."""
 
-WEIGHED = {
-    "total_weight": "double",
-    "max_load": "double",
-    "mean_load": "double",
-    "load_skew": "double",
-    "moved_weight": "double",
-}
+WEIGHED = dict.fromkeys(
+    ("total_weight", "max_load", "mean_load", "load_skew", "moved_weight"), "double"
+)
 MISSING = "missing_weights"
 """Beside the columns of ``WEIGHED``: how many assigned partitions have no weight."""
 
-_MORE = {"value": "double"}
 _SUM_BITS = 50
 
 
@@ -80,10 +76,7 @@ def weighed_rows(table: DataFrame, assigned: DataFrame, weights: DataFrame) -> D
         weights: ``schemas.WEIGHTS``, conforming.
     """
     reading = assigned.select(*GROUP_KEY, "topic").distinct()
-    shared = weights.where(F.col("group_id").isNull()).drop("group_id")
-    shared = shared.join(reading, on=[CLUSTER_ID, "topic"], how="inner")
-    own = weights.where(F.col("group_id").isNotNull())
-    for is_own, frame in enumerate((shared, own)):
+    for is_own, frame in enumerate(shared_and_own(weights, reading)):
         valued = frame.withColumns({"value": F.col("weight"), "size": F.lit(is_own)})
         table = table.unionByName(with_value(valued, WEIGHT))
     return table
@@ -91,7 +84,7 @@ def weighed_rows(table: DataFrame, assigned: DataFrame, weights: DataFrame) -> D
 
 def with_value(frame: DataFrame, kind: int) -> DataFrame:
     """Rows of a kind with a column value, null where the frame has none."""
-    return rows(frame, kind, **_MORE)
+    return rows(frame, kind, value="double")
 
 
 def weigh(
@@ -99,12 +92,8 @@ def weigh(
 ) -> dict[str, pa.Array]:
     """Measure the loads of all groups shown: the columns of ``WEIGHED``, and ``MISSING``.
 
-    Args:
-        table: rows of ``weighed_rows``.
-        read: the same in numbers.
-        held: who holds what.
-        missing: the weight of partitions without, in groups that have some; None: count them.
-        base: added to every weight.
+    ``table`` has the rows of ``weighed_rows``, ``read`` the same in numbers; ``missing`` and
+    ``base`` are as of ``Weighing``.
     """
     value, own = table["value"].to_numpy(), table["size"].to_numpy()
     given = read.rows_of(WEIGHT)

@@ -8,12 +8,15 @@ from kassign_spark.assignors import ASSIGNORS, BY_WINDOWS, Assignor
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import fits_all
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id
-from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible, restrict
 from kassign_spark.groups.look import look
 from kassign_spark.groups.paths import OWN, TASK, Paths
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
+from kassign_spark.plans.consumer_groups import (
+    check_assignor,
+    predict_consumer_groups,
+    split_by_type,
+)
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT
 from kassign_spark.settings.computing import Settings
@@ -71,47 +74,31 @@ def assign_on_paths(
     paths: Paths | None = None,
 ) -> DataFrame:
     """As ``assign``, telling ``paths`` which way each group goes."""
-    if assignor is not None:
-        return _assign_classic(members, topics, owned, assignor, settings, paths)
-    by_type = split_by_type(members, target)
-    classic = _assign_classic(by_type.classic, topics, owned, None, settings, paths)
-    if not by_type.may_be_consumer:
-        return classic
-    theirs = predict_consumer_groups(members, topics, owned, target=target, with_steps=False)
-    if paths is not None:
-        paths.note(fill_cluster_id(theirs.verdicts), TASK)
-    return classic.unionByName(theirs.assignment)
-
-
-def _assign_classic(
-    members: DataFrame,
-    topics: DataFrame,
-    owned: DataFrame | None,
-    assignor: str | Assignor | None,
-    settings: Settings,
-    paths: Paths | None,
-) -> DataFrame:
-    """Assign the groups whose clients assign, by ``assignor`` or each by its own."""
+    of_clients, may_be_consumer = members, False
+    if assignor is None:
+        of_clients, may_be_consumer = split_by_type(members, target)
     chosen = strategy_of(assignor)
-    inputs = conform_inputs(members, topics, owned)
+    inputs = conform_inputs(of_clients, topics, owned)
     eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
     if chosen is None or isinstance(assignor, str):
         eligible = eligible._replace(paths=paths)
     elif paths is not None:
         paths.note(eligible.groups, OWN)
-    if chosen is not None:
-        assignment = chosen(eligible, settings)
-    else:
-        assignment = _own(eligible, names, settings)
-    return answer(assignment, ASSIGNMENT, has_cluster_id=has_cluster_id(members))
+    found = _own(eligible, names, settings) if chosen is None else chosen(eligible, settings)
+    assignment = answer(found, ASSIGNMENT, has_cluster_id=has_cluster_id(members))
+    if not may_be_consumer:
+        return assignment
+    theirs = predict_consumer_groups(members, topics, owned, target=target, with_steps=False)
+    if paths is not None:
+        paths.note(fill_cluster_id(theirs.verdicts), TASK)
+    return assignment.unionByName(theirs.assignment)
 
 
 def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
     """Assign each group by its own assignor; what tasks answer, they answer in one go."""
-    together: set[str] = set()
-    if fits_all(eligible, settings):
-        # With racks `range` is answered in tasks as well.
-        together = set(names) if eligible.has_racks else set(names) - {*BY_WINDOWS}
+    # With racks `range` is answered in tasks as well.
+    apart = set() if eligible.has_racks else {*BY_WINDOWS}
+    together = set(names) - apart if fits_all(eligible, settings) else set()
     parts = [
         ASSIGNORS[name](restrict(eligible, {name}, names), settings)
         for name in names
@@ -120,7 +107,9 @@ def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
     if together:
         own = restrict(eligible, together, names)
         parts.append(assign_in_tasks(own, settings, withhold=True).drop("is_moving"))
-    return reduce(DataFrame.unionByName, parts) if parts else _no_assignment(eligible.members)
+    if not parts:  # there is no member at all
+        return eligible.members.sparkSession.createDataFrame([], ASSIGNMENT.columns)
+    return reduce(DataFrame.unionByName, parts)
 
 
 def strategy_of(assignor: str | Assignor | None) -> Assignor | None:
@@ -131,11 +120,5 @@ def strategy_of(assignor: str | Assignor | None) -> Assignor | None:
     """
     if not isinstance(assignor, str):
         return assignor
-    if assignor not in ASSIGNORS:
-        raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(ASSIGNORS))}")
+    check_assignor(assignor, ASSIGNORS)
     return ASSIGNORS[assignor]
-
-
-def _no_assignment(inputs: DataFrame) -> DataFrame:
-    """What an assignment is where there is no member at all."""
-    return inputs.sparkSession.createDataFrame([], ASSIGNMENT.columns)

@@ -5,15 +5,8 @@ from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    BooleanType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit, check_choice
 from kassign_spark.assignors.weighted.small import Wanted
@@ -30,45 +23,29 @@ from kassign_spark.plans.weight_rows import (
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.plans.weighted_large import cut
 from kassign_spark.plans.weighted_steps import plan_large_groups, trace_large_groups
-from kassign_spark.plans.weighted_tasks import CURVE, PLANNED, curve_arrow, plan_arrow
+from kassign_spark.plans.weighted_tasks import (
+    CURVE,
+    PLANNED,
+    POINT,
+    VERDICT,
+    curve_arrow,
+    fields_of,
+    plan_arrow,
+)
 from kassign_spark.results import answer
-from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, WEIGHTS, Table
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, MEMBERS, WEIGHTS, Table
 from kassign_spark.settings.computing import Settings
 
 
-def _table(name: str, **columns: type) -> Table:
+def _table(name: str, schema: str) -> Table:
     fields = [StructField(CLUSTER_ID, StringType()), StructField("group_id", StringType(), False)]
-    fields += [StructField(column, kind(), False) for column, kind in columns.items()]
+    for column, kind in fields_of(schema).items():
+        fields.append(StructField(column, from_arrow_type(kind), False))
     return Table(name, StructType(fields))
 
 
-WEIGHT_VERDICTS = _table(
-    "verdicts",
-    verdict=StringType,
-    max_load=DoubleType,
-    fair_load=DoubleType,
-    load_bound=DoubleType,
-    gap=DoubleType,
-    limit=DoubleType,
-    best_load=DoubleType,
-    moves=LongType,
-    moves_bound=LongType,
-    moved_weight=DoubleType,
-    count_difference=IntegerType,
-    dominant_count=IntegerType,
-    is_proven=BooleanType,
-    detail=StringType,
-)
-TRADEOFF = _table(
-    "tradeoff",
-    moves=LongType,
-    moved_weight=DoubleType,
-    max_load=DoubleType,
-    skew=DoubleType,
-    count_difference=IntegerType,
-    bound=DoubleType,
-    is_knee=BooleanType,
-)
+WEIGHT_VERDICTS = _table("verdicts", VERDICT)
+TRADEOFF = _table("tradeoff", POINT)
 
 
 class WeightPlan(NamedTuple):
@@ -148,9 +125,9 @@ def plan_by_weight(
     """
     check_choice("effort", effort, tuple(KICKS))
     given = _given(cost, together, missing_weight, base_weight)
+    eligible, told = _checked(members, topics, weights, owned)
     wanted = Wanted(limit, bounds, effort)
     kernel = partial(plan_arrow, wanted=wanted, given=given)
-    eligible, told = _checked(members, topics, weights, owned)
     large = None
     if bounds.max_count_difference is None:
         even_first = limit.tolerance == 0
@@ -159,9 +136,7 @@ def plan_by_weight(
     found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, tasks)
     if large is not None:
         found = found.unionByName(plan_large_groups(large, wanted, given, settings))
-    assignment = found.where("member_id IS NOT NULL").select(
-        *GROUP_KEY, "member_id", "topic", "partition"
-    )
+    assignment = found.where("member_id IS NOT NULL")
     verdicts = found.where("verdict IS NOT NULL")
     has_cluster = has_cluster_id(members)
     return WeightPlan(

@@ -15,15 +15,13 @@ from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.expressions import hash_bucket, hash_map_capacity, java_hash_code
 from kassign_spark.results import answer
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, Table
 
 CANDIDATES = Table(
     "candidates",
     StructType(
         [
-            StructField(CLUSTER_ID, StringType()),
-            StructField("group_id", StringType(), nullable=False),
-            StructField("member_id", StringType(), nullable=False),
+            *MEMBERS.columns.fields[:3],
             StructField("assignors", ArrayType(StringType()), nullable=False),
         ]
     ),
@@ -42,25 +40,14 @@ PROTOCOLS: Mapping[str, Collection[str]] = {
 }
 """The protocols that Kafka's own assignors support."""
 
-_COOPERATIVE_STICKY = "cooperative-sticky"
-
 
 class Choice(NamedTuple):
-    """What is chosen.
+    """What is chosen; see ``choose_assignors``.
 
-    Attributes:
-        groups: cluster_id string (where the input has it), group_id string,
-            assignor string: null where no name is on every member's list,
-            votes array<struct<assignor string, votes bigint>>: of each name that is on every
-            member's list, most votes first, equal ones in the order that decides,
-            protocol string: the one of all members; null where they have none or not the same,
-            problem string: null where there is none, else `no_common_assignor` (the broker refuses
-            the last to join: INCONSISTENT_GROUP_PROTOCOL), `no_protocol` (of some member) or
-            `mixed_protocols` (some members eager, some cooperative).
-        members: cluster_id string (where the input has it), group_id string, member_id string,
-            assignors array<string>: the list, the default filled in, vote string: null where the
-            group has no candidate, protocol string: `cooperative` or `eager`, the highest that all
-            its assignors support; null: none, detail string: why it has none, else null.
+    Most votes come first, equal ones in the order that decides. Problems are `no_common_assignor`
+    (the broker refuses the last to join: INCONSISTENT_GROUP_PROTOCOL), `no_protocol` (of some
+    member) or `mixed_protocols` (some members eager, some cooperative). Lists have the default
+    filled in; a member's protocol is the highest that all its assignors support.
     """
 
     groups: DataFrame
@@ -132,7 +119,7 @@ def check_migration(
     """
     given = has_cluster_id(candidates)
     members = _members(candidates, protocols)
-    lists_cooperative = F.array_contains("assignors", _COOPERATIVE_STICKY)
+    lists_cooperative = F.array_contains("assignors", "cooperative-sticky")
     is_cooperative = F.coalesce(F.col("protocol") == COOPERATIVE, F.lit(False))
     reason = F.when(
         ~lists_cooperative,
@@ -173,9 +160,8 @@ def check_migration(
 def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) -> DataFrame:
     """Give ``Choice.members`` and, with each, the candidates of its group."""
     default = F.array(*(F.lit(name) for name in DEFAULT_ASSIGNORS))
-    offered = conform(candidates, CANDIDATES).withColumn(
-        "assignors", F.array_distinct(F.coalesce("assignors", default))
-    )
+    listed = F.array_distinct(F.coalesce("assignors", default))
+    offered = conform(candidates, CANDIDATES).withColumn("assignors", listed)
     count = F.col("member_count")
     common = (
         offered.groupBy(*GROUP_KEY)
@@ -213,18 +199,15 @@ def _protocol(protocols: Mapping[str, Collection[str]]) -> tuple[Column, Column]
         F.size("assignors") > 0,
         F.when(all_support(COOPERATIVE), COOPERATIVE).when(all_support(EAGER), EAGER),
     )
-    detail = F.when(
-        protocol.isNull(),
-        F.when(F.size("assignors") == 0, "lists no assignor")
-        .when(
-            F.size(unknown) > 0,
-            F.concat(
-                F.lit("which protocols these support is not known: "), F.array_join(unknown, ", ")
-            ),
-        )
-        .otherwise("its assignors have no protocol in common: the consumer does not start"),
+    unknown_says = F.concat(
+        F.lit("which protocols these support is not known: "), F.array_join(unknown, ", ")
     )
-    return protocol, detail
+    why = (
+        F.when(F.size("assignors") == 0, "lists no assignor")
+        .when(F.size(unknown) > 0, unknown_says)
+        .otherwise("its assignors have no protocol in common: the consumer does not start")
+    )
+    return protocol, F.when(protocol.isNull(), why)
 
 
 def _groups(members: DataFrame) -> DataFrame:

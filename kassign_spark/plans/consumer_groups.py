@@ -1,7 +1,8 @@
 """What the coordinator will do with groups of the new protocol (KIP-848)."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection
+from functools import partial
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,26 +21,13 @@ from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, TA
 from kassign_spark.sessions import cores
 from kassign_spark.workers import check_workers
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_STEP = ("round", "member_id", "topic", "partition", "action")
-_NO_TARGET = "array<struct<member_id: string, topic: string, partition: bigint, position: bigint>>"
-_NO_HELD = "array<struct<member_id: string, topic: string, partition: bigint>>"
-_NO_TOPICS = "array<struct<topic: string, topic_id: string, num_partitions: int>>"
-_NO_REGEXES = "array<struct<topics_regex: string, names: array<string>>>"
-
-
-class ByType(NamedTuple):
-    """Members by the type of their group.
-
-    Attributes:
-        classic: those whose clients assign.
-        may_be_consumer: whether there can be others, whose coordinator assigns.
-    """
-
-    classic: DataFrame
-    may_be_consumer: bool
+_LISTS = {
+    "topics": "topic: string, topic_id: string, num_partitions: int",
+    "regexes": "topics_regex: string, names: array<string>",
+    "target": "member_id: string, topic: string, partition: bigint, position: bigint",
+    "held": "member_id: string, topic: string, partition: bigint",
+}
+"""What is collected about a group, beside its members: lists of structs of these fields."""
 
 
 class ConsumerPrediction(NamedTuple):
@@ -50,7 +38,7 @@ class ConsumerPrediction(NamedTuple):
     steps: DataFrame
 
 
-def split_by_type(members: DataFrame, target: DataFrame | None = None) -> ByType:
+def split_by_type(members: DataFrame, target: DataFrame | None = None) -> tuple[DataFrame, bool]:
     """Part the groups of the new protocol from the others; runs no job.
 
     Args:
@@ -58,7 +46,8 @@ def split_by_type(members: DataFrame, target: DataFrame | None = None) -> ByType
         target: ``schemas.TARGET`` or None; where there is one, there should be such groups.
 
     Returns:
-        The classic members: all of them where no column says otherwise.
+        The members of groups whose clients assign: all of them where no column says otherwise;
+        and whether there can be others, whose coordinator assigns.
 
     Raises:
         SessionError: the server of Spark Connect does not answer.
@@ -66,8 +55,18 @@ def split_by_type(members: DataFrame, target: DataFrame | None = None) -> ByType
     """
     check_workers(members.sparkSession)  # the columns are the first that a server is asked for
     if dict(members.dtypes).get("group_type") != "string":
-        return ByType(members, target is not None)
-    return ByType(members.where(~is_consumer_group()), may_be_consumer=True)
+        return members, target is not None
+    return members.where(~is_consumer_group()), True
+
+
+def check_assignor(assignor: str | None, known: Collection[str]) -> None:
+    """Refuse the name of an assignor that is none of those known.
+
+    Raises:
+        InputError: it is not.
+    """
+    if assignor is not None and assignor not in known:
+        raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(known))}")
 
 
 def predict_consumer_groups(
@@ -110,20 +109,16 @@ def predict_consumer_groups(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning, or an unknown assignor; lists every one.
     """
-    if assignor is not None and assignor not in ASSIGNORS:
-        raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(ASSIGNORS))}")
+    check_assignor(assignor, ASSIGNORS)
     check_same_clusters([(MEMBERS, members), (TARGET, target)])
     inputs = conform_inputs(members, topics, owned)
     last = None if target is None else conform(target, TARGET)
     refuse_consumer_groups(inputs, last, ASSIGNORS if assignor is None else None)
     ours = inputs.members.where(is_consumer_group())
-    states = fold_states(inputs._replace(members=ours), last)
+    states = _fold_states(inputs._replace(members=ours), last)
     with_steps = with_steps and (owned is not None or last is not None)
-
-    def kernel(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-        return predict_batches(batches, assignor, with_steps)
-
-    found = hold(states.mapInArrow(kernel, PREDICTED), {"groups": F.count(F.lit(1))}).frame
+    kernel = partial(predict_batches, assignor=assignor, with_steps=with_steps)
+    found = hold(states.mapInArrow(kernel, PREDICTED)).frame
     runs = found.select(*GROUP_KEY, F.inline("assigned"))
     assigned = runs.select(
         *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")
@@ -136,7 +131,7 @@ def predict_consumer_groups(
     )
 
 
-def fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
+def _fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
     """Collect everything about a group in one row, as ``coordinator.arrow`` takes it.
 
     Args:
@@ -154,57 +149,34 @@ def fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
     sizes = _sizes(inputs.topics)
     found = match_regexes(inputs.members, sizes)
     columns = ("member_seq", "member_id", "group_instance_id", "topics", "topics_regex")
-    of_members = inputs.members.groupBy(*key).agg(
+    states = inputs.members.groupBy(*key).agg(
         F.sort_array(F.collect_list(F.struct(*columns, "assignor", "generation"))).alias("members")
     )
     # Most members of a group list the same topics.
     lists = inputs.members.select(*key, "topics").distinct()
     named = lists.select(*key, F.explode("topics").alias("topic"))
-    found_names = found.select(*key, F.explode("names").alias("topic"))
-    named = named.unionByName(found_names)
+    named = named.unionByName(found.select(*key, F.explode("names").alias("topic")))
     if target is not None:
         named = named.unionByName(target.select(*key, "topic"))
-    of_topics = (
-        named.distinct()
-        .join(sizes, on=[CLUSTER_ID, "topic"], how="inner")
-        .groupBy(*key)
-        .agg(F.collect_list(F.struct("topic", "topic_id", "num_partitions")).alias("topics"))
-    )
-    of_regexes = found.groupBy(*key).agg(
-        F.collect_list(F.struct("topics_regex", "names")).alias("regexes")
-    )
-    states = of_members.join(of_topics, on=key, how="left").join(of_regexes, on=key, how="left")
-    states = _with_rows(states, target, "target", ("member_id", "topic", "partition", "position"))
-    states = _with_rows(states, inputs.owned, "held", ("member_id", "topic", "partition"))
-    tasks = cores(states.sparkSession)
-    empty = {"topics": _NO_TOPICS, "regexes": _NO_REGEXES, "target": _NO_TARGET, "held": _NO_HELD}
-    return states.select(
-        *key,
-        "members",
-        *(F.coalesce(name, F.array().cast(kind)).alias(name) for name, kind in empty.items()),
-    ).repartition(tasks, *key)
-
-
-def _with_rows(
-    states: DataFrame, frame: DataFrame | None, name: str, columns: tuple[str, ...]
-) -> DataFrame:
-    if frame is None:
-        kind = _NO_TARGET if "position" in columns else _NO_HELD
-        return states.withColumn(name, F.lit(None).cast(kind))
-    rows = frame.groupBy(*GROUP_KEY).agg(F.collect_list(F.struct(*columns)).alias(name))
-    return states.join(rows, on=list(GROUP_KEY), how="left")
+    sized = named.distinct().join(sizes, on=[CLUSTER_ID, "topic"], how="inner")
+    rows = {"topics": sized, "regexes": found, "target": target, "held": inputs.owned}
+    for name, frame in rows.items():
+        none = F.array().cast(f"array<struct<{_LISTS[name]}>>")
+        if frame is None:
+            states = states.withColumn(name, none)
+        else:
+            each = F.struct(*(field.split(":")[0] for field in _LISTS[name].split(", ")))
+            listed = frame.groupBy(*key).agg(F.collect_list(each).alias(name))
+            states = states.join(listed, key, "left").withColumn(name, F.coalesce(name, none))
+    return states.repartition(cores(states.sparkSession), *key)
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
-    """One row a topic: cluster_id, topic, topic_id, num_partitions int; any form of topics."""
+    """One row a topic: cluster_id, topic, num_partitions int, topic_id; any form of topics."""
     if "num_partitions" in topics.columns:
-        counted = topics.groupBy(CLUSTER_ID, "topic").agg(
-            F.max("num_partitions").cast("int").alias("num_partitions"),
-            F.max("topic_id").alias("topic_id"),
-        )
+        size, topic_id = F.max("num_partitions"), F.max("topic_id")
     else:
-        counted = topics.groupBy(CLUSTER_ID, "topic").agg(
-            F.count_distinct("partition").cast("int").alias("num_partitions"),
-            F.lit(None).cast("string").alias("topic_id"),
-        )
-    return counted
+        size, topic_id = F.count_distinct("partition"), F.lit(None).cast("string")
+    return topics.groupBy(CLUSTER_ID, "topic").agg(
+        size.cast("int").alias("num_partitions"), topic_id.alias("topic_id")
+    )

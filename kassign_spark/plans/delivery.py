@@ -46,15 +46,8 @@ def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFram
         delivered = known.join(delivered, on=member, how="left").withColumn(
             "topics", F.coalesce("topics", nothing)
         )
-    partitions = F.flatten(
-        F.transform(
-            "topics",
-            lambda t: F.transform(
-                t["numbers"],
-                lambda number: F.struct(t["topic"].alias("topic"), number.alias("partition")),
-            ),
-        )
-    )
+    each = "transform(t.numbers, n -> named_struct('topic', t.topic, 'partition', n))"
+    partitions = F.expr(f"flatten(transform(topics, t -> {each}))")
     result = delivered.withColumn("partitions", partitions).select(
         *member,
         F.size("partitions").alias("partition_count"),

@@ -47,18 +47,18 @@ def changes(before: DataFrame, after: DataFrame) -> DataFrame:
         .when(is_kept, "kept")
         .otherwise("moved")
     )
-    compared = grouped.select(
-        *_PARTITION_KEY, "owners", "was_owned", F.explode_outer("assigned").alias("assigned")
-    )
-    return compared.withColumn("to_member", F.col("assigned.to_member")).select(
-        *GROUP_KEY,
-        "topic",
-        F.col("partition").try_cast("int").alias("partition"),
-        F.when(is_kept, F.col("to_member"))
-        .otherwise(F.get("owners", F.lit(0)))
-        .alias("from_member"),
-        "to_member",
-        change.alias("change"),
+    from_member = F.when(is_kept, F.col("to_member")).otherwise(F.get("owners", F.lit(0)))
+    return (
+        grouped.withColumn("assigned", F.explode_outer("assigned"))
+        .withColumn("to_member", F.col("assigned.to_member"))
+        .select(
+            *GROUP_KEY,
+            "topic",
+            F.col("partition").try_cast("int").alias("partition"),
+            from_member.alias("from_member"),
+            "to_member",
+            change.alias("change"),
+        )
     )
 
 

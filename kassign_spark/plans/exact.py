@@ -1,6 +1,7 @@
 """Kafka's client for all groups of a task: vectorised where it can be, else by the model."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -36,9 +37,7 @@ from kassign_spark.plans.runs import Judged, run_tables
 def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[pa.Table]:
     """Predict the groups of a task (rows of ``rows.fold``): the columns of ``runs.RUNS``.
 
-    Args:
-        table: the groups.
-        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
+    ``assignor`` is a number of ``KAFKAS`` for all of them; None: each its own.
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
@@ -48,12 +47,9 @@ def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[p
 def follow_exactly_arrow(
     table: pa.Table, *, assignor: int | None = None, is_eager: bool = False
 ) -> Iterator[pa.Table]:
-    """Follow the rebalances of the groups of a task: the columns of ``runs.RUNS``.
+    """As ``predict_arrow``, follow their rebalances.
 
-    Args:
-        table: the groups.
-        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
-        is_eager: whether the protocol is eager also where the assignor's own is not.
+    ``is_eager``: the protocol is eager also where the assignor's own is not.
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
@@ -89,12 +85,11 @@ def predict_batch(
     modelled = np.flatnonzero(asked & ~is_plain).tolist()
     if modelled:
         states = States(batch, claims, generation)
-        flat = _Flat(batch)
         for group in modelled:
             outcome = predict_group(states.of(group, KAFKAS[assignor[group]]))
             verdicts[group] = outcome.verdict, outcome.detail
-            flat.add_outcome(group, states.members(group), outcome)
-        parts.append(flat.steps())
+            if outcome.verdict not in FAILING:
+                parts.append(_assigned(batch, group, states.members(group), outcome))
     return Judged(verdicts, Steps.join(parts))
 
 
@@ -117,56 +112,32 @@ def follow_exactly(batch: Batch, claims: Claims, assignor: Longs, is_cooperative
     cooperative = np.flatnonzero(is_cooperative).tolist()
     if cooperative:
         states = States(batch, here, batch.generation)
-        flat = _Flat(batch)
+        code = {name: i for i, name in enumerate(batch.topic_names.to_pylist(), start=1)}
+        rows: list[tuple[int, int, int, int, int]] = []
         for group in cooperative:
             followed = follow_rounds(states.of(group, KAFKAS[COOPERATIVE_STICKY]))
             verdicts[group] = followed.verdict, followed.detail
             members = states.members(group)
             for step in followed.steps:
-                action = ACTIONS.index(step.action)
-                flat.add(step.round, int(members[step.member]), action, step.partitions)
-        parts.append(flat.steps())
+                member, action = int(members[step.member]), ACTIONS.index(step.action)
+                rows += [
+                    (step.round, member, code[topic], number, action)
+                    for topic, number in step.partitions
+                ]
+        parts.append(Steps(*np.array(rows, np.int64).reshape(-1, 5).T))
     return Judged(verdicts, Steps.join(parts))
 
 
-class _Flat:
-    """Steps of one group after the other, in flat lists."""
-
-    def __init__(self, batch: Batch) -> None:
-        names = enumerate(batch.topic_names.to_pylist(), start=1)
-        self._code = {name: code for code, name in names}
-        self._first_topic = batch.first_topic
-        self._topic_name = batch.topic_name
-        self._answers: list[Steps] = []
-        self._rows: list[tuple[int, int, int, int, int]] = []
-
-    def add(self, number: int, member: int, action: int, partitions: set[tuple[str, int]]) -> None:
-        """Add partitions by name."""
-        self._rows += [
-            (number, member, self._code[topic], partition, action)
-            for topic, partition in partitions
-        ]
-
-    def add_outcome(self, group: int, members: Longs, outcome: Outcome) -> None:
-        """Add what is assigned, by the ids of an answer."""
-        if outcome.verdict in FAILING:
-            return
-        layout, counts = outcome.layout, [len(ids) for ids in outcome.assigned]
-        ids = np.fromiter((i for own in outcome.assigned for i in own), np.int64, sum(counts))
-        first, end = self._first_topic[group : group + 2]
-        code = self._topic_name[first:end]
-        same = np.ones(len(ids), np.int64)
-        self._answers.append(
-            Steps(
-                same,
-                np.repeat(members, counts),
-                code[np.array(layout.topic_of, np.int64)[ids]],
-                np.array(layout.number_of, np.int64)[ids],
-                same * ASSIGNED,
-            )
-        )
-
-    def steps(self) -> Steps:
-        """All of them."""
-        columns = np.array(self._rows, np.int64).reshape(-1, 5).T
-        return Steps.join([*self._answers, Steps(*columns)])
+def _assigned(batch: Batch, group: int, members: Longs, outcome: Outcome) -> Steps:
+    """What an answer gives to the members of its group, by ids."""
+    layout, counts = outcome.layout, [len(ids) for ids in outcome.assigned]
+    ids = np.fromiter(chain.from_iterable(outcome.assigned), np.int64, sum(counts))
+    code = batch.topic_name[slice(*batch.first_topic[group : group + 2])]
+    same = np.ones(len(ids), np.int64)
+    return Steps(
+        same,
+        np.repeat(members, counts),
+        code[np.array(layout.topic_of, np.int64)[ids]],
+        np.array(layout.number_of, np.int64)[ids],
+        same * ASSIGNED,
+    )

@@ -2,7 +2,10 @@
 
 Source: ``ConsumerCoordinator.onJoinPrepare`` and ``onJoinComplete`` of the classic protocol
 (kafka-clients 3.7 to 4.4). The default of ``onPartitionsLost`` calls ``onPartitionsRevoked``.
+Members of the new protocol are told heartbeat by heartbeat.
 """
+
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -11,15 +14,18 @@ from kassign_spark.assignors import Assignor
 from kassign_spark.assignors.protocols import protocol_column
 from kassign_spark.client.protocols import COOPERATIVE
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id
+from kassign_spark.coordinator.reconcile import ASSIGNED, REVOKED
 from kassign_spark.inputs.patterns import with_topics
-from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.inputs.rules import STATIC_AWAY, is_consumer_group
 from kassign_spark.plans.consumer_groups import split_by_type
-from kassign_spark.plans.consumer_listener import consumer_listener_calls
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS
 
+AFTER_HEARTBEAT = "after_heartbeat"
+"""The moment of calls of the new protocol: inside ``poll``, once a heartbeat's answer is there."""
+
 _CALL_KEY = [*GROUP_KEY, "round", "member_id"]
-_TYPE = "array<struct<topic: string, partition: int>>"
+_CHANGES = ("retained", "assigned", "revoked", "unsubscribed")
 
 
 def listener_calls(
@@ -61,29 +67,73 @@ def listener_calls(
     given = has_cluster_id(members)
     theirs = None
     if assignor is None and protocol is None:
-        by_type = split_by_type(members)
-        if by_type.may_be_consumer:
+        classic, may_be_consumer = split_by_type(members)
+        if may_be_consumer:
             ours = conform(members, MEMBERS).where(is_consumer_group())
             theirs = consumer_listener_calls(fill_cluster_id(steps), ours)
-            members = by_type.classic.drop("group_type")
+            members = classic.drop("group_type")
     keyed = steps.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
     subscribed = with_topics(conform(members, MEMBERS), keyed.select(CLUSTER_ID, "topic"))
     all_members = subscribed.withColumn(
         "is_cooperative", protocol_column(assignor, protocol) == COOPERATIVE
     )
-    calls = (
-        _taking_part(all_members, keyed)
-        .join(_changes(keyed, all_members), on=_CALL_KEY, how="left")
-        .withColumns({name: F.coalesce(name, F.array().cast(_TYPE)) for name in _CHANGES})
-        .withColumns({"in_generation": _in_generation(), "owned": _owned()})
-        .select(*_CALL_KEY, F.posexplode(F.array_compact(_calls())).alias("call", "made"))
-        .select(*_CALL_KEY, (F.col("call") + 1).alias("call"), "made.*")
+    taking_part = _taking_part(all_members, keyed)
+    changed = taking_part.join(_changes(keyed, all_members), on=_CALL_KEY, how="left")
+    known = _filled(changed, _CHANGES).withColumns(
+        {"in_generation": _in_generation(), "owned": _owned()}
     )
+    calls = _listed(known, _calls())
     whole = calls if theirs is None else calls.unionByName(theirs)
     return answer(whole, "listener_calls", has_cluster_id=given)
 
 
-_CHANGES = ("retained", "assigned", "revoked", "unsubscribed")
+def consumer_listener_calls(steps: DataFrame, members: DataFrame) -> DataFrame:
+    """List the calls of every member's listener on the way to a target.
+
+    As the Java client's ``AsyncKafkaConsumer`` does: what an answer takes away comes as
+    `onPartitionsRevoked`, and then `onPartitionsAssigned` follows always, with an empty list where
+    nothing came. A member whose assignment stays is told nothing, unless it is new.
+
+    Args:
+        steps: as ``rebalance`` gives them, with cluster_id.
+        members: ``schemas.MEMBERS``, conforming, of groups of group_type `consumer`. A member
+            without a generation, or of generation 0, is new.
+
+    Returns:
+        cluster_id string, group_id string, round int, member_id string, call int, moment string
+        (`after_heartbeat`), callback string, partitions array<struct<topic string, partition int>>.
+    """
+    here = steps.join(members.select(*GROUP_KEY).distinct(), on=list(GROUP_KEY), how="left_semi")
+    action, changes = F.col("action"), (REVOKED, ASSIGNED)
+    changed = here.where(action.isin(*changes)).groupBy(*_CALL_KEY)
+    told = changed.agg(*(_partitions(action == change).alias(change) for change in changes))
+    epoch = F.coalesce("generation", F.lit(0))
+    fresh = members.where((epoch <= 0) & (epoch != STATIC_AWAY)).select(
+        *GROUP_KEY, F.lit(1).alias("round"), "member_id"
+    )
+    calls = [
+        _call(AFTER_HEARTBEAT, "Revoked", F.col(REVOKED), F.lit(True)),
+        _call(AFTER_HEARTBEAT, "Assigned", F.col(ASSIGNED), F.lit(True), empty=True),
+    ]
+    return _listed(_filled(told.join(fresh, on=_CALL_KEY, how="full"), changes), calls)
+
+
+def _filled(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Empty lists of partitions for null."""
+    none = F.array().cast("array<struct<topic: string, partition: int>>")
+    return frame.withColumns({name: F.coalesce(name, none) for name in columns})
+
+
+def _listed(frame: DataFrame, calls: list[Column]) -> DataFrame:
+    """The calls of each member and round, numbered from 1; null: it is not made."""
+    each = F.posexplode(F.array_compact(F.array(*calls))).alias("call", "made")
+    numbered = frame.select(*_CALL_KEY, each)
+    return numbered.select(*_CALL_KEY, (F.col("call") + 1).alias("call"), "made.*")
+
+
+def _partitions(condition: Column) -> Column:
+    partition = F.struct("topic", F.col("partition").cast("int").alias("partition"))
+    return F.sort_array(F.collect_list(F.when(condition, partition)))
 
 
 def _taking_part(members: DataFrame, steps: DataFrame) -> DataFrame:
@@ -110,20 +160,15 @@ def _changes(steps: DataFrame, members: DataFrame) -> DataFrame:
     """Collect what each member keeps, receives and gives up in a round."""
     subscriptions = members.select(*GROUP_KEY, "member_id", "topics")
     kept_topic = F.array_contains("topics", F.col("topic"))
-    partition = F.struct("topic", "partition")
-
-    def where(condition: Column) -> Column:
-        return F.sort_array(F.collect_list(F.when(condition, partition)))
-
     action = F.col("action")
     return (
         steps.join(subscriptions, on=[*GROUP_KEY, "member_id"], how="inner")
         .groupBy(*_CALL_KEY)
         .agg(
-            where(action == "retained").alias("retained"),
-            where(action == "assigned").alias("assigned"),
-            where((action == "revoked") & kept_topic).alias("revoked"),
-            where((action == "revoked") & ~kept_topic).alias("unsubscribed"),
+            _partitions(action == "retained").alias("retained"),
+            _partitions(action == "assigned").alias("assigned"),
+            _partitions((action == "revoked") & kept_topic).alias("revoked"),
+            _partitions((action == "revoked") & ~kept_topic).alias("unsubscribed"),
         )
     )
 
@@ -141,16 +186,16 @@ def _in_generation() -> Column:
     )
 
 
-def _calls() -> Column:
+def _calls() -> list[Column]:
     """The calls of a member in one round, in order; null where one is not made."""
     cooperative, in_generation = F.col("is_cooperative"), F.col("in_generation")
-    return F.array(
+    return [
         _call("before_join", "Lost", F.col("owned"), ~in_generation, empty=False),
         _call("before_join", "Revoked", F.col("owned"), ~cooperative & in_generation, empty=True),
         _call("before_join", "Revoked", F.col("unsubscribed"), cooperative & in_generation),
         _call("after_sync", "Revoked", F.col("revoked"), cooperative & in_generation),
         _call("after_sync", "Assigned", F.col("assigned"), F.lit(True), empty=True),
-    )
+    ]
 
 
 def _call(

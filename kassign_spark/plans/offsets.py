@@ -10,6 +10,7 @@ from kassign_spark.assignors.weighted.options import check_choice
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import SettingsError
 from kassign_spark.inputs.checks import refuse_problems
+from kassign_spark.plans.weight_rows import value_problems
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, OFFSETS, WEIGHTS, Table
 
@@ -75,17 +76,12 @@ def partition_weights(
     _refuse(joined, auto_offset_reset)
     lag = _lag(auto_offset_reset)
     rate, was_recreated = _rate()
-    if before is None:
-        rate = F.lit(None).cast("double")
-    per_second = F.coalesce(rate, F.lit(0.0)) + F.coalesce(F.greatest(lag, F.lit(0)), F.lit(0)) / (
-        F.lit(seconds)
-    )
+    backlog = F.coalesce(F.greatest(lag, F.lit(0)), F.lit(0))
+    per_second = F.coalesce(rate, F.lit(0.0)) + backlog / F.lit(seconds)
     note = F.when(lag < 0, "lag_negative")
     if before is not None:
-        note = (
-            note.when(F.col("end_before").isNull(), "no_earlier_offsets")
-            .when(was_recreated, "recreated")
-        )  # fmt: skip
+        note = note.when(F.col("end_before").isNull(), "no_earlier_offsets")
+        note = note.when(was_recreated, "recreated")
     found = joined.select(
         CLUSTER_ID,
         "group_id",
@@ -126,9 +122,8 @@ def _with_before(now: DataFrame, before: DataFrame | None) -> DataFrame:
 
 def _lag(reset: str) -> Column:
     uncommitted = F.lit(0) if reset != "earliest" else F.col("end_offset") - F.col("begin_offset")
-    lag = F.when(
-        F.col("committed_offset").isNull(), uncommitted.cast("bigint")
-    ).otherwise(F.col("end_offset") - F.col("committed_offset"))  # fmt: skip
+    committed = F.col("end_offset") - F.col("committed_offset")
+    lag = F.coalesce(committed, uncommitted.cast("bigint"))
     return F.when(F.col("group_id").isNotNull(), lag)
 
 
@@ -140,43 +135,17 @@ def _rate() -> tuple[Column, Column]:
 
 
 def _refuse(joined: DataFrame, reset: str) -> None:
-    def no_offset(name: str) -> Column:
-        return F.coalesce(F.col(name) < 0, F.lit(True))
-
-    where = F.concat_ws(
-        " ",
-        F.concat(F.lit("group_id="), F.col("group_id")),
-        F.concat(F.lit("topic="), F.col("topic")),
-        F.concat(F.lit("partition="), F.col("partition").cast("string")),
-    )
-
-    def problem(column: str, wrong: Column, advice: str) -> Column:
-        value = F.coalesce(F.col(column).cast("string"), F.lit("null"))
-        text = F.concat(
-            F.lit(f"table offsets, column {column}: "), value, F.lit(" (at "), where,
-            F.lit(f"): {advice}"),
-        )  # fmt: skip
-        return F.when(wrong, text)
-
-    found = [
-        problem("begin_offset", no_offset("begin_offset"), "must be a whole number >= 0"),
-        problem("end_offset", no_offset("end_offset"), "must be a whole number >= 0"),
-        problem("partition", no_offset("partition"), "must be a whole number >= 0"),
-        problem("topic", F.coalesce(F.col("topic") == "", F.lit(True)), "every row needs a topic"),
-        problem(
-            "committed_offset",
-            F.coalesce(F.col("committed_offset") < 0, F.lit(False)),
-            "must be a whole number >= 0, or null",
-        ),
-        problem("as_of", F.col("as_of").isNull(), "every row needs its time"),
-        problem(
-            "as_of",
-            F.coalesce(F.col("as_of") <= F.col("as_of_before"), F.lit(False)),
-            "must be later than that of the offsets before",
-        ),
+    count, later = "must be a whole number >= 0", "must be later than that of the offsets before"
+    counts = ("begin_offset", "end_offset", "partition")
+    rules = [
+        *((column, f"coalesce({column} < 0, true)", count) for column in counts),
+        ("topic", "coalesce(topic = '', true)", "every row needs a topic"),
+        ("committed_offset", "coalesce(committed_offset < 0, false)", f"{count}, or null"),
+        ("as_of", "as_of is null", "every row needs its time"),
+        ("as_of", "coalesce(as_of <= as_of_before, false)", later),
     ]
     if reset == "none":
-        uncommitted = F.col("group_id").isNotNull() & F.col("committed_offset").isNull()
-        found.append(problem("committed_offset", uncommitted, "auto_offset_reset is none"))
-    each = joined.select(F.explode(F.array_compact(F.array(*found))).alias("detail"))
-    refuse_problems(each, order=["detail"])
+        uncommitted = "group_id is not null and committed_offset is null"
+        rules.append(("committed_offset", uncommitted, "auto_offset_reset is none"))
+    found = value_problems(joined, "offsets", ("group_id", "topic", "partition"), *rules)
+    refuse_problems(found, order=["detail"])

@@ -1,25 +1,35 @@
-"""What Kafka itself will do with every group in its next rebalance, and whether it will end."""
+"""What Kafka itself will do with every group in its next rebalance, and whether it will end.
 
+Its answer, and the rounds in which members come to it.
+"""
+
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.assignors.protocols import check_protocol
+from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
-from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
-from kassign_spark.groups.rows import Kernel, fold, in_tasks
+from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
-from kassign_spark.plans.exact import predict_arrow
+from kassign_spark.plans.consumer_groups import (
+    check_assignor,
+    predict_consumer_groups,
+    split_by_type,
+)
+from kassign_spark.plans.exact import follow_exactly_arrow, predict_arrow
 from kassign_spark.plans.runs import RUNS
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, VERDICTS
+from kassign_spark.schemas import ASSIGNMENT, VERDICTS
 
 PREDICTED = KAFKAS
 """The assignors of Kafka's Java client."""
@@ -29,6 +39,13 @@ class Prediction(NamedTuple):
     """What the client does: an assignment, and how it comes to one; see ``predict``."""
 
     assignment: DataFrame
+    verdicts: DataFrame
+
+
+class PredictedRebalance(NamedTuple):
+    """All steps, and how they end; see ``predict_rebalance``."""
+
+    steps: DataFrame
     verdicts: DataFrame
 
 
@@ -78,11 +95,16 @@ def predict(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning, or an unknown assignor; lists every one.
     """
-    if assignor is not None and assignor not in PREDICTED:
-        raise InputError(f"unknown assignor {assignor!r}; known are {', '.join(sorted(PREDICTED))}")
-    by_type = split_by_type(members, target)
-    found = _predict_classic(by_type.classic, topics, owned, assignor)
-    if not by_type.may_be_consumer:
+    check_assignor(assignor, PREDICTED)
+    classic, may_be_consumer = split_by_type(members, target)
+    runs = _runs(classic, topics, owned, assignor, predict_arrow)
+    assignment = runs.where("verdict IS NULL").withColumn("partition", F.explode("partitions"))
+    given = has_cluster_id(members)
+    found = Prediction(
+        answer(assignment, ASSIGNMENT, has_cluster_id=given),
+        answer(runs.where("verdict IS NOT NULL"), VERDICTS, has_cluster_id=given),
+    )
+    if not may_be_consumer:
         return found
     theirs = predict_consumer_groups(
         members,
@@ -98,35 +120,75 @@ def predict(
     )
 
 
-def _predict_classic(
-    members: DataFrame, topics: DataFrame, owned: DataFrame | None, assignor: str | None
-) -> Prediction:
+def predict_rebalance(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    target: DataFrame | None = None,
+    assignor: str | None = None,
+    protocol: str | None = None,
+) -> PredictedRebalance:
+    """Follow the rebalance of every group as ``rebalance`` does, with the client's own answers.
+
+    Where neither ``assignor`` nor ``protocol`` is given, groups of group_type `consumer` move by
+    heartbeats to the target that their coordinator computes; see ``predict_consumer_groups``.
+
+    Args:
+        members: ``schemas.MEMBERS``; all of them take part in every round.
+        topics: ``schemas.TOPICS``, or one row a partition.
+        owned: ``schemas.OWNED``, what members own before.
+        target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
+        assignor: as for ``predict``.
+        protocol: `eager` or `cooperative`; None for the assignor's own. Under `eager`
+            `cooperative-sticky` knows nothing of what members owned.
+
+    Returns:
+        steps: as ``rebalance`` gives them.
+        verdicts: as of ``predict``, and verdict never_settles: the members come back to what they
+            owned after an earlier round, and would go on for ever.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: values that have no meaning, an unknown assignor or protocol, or an assignor
+            that does not know the cooperative protocol.
+    """
+    check_assignor(assignor, PREDICTED)
+    check_protocol(protocol)
+    classic, may_be_consumer = members, False
+    if assignor is None and protocol is None:
+        classic, may_be_consumer = split_by_type(members, target)
+    kernel = partial(follow_exactly_arrow, is_eager=protocol == EAGER)
+    runs = _runs(classic, topics, owned, assignor, kernel, protocol)
+    steps = runs.where("verdict IS NULL").withColumn("partition", F.explode("partitions"))
+    given = has_cluster_id(members)
+    verdicts = runs.where("verdict IS NOT NULL")
+    found = PredictedRebalance(
+        answer(steps, "predict_rebalance.steps", has_cluster_id=given),
+        answer(verdicts, "predict_rebalance.verdicts", has_cluster_id=given),
+    )
+    if not may_be_consumer:
+        return found
+    theirs = predict_consumer_groups(members, topics, owned, target=target)
+    return PredictedRebalance(
+        found.steps.unionByName(theirs.steps), found.verdicts.unionByName(theirs.verdicts)
+    )
+
+
+def _runs(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None,
+    assignor: str | None,
+    kernel: Callable[..., Iterable[pa.Table]],
+    protocol: str | None = None,
+) -> DataFrame:
+    """Let tasks answer all groups once, for results that are of one computation: ``RUNS``, held."""
     inputs = conform_inputs(members, topics, owned)
-    eligible = look(inputs, PREDICTED if assignor is None else None).eligible
+    eligible, names, _ = look(inputs, PREDICTED if assignor is None else None)
+    used = names if assignor is None else [assignor]
+    if protocol == COOPERATIVE and not COOPERATIVE_ASSIGNORS.issuperset(used):
+        raise InputError("only cooperative-sticky knows the cooperative protocol")
     number = None if assignor is None else PREDICTED.index(assignor)
-    kernel = partial(predict_arrow, assignor=number)
-    # Held: the two results are of one computation.
-    judged = held_runs(eligible, kernel)
-    has_cluster = has_cluster_id(members)
-    return Prediction(
-        answer(assigned_in(judged), ASSIGNMENT, has_cluster_id=has_cluster),
-        answer(verdicts_in(judged), VERDICTS, has_cluster_id=has_cluster),
-    )
-
-
-def held_runs(eligible: Eligible, kernel: Kernel) -> DataFrame:
-    """Let tasks answer all groups once, for results that are of one computation: ``RUNS``."""
-    found = in_tasks(fold(eligible), kernel, RUNS, eligible.batches)
-    return hold(found, {"rows": F.count(F.lit(1))}).frame
-
-
-def assigned_in(runs: DataFrame) -> DataFrame:
-    """The assignment in ``RUNS``."""
-    return runs.where("verdict IS NULL").select(
-        *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")
-    )
-
-
-def verdicts_in(runs: DataFrame) -> DataFrame:
-    """The verdicts in ``RUNS``."""
-    return runs.where("verdict IS NOT NULL").select(*GROUP_KEY, "verdict", "detail")
+    answered = partial(kernel, assignor=number)
+    return hold(in_tasks(fold(eligible), answered, RUNS, eligible.batches)).frame

@@ -6,9 +6,9 @@ partition that changes hands is given up in one round and received in the next (
 
 from collections.abc import Iterator
 from functools import partial, reduce
+from itertools import product
 from typing import Literal, overload
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -26,8 +26,7 @@ from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.assign import strategy_of
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
-from kassign_spark.plans.predict import PREDICTED
-from kassign_spark.plans.predict_rebalance import PredictedRebalance, predict_rebalance
+from kassign_spark.plans.predict import PREDICTED, PredictedRebalance, predict_rebalance
 from kassign_spark.plans.rebalance_large import follow_cooperative, follow_eager
 from kassign_spark.plans.rounds import STEPS, follow, step_tables
 from kassign_spark.results import answer
@@ -121,28 +120,12 @@ def rebalance(
         return predict_rebalance(
             members, topics, owned, target=target, assignor=assignor, protocol=protocol
         )
-    if assignor is not None or protocol is not None:
-        return _rebalance_classic(members, topics, owned, assignor, protocol, settings)
-    by_type = split_by_type(members, target)
-    steps = _rebalance_classic(by_type.classic, topics, owned, None, None, settings)
-    if not by_type.may_be_consumer:
-        return steps
-    theirs = predict_consumer_groups(members, topics, owned, target=target).steps
-    return steps.unionByName(theirs)
-
-
-def _rebalance_classic(
-    members: DataFrame,
-    topics: DataFrame,
-    owned: DataFrame | None,
-    assignor: str | Assignor | None,
-    protocol: str | None,
-    settings: Settings,
-) -> DataFrame:
-    """Follow the groups whose clients assign, by ``assignor`` or each by its own."""
+    classic, may_be_consumer = members, False
+    if assignor is None and protocol is None:
+        classic, may_be_consumer = split_by_type(members, target)
     chosen = strategy_of(assignor)
     check_protocol(protocol)
-    inputs = conform_inputs(members, topics, owned)
+    inputs = conform_inputs(classic, topics, owned)
     eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
     strategies = {name: ASSIGNORS[name] for name in names} if chosen is None else {"": chosen}
     for name, strategy in strategies.items():
@@ -152,7 +135,11 @@ def _rebalance_classic(
                 "only cooperative-sticky does"
             )
     followed = _follow(eligible, strategies, protocol, settings)
-    return answer(followed, "rebalance", has_cluster_id=has_cluster_id(members))
+    steps = answer(followed, "rebalance", has_cluster_id=has_cluster_id(members))
+    if not may_be_consumer:
+        return steps
+    theirs = predict_consumer_groups(members, topics, owned, target=target).steps
+    return steps.unionByName(theirs)
 
 
 def _follow(
@@ -163,11 +150,7 @@ def _follow(
 ) -> DataFrame:
     """Follow groups of Kafka's assignors in tasks, where they fit; the others over DataFrames.
 
-    Args:
-        eligible: the groups.
-        strategies: by the names that groups have; by an empty name that of all groups.
-        protocol: of all groups, or None.
-        settings: how to compute it.
+    ``strategies`` are by the names that groups have; by an empty name that of all groups.
     """
     numbers = {ASSIGNORS[name]: number for number, name in enumerate(KAFKAS)}
     chosen = strategies.get("")
@@ -177,53 +160,39 @@ def _follow(
     parts = []
     if sized.fitting is not None:
         kernel = partial(
-            follow_arrow,
+            _follow_arrow,
             assignor=None if chosen is None else numbers[chosen],
             protocol=protocol,
-            racks_before_moves=settings.racks_before_moves,
-            max_rounds=settings.max_rounds,
+            settings=settings,
         )
         tasks = settings.batches or sized.fitting.batches
         parts.append(in_tasks(fold(sized.fitting), kernel, STEPS, tasks))
-    for large in (sized.alike, sized.differing):
-        for name, strategy in strategies.items() if large is not None else ():
-            assert large is not None
-            own = large if chosen is not None else restrict(large, {name}, strategies)
-            if (protocol or own_protocol(strategy)) == COOPERATIVE:
-                parts.append(follow_cooperative(own, settings))
-            else:
-                parts.append(follow_eager(own, strategy, settings))
+    larges = [large for large in (sized.alike, sized.differing) if large is not None]
+    for large, (name, strategy) in product(larges, strategies.items()):
+        own = large if chosen is not None else restrict(large, {name}, strategies)
+        if (protocol or own_protocol(strategy)) == COOPERATIVE:
+            parts.append(follow_cooperative(own, settings))
+        else:
+            parts.append(follow_eager(own, strategy, settings))
     return reduce(DataFrame.unionByName, parts)
 
 
-def follow_arrow(
-    table: pa.Table,
-    *,
-    assignor: int | None = None,
-    protocol: str | None = None,
-    racks_before_moves: bool = False,
-    max_rounds: int = 1_000,
+def _follow_arrow(
+    table: pa.Table, *, assignor: int | None, protocol: str | None, settings: Settings
 ) -> Iterator[pa.Table]:
     """Follow the groups of a task (rows of ``rows.fold``); the columns of ``STEPS``, in pieces.
 
-    Args:
-        table: the groups.
-        assignor: a number of ``KAFKAS`` for all of them; None: each its own.
-        protocol: of all of them; None: their assignors' own.
-        racks_before_moves: as of ``Settings``.
-        max_rounds: as of ``Settings``.
+    ``assignor`` is a number of ``KAFKAS`` for all of them, None: each its own; ``protocol`` that of
+    all, None: their assignors' own.
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
-    is_cooperative = assignors == COOPERATIVE_STICKY
-    if protocol == EAGER:
-        is_cooperative = np.zeros(batch.group_count, bool)
     found = follow(
         batch,
         claims,
         assignors,
-        is_cooperative,
-        racks_before_moves=racks_before_moves,
-        max_rounds=max_rounds,
+        (assignors == COOPERATIVE_STICKY) & (protocol != EAGER),
+        racks_before_moves=settings.racks_before_moves,
+        max_rounds=settings.max_rounds,
     )
     yield from step_tables(batch, found.steps)

@@ -13,6 +13,8 @@ from kassign_spark.settings.computing import Settings
 
 _OWNED_KEY = [*GROUP_KEY, "member_id", "topic", "partition"]
 _STEP = [*GROUP_KEY, "round", "member_id", "topic", "partition", "action"]
+_HOLDS = "action IN ('retained', 'assigned')"
+"""Whether the member has the partition after the round."""
 
 
 def follow_eager(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFrame:
@@ -21,9 +23,7 @@ def follow_eager(eligible: Eligible, strategy: Assignor, settings: Settings) -> 
     seen = eligible._replace(owned=None) if forgetful else eligible
     received = declare(strategy(seen, settings), ASSIGNMENT)
     given_up = _owned_by_members(eligible)
-    return given_up.select(*_in_round(F.lit(1), F.lit("revoked"))).unionByName(
-        received.select(*_in_round(F.lit(1), F.lit("assigned")))
-    )
+    return _in_round(given_up, 1, "revoked").unionByName(_in_round(received, 1, "assigned"))
 
 
 def follow_cooperative(eligible: Eligible, settings: Settings) -> DataFrame:
@@ -36,18 +36,16 @@ def follow_cooperative(eligible: Eligible, settings: Settings) -> DataFrame:
     if eligible.owned is not None:
         claims = _by_subscription(eligible.owned, eligible.members).where("is_subscribed")
         eligible = eligible._replace(owned=claims.drop("is_subscribed"))
-    start = owned.where("is_subscribed").select(
-        *_in_round(F.lit(0), F.lit("retained")), F.lit(True).alias("is_open")
-    )
+    start = _in_round(owned.where("is_subscribed"), 0, "retained")
     budget = Budget(settings.max_rounds)
     rounds = converge(
-        start,
+        start.withColumn("is_open", F.lit(True)),
         lambda rounds: _add_round(eligible, rounds, budget.used, settings),
         F.count_if("is_open"),
         what="cooperative rebalance",
         budget=budget,
     )
-    dropped = owned.where(~F.col("is_subscribed")).select(*_in_round(F.lit(1), F.lit("revoked")))
+    dropped = _in_round(owned.where("NOT is_subscribed"), 1, "revoked")
     return rounds.where("round > 0").drop("is_open").unionByName(dropped)
 
 
@@ -62,41 +60,30 @@ def _by_subscription(owned: DataFrame, members: DataFrame) -> DataFrame:
 
 def _add_round(eligible: Eligible, rounds: DataFrame, last: int, settings: Settings) -> DataFrame:
     """Add the round after round ``last`` for the groups that are open."""
-    before = rounds.where(F.col("is_open") & (F.col("round") == last) & _holds()).select(
-        *_OWNED_KEY
-    )
+    before = rounds.where(f"is_open AND round = {last} AND {_HOLDS}").select(*_OWNED_KEY)
     if last:
-        eligible = _reopen(eligible, rounds.where("is_open").select(*GROUP_KEY).distinct(), last)
-        eligible = eligible._replace(owned=before)
-    added = _round(eligible, before, settings).select(*_in_round(F.lit(last + 1)))
-    states = rounds.where(_holds()).groupBy(*GROUP_KEY, "round").agg(_fingerprint())
+        open_groups = rounds.where("is_open").select(*GROUP_KEY).distinct()
+        members = eligible.members.join(open_groups, on=list(GROUP_KEY), how="left_semi")
+        eligible = eligible._replace(
+            # All of them have come through the round before this one.
+            members=members.withColumn("generation", F.lit(last).cast("bigint")),
+            groups=eligible.groups.join(open_groups, on=list(GROUP_KEY), how="left_semi"),
+            owned=before,
+        )
+    added = _in_round(_round(eligible, before, settings), last + 1)
+    states = rounds.where(_HOLDS).groupBy(*GROUP_KEY, "round").agg(_fingerprint())
     earlier = states.groupBy(*GROUP_KEY).agg(F.collect_set("state").alias("earlier"))
+    comes_back = F.coalesce(F.array_contains("earlier", F.col("state")), F.lit(False))
     outcome = (
         added.groupBy(*GROUP_KEY)
         .agg(
-            F.bool_or(F.col("action").isin("revoked", "withheld")).alias("goes_on"),
-            _fingerprint(_holds()),
+            F.bool_or(F.col("action").isin("revoked", "withheld")).alias("goes_on"), _fingerprint()
         )
         .join(earlier, on=list(GROUP_KEY), how="left")
-        .select(
-            *GROUP_KEY,
-            (
-                F.col("goes_on")
-                & ~F.coalesce(F.array_contains("earlier", F.col("state")), F.lit(False))
-            ).alias("is_open"),
-        )
+        .select(*GROUP_KEY, (F.col("goes_on") & ~comes_back).alias("is_open"))
     )
     closed = rounds.withColumn("is_open", F.lit(False))
     return closed.unionByName(added.join(outcome, on=list(GROUP_KEY), how="inner"))
-
-
-def _reopen(eligible: Eligible, open_groups: DataFrame, generation: int) -> Eligible:
-    """Keep the open groups, whose members have all come through the round before this one."""
-    members = eligible.members.join(open_groups, on=list(GROUP_KEY), how="left_semi")
-    return eligible._replace(
-        members=members.withColumn("generation", F.lit(generation).cast("bigint")),
-        groups=eligible.groups.join(open_groups, on=list(GROUP_KEY), how="left_semi"),
-    )
 
 
 def _round(eligible: Eligible, before: DataFrame, settings: Settings) -> DataFrame:
@@ -119,31 +106,21 @@ def _round(eligible: Eligible, before: DataFrame, settings: Settings) -> DataFra
 def _owned_by_members(eligible: Eligible) -> DataFrame:
     """What members own that are still there; partitions as int, each member's once."""
     if eligible.owned is None:
-        return eligible.members.where(F.lit(False)).select(
-            *GROUP_KEY,
-            "member_id",
-            F.lit("").alias("topic"),
-            F.lit(0).alias("partition"),
-        )
+        nothing = eligible.members.where(F.lit(False))
+        return nothing.selectExpr(*GROUP_KEY, "member_id", "'' as topic", "0 as partition")
     present = eligible.members.select(*GROUP_KEY, "member_id")
     owned = eligible.owned.join(present, on=[*GROUP_KEY, "member_id"], how="left_semi")
     return owned.withColumn("partition", F.col("partition").cast("int")).distinct()
 
 
-def _holds() -> Column:
-    """Whether the member has the partition after the round."""
-    return F.col("action").isin("retained", "assigned")
+def _fingerprint() -> Column:
+    """Tell apart what members of a group hold, whatever the order of the rows."""
+    row = F.when(F.expr(_HOLDS), F.xxhash64("member_id", "topic", "partition"))
+    held = F.struct(F.count(row), F.coalesce(F.bit_xor(row), F.lit(0).cast("bigint")))
+    return held.alias("state")
 
 
-def _fingerprint(counts: Column | None = None) -> Column:
-    """Tell a group's states apart, whatever the order of their rows."""
-    row = F.xxhash64("member_id", "topic", "partition")
-    row = row if counts is None else F.when(counts, row)
-    return F.struct(F.count(row), F.coalesce(F.bit_xor(row), F.lit(0).cast("bigint"))).alias(
-        "state"
-    )
-
-
-def _in_round(number: Column, action: Column | None = None) -> list[Column | str]:
-    values = {"round": number, "action": action}
-    return [name if (value := values.get(name)) is None else value.alias(name) for name in _STEP]
+def _in_round(frame: DataFrame, number: int, action: str | None = None) -> DataFrame:
+    """The columns of steps; without ``action`` that of each row."""
+    told = {"round": str(number), **({} if action is None else {"action": f"'{action}'"})}
+    return frame.selectExpr(*(f"{told.get(name, name)} as {name}" for name in _STEP))

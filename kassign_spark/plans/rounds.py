@@ -4,14 +4,14 @@ EAGER: all members give up everything, then receive everything, in one round. CO
 partition that changes hands is given up in one round and received in the next (KIP-429).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer, part_of
-from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, member_ids
 from kassign_spark.groups.numbers import Flags, Longs, key
@@ -22,9 +22,6 @@ STEPS = (
     "cluster_id string, group_id string, round int, member_id string, topic string, "
     "partition int, action string"
 )
-
-Assign = Callable[[Batch, Claims, Longs, Longs], Answer]
-"""Who gets what: from a batch, claims on it, their generations and the groups' assignors."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +45,9 @@ class Steps:
     @classmethod
     def join(cls, parts: "list[Steps]") -> "Steps":
         """Some after others."""
-        empty = np.zeros(0, np.int64)
-        names = ("round", "member", "topic", "partition", "action")
-        return cls(
-            *(np.concatenate([empty, *(getattr(part, name) for part in parts)]) for name in names)
-        )
+        none = cls(*np.zeros((5, 0), np.int64))
+        columns = zip(*(vars(part).values() for part in (none, *parts)), strict=True)
+        return cls(*map(np.concatenate, columns))
 
 
 @dataclass(frozen=True)
@@ -92,13 +87,9 @@ def follow(
         racks_before_moves: as of ``Settings``.
         max_rounds: after which a group is left as it is, and does not settle.
     """
-
-    def assign(some: Batch, told: Claims, generation: Longs, by: Longs) -> Answer:
-        return answer(some, told, generation, by, racks_before_moves=racks_before_moves)
-
     here = claims.where(claims.member >= 0)
     held = here.where(different(here))
-    rounds = _Rounds(batch, assignor, assign)
+    rounds = _Rounds(batch, assignor, racks_before_moves)
     if not is_cooperative.all():
         rounds.eager(here, held, ~is_cooperative)
     if is_cooperative.any():
@@ -109,8 +100,9 @@ def follow(
 class _Rounds:
     """The rounds of the groups of a batch so far; see ``Followed``."""
 
-    def __init__(self, batch: Batch, assignor: Longs, assign: Assign) -> None:
-        self.batch, self.assignor, self.assign = batch, assignor, assign
+    def __init__(self, batch: Batch, assignor: Longs, racks_before_moves: bool) -> None:
+        self.batch, self.assignor = batch, assignor
+        self.assign = partial(answer, racks_before_moves=racks_before_moves)
         self.parts: list[Steps] = []
         self.numbers = np.ones(batch.group_count, np.int64)
         self.owner = np.full(int(batch.first_slot[-1]), -1)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import PIECE, group_columns, member_ids
-from kassign_spark.groups.numbers import Longs, rows_by
+from kassign_spark.groups.numbers import rows_by
 from kassign_spark.plans.rounds import ACTIONS, Steps
 
 RUNS = (
@@ -51,8 +51,11 @@ def run_tables(batch: Batch, judged: Judged) -> Iterator[pa.Table]:
         verdict=pa.array([verdict for verdict, _ in judged.verdicts], pa.string()),
         detail=pa.array([detail for _, detail in judged.verdicts], pa.string()),
     )
-    steps = _sorted(judged.steps)
-    begins = _runs(steps)
+    given = judged.steps
+    order = rows_by(given.round, given.action, given.member, given.topic, given.partition)
+    steps = Steps(**{name: column[order] for name, column in vars(given).items()})
+    runs = (steps.round, steps.action, steps.member, steps.topic)
+    begins = np.flatnonzero(np.any([np.diff(of, prepend=-1) != 0 for of in runs], axis=0))
     ends = np.append(begins[1:], len(steps.round))
     actions = pa.array(ACTIONS)
     first = 0
@@ -73,17 +76,3 @@ def run_tables(batch: Batch, judged: Judged) -> Iterator[pa.Table]:
             ),
         )
         first = last
-
-
-def _sorted(steps: Steps) -> Steps:
-    order = rows_by(steps.round, steps.action, steps.member, steps.topic, steps.partition)
-    names = ("round", "member", "topic", "partition", "action")
-    return Steps(*(getattr(steps, name)[order] for name in names))
-
-
-def _runs(steps: Steps) -> Longs:
-    changes = np.zeros(len(steps.round), bool)
-    changes[:1] = True
-    for column in (steps.round, steps.action, steps.member, steps.topic):
-        changes[1:] |= column[1:] != column[:-1]
-    return np.flatnonzero(changes)

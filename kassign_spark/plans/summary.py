@@ -1,12 +1,15 @@
 """One row a group: how many rounds a rebalance takes, what moves and who has to pause."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.plans.diff import changes
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, OWNED
+
+_AT_LAST = "round = rounds AND action IN ('retained', 'assigned')"
+"""What members hold after the last round, of rows that know its number."""
 
 
 def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
@@ -28,23 +31,25 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         SchemaError: columns of ``owned`` are missing or of the wrong type.
     """
     given = has_cluster_id(steps)
-    in_the_end = _with_rounds(steps)
-    is_last = F.col("round") == F.col("rounds")
     revoked = F.when(F.col("action") == "revoked", F.struct("topic", "partition"))
-    summed = in_the_end.groupBy(*GROUP_KEY).agg(
-        F.max("rounds").alias("rounds"),
-        F.count_if(_in_the_end()).alias("partition_count"),
-        F.count_distinct(revoked).alias("paused_count"),
-        (~F.bool_or(is_last & (F.col("action") == "withheld"))).alias("settles"),
+    summed = (
+        _with_rounds(steps)
+        .groupBy(*GROUP_KEY)
+        .agg(
+            F.max("rounds").alias("rounds"),
+            F.count_if(F.expr(_AT_LAST)).alias("partition_count"),
+            F.count_distinct(revoked).alias("paused_count"),
+            (~F.bool_or(F.expr("round = rounds AND action = 'withheld'"))).alias("settles"),
+        )
     )
     if owned is None:
-        moved = summed.select(*GROUP_KEY, F.lit(0).cast("bigint").alias("moved_count"))
+        whole = summed.withColumn("moved_count", F.lit(0))
     else:
         before = conform(owned if given else owned.drop(CLUSTER_ID), OWNED)
         changed = changes(before, _held_at_last(steps)).where("change = 'moved'")
         moved = changed.groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
-    whole = summed.join(moved, on=list(GROUP_KEY), how="left")
-    return answer(whole.fillna(0, "moved_count"), "summarize", has_cluster_id=given)
+        whole = summed.join(moved, list(GROUP_KEY), "left").fillna(0, "moved_count")
+    return answer(whole, "summarize", has_cluster_id=given)
 
 
 def final_assignment(steps: DataFrame) -> DataFrame:
@@ -57,7 +62,7 @@ def final_assignment(steps: DataFrame) -> DataFrame:
 
 
 def _held_at_last(steps: DataFrame) -> DataFrame:
-    held = _with_rounds(steps).where(_in_the_end())
+    held = _with_rounds(steps).where(_AT_LAST)
     return held.select(*GROUP_KEY, "member_id", "topic", "partition")
 
 
@@ -65,8 +70,3 @@ def _with_rounds(steps: DataFrame) -> DataFrame:
     keyed = fill_cluster_id(steps)
     last = keyed.groupBy(*GROUP_KEY).agg(F.max("round").alias("rounds"))
     return keyed.join(last, on=list(GROUP_KEY), how="inner")
-
-
-def _in_the_end() -> Column:
-    is_last = F.col("round") == F.col("rounds")
-    return is_last & F.col("action").isin("retained", "assigned")

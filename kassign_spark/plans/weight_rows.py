@@ -1,16 +1,15 @@
 """Weights and capacities as rows beside a group's others, checked before they are used."""
 
 from collections.abc import Sequence
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import Kernel, fold, in_tasks, rows
 from kassign_spark.inputs.checks import MAX_LISTED, refuse_problems
-from kassign_spark.inputs.rules import INT_MAX, quoted
+from kassign_spark.inputs.rules import INT_MAX, says, shown
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
@@ -40,24 +39,67 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
         InputError: weights, move costs or capacities that are null, NaN, infinite or out of range,
             or a partition that is there twice; lists every one.
     """
-    where = _at(weights, "group_id", "topic", "partition")
-    found = [
-        _broken(weights, "weights", "weight", _is_no_number("weight", may_be_null=False), where,
-                "must be a finite number >= 0"),
-        _broken(weights, "weights", "move_cost", _is_no_number("move_cost", may_be_null=True),
-                where, "must be a finite number >= 0, or null"),
-        _broken(weights, "weights", "topic", F.coalesce(F.col("topic") == "", F.lit(True)), where,
-                "every row needs a topic, not null or empty"),
-        _broken(weights, "weights", "partition",
-                ~F.coalesce(F.col("partition").between(0, INT_MAX), F.lit(False)), where,
-                f"must be a whole number from 0 to {INT_MAX}"),
-        _broken(members, "members", "capacity",
-                _is_no_number("capacity", may_be_null=True)
-                | F.coalesce(F.col("capacity") == 0, F.lit(False)),
-                _at(members, "group_id", "member_id"), "must be a finite number > 0, or null: 1"),
-        _twice(weights),
-    ]  # fmt: skip
-    refuse_problems(reduce(DataFrame.unionByName, found), order=["detail"])
+    no_number = "coalesce(isnan({0}) or {0} < 0 or {0} = double('Infinity'), {1})".format
+    of_weights = value_problems(
+        weights,
+        "weights",
+        ("group_id", "topic", "partition"),
+        ("weight", no_number("weight", True), "must be a finite number >= 0"),
+        ("move_cost", no_number("move_cost", False), "must be a finite number >= 0, or null"),
+        ("topic", "coalesce(topic = '', true)", "every row needs a topic, not null or empty"),
+        (
+            "partition",
+            f"not coalesce(partition between 0 and {INT_MAX}, false)",
+            f"must be a whole number from 0 to {INT_MAX}",
+        ),
+    )
+    of_members = value_problems(
+        members,
+        "members",
+        ("group_id", "member_id"),
+        (
+            "capacity",
+            f"{no_number('capacity', False)} or coalesce(capacity = 0, false)",
+            "must be a finite number > 0, or null: 1",
+        ),
+    )
+    problems = of_weights.unionByName(of_members).unionByName(_twice(weights))
+    refuse_problems(problems, order=["detail"])
+
+
+def value_problems(
+    frame: DataFrame, table: str, keys: Sequence[str], *rules: tuple[str, str, str]
+) -> DataFrame:
+    """Say which rows break which rules: detail string.
+
+    Args:
+        frame: the rows.
+        table: their table's name.
+        keys: columns that tell a row from others; those that are null are not shown.
+        rules: the column, when a row breaks the rule (SQL, never null), and what to do.
+    """
+    named = ", ".join(f"concat('{key}=', cast({key} as string))" for key in keys)
+    details = []
+    for column, is_broken, advice in rules:
+        about = f"table {table}, column {column}: {{}} (at {{}}): {advice}"
+        value = f"coalesce(cast({column} as string), 'null')"
+        detail = says(about, value, f"concat_ws(' ', {named})")
+        details.append(f"if({is_broken}, {detail}, null)")
+    return frame.selectExpr(f"explode(array_compact(array({', '.join(details)}))) as detail")
+
+
+def shared_and_own(weights: DataFrame, reading: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Weights that serve all groups, given to each that reads the topic, and those of one group.
+
+    Args:
+        weights: ``schemas.WEIGHTS``, conforming.
+        reading: cluster_id string, group_id string, topic string, and further columns.
+    """
+    shared = weights.where("group_id IS NULL").drop("group_id")
+    return (
+        shared.join(reading, on=[CLUSTER_ID, "topic"], how="inner"),
+        weights.where("group_id IS NOT NULL"),
+    )
 
 
 def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
@@ -67,29 +109,24 @@ def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
         the columns of ``fold``, and value double (capacity, weight), cost double: null: none given.
         Rows of kind WEIGHT: topic, number (partition), place (1: of this group alone, else 0).
     """
-    own = weights.where(F.col("group_id").isNotNull())
     reading = eligible.members.select(*GROUP_KEY, F.explode("topics").alias("topic")).distinct()
-    shared = weights.where(F.col("group_id").isNull()).drop("group_id")
-    shared = shared.join(reading, on=[CLUSTER_ID, "topic"], how="inner")
-    return fold_capacities(eligible).unionByName(_weights(own, 1)).unionByName(_weights(shared, 0))
+    table = fold_capacities(eligible)
+    for place, frame in enumerate(shared_and_own(weights, reading)):
+        of = valued(frame, WEIGHT, "weight", "move_cost", number="partition", place=str(place))
+        table = table.unionByName(of)
+    return table
 
 
 def fold_capacities(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     """As ``fold_weights``, without weights, and with ``claims`` False without what is owned."""
-    none = F.lit(None).cast("double")
-    base = fold(eligible, claims=claims).withColumns({"value": none, "cost": none})
-    capacity = eligible.members.where(F.col("capacity").isNotNull())
-    return base.unionByName(valued(capacity, CAPACITY, "capacity"))
+    capacity = valued(eligible.members.where("capacity IS NOT NULL"), CAPACITY, "capacity")
+    return fold(eligible, claims=claims).unionByName(capacity, allowMissingColumns=True)
 
 
 def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
     """Let tasks answer all groups once, hold the answers, and refuse groups with a problem.
 
-    Args:
-        table: of ``fold_weights``.
-        kernel: what answers it.
-        schema: of the answers, with a column problem string.
-        tasks: how many.
+    ``table`` is of ``fold_weights``; ``schema``, of the answers, has a column problem string.
 
     Raises:
         InputError: some row has a problem; lists groups.
@@ -110,53 +147,16 @@ def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
     return InputError("; ".join(listed) + more)
 
 
-def _weights(frame: DataFrame, place: int) -> DataFrame:
-    return valued(frame, WEIGHT, "weight", "move_cost", number="partition", place=str(place))
-
-
 def valued(frame: DataFrame, kind: int, value: str, cost: str = "null", **given: str) -> DataFrame:
     """Rows of a kind with a value, and perhaps a cost, in SQL; ``given`` as of ``rows.rows``."""
     doubles = [f"cast({of} as double) as {name}" for name, of in (("value", value), ("cost", cost))]
     return rows(frame, kind, (*GROUP_KEY, *doubles), **given)
 
 
-def _is_no_number(column: str, *, may_be_null: bool) -> Column:
-    given = F.col(column)
-    wrong = F.isnan(given) | (given < 0) | (given == float("inf"))
-    return F.coalesce(wrong, F.lit(not may_be_null))
-
-
-def _at(frame: DataFrame, *columns: str) -> Column:
-    shown = [
-        F.when(F.col(c).isNotNull(), F.concat(F.lit(f"{c}="), F.col(c).cast("string")))
-        for c in columns
-    ]
-    return F.concat_ws(" ", *shown)
-
-
-def _broken(
-    frame: DataFrame, table: str, column: str, broken: Column, where: Column, advice: str
-) -> DataFrame:
-    value = F.coalesce(F.col(column).cast("string"), F.lit("null"))
-    says = F.concat(
-        F.lit(f"table {table}, column {column}: "), value, F.lit(" (at "), where,
-        F.lit(f"): {advice}"),
-    )  # fmt: skip
-    return frame.where(broken).select(says.alias("detail"))
-
-
 def _twice(weights: DataFrame) -> DataFrame:
     keys = [CLUSTER_ID, "group_id", "topic", "partition"]
     counted = weights.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
-    says = F.concat(
-        F.lit("table weights, column partition: partition "),
-        F.col("partition").cast("string"),
-        F.lit(" of topic "),
-        quoted("topic"),
-        F.lit(" is there "),
-        F.col("rows").cast("string"),
-        F.lit(" times for "),
-        F.coalesce(F.concat(F.lit("group "), quoted("group_id")), F.lit("all groups")),
-        F.lit(": give each partition once"),
-    )
-    return counted.select(says.alias("detail"))
+    whose = f"coalesce(concat('group ', {shown('group_id')}), 'all groups')"
+    about = "table weights, column partition: partition {} of topic {} is there {} times for {}"
+    detail = says(f"{about}: give each partition once", "partition", shown("topic"), "rows", whose)
+    return counted.selectExpr(f"{detail} as detail")

@@ -4,7 +4,6 @@ Members and topics of a group go by number here, in Java's order of their names.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +20,18 @@ from kassign_spark.assignors.weighted.cut import (
 from kassign_spark.assignors.weighted.problem import Longs
 from kassign_spark.assignors.weighted.sentences import sentence
 from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import dense, names
-from kassign_spark.plans.weighted_cut_read import CutRead, names_of_cut, numbers_of, read_cut
+from kassign_spark.plans.weighted_cut_read import (
+    CutRead,
+    heaviest_first,
+    names_of_cut,
+    numbers_of,
+    read_cut,
+)
 from kassign_spark.plans.weighted_tasks import (
     CURVE,
-    VERDICT_NUMBERS,
+    VERDICT,
     complete,
     point_row,
     table_of,
@@ -57,9 +61,7 @@ BUNDLED = (
 )
 CUT = (
     "cluster_id string, group_id string, topic_number bigint, partition bigint, owner bigint, "
-    "opened bigint, verdict string, "
-    + ", ".join(f"{name} {kind}" for name, kind in VERDICT_NUMBERS.items())
-    + ", detail string"
+    f"opened bigint, {VERDICT}"
 )
 """Rows of what may move and who is given it (owner), of members whose partitions may all move in
 the next round (opened), and of verdicts."""
@@ -67,18 +69,18 @@ the next round (opened), and of verdicts."""
 
 def heaviest_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """The heaviest partitions of each group among the rows of a task: ``most`` of them."""
-    columns = numbers_of(table, "topic_number", "partition", "home", "whole", "most")
+    topic, partition, all_whole, most_of = numbers_of(
+        table, "topic_number", "partition", "whole", "most"
+    )
     run = _group_numbers(table)
     chosen = []
     for group in range(int(run.max(initial=-1)) + 1):
-        rows = np.flatnonzero((run == group) & (columns["whole"] > 0))
-        most = int(columns["most"][rows].max(initial=0))
+        rows = np.flatnonzero((run == group) & (all_whole > 0))
+        most = int(most_of[rows].max(initial=0))
         if len(rows) > most:
-            whole = columns["whole"][rows]
+            whole = all_whole[rows]
             rows = rows[whole >= np.partition(whole, len(whole) - most)[len(whole) - most]]
-        order = np.lexsort(
-            (columns["partition"][rows], columns["topic_number"][rows], -columns["whole"][rows])
-        )
+        order = heaviest_first(all_whole[rows], topic[rows], partition[rows])
         chosen.append(rows[order][:most])
     yield _select(table, np.concatenate(chosen), HEAVIEST)
 
@@ -103,7 +105,7 @@ def limits_arrow(table: pa.Table, *, wanted: Wanted | None) -> Iterator[pa.Table
             {"kind": CLASS, "topic_number": t, "number": k, "value": found.quantum}
             for t, k in enumerate(read.topic_class.tolist())
         ]
-        yield _rows(batch, read.number, rows, LIMITS)
+        yield table_of(batch, [read.number] * len(rows), rows, LIMITS)
 
 
 def shed_arrow(table: pa.Table, *, by_cost: bool) -> Iterator[pa.Table]:
@@ -111,68 +113,42 @@ def shed_arrow(table: pa.Table, *, by_cost: bool) -> Iterator[pa.Table]:
 
     Of PART number 1 says that the partition stays.
     """
-    columns = numbers_of(
+    kind, home, topic, partition, number, value, cost = numbers_of(
         table, "kind", "home", "topic_number", "partition", "number", "value", "cost"
     )
-    group = _group_numbers(table)
-    _, member = dense(group, columns["home"].astype(np.int64))
+    _, member = dense(_group_numbers(table), home.astype(np.int64))
     members = int(member.max(initial=-1)) + 1
-    over = np.flatnonzero(columns["kind"] == OVER)
-    limits = int(columns["number"][over].max(initial=0)) + 1
+    over = np.flatnonzero(kind == OVER)
+    limits = int(number[over].max(initial=0)) + 1
     excess = [np.zeros(members) for _ in range(limits)]
     for j in range(limits):
-        of = over[columns["number"][over] == j]
-        excess[j][member[of]] = columns["value"][of]
-    rows = np.flatnonzero(columns["kind"] == PART)
-    order = np.lexsort(
-        (columns["partition"][rows], columns["topic_number"][rows], -columns["value"][rows])
-    )
-    rows = rows[order]
+        of = over[number[over] == j]
+        excess[j][member[of]] = value[of]
+    rows = np.flatnonzero(kind == PART)
+    rows = rows[heaviest_first(value[rows], topic[rows], partition[rows])]
     gives, least = to_shed(
-        member[rows],
-        columns["value"][rows],
-        columns["cost"][rows],
-        columns["number"][rows] == 1,
-        excess,
-        by_cost=by_cost,
+        member[rows], value[rows], cost[rows], number[rows] == 1, excess, by_cost=by_cost
     )
-    shed = _select(table.rename_columns(_SHED_NAMES), rows[gives], SHED)
+    shed = rows[gives]
     at = over[np.unique(member[over], return_index=True)[1]]
-    of_members = _select(table, at, SHED)
-    counts = pa.array(least[member[at]])
-    yield pa.concat_tables(
-        [shed, of_members.set_column(of_members.num_columns - 1, "least", counts)]
-    )
-
-
-_SHED_NAMES = [
-    "cluster_id", "group_id", "kind", "home", "topic_number", "partition", "number", "whole", "cost"
-]  # fmt: skip
+    yield _select(table, shed, SHED, whole=table["value"].take(pa.array(shed)))
+    yield _select(table, at, SHED, least=pa.array(least[member[at]]))
 
 
 def bundle_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Put light partitions that nobody has together, within their class and slice."""
-    columns = numbers_of(
+    topic, partition, whole, class_, part, value, unit = numbers_of(
         table, "topic_number", "partition", "whole", "number", "slice", "value", "unit"
     )
     group = _group_numbers(table)
-    order = np.lexsort(
-        (columns["partition"], columns["topic_number"], -columns["whole"], columns["number"],
-         columns["slice"], group)
-    )  # fmt: skip
-    by = [group[order], columns["slice"][order], columns["number"][order]]
+    order = np.lexsort((partition, topic, -whole, class_, part, group))
+    by = [group[order], part[order], class_[order]]
     changes = np.any([np.diff(key, prepend=-1) != 0 for key in by], axis=0)
-    lead = bundled(
-        np.cumsum(changes),
-        columns["whole"][order],
-        columns["value"][order],
-        columns["unit"][order].astype(np.int64),
-    )
-    found = _select(table, order, BUNDLED)
-    for name, of in (("lead_topic", "topic_number"), ("lead_partition", "partition")):
-        at = found.column_names.index(name)
-        found = found.set_column(at, name, pa.array(columns[of][order][lead].astype(np.int64)))
-    yield found
+    lead = order[
+        bundled(np.cumsum(changes), whole[order], value[order], unit[order].astype(np.int64))
+    ]
+    lead_topic, lead_partition = (pa.array(of[lead].astype(np.int64)) for of in (topic, partition))
+    yield _select(table, order, BUNDLED, lead_topic=lead_topic, lead_partition=lead_partition)
 
 
 def cut_arrow(table: pa.Table, *, wanted: Wanted, most: int) -> Iterator[pa.Table]:
@@ -184,13 +160,15 @@ def cut_arrow(table: pa.Table, *, wanted: Wanted, most: int) -> Iterator[pa.Tabl
         opened = to_open(read.facts, read.pool, kept, over, most)
         topic, partition = read.pool_at
         owners = {"topic_number": topic, "partition": partition, "owner": answer.owner}
-        yield _columns(batch, read.number, owners, CUT)
-        yield _columns(batch, read.number, {"opened": opened}, CUT)
+        for size, columns in ((len(topic), owners), (len(opened), {"opened": opened})):
+            keys = group_columns(batch, np.full(size, read.number))
+            told = {name: pa.array(of) for name, of in columns.items()}
+            yield complete(keys | told, size, CUT)
         said = {
             **verdict_row(answer),
             "detail": sentence(answer, names_of_cut(batch, read), wanted.bounds) + _says_cut(read),
         }
-        yield _rows(batch, read.number, [said], CUT)
+        yield table_of(batch, [read.number], [said], CUT)
 
 
 def _says_cut(read: CutRead) -> str:
@@ -204,7 +182,7 @@ def curve_cut_arrow(table: pa.Table) -> Iterator[pa.Table]:
     batch, reads = read_cut(table)
     for read in reads:
         points = [point_row(point) for point in curve_cut(read.facts, read.pool)]
-        yield _rows(batch, read.number, points, CURVE)
+        yield table_of(batch, [read.number] * len(points), points, CURVE)
 
 
 def _group_numbers(table: pa.Table) -> Longs:
@@ -212,23 +190,8 @@ def _group_numbers(table: pa.Table) -> Longs:
     return dense(names(table["cluster_id"]).code, names(table["group_id"]).code)[1]
 
 
-def _select(table: pa.Table, rows: Longs, schema: str) -> pa.Table:
-    """Rows of a table with the columns of a schema; those that it lacks are null."""
-    return complete(
-        {name: table[name].take(pa.array(rows)) for name in table.column_names if name in schema},
-        len(rows),
-        schema,
-    )
-
-
-def _rows(batch: Batch, group: int, rows: list[dict[str, Any]], schema: str) -> pa.Table:
-    """Rows of one group, given as dicts."""
-    keys = group_columns(batch, np.full(len(rows), group))
-    return table_of(keys, rows, schema)
-
-
-def _columns(batch: Batch, group: int, columns: dict[str, np.ndarray], schema: str) -> pa.Table:
-    """Rows of one group, given as arrays."""
-    size = len(next(iter(columns.values())))
-    keys = group_columns(batch, np.full(size, group))
-    return complete({**keys, **{n: pa.array(of) for n, of in columns.items()}}, size, schema)
+def _select(table: pa.Table, rows: Longs, schema: str, **other: pa.Array) -> pa.Table:
+    """Rows of a table with the columns of a schema; those that it and ``other`` lack are null."""
+    names_ = [name for name in table.column_names if name in schema]
+    taken = {name: table[name].take(pa.array(rows)) for name in names_}
+    return complete(taken | other, len(rows), schema)

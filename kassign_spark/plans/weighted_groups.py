@@ -1,6 +1,6 @@
 """The groups of a task as the weighted kernels take them, with their names for the sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, scaled, sums_of
 from kassign_spark.assignors.weighted.sentences import Names
-from kassign_spark.groups.batch import Batch
+from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.claims import resolve
 from kassign_spark.groups.numbers import dense, names
 from kassign_spark.groups.read import CLAIM, MEMBER, read_kinds
@@ -64,10 +64,7 @@ def read_groups(table: pa.Table, given: Given) -> tuple[Batch, list[Read]]:
     value, cost = table["value"].to_numpy(), table["cost"].to_numpy()
     place = table["place"].to_numpy()
 
-    capacity = np.ones(len(batch.member_group))
-    known = sizes.member >= 0
-    capacity[sizes.member[known]] = value[kind == CAPACITY][known]
-
+    capacity = capacities(batch, sizes, value[kind == CAPACITY])
     slots = int(batch.first_slot[-1])
     weight, move_cost = np.full(slots, np.nan), np.full(slots, np.nan)
     for own in (0, 1):  # what is said of the group alone comes last, and stays
@@ -80,11 +77,19 @@ def read_groups(table: pa.Table, given: Given) -> tuple[Batch, list[Read]]:
     of = of.where(batch.subscribes(of.member, of.topic))
     prevails, _ = resolve(of.slot, batch.hash_rank[of.member], batch.generation[of.member])
     home[of.slot[prevails]] = of.member[prevails]
-    found = []
     topic_names = batch.topic_names.to_pylist()
-    for number in range(batch.group_count):
-        found.append(_read(batch, number, weight, move_cost, home, capacity, given, topic_names))
-    return batch, found
+    return batch, [
+        _read(batch, number, weight, move_cost, home, capacity, given, topic_names)
+        for number in range(batch.group_count)
+    ]
+
+
+def capacities(batch: Batch, told: Claims, value: Doubles) -> Doubles:
+    """Of each member its capacity, by rows of kind CAPACITY; 1 where nothing is told."""
+    capacity = np.ones(len(batch.member_group))
+    known = told.member >= 0
+    capacity[told.member[known]] = value[known]
+    return capacity
 
 
 def _with_members(table: pa.Table) -> pa.Table:
@@ -158,15 +163,12 @@ def _read(
 
 def eligible_members(batch: Batch, members: Longs, first: int, last: int) -> np.ndarray:
     """[topic, member]: who subscribes to what."""
-    eligible = np.zeros((last - first, len(members)), bool)
     sets, of_member = np.unique(batch.member_set[members], return_inverse=True)
     by_set = np.zeros((last - first, len(sets)), bool)
     for column, one in enumerate(sets.tolist()):
-        by_set[batch.set_topic[batch.set_start[one] : batch.set_start[one + 1]] - first, column] = (
-            True
-        )
-    eligible[:] = by_set[:, of_member]
-    return eligible
+        topics = batch.set_topic[batch.set_start[one] : batch.set_start[one + 1]]
+        by_set[topics - first, column] = True
+    return by_set.take(of_member, axis=1)
 
 
 def _items(
@@ -176,12 +178,9 @@ def _items(
     bundled = {t: together[name] for t, name in enumerate(topics) if name in together}
     if len(set(bundled.values())) == len(bundled):
         return np.arange(len(slot)), False
-    bundles = sorted(set(bundled.values()))
+    number = {name: number for number, name in enumerate(sorted(set(bundled.values())))}
     code = np.array(
-        [
-            bundles.index(bundled[t]) if t in bundled else len(bundles) + t
-            for t in range(len(topics))
-        ]
+        [number[bundled[t]] if t in bundled else len(number) + t for t in range(len(topics))]
     )
     of_topic = code[batch.slot_topic[slot] - first_topic]
     pair = of_topic << 32 | batch.slot_partition[slot]
@@ -233,8 +232,8 @@ def _owners(
 ) -> tuple[Longs, Doubles]:
     """Of each item the owner of most of its weight, by name where that is equal; and its cost."""
     if items == len(item_of):
-        owner = np.where(home >= 0, home - members[0], -1)
-        return owner[np.argsort(item_of, kind="stable")], cost[np.argsort(item_of, kind="stable")]
+        order = np.argsort(item_of, kind="stable")
+        return np.where(home >= 0, home - members[0], -1)[order], cost[order]
     owner = np.full(items, -1)
     owned = np.flatnonzero(home >= 0)
     pair = item_of[owned] * len(members) + home[owned] - members[0]
@@ -251,29 +250,34 @@ def names_of(batch: Batch, read: Read) -> Names:
     """How to call what an answer about the group tells by number."""
     group = read.group
     assert group is not None
-    topic_names = batch.topic_names
 
     def partition(item: int) -> str:
-        slots = read.item_slot[read.item_of == item]
         return " + ".join(
-            f"{topic_names[int(batch.topic_name[batch.slot_topic[s]]) - 1].as_py()}"
+            f"{batch.topic_names[int(batch.topic_name[batch.slot_topic[s]]) - 1].as_py()}"
             f"-{batch.slot_partition[s]}"
-            for s in slots.tolist()
+            for s in read.item_slot[read.item_of == item].tolist()
         )
 
-    def member(m: int) -> str:
-        return str(batch.member_names[int(batch.member_name[read.members[m]]) - 1].as_py())
+    def weight(classes: Sequence[int]) -> float:
+        return float(group.weight[np.isin(group.class_, list(classes))].sum())
 
-    def topics(classes: Sequence[int]) -> list[str]:
-        return sorted({name for k in classes for name in read.class_topics[k]})
+    return naming(batch, read.members, group, read.class_topics, partition, weight)
 
+
+def naming(
+    batch: Batch,
+    members: Longs,
+    group: Group,
+    class_topics: Sequence[Sequence[str]],
+    partition: Callable[[int], str],
+    class_weight: Callable[[Sequence[int]], float],
+) -> Names:
+    """How to call what is numbered in a group; ``class_weight`` is as the group's own are."""
     return Names(
         partition,
-        member,
-        topics,
-        lambda item: float(group.weight[item]) / group.power,
-        lambda members: float(sum(group.capacity[list(members)].tolist())),
-        lambda classes: (
-            float(group.weight[np.isin(group.class_, list(classes))].sum()) / group.power
-        ),
+        lambda m: str(batch.member_names[int(batch.member_name[members[m]]) - 1].as_py()),
+        lambda classes: sorted({name for k in classes for name in class_topics[k]}),
+        lambda p: float(group.weight[p]) / group.power,
+        lambda some: float(sum(group.capacity[list(some)].tolist())),
+        lambda classes: class_weight(classes) / group.power,
     )

@@ -1,10 +1,10 @@
 """Groups too large to be planned by weight in one task: which they are, and their partitions."""
 
-from functools import reduce
+from functools import partial, reduce
 from itertools import groupby
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.sizes import restrict_to
@@ -13,7 +13,6 @@ from kassign_spark.errors import InputError
 from kassign_spark.expressions import java_string_order
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import (
-    Claims,
     partition_of,
     read_claims,
     subscribed_topics,
@@ -21,10 +20,10 @@ from kassign_spark.groups.large_claims import (
     topic_number_of,
 )
 from kassign_spark.inputs.checks import MAX_LISTED
-from kassign_spark.plans.weight_rows import refused_groups
+from kassign_spark.plans.weight_rows import refused_groups, shared_and_own
 from kassign_spark.plans.weighted_groups import NAMED, Given, missing_says
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 AT = ("topic_number", "partition")
@@ -91,11 +90,12 @@ def cut(
     if not counted["groups"]:
         return eligible, None
     some = restrict_to(eligible, found_large)
-    topics = hold(
-        subscribed_topics(some).withColumn("topic_number", topic_number()), {"rows": F.count("*")}
-    ).frame
-    members = _numbered_members(some)
-    raw = hold(_partitions(some, topics, members, weights), {"rows": F.count("*")}).frame
+    topics = hold(subscribed_topics(some).withColumn("topic_number", topic_number())).frame
+    # In Java's order of their ids, as a task numbers them.
+    in_order = Window.partitionBy(*keys).orderBy(java_string_order(F.col("member_id")))
+    home = (F.row_number().over(in_order) - 1).alias("home")
+    members = some.members.select(*keys, "member_id", home)
+    raw = hold(_partitions(some, topics, members, weights)).frame
     units, found = hold(
         _units(raw, found_large, given, even_first),
         {
@@ -115,14 +115,6 @@ def cut(
     return restrict_to(eligible, weighed, "left_anti"), large
 
 
-def _numbered_members(eligible: Eligible) -> DataFrame:
-    """Members by number, in Java's order of their ids, as a task numbers them."""
-    in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("member_id")))
-    return eligible.members.select(
-        *GROUP_KEY, "member_id", (F.row_number().over(in_order) - 1).alias("home")
-    )
-
-
 def _partitions(
     eligible: Eligible, topics: DataFrame, members: DataFrame, weights: DataFrame
 ) -> DataFrame:
@@ -132,37 +124,26 @@ def _partitions(
         *GROUP_KEY,
         "topic_number",
         F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition"),
+        F.lit(None).cast("int").alias("home"),
     )
-    exists = F.col("partition") < F.col("num_partitions")
-    own = weights.where("group_id IS NOT NULL").join(topics, on=[*GROUP_KEY, "topic"], how="inner")
-    shared = weights.where("group_id IS NULL").drop("group_id")
-    shared = shared.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
+    shared, own = shared_and_own(weights, topics)
+    own = own.join(topics, on=[*GROUP_KEY, "topic"], how="inner")
 
     def told(frame: DataFrame, whose: str) -> DataFrame:
-        return frame.where(exists).select(
+        return frame.where("partition < num_partitions").selectExpr(
             *GROUP_KEY,
             *AT,
-            F.col("weight").cast("double").alias(whose),
-            F.col("move_cost").cast("double").alias(f"{whose}_cost"),
+            f"cast(weight as double) as {whose}",
+            f"cast(move_cost as double) as {whose}_cost",
         )
 
     frames = [there, told(own, "own"), told(shared, "shared")]
     if eligible.owned is not None:
         frames.append(_owners(eligible, topics, members))
-    nothing = {
-        name: F.lit(None).cast("double") for name in ("own", "own_cost", "shared", "shared_cost")
-    }
-    whole = {**nothing, "home": F.lit(None).cast("int")}
-    every = [
-        frame.withColumns({n: of for n, of in whole.items() if n not in frame.columns}).select(
-            *GROUP_KEY, *AT, *whole
-        )
-        for frame in frames
-    ]
     by_partition = (
-        reduce(DataFrame.unionByName, every)
+        reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
         .groupBy(*GROUP_KEY, *AT)
-        .agg(*(F.max(name).alias(name) for name in whole))
+        .agg(*(F.max(n).alias(n) for n in ("own", "own_cost", "shared", "shared_cost", "home")))
     )
     is_own = F.col("own").isNotNull()
     return by_partition.select(
@@ -183,27 +164,30 @@ def _owners(eligible: Eligible, topics: DataFrame, members: DataFrame) -> DataFr
             *GROUP_KEY, "member_id", F.explode("topics").alias("topic")
         ).distinct()
         owned = owned.join(subscribed, on=[*GROUP_KEY, "member_id", "topic"], how="left_semi")
-    claims: Claims = read_claims(eligible._replace(owned=owned), topics)
-    disputed = claims.disputed
-    claim = F.explode("claims").alias("claim")
-    found = claims.members.join(members, on=[*GROUP_KEY, "member_id"], how="inner").select(
-        *GROUP_KEY, "home", claim
+    claims = read_claims(eligible._replace(owned=owned), topics)
+    claim = F.col("claim")
+    found = (
+        claims.members.join(members, on=[*GROUP_KEY, "member_id"], how="inner")
+        .select(*GROUP_KEY, "home", F.explode("claims").alias("claim"))
+        .select(
+            *GROUP_KEY,
+            topic_number_of(claim).alias("topic_number"),
+            partition_of(claim).alias("partition"),
+            "home",
+        )
     )
-    found = found.select(
-        *GROUP_KEY,
-        topic_number_of(F.col("claim")).alias("topic_number"),
-        partition_of(F.col("claim")).alias("partition"),
-        "home",
-    )
-    if disputed is None:
+    if claims.disputed is None:
         return found
-    return found.join(disputed, on=[*GROUP_KEY, *AT], how="left_anti")
+    return found.join(claims.disputed, on=[*GROUP_KEY, *AT], how="left_anti")
+
+
+def _weight(given: Given) -> Column:
+    return F.coalesce("weight", F.lit(given.missing or 0.0)) + F.lit(given.base)
 
 
 def _units(raw: DataFrame, large: DataFrame, given: Given, even_first: bool) -> DataFrame:
     """How the weights of each group are scaled, as ``problem.scaled`` does; power 0: no weight."""
-    keys = list(GROUP_KEY)
-    weight = F.coalesce("weight", F.lit(given.missing or 0.0)) + F.lit(given.base)
+    keys, weight = list(GROUP_KEY), _weight(given)
     counted = raw.groupBy(*keys).agg(
         F.count("*").alias("count"),
         F.count("weight").alias("known"),
@@ -212,41 +196,33 @@ def _units(raw: DataFrame, large: DataFrame, given: Given, even_first: bool) -> 
         F.count_if(F.col("home").isNull()).alias("free"),
         F.count_if(F.col("home").isNull() & (weight <= 0)).alias("free_idle"),
     )
-    most = F.col("most")
-    near = F.floor(F.log2(most)).cast("int")
     # The logarithm is rounded; powers of two are not.
-    bits = near + F.when(F.pow(F.lit(2.0), near) > most, 0).when(
-        F.pow(F.lit(2.0), near + 1) <= most, 2
-    ).otherwise(1)
-    shift = F.lit(50) - bits - F.length(F.bin("count"))
-    power = F.pow(F.lit(2.0), F.greatest(F.least(shift, F.lit(1000)), F.lit(-1000)))
-    by_count = F.lit(even_first) & (F.col("least") == most)
-    lacks = (F.col("known") > 0) & (F.col("known") < F.col("count")) & F.lit(given.missing is None)
-    return counted.join(large.select(*keys, "member_count"), on=keys, how="inner").select(
+    near = "cast(floor(log2(most)) as int)"
+    more = (
+        f"CASE WHEN pow(2, {near}) > most THEN 0 WHEN pow(2, {near} + 1) <= most THEN 2 ELSE 1 END"
+    )
+    shift = f"50 - {near} - {more} - length(bin(count))"
+    by_count = "least = most" if even_first else "false"
+    lacks = "known > 0 AND known < count" if given.missing is None else "false"
+    has_weight = f"known > 0 AND most > 0 AND NOT ({by_count})"
+    return counted.join(large.select(*keys, "member_count"), on=keys, how="inner").selectExpr(
         *keys,
-        lacks.alias("lacks"),
-        F.when((F.col("known") > 0) & (most > 0) & ~by_count, power).otherwise(0.0).alias("power"),
-        F.col("member_count").cast("int").alias("member_count"),
-        (F.col("count") - F.col("known")).alias("missing"),
+        f"{lacks} as lacks",
+        f"if({has_weight}, pow(2, greatest(least({shift}, 1000), -1000)), 0D) as power",
+        "cast(member_count as int) as member_count",
+        "count - known as missing",
         "free",
         "free_idle",
     )
 
 
 def _weighed(raw: DataFrame, units: DataFrame, given: Given) -> DataFrame:
-    weight = F.coalesce("weight", F.lit(given.missing or 0.0)) + F.lit(given.base)
-    cost = F.coalesce("move_cost", "weight") if given.by_weight else F.lit(1.0)
+    cost = "coalesce(move_cost, weight)" if given.by_weight else "1D"
     powers = F.broadcast(units.select(*GROUP_KEY, "power"))
     return (
         raw.join(powers, on=list(GROUP_KEY), how="inner")
-        .withColumn("weight", weight)
-        .select(
-            *GROUP_KEY,
-            *AT,
-            F.rint(F.col("weight") * F.col("power")).alias("whole"),
-            cost.alias("cost"),
-            "home",
-        )
+        .withColumn("weight", _weight(given))
+        .selectExpr(*GROUP_KEY, *AT, "rint(weight * power) as whole", f"{cost} as cost", "home")
     )
 
 

@@ -12,10 +12,7 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.weighted.cut import (
-    BUNDLES_A_MEMBER,
-    HEAVIEST_A_MEMBER,
-)
+from kassign_spark.assignors.weighted.cut import BUNDLES_A_MEMBER, HEAVIEST_A_MEMBER
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.groups.rows import all_rows, in_tasks
 from kassign_spark.plans.weight_rows import fold_capacities, valued
@@ -46,6 +43,7 @@ from kassign_spark.settings.computing import Settings
 
 _ROUNDS = 4
 _SLICE = 200_000
+_LEAD = ("lead_topic", "lead_partition")
 _NUMBERS_OF_PARTS = {
     "place": "topic_number",
     "number": "partition",
@@ -71,21 +69,18 @@ def plan_large_groups(large: Large, wanted: Wanted, given: Given, settings: Sett
         )
         if not counted["opened"]:
             break
-        opened = found.where("opened IS NOT NULL").select(
-            *GROUP_KEY, F.col("opened").cast("int").alias("home")
+        opened = found.where("opened IS NOT NULL").selectExpr(
+            *GROUP_KEY, "cast(opened as int) as home"
         )
-        may = _of_members(large, limits).where("stays = 0")
+        may = _of_members(large, limits).where("stays = 0").drop("stays")
         may = may.join(F.broadcast(opened), on=[*GROUP_KEY, "home"], how="left_semi")
         more = may.join(pool, on=[*GROUP_KEY, *AT], how="left_anti")
-        pool = hold(
-            pool.unionByName(more.withColumns(_as_itself()).select(*pool.columns)),
-            {"rows": F.count("*")},
-        ).frame
+        pool = hold(pool.unionByName(more.withColumns(_as_itself()))).frame
     verdicts = found.where("verdict IS NOT NULL")
     both = _assignment(large, pool, found).unionByName(verdicts, allowMissingColumns=True)
     none = F.lit(None).cast("string")
     whole = both.withColumn("problem", none).select(*(f.split()[0] for f in PLANNED.split(", ")))
-    return hold(whole, {"rows": F.count("*")}).frame
+    return hold(whole).frame
 
 
 def trace_large_groups(large: Large, given: Given, settings: Settings) -> DataFrame:
@@ -93,9 +88,12 @@ def trace_large_groups(large: Large, given: Given, settings: Settings) -> DataFr
     facts, limits = _limits(large, None)
     pool, least = _pool(large, limits, given, settings)
     table = _table(facts, pool, large.units, least)
-    return hold(
-        in_tasks(table, curve_cut_arrow, CURVE, large.eligible.tasks), {"rows": F.count("*")}
-    ).frame
+    return hold(in_tasks(table, curve_cut_arrow, CURVE, large.eligible.tasks)).frame
+
+
+def _as(kind: str, *columns: str) -> list[str]:
+    """Columns in another type, in SQL."""
+    return [f"cast({column} as {kind}) as {column}" for column in columns]
 
 
 def _limits(large: Large, wanted: Wanted | None) -> tuple[DataFrame, DataFrame]:
@@ -107,17 +105,13 @@ def _limits(large: Large, wanted: Wanted | None) -> tuple[DataFrame, DataFrame]:
         .groupBy(*keys, "home")
         .agg(F.sum("whole").alias("value"), F.count("*").alias("number"))
     )
-    most = F.broadcast(
-        large.units.select(*keys, (F.col("member_count") * HEAVIEST_A_MEMBER).alias("most"))
-    )
-    long = {name: F.col(name).cast("bigint") for name in AT}
-    owner = F.coalesce(F.col("home").cast("bigint"), F.lit(-1))
+    most = large.units.selectExpr(*keys, f"member_count * {HEAVIEST_A_MEMBER} as most")
+    owner = "coalesce(cast(home as bigint), -1) as home"
     heaviest = (
-        parts.withColumns({**long, "home": owner})
-        .join(most, on=keys, how="inner")
-        .select(*keys, *AT, "home", "whole", "most")
+        parts.join(F.broadcast(most), on=keys, how="inner")
+        .selectExpr(*keys, *_as("bigint", *AT), owner, "whole", "most")
         .mapInArrow(all_rows(heaviest_arrow), HEAVIEST)
-        .join(most, on=keys, how="inner")
+        .join(F.broadcast(most), on=keys, how="inner")
     )
     heaviest = heaviest.repartition(1, *keys).mapInArrow(all_rows(heaviest_arrow), HEAVIEST)
     table = reduce(
@@ -129,26 +123,19 @@ def _limits(large: Large, wanted: Wanted | None) -> tuple[DataFrame, DataFrame]:
             valued(heaviest, HEAVY, "whole", **_NUMBERS_OF_PARTS),
         ],
     )
-    facts = hold(table, {"rows": F.count("*")}).frame
+    facts = hold(table).frame
     kernel = partial(limits_arrow, wanted=wanted)
     table = facts.unionByName(valued(large.units, UNIT, "power"))
-    limits = in_tasks(table, kernel, LIMITS, large.eligible.tasks)
-    return facts, hold(limits, {"rows": F.count("*")}).frame
+    return facts, hold(in_tasks(table, kernel, LIMITS, large.eligible.tasks)).frame
 
 
 def _of_members(large: Large, limits: DataFrame) -> DataFrame:
     """Partitions that somebody has, and stays bigint: 1: its member has it for itself; else 0."""
-    kept = limits.where(F.col("kind") == KEPT).select(
-        *GROUP_KEY,
-        *(F.col(name).cast("int").alias(name) for name in AT),
-        F.lit(1).cast("bigint").alias("is_kept"),
+    kept = limits.where(f"kind = {KEPT}").selectExpr(
+        *GROUP_KEY, *_as("int", *AT), "cast(1 as bigint) as stays"
     )
-    return (
-        large.parts.where("home IS NOT NULL")
-        .join(F.broadcast(kept), on=[*GROUP_KEY, *AT], how="left")
-        .withColumn("stays", F.coalesce("is_kept", F.lit(0).cast("bigint")))
-        .drop("is_kept")
-    )
+    somebodys = large.parts.where("home IS NOT NULL")
+    return somebodys.join(F.broadcast(kept), [*GROUP_KEY, *AT], "left").fillna(0, ["stays"])
 
 
 def _pool(
@@ -162,49 +149,33 @@ def _pool(
         partitions each group sheds at least: cluster_id, group_id, least bigint.
     """
     keys, tasks = list(GROUP_KEY), large.eligible.tasks
-    over = limits.where(F.col("kind") == OVER).select(*keys, "home", "number", "value")
-    homes = F.broadcast(over.select(*keys, F.col("home").cast("int").alias("home")).distinct())
+    over = limits.where(f"kind = {OVER}")
+    homes = F.broadcast(over.selectExpr(*keys, *_as("int", "home")).distinct())
     candidates = _of_members(large, limits).join(homes, on=[*keys, "home"], how="left_semi")
-    nothing = F.lit(None).cast("bigint")
-    table = candidates.select(
+    table = candidates.selectExpr(
         *keys,
-        F.lit(PART).cast("tinyint").alias("kind"),
-        F.col("home").cast("bigint").alias("home"),
-        *(F.col(name).cast("bigint").alias(name) for name in AT),
-        F.col("stays").alias("number"),
-        F.col("whole").alias("value"),
+        f"cast({PART} as tinyint) as kind",
+        *_as("bigint", "home", *AT),
+        "stays as number",
+        "whole as value",
         "cost",
-    ).unionByName(
-        over.select(
-            *keys,
-            F.lit(OVER).cast("tinyint").alias("kind"),
-            "home",
-            *(nothing.alias(name) for name in AT),
-            "number",
-            "value",
-            F.lit(None).cast("double").alias("cost"),
-        )
-    )
+    ).unionByName(over, allowMissingColumns=True)
     kernel = partial(shed_arrow, by_cost=given.by_weight)
-    shed = hold(
-        in_tasks(table, kernel, SHED, tasks, (*GROUP_KEY, "home")), {"rows": F.count("*")}
-    ).frame
+    shed = hold(in_tasks(table, kernel, SHED, tasks, (*GROUP_KEY, "home"))).frame
     least = shed.where("least IS NOT NULL").groupBy(*keys).agg(F.sum("least").alias("least"))
-    gives = shed.where("topic_number IS NOT NULL").withColumns(
-        {name: F.col(name).cast("int") for name in (*AT, "home")}
+    gives = shed.where("topic_number IS NOT NULL").selectExpr(
+        *keys, *_as("int", *AT, "home"), "whole", "cost"
     )
-    columns = [*keys, *AT, "whole", "cost", "home", "lead_topic", "lead_partition"]
-    free = large.parts.where("home IS NULL")
-    if large.most_free > settings.max_partitions_per_task // 2:
-        free = _bundled(large, free, limits, settings.max_partitions_per_task // 2)
+    free, most = large.parts.where("home IS NULL"), settings.max_partitions_per_task // 2
+    if large.most_free > most:
+        free = _bundled(large, free, limits, most)
     else:
         free = free.withColumns(_as_itself())
-    pool = gives.withColumns(_as_itself()).select(*columns).unionByName(free.select(*columns))
-    return hold(pool, {"rows": F.count("*")}).frame, least
+    return hold(gives.withColumns(_as_itself()).unionByName(free)).frame, least
 
 
 def _as_itself() -> dict[str, Column]:
-    return {"lead_topic": F.col("topic_number"), "lead_partition": F.col("partition")}
+    return {lead: F.col(name) for lead, name in zip(_LEAD, AT, strict=True)}
 
 
 def _bundled(large: Large, free: DataFrame, limits: DataFrame, most: int) -> DataFrame:
@@ -213,52 +184,49 @@ def _bundled(large: Large, free: DataFrame, limits: DataFrame, most: int) -> Dat
     In groups that have at most ``most`` of them, each goes by itself.
     """
     keys = list(GROUP_KEY)
-    classes = limits.where(F.col("kind") == CLASS).select(
-        *keys, F.col("topic_number").cast("int").alias("topic_number"), "number", "value"
+    classes = limits.where(f"kind = {CLASS}").selectExpr(
+        *keys, *_as("int", "topic_number"), "number", "value"
     )
-    # So many bundles of what weighs nothing as there are of the rest.
-    unit = F.ceil(F.col("free_idle") / (F.col("member_count") * BUNDLES_A_MEMBER))
-    units = large.units.select(
+    units = large.units.selectExpr(
         *keys,
-        (F.col("free") > most).alias("is_bundled"),
-        F.greatest(unit, F.lit(1)).cast("bigint").alias("unit"),
-        (F.floor(F.col("free") / _SLICE) + 1).cast("bigint").alias("slices"),
+        f"free > {most} as is_bundled",
+        # So many bundles of what weighs nothing as there are of the rest.
+        f"greatest(ceil(free_idle / (member_count * {BUNDLES_A_MEMBER})), 1) as unit",
+        f"floor(free / {_SLICE}) + 1 as slices",
     )
     table = (
         free.join(F.broadcast(classes), on=[*keys, "topic_number"], how="inner")
         .join(F.broadcast(units), on=keys, how="inner")
-        .select(
+        .selectExpr(
             *keys,
-            *(F.col(name).cast("bigint").alias(name) for name in AT),
+            *_as("bigint", *AT),
             "whole",
             "number",
-            F.when(F.col("is_bundled"), F.col("value")).otherwise(0.0).alias("value"),
-            F.when(F.col("is_bundled"), F.col("unit")).otherwise(1).alias("unit"),
-            F.pmod(F.xxhash64(*AT), F.col("slices")).alias("slice"),
+            "if(is_bundled, value, 0D) as value",
+            "if(is_bundled, unit, 1) as unit",
+            "pmod(xxhash64(topic_number, partition), slices) as slice",
         )
     )
     found = in_tasks(table, bundle_arrow, BUNDLED, large.eligible.tasks, (*GROUP_KEY, "slice"))
-    numbers = (*AT, "lead_topic", "lead_partition")
-    return found.withColumns(
-        {
-            **{name: F.col(name).cast("int") for name in numbers},
-            "cost": F.lit(None).cast("double"),
-            "home": F.lit(None).cast("int"),
-        }
+    return found.selectExpr(
+        *keys,
+        *_as("int", *AT, *_LEAD),
+        "whole",
+        "cast(null as double) as cost",
+        "cast(null as int) as home",
     )
 
 
 def _table(facts: DataFrame, pool: DataFrame, units: DataFrame, least: DataFrame) -> DataFrame:
     """The rows of the groups, with what may move."""
     keys = list(GROUP_KEY)
-    items = pool.groupBy(*keys, "lead_topic", "lead_partition", "home").agg(
+    lead = [F.col(lead).alias(name) for name, lead in zip(AT, _LEAD, strict=True)]
+    items = pool.groupBy(*keys, *lead, "home").agg(
         F.sum("whole").alias("whole"),
         F.max("cost").alias("cost"),
         F.count("*").cast("double").alias("stands_for"),
     )
     cost = "if(home is null, stands_for, cost)"
-    at = {"topic_number": F.col("lead_topic"), "partition": F.col("lead_partition")}
-    items = items.withColumns(at)
     unit = units.join(least, on=keys, how="left")
     return facts.unionByName(valued(items, POOL, "whole", cost, **_NUMBERS_OF_PARTS)).unionByName(
         valued(unit, UNIT, "power", number="least")
@@ -268,16 +236,14 @@ def _table(facts: DataFrame, pool: DataFrame, units: DataFrame, least: DataFrame
 def _assignment(large: Large, pool: DataFrame, found: DataFrame) -> DataFrame:
     """Who has every partition: cluster_id, group_id, member_id, topic, partition."""
     keys = list(GROUP_KEY)
-    lead = ["lead_topic", "lead_partition"]
-    given = found.where("owner IS NOT NULL").select(
-        *keys,
-        F.col("topic_number").cast("int").alias(lead[0]),
-        F.col("partition").cast("int").alias(lead[1]),
-        F.col("owner").cast("int").alias("owner"),
+    given = (
+        found.where("owner IS NOT NULL")
+        .selectExpr(*keys, *_as("int", *AT, "owner"))
+        .toDF(*keys, *_LEAD, "owner")
     )
-    moved = pool.join(given, on=[*keys, *lead], how="inner").select(*keys, *AT, "owner")
-    owners = large.parts.join(moved, on=[*keys, *AT], how="left").select(
-        *keys, *AT, F.coalesce("owner", "home").alias("home")
+    moved = pool.join(given, on=[*keys, *_LEAD], how="inner").select(*keys, *AT, "owner")
+    owners = large.parts.join(moved, on=[*keys, *AT], how="left").selectExpr(
+        *keys, *AT, "coalesce(owner, home) as home"
     )
     return (
         owners.join(F.broadcast(large.members), on=[*keys, "home"], how="inner")

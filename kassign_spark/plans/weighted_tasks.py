@@ -15,39 +15,21 @@ from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import PIECE, group_columns, member_ids, partition_columns
 from kassign_spark.plans.weighted_groups import Given, Read, names_of, read_groups
 
-VERDICT_NUMBERS: dict[str, str] = {
-    "max_load": "double",
-    "fair_load": "double",
-    "load_bound": "double",
-    "gap": "double",
-    "limit": "double",
-    "best_load": "double",
-    "moves": "bigint",
-    "moves_bound": "bigint",
-    "moved_weight": "double",
-    "count_difference": "int",
-    "dominant_count": "int",
-    "is_proven": "boolean",
-}
+VERDICT = (
+    "verdict string, max_load double, fair_load double, load_bound double, gap double, "
+    "limit double, best_load double, moves bigint, moves_bound bigint, moved_weight double, "
+    "count_difference int, dominant_count int, is_proven boolean, detail string"
+)
+POINT = (
+    "moves bigint, moved_weight double, max_load double, skew double, count_difference int, "
+    "bound double, is_knee boolean"
+)
 PLANNED = (
     "cluster_id string, group_id string, member_id string, topic string, partition int, "
-    "problem string, verdict string, "
-    + ", ".join(f"{name} {kind}" for name, kind in VERDICT_NUMBERS.items())
-    + ", detail string"
+    f"problem string, {VERDICT}"
 )
 """Rows of an assignment (member_id is there), of verdicts (verdict is), and of problems."""
-POINT_NUMBERS: dict[str, str] = {
-    "moves": "bigint",
-    "moved_weight": "double",
-    "max_load": "double",
-    "skew": "double",
-    "count_difference": "int",
-    "bound": "double",
-    "is_knee": "boolean",
-}
-CURVE = "cluster_id string, group_id string, problem string, " + ", ".join(
-    f"{name} {kind}" for name, kind in POINT_NUMBERS.items()
-)
+CURVE = f"cluster_id string, group_id string, problem string, {POINT}"
 """Rows of points (moves is there), and of problems."""
 
 _ARROW = {
@@ -71,7 +53,7 @@ def plan_arrow(table: pa.Table, *, wanted: Wanted, given: Given) -> Iterator[pa.
     by_group = {read.number: answer for read, answer in zip(planned, answers, strict=True)}
     yield from _assignment(batch, planned, answers)
     rows = [_verdict(batch, read, by_group.get(read.number), wanted) for read in reads]
-    yield _table(batch, [read.number for read in reads], rows, PLANNED)
+    yield table_of(batch, [read.number for read in reads], rows, PLANNED)
 
 
 def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Table]:
@@ -82,12 +64,8 @@ def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Ta
         return
     planned = [read for read in reads if read.group is not None]
     curves = curves_of([read.group for read in planned if read.group is not None], effort)
-    numbers, rows = [], []
-    for read, points in zip(planned, curves, strict=True):
-        for point in points:
-            numbers.append(read.number)
-            rows.append(point_row(point))
-    yield _table(batch, numbers, rows, CURVE)
+    numbers = [r.number for r, curve in zip(planned, curves, strict=True) for _ in curve]
+    yield table_of(batch, numbers, [point_row(p) for curve in curves for p in curve], CURVE)
 
 
 def _assignment(
@@ -96,12 +74,8 @@ def _assignment(
     if not reads:
         return
     slot = np.concatenate([read.item_slot for read in reads])
-    member = np.concatenate(
-        [
-            read.members[answer.owner[read.item_of]]
-            for read, answer in zip(reads, answers, strict=True)
-        ]
-    )
+    pairs = zip(reads, answers, strict=True)
+    member = np.concatenate([read.members[of.owner[read.item_of]] for read, of in pairs])
     for start in range(0, len(slot), PIECE):
         some, owner = slot[start : start + PIECE], member[start : start + PIECE]
         columns = {
@@ -114,7 +88,7 @@ def _assignment(
 
 def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) -> dict[str, Any]:
     if answer is None or read.group is None:
-        row: dict[str, Any] = dict.fromkeys(VERDICT_NUMBERS, 0)
+        row: dict[str, Any] = dict.fromkeys(fields_of(VERDICT), 0)
         detail = "no member subscribes to a topic that has partitions"
         return {**row, "verdict": NOTHING_TO_DO, "is_proven": True, "detail": detail}
     return {**verdict_row(answer), "detail": sentence(answer, names_of(batch, read), wanted.bounds)}
@@ -122,43 +96,40 @@ def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) ->
 
 def verdict_row(answer: Answer) -> dict[str, Any]:
     """The columns of a verdict, without its sentence."""
-    row = {name: getattr(answer, name) for name in VERDICT_NUMBERS if hasattr(answer, name)}
-    return {**row, "dominant_count": len(answer.dominant), "verdict": answer.verdict}
+    row = {name: getattr(answer, name) for name in fields_of(VERDICT) if hasattr(answer, name)}
+    return {**row, "dominant_count": len(answer.dominant)}
 
 
 def point_row(point: CurvePoint) -> dict[str, Any]:
     """The columns of a point."""
-    return {name: getattr(point, name) for name in POINT_NUMBERS}
+    return {name: getattr(point, name) for name in fields_of(POINT)}
 
 
 def _problems(batch: Batch, reads: Sequence[Read], schema: str) -> pa.Table:
     wrong = [read for read in reads if read.problem]
     rows = [{"problem": read.problem} for read in wrong]
-    return _table(batch, [read.number for read in wrong], rows, schema)
-
-
-def _table(
-    batch: Batch, groups: Sequence[int], rows: Sequence[Mapping[str, Any]], schema: str
-) -> pa.Table:
-    return table_of(group_columns(batch, np.array(groups, np.int64)), rows, schema)
+    return table_of(batch, [read.number for read in wrong], rows, schema)
 
 
 def table_of(
-    keys: Mapping[str, pa.Array], rows: Sequence[Mapping[str, Any]], schema: str
+    batch: Batch, groups: Sequence[int], rows: Sequence[Mapping[str, Any]], schema: str
 ) -> pa.Table:
-    """A table of rows that are given as dicts, beside columns that are there."""
-    columns = dict(keys)
-    for name, kind in (field.split() for field in schema.split(", ")):
-        if name not in columns:
-            columns[name] = pa.array([row.get(name) for row in rows], _ARROW[kind])
-    return complete(columns, len(rows), schema)
+    """A table of rows that are given as dicts, each of a group."""
+    types = fields_of(schema)
+    columns = {name: pa.array([row.get(name) for row in rows], of) for name, of in types.items()}
+    return pa.table({**columns, **group_columns(batch, np.array(groups, np.int64))})
 
 
 def complete(columns: Mapping[str, pa.Array], size: int, schema: str) -> pa.Table:
     """The columns of a schema in order; those that are not given are null."""
     return pa.table(
         {
-            name: columns[name] if name in columns else pa.nulls(size, _ARROW[kind])
-            for name, kind in (field.split() for field in schema.split(", "))
+            name: columns[name] if name in columns else pa.nulls(size, of)
+            for name, of in fields_of(schema).items()
         }
     )
+
+
+def fields_of(schema: str) -> dict[str, pa.DataType]:
+    """Names and types of the columns of a schema."""
+    return {name: _ARROW[kind] for name, kind in map(str.split, schema.split(", "))}

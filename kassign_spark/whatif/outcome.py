@@ -9,7 +9,7 @@ from kassign_spark.assignors.differing import topic_classes
 from kassign_spark.flow.arrays import settle
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by, utf_8_rank
-from kassign_spark.measures.certificate import is_balanced, keeps_most
+from kassign_spark.measures.optimality import is_balanced, keeps_most
 from kassign_spark.plans.rounds import ASSIGNED, RETAINED, REVOKED, WITHHELD, Steps
 
 

@@ -6,8 +6,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.client.rounds import follow_rounds
 from kassign_spark.errors import InputError
-from kassign_spark.plans.predict import predict
-from kassign_spark.plans.predict_rebalance import predict_rebalance
+from kassign_spark.plans.predict import predict, predict_rebalance
 from tests.kafka import oracle
 from tests.prediction.states import to_state
 from tests.prediction.test_model import failing_group
