@@ -4,7 +4,6 @@ A change makes a copy of a group; the copies are a batch of their own, which any
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.graph.batch import same_lists
 from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.named import member_ids
 from kassign_spark.groups.numbers import Flags, Longs, key, names, place_in_run, ranges, starts
 
 NOTHING: Longs = np.zeros(0, np.int64)
@@ -20,12 +20,7 @@ ADDED = "+{}"
 """What is put behind the id of the member that a new one is like."""
 
 
-def _nothing() -> Longs:
-    return NOTHING
-
-
-@dataclass(frozen=True)
-class Changes:
+class Changes(NamedTuple):
     """Copies of groups and what is changed in each; members and topics are those of the batch.
 
     Attributes:
@@ -39,16 +34,16 @@ class Changes:
 
     group: Longs
     assignor: Longs
-    dropped: Longs = field(default_factory=_nothing)
-    dropped_member: Longs = field(default_factory=_nothing)
-    added: Longs = field(default_factory=_nothing)
-    added_like: Longs = field(default_factory=_nothing)
-    reads: Longs = field(default_factory=_nothing)
-    reading_member: Longs = field(default_factory=_nothing)
-    read_topic: Longs = field(default_factory=_nothing)
-    grown: Longs = field(default_factory=_nothing)
-    grown_topic: Longs = field(default_factory=_nothing)
-    grown_size: Longs = field(default_factory=_nothing)
+    dropped: Longs = NOTHING
+    dropped_member: Longs = NOTHING
+    added: Longs = NOTHING
+    added_like: Longs = NOTHING
+    reads: Longs = NOTHING
+    reading_member: Longs = NOTHING
+    read_topic: Longs = NOTHING
+    grown: Longs = NOTHING
+    grown_topic: Longs = NOTHING
+    grown_size: Longs = NOTHING
 
 
 _OF_COPIES = ("dropped", "added", "reads", "grown")
@@ -58,11 +53,11 @@ def together(parts: list[Changes]) -> Changes:
     """Put changes one behind the other."""
     offsets = np.cumsum([0, *(len(part.group) for part in parts)])
     columns = {}
-    for column in fields(Changes):
-        values = [getattr(part, column.name) for part in parts]
-        if column.name in _OF_COPIES:
+    for name in Changes._fields:
+        values = [getattr(part, name) for part in parts]
+        if name in _OF_COPIES:
             values = [v + offset for v, offset in zip(values, offsets[:-1], strict=True)]
-        columns[column.name] = np.concatenate([NOTHING, *values])
+        columns[name] = np.concatenate([NOTHING, *values])
     return Changes(**columns)
 
 
@@ -77,15 +72,13 @@ def pieces(changes: Changes, weight: Longs, most: int) -> Iterator[Changes]:
     piece = np.cumsum(weight) // most
     for number in np.unique(piece):
         first, end = np.searchsorted(piece, [number, number + 1]).tolist()
+        rows = slice(first, end)  # of the copies themselves, or as the column before it has them
         columns: dict[str, Longs] = {}
-        rows = slice(first, end)
-        for column in fields(Changes):
-            values = getattr(changes, column.name)
-            if column.name in _OF_COPIES:
+        for name, values in changes._asdict().items():
+            is_of_copies = name in _OF_COPIES
+            if is_of_copies:
                 rows = slice(*np.searchsorted(values, [first, end]).tolist())
-                columns[column.name] = values[rows] - first
-            else:  # of the copies themselves, or of the rows named before it
-                columns[column.name] = values[rows]
+            columns[name] = values[rows] - first if is_of_copies else values[rows]
         yield Changes(**columns)
 
 
@@ -120,9 +113,8 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> Made:
     topic = ranges(batch.first_topic[:-1][changes.group], topics_of)
     topic_copy = np.repeat(np.arange(len(changes.group)), topics_of)
     size = batch.size[topic].copy()
-    size[_copied_topic(batch, changes, first_topic, changes.grown, changes.grown_topic)] = (
-        changes.grown_size
-    )
+    grown = _copied_topic(batch, changes, first_topic, changes.grown, changes.grown_topic)
+    size[grown] = changes.grown_size
 
     # What each member's source subscribes to, in the numbers of the copies.
     of_set = batch.member_set[members.like]
@@ -133,11 +125,9 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> Made:
     pairs = key(reader, read + shift[members.copy[reader]])
     if len(changes.reads):
         reading = members.find(changes.reads, changes.reading_member)
-        more = key(
-            reading, _copied_topic(batch, changes, first_topic, changes.reads, changes.read_topic)
-        )
+        topics = _copied_topic(batch, changes, first_topic, changes.reads, changes.read_topic)
         # Pairs are in order, and stay so: a sort would cost more than all else here.
-        more = np.unique(more[reading >= 0])
+        more = np.unique(key(reading, topics)[reading >= 0])
         place = np.searchsorted(pairs, more)
         is_new = np.append(pairs, -1)[place] != more
         pairs = np.insert(pairs, place[is_new], more[is_new])
@@ -200,10 +190,8 @@ def _copied_claims(
     exists = claims.slot[row] >= 0
     topic = batch.slot_topic[claims.slot[row][exists]]
     slot = np.full(len(row), -1)
-    slot[exists] = (
-        made.first_slot[_copied_topic(batch, changes, first_topic, copy[exists], topic)]
-        + claims.partition[row][exists]
-    )
+    copied = _copied_topic(batch, changes, first_topic, copy[exists], topic)
+    slot[exists] = made.first_slot[copied] + claims.partition[row][exists]
     return Claims(member, claims.name[row], copy, claims.topic[row], claims.partition[row], slot)
 
 
@@ -258,11 +246,7 @@ def _names(batch: Batch, like: Longs, nth: Longs) -> tuple[Longs, Longs, pa.Arra
     if not len(like):
         return np.arange(1, len(batch.member_names) + 1), NOTHING, batch.member_names
     suffix = pa.array([ADDED.format(number) for number in range(int(nth.max()) + 1)])
-    new = pc.binary_join_element_wise(
-        batch.member_names.take(pa.array(batch.member_name[like] - 1)),
-        suffix.take(pa.array(nth)),
-        "",
-    )
+    new = pc.binary_join_element_wise(member_ids(batch, like), suffix.take(pa.array(nth)), "")
     both = names(pa.chunked_array([batch.member_names, new]), java_order=True)
     old, added = both.split(len(batch.member_names), len(new))
     return old.code, added.code, both.strings
