@@ -11,14 +11,8 @@ from kassign_spark.assignors.weighted.problem import Doubles, stack
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.plans.weighted_groups import Given, read_groups
 
-WEIGHED = {
-    "max_load": "double",
-    "load_skew": "double",
-    "load_bound": "double",
-    "moved_weight": "double",
-}
 PROBLEM = "problem"
-"""Beside the columns of ``WEIGHED``: what is missing."""
+"""The column that says what is missing of weights."""
 
 
 class Weighed(NamedTuple):
@@ -45,7 +39,7 @@ class Weighed(NamedTuple):
     problem: list[str | None]
 
     def measure(self, member: Longs, slot: Longs, is_moved: Flags) -> dict[str, pa.Array]:
-        """The columns of ``WEIGHED`` for who holds what, each slot once."""
+        """The columns of ``compare`` that tell of weights, for who holds what, each slot once."""
         exists = slot >= 0
         member, slot, is_moved = member[exists], slot[exists], is_moved[exists]
         weight, groups = self.weight[slot], len(self.power)
