@@ -13,7 +13,7 @@ from kassign_spark.graph.levels import levels
 from kassign_spark.graph.rows import subscribed_of
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns
-from kassign_spark.groups.numbers import Flags, Longs, place_in_run
+from kassign_spark.groups.numbers import Flags, Longs, key, place_in_run, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.rounds import held_claims
 from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, Known, candidates
@@ -100,10 +100,10 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     order = np.lexsort((useful, -gain[useful], -(gain / price)[useful], group[useful]))
     useful = useful[order]
     # The best few of each kind.
-    by_kind = np.lexsort((np.arange(len(useful)), kind[useful], group[useful]))
-    run = np.unique(np.stack((group[useful], kind[useful])), axis=1, return_inverse=True)[1]
+    run = key(group[useful], kind[useful])
+    by_kind = np.argsort(run, kind="stable")
     nth = np.empty(len(useful), np.int64)
-    nth[by_kind] = place_in_run(run.reshape(-1)[by_kind])
+    nth[by_kind] = place_in_run(run[by_kind])
     useful = useful[nth < _MOST_OF_A_KIND]
     rank = place_in_run(group[useful]) + 1
     found = (known, kind[useful], changes, useful, group[useful], rank, gain[useful], after)
@@ -162,7 +162,7 @@ def _restarted(known: Known) -> Longs:
     alone = np.zeros(len(batch.member_group), bool)
     alone[readers.member[readers.first[readers.size == 1]]] = True
     can = np.flatnonzero((batch.instance == 0) & (known.before.load > 0))
-    can = can[np.lexsort((can, -known.before.load[can], batch.member_group[can]))]
+    can = can[rows_by(batch.member_group[can], -known.before.load[can])]
     groups, first = np.unique(batch.member_group[can], return_index=True)
     member = np.full(batch.group_count, -1)
     member[groups] = can[first]

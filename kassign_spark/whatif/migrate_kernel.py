@@ -29,7 +29,7 @@ from kassign_spark.whatif.migration_rules import (
     Judgement,
     judge,
 )
-from kassign_spark.whatif.migration_walks import Walk, downgrade, slots_of, upgrade
+from kassign_spark.whatif.migration_walks import Walk, downgrade, in_batch, slots_of, upgrade
 from kassign_spark.whatif.outcome import crosses
 
 MIGRATED = (
@@ -71,9 +71,7 @@ def migrate_arrow(
         walks = downgrade(batch, owner, states, orders, KAFKAS.index(assignor))
     ends = owner.copy()
     for group, walk in enumerate(walks):
-        after = walk.changes[-1].after
-        first = batch.first_member[group]
-        ends[slots_of(batch, group)] = np.where(after == NOBODY, NOBODY, after + first)
+        ends[slots_of(batch, group)] = in_batch(batch, group, walk.changes[-1].after)
     crossing = [_cross_racks(batch, of) for of in (owner, ends)]
     lost = crossing[1] - crossing[0]
     facts = [
