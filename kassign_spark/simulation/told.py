@@ -11,36 +11,10 @@ from kassign_spark.groups.named import PIECE
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.plans.rounds import ACTIONS, Steps
 from kassign_spark.simulation.state import Naming
+from kassign_spark.whatif.columns import arrow_types, columns_of
 
-HAPPENED = pa.schema(
-    {
-        "cluster_id": pa.string(),
-        "group_id": pa.string(),
-        "event": pa.int32(),
-        "stage": pa.int32(),
-        "kind": pa.string(),
-        "rebalance": pa.bool_(),
-        "reason": pa.string(),
-        "assignor": pa.string(),
-        "protocol": pa.string(),
-        "noticed_within_ms": pa.int64(),
-        "joined_within_ms": pa.int64(),
-        "group_epoch": pa.int32(),
-        "computed_within_ms": pa.int64(),
-        "settled_within_ms": pa.int64(),
-        "verdict": pa.string(),
-        "detail": pa.string(),
-        "round": pa.int32(),
-        "member_id": pa.string(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "action": pa.string(),
-        "line": pa.int64(),
-        "problem": pa.string(),
-    }
-)
+HAPPENED = pa.schema(arrow_types(f"{columns_of('simulate')}, line bigint, problem string"))
 """The columns of ``simulate``; line and problem of an event that is not possible, or else null."""
-
 
 LOST = len(ACTIONS)
 """The action of a member that goes without giving up what it has."""
