@@ -56,7 +56,7 @@ def happen(
         found = _run(group, course, acts, rest)
         if course is told:
             rises, outcome, in_own = found
-    group.pending = {} if acts.is_told else _pending(acts, event, changed)
+    group.pending = set() if acts.is_told else _pending(acts, event, changed)
     _carry(group, changed, told)
     if not acts.is_told:
         return None, Steps.join([])
@@ -164,15 +164,12 @@ def _run(
     return rises, outcome, in_own
 
 
-def _pending(acts: Acts, event: Event, changed: list[Changed]) -> dict[str, bool]:
+def _pending(acts: Acts, event: Event, changed: list[Changed]) -> set[str]:
     """Members that are to come back before anybody computes a target."""
     if not (is_restart(event) and acts.acts):
-        return {}
-    return {
-        event["new_member_id"] or change.before.member_id: True
-        for change in changed
-        if change.is_target
-    }
+        return set()
+    targets = [change.before.member_id for change in changed if change.is_target]
+    return {event["new_member_id"] or name for name in targets}
 
 
 def _carry(group: Group, changed: list[Changed], told: Course) -> None:

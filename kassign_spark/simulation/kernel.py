@@ -104,9 +104,7 @@ def _take(
     if group.consumer:
         row, steps = happen(group, event, changed, naming, _of_event(group, event))
         if row is not None:
-            step.place.append(np.full(len(steps.round), len(step.happened)))
-            step.rows.append(steps)
-            step.happened.append(row)
+            step.tell(row, steps)
         return
     decision = decide(event, changed, _lost(group, changed, naming))
     given_up = _carry(group, event, changed, decision, naming)
@@ -117,19 +115,15 @@ def _take(
             group.next_generation()
         return
     place = len(step.happened)
-    step.happened.append(
-        _of_event(group, event)
-        | {
-            "rebalance": rebalance,
-            "reason": decision.said.reason,
-            "assignor": chosen.assignor,
-            "protocol": chosen.protocol,
-            "noticed_within_ms": decision.said.noticed_within_ms,
-            "joined_within_ms": event["max_poll_interval_ms"] if rebalance else None,
-        }
-    )
-    step.place.append(np.full(len(given_up.round), place))
-    step.rows.append(given_up)
+    row = _of_event(group, event) | {
+        "rebalance": rebalance,
+        "reason": decision.said.reason,
+        "assignor": chosen.assignor,
+        "protocol": chosen.protocol,
+        "noticed_within_ms": decision.said.noticed_within_ms,
+        "joined_within_ms": event["max_poll_interval_ms"] if rebalance else None,
+    }
+    step.tell(row, given_up)
     if rebalance and decision.member_count:
         assert chosen.assignor is not None
         number = KAFKAS.index(chosen.assignor)

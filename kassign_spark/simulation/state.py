@@ -112,7 +112,7 @@ class Group:
     times_made: int = 0
     courses: list[Course] = field(default_factory=list)
     drawn: set[str] = field(default_factory=set)
-    pending: dict[str, bool] = field(default_factory=dict)
+    pending: set[str] = field(default_factory=set)
     settings: dict[str, int] = field(default_factory=dict)
     _resolved: dict[str, Texts | None] = field(default_factory=dict)
 

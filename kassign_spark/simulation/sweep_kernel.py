@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
-from kassign_spark.coordinator.reconcile import REVOKED, actions_in
+from kassign_spark.coordinator.reconcile import NEVER
 from kassign_spark.display import plural
 from kassign_spark.plans.rounds import follow
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
@@ -219,16 +219,13 @@ def _outcome(course: Course) -> dict[str, Any]:
     followed, _ = course.reconcile()
     spread = course.spread()
     loads = spread.loads
-    paused = sum(
-        int(np.count_nonzero(actions_in(followed, number) == REVOKED))
-        for number in range(1, followed.round_count + 1)
-    )
+    paused = followed.is_held & (followed.changed_in != NEVER)
     return {
         "partition_count": sum(loads),
         "min_assigned": loads[0],
         "max_assigned": loads[-1],
         "idle_count": loads.count(0),
         "moved_count": spread.moved,
-        "paused_count": paused,
+        "paused_count": int(paused.sum()),
         "rounds": followed.round_count,
     }

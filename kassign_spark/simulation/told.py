@@ -38,6 +38,12 @@ class Step:
     place: list[Longs] = field(default_factory=list)
     rows: list[Steps] = field(default_factory=list)
 
+    def tell(self, row: dict[str, Any], steps: Steps) -> None:
+        """Add an event, and rows of its rounds."""
+        self.place.append(np.full(len(steps.round), len(self.happened)))
+        self.rows.append(steps)
+        self.happened.append(row)
+
 
 def told(steps: Iterable[Step], naming: Naming) -> Iterator[pa.Table]:
     """Name what happened: the columns of ``HAPPENED``, in pieces of many steps, or of a part."""
