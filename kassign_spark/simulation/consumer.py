@@ -48,14 +48,13 @@ def happen(
     if event["kind"] == "group_settings_change":
         group.settings.update({n: event[n] for n in event.get("own_timeouts") or ()})
     told = group.courses[0]
-    rises, outcome, in_own = False, None, False
     rest = _rest(group, event)
+    runs = []
     for course in group.courses:
         if not group.pending:
             course.before = dict(course.held)
-        found = _run(group, course, acts, rest)
-        if course is told:
-            rises, outcome, in_own = found
+        runs.append(_run(group, course, acts, rest))
+    rises, outcome, in_own = runs[0]
     group.pending = set() if acts.is_told else _pending(acts, event, changed)
     _carry(group, changed, told)
     if not acts.is_told:
@@ -65,11 +64,14 @@ def happen(
     verdict, detail = _verdict(group, outcome)
     wait = 0 if in_own or (event["is_topic"] and not rest) else interval
     for course in group.courses:
-        course.arrive()
+        course.held = course.targets()
     is_empty = not told.life.members
+    reason = acts.reason + ("; the group is empty now" if is_empty else "")
+    if event["is_topic"] and not rises:
+        reason = f"no member subscribes to topic {event['topic']}: the epoch stays"
     row = columns | {
         "rebalance": rises,
-        "reason": _reason(group, acts, event, rises, is_empty),
+        "reason": reason,
         "assignor": told.life.choice() if not is_empty else None,
         "protocol": PROTOCOL,
         "noticed_within_ms": acts.noticed_ms if rises else None,
@@ -149,16 +151,14 @@ def _run(
     Returns:
         Whether the epoch rises, the last target, and whether it came of the member's own heartbeat.
     """
-    life, outcome = course.life, None
-    rises = False
+    life, outcome, rises = course.life, None, False
     for act in acts.acts:
         rises |= act(course)
     if not acts.is_told:
         return rises, None, False
     in_own = rises and acts.own is not None and rest == 0
     if life.group_epoch > life.assignment_epoch and life.members:
-        joiner = acts.own if in_own else None
-        outcome = course.compute(joiner)
+        outcome = course.compute(acts.own if in_own else None)
     if life.resolve_regexes(_resolving(group)):
         rises, outcome, in_own = True, course.compute(None), False
     return rises, outcome, in_own
@@ -258,9 +258,3 @@ def says_of_draws(drawn: Collection[str], courses: Sequence[Course]) -> str:
         moves = f"{least}" if least == most else f"{least} to {most}"
         says += f"; with {len(others)} other draws {counts}, {moves} move, others get them"
     return says
-
-
-def _reason(group: Group, acts: Acts, event: Event, rises: bool, is_empty: bool) -> str:
-    if event["is_topic"] and not rises:
-        return f"no member subscribes to topic {event['topic']}: the epoch stays"
-    return acts.reason + ("; the group is empty now" if is_empty else "")

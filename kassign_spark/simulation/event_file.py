@@ -6,12 +6,12 @@ of the file. What cannot be read is refused with its line.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from kassign_spark.display import is_unicode, shown
 from kassign_spark.errors import InputError
@@ -105,14 +105,7 @@ def _checked(value: Any, known: Any, what: str) -> dict[str, Any]:
     for name, given in value.items():
         if name not in known:
             raise InputError(f"unknown name {shown(name)}; known are {', '.join(known)}")
-        wanted = EVENTS.columns[name].dataType
-        is_fine: Callable[[Any], bool]
-        if isinstance(wanted, IntegerType):
-            is_fine, kind = _is_integer, "a whole number"
-        elif isinstance(wanted, ArrayType):
-            is_fine, kind = _is_list_of_text, "a list of names"
-        else:
-            is_fine, kind = _is_text, "text"
+        is_fine, kind = _FORMS[EVENTS.columns[name].dataType.typeName()]
         if given is not None and not is_fine(given):
             raise InputError(f"{name} is {shown(given)}; must be {kind}")
     return dict(value)
@@ -128,6 +121,13 @@ def _is_text(value: Any) -> bool:
 
 def _is_list_of_text(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
+
+
+_FORMS = {
+    "integer": (_is_integer, "a whole number"),
+    "array": (_is_list_of_text, "a list of names"),
+    "string": (_is_text, "text"),
+}
 
 
 def _json_entries(text: str, problems: list[str]) -> Iterator[Entry]:

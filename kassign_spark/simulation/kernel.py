@@ -202,14 +202,14 @@ def _follow(
         if not some:
             continue
         groups = [one.group for one in some]
-        drawn = batch_of(groups, naming)
-        batch, assignor = drawn.batch, np.array([one.assignor for one in some])
+        batch, claims, members = batch_of(groups, naming)
+        assignor = np.array([one.assignor for one in some])
         if is_mixed:
-            eager = np.array([is_eager(member.assignors or ()) for member in drawn.members])
-            found = follow_mixed(batch, drawn.claims, assignor, eager, **options)
+            eager = np.array([is_eager(member.assignors or ()) for member in members])
+            found = follow_mixed(batch, claims, assignor, eager, **options)
         else:
             cooperative = np.array([one.protocol == COOPERATIVE for one in some])
-            found = follow(batch, drawn.claims, assignor, cooperative, **options)
+            found = follow(batch, claims, assignor, cooperative, **options)
         places = np.array([one.place for one in some])
         step.place.append(places[batch.member_group[found.steps.member]])
         step.rows.append(replace(found.steps, member=batch.member_name[found.steps.member]))

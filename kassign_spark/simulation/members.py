@@ -131,22 +131,15 @@ def _change(
     to_pattern = event["topics_pattern"] is not None
     switches = gives and resubscribing and to_pattern != (member.pattern is not None)
     comes = comes or switches
-    after = member
-    if goes:
-        after = replace(after, is_away=True)
+    after = replace(member, is_away=True) if goes else member
     if comes:
+        given = {"assignors": "assignors", "rack": "rack_id", "instance": "group_instance_id"}
         after = replace(
             after,
             member_id=event["new_member_id"] or member.member_id,
             is_away=False,
-            assignors=member.assignors if event["assignors"] is None else event["assignors"],
-            rack=member.rack if event["rack_id"] is None else event["rack_id"],
-            instance=(
-                member.instance
-                if event["group_instance_id"] is None
-                else event["group_instance_id"]
-            ),
             generation=None if member.is_away else member.generation,
+            **{own: event[name] for own, name in given.items() if event[name] is not None},
         )
     if resubscribes:
         regex = event["topics_regex"]

@@ -171,16 +171,12 @@ class Group:
         return count
 
 
-class Drawn(NamedTuple):
-    """A batch of groups, what is claimed in it, and the members that it has, in its order."""
+def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, list[Member]]:
+    """Put the members that are here, their topics and what they own into a batch.
 
-    batch: Batch
-    claims: Claims
-    members: list[Member]
-
-
-def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
-    """Put the members that are here, their topics and what they own into a batch."""
+    Returns:
+        The batch, what is claimed in it, and its members, in its order.
+    """
     here: list[Member] = []
     member_group: list[int] = []
     subscription: list[int] = []
@@ -244,7 +240,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
         *(np.concatenate(column) for column in zip(*(g.owned for g in groups), strict=True))
     )
     claims = claims_of(batch, np.repeat(np.arange(len(groups)), counts), *owned)
-    return Drawn(batch, claims, here)
+    return batch, claims, here
 
 
 def owned_of(batch: Batch, owner: Longs) -> list[Owned]:

@@ -125,17 +125,13 @@ def _vary(variant: Variant, group: Group) -> Group:
         _copy(members[(number - 1) % len(members)], number) for number in range(1, change + 1)
     ]
     grows = variant.asked.topic
-    return Group(
-        group.cluster_id,
-        group.group_id,
+    return replace(
+        group,
         members=[*members[: len(members) + min(0, change)], *copies],
         topics={
             name: _grown(topic, variant.growth) if grows in (None, name) else topic
             for name, topic in group.topics.items()
         },
-        owned=group.owned,
-        target=group.target,
-        target_is_ordered=group.target_is_ordered,
     )
 
 
@@ -156,11 +152,10 @@ def _measure(
     groups: list[Group], rows: list[dict[str, Any]], naming: Naming, options: dict[str, Any]
 ) -> None:
     """Follow the rebalances of the groups, and fill in the rows what they lead to."""
-    drawn = batch_of(groups, naming)
-    batch = drawn.batch
+    batch, claims, _ = batch_of(groups, naming)
     assignor = assignors_of(batch)
-    found = follow(batch, drawn.claims, assignor, assignor == COOPERATIVE_STICKY, **options)
-    measured = measure(batch, drawn.claims, found.steps)
+    found = follow(batch, claims, assignor, assignor == COOPERATIVE_STICKY, **options)
+    measured = measure(batch, claims, found.steps)
     load = np.bincount(found.owner[found.owner >= 0], minlength=len(batch.member_group))
     idle = np.bincount(batch.member_group[load == 0], minlength=batch.group_count)
     # Without any step there is no round.
