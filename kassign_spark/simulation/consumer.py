@@ -8,7 +8,8 @@ import numpy as np
 
 from kassign_spark.coordinator.life import NOTHING, CoordinatedGroup, Listed
 from kassign_spark.coordinator.model import TargetOutcome
-from kassign_spark.coordinator.reconcile import action_numbers, actions_in
+from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in
+from kassign_spark.groups.numbers import Longs
 from kassign_spark.inputs.rules import STATIC_AWAY
 from kassign_spark.plans.rounds import REVOKED, Steps
 from kassign_spark.simulation.consumer_decisions import (
@@ -182,49 +183,30 @@ def _carry(group: Group, changed: list[Changed], told: Course) -> None:
 
 def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> tuple[Steps, int]:
     """The rounds of heartbeats; and what members give up that go: round 0."""
-    code = naming.members.of
-    topic_names = _topic_codes(course, naming)
+    code, code_of_topic = naming.members.of, naming.topics.of
+    # Of each code of a topic's id the code of its name.
+    topics = np.array(
+        [code_of_topic[course.names.get(key, key)] for key in course.life.keys], np.int64
+    )
+
+    def rows(names: list[str], pairs: Pairs, number: int, action: int | Longs) -> Steps:
+        of_topic, partition = parts_of(pairs.partitions)
+        member = np.array([*(code[name] for name in names), 0], np.int64)[pairs.members]
+        same = np.ones(len(member), np.int64)
+        return Steps(same * number, member, topics[of_topic], partition, same * action)
+
     gone = sorted(course.before.keys() - course.held.keys())
-    member, partition = pairs_of(course.before, gone)
-    parts = []
-    if len(partition):
-        action = LOST if acts.is_lost else REVOKED
-        parts.append(
-            _rows([code[name] for name in gone], member, partition, topic_names, 0, action)
-        )
+    parts = [rows(gone, pairs_of(course.before, gone), 0, LOST if acts.is_lost else REVOKED)]
     followed, names = course.reconcile()
     if not is_computed and not followed.round_count:
         return Steps.join(parts), 0
-    for number in range(1, max(followed.round_count, 1) + 1):
+    count = max(followed.round_count, 1)
+    for number in range(1, count + 1):
         actions = actions_in(followed, number)
-        rows = np.flatnonzero(actions != "")
-        numbers = action_numbers(actions[rows])
-        parts.append(
-            _rows(
-                [code[name] for name in names],
-                followed.members[rows],
-                followed.partitions[rows],
-                topic_names,
-                number,
-                numbers,
-            )
-        )
-    return Steps.join(parts), max(followed.round_count, 1)
-
-
-def _topic_codes(course: Course, naming: Naming) -> np.ndarray[Any, Any]:
-    """Of each code of a topic's id the code of its name."""
-    of = naming.topics.of
-    return np.array([of[course.names.get(key, key)] for key in course.life.keys], np.int64)
-
-
-def _rows(
-    codes: Sequence[int], member: Any, partition: Any, topics: Any, number: int, action: Any
-) -> Steps:
-    of_topic, of_partition = parts_of(partition)
-    same = np.ones(len(member), np.int64)
-    names = np.array([*codes, 0], np.int64)[member]
-    return Steps(same * number, names, topics[of_topic], of_partition, same * action)
+        some = actions != ""
+        pairs = Pairs(followed.members[some], followed.partitions[some])
+        parts.append(rows(names, pairs, number, action_numbers(actions[some])))
+    return Steps.join(parts), count
 
 
 def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, str | None]:

@@ -116,8 +116,8 @@ def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:
     size += np.bincount(claims.group, minlength=batch.group_count)
     found = []
     for piece in pieces(changes, size[changes.group], _COPIED_AT_ONCE):
-        made = apply_changes(batch, claims, piece)
-        found.append(evaluate(made.batch, made.claims, piece.assignor)[0])
+        changed, kept, _ = apply_changes(batch, claims, piece)
+        found.append(evaluate(changed, kept, piece.assignor)[0])
     nothing = Evenness(*(NOTHING for _ in Evenness._fields))
     return Evenness(*map(np.concatenate, zip(nothing, *found, strict=True)))
 
@@ -142,15 +142,14 @@ def _restart_moves(known: Known, owner: Longs) -> tuple[Longs, Longs]:
     copies = np.arange(len(groups))
     leaves = Changes(groups, known.assignor[groups], dropped=copies, dropped_member=member[groups])
     held = held_claims(batch, np.arange(len(owner)), owner)
-    without = apply_changes(batch, held, leaves)
-    left, owner_meanwhile = evaluate(without.batch, without.claims, leaves.assignor)
+    without, left_over, _ = apply_changes(batch, held, leaves)
+    left, owner_meanwhile = evaluate(without, left_over, leaves.assignor)
     returns = leaves._replace(added=copies, added_like=member[groups])
-    again = apply_changes(batch, held.where(NOTHING), returns)
+    again, _, is_new = apply_changes(batch, held.where(NOTHING), returns)
     # Members but for the new one, and partitions, are in the same order as before.
-    others = np.flatnonzero(~again.is_new)
-    slots = np.arange(len(owner_meanwhile))
-    claims = held_claims(again.batch, slots, others[owner_meanwhile])
-    back, _ = evaluate(again.batch, claims, leaves.assignor)
+    others = np.flatnonzero(~is_new)
+    claims = held_claims(again, np.arange(len(owner_meanwhile)), others[owner_meanwhile])
+    back, _ = evaluate(again, claims, leaves.assignor)
     moved[groups] = left.moved + back.moved
     return member, moved
 

@@ -82,21 +82,7 @@ def pieces(changes: Changes, weight: Longs, most: int) -> Iterator[Changes]:
         yield Changes(**columns)
 
 
-class Made(NamedTuple):
-    """Changed copies.
-
-    Attributes:
-        batch: a group for each copy.
-        claims: what its members own.
-        is_new: of each member whether it is only like one of the group's.
-    """
-
-    batch: Batch
-    claims: Claims
-    is_new: Flags
-
-
-def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> Made:
+def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch, Claims, Flags]:
     """Make the copies: a batch with a group for each, and what its members own.
 
     Racks are left out: of new members and partitions nobody knows them. A new member owns nothing,
@@ -106,6 +92,9 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> Made:
         batch: the groups.
         claims: of their members.
         changes: each copy keeps at least one reader of every topic.
+
+    Returns:
+        The batch, its claims, and of each member whether it is only like one of the group's.
     """
     members = _Members(batch, changes)
     topics_of = np.diff(batch.first_topic)[changes.group]
@@ -162,7 +151,7 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> Made:
         size=size,
     )
     copied = _copied_claims(batch, claims, changes, made, members, first_topic)
-    return Made(made, copied, members.is_new)
+    return made, copied, members.is_new
 
 
 def _copied_topic(

@@ -57,13 +57,13 @@ def compare_arrow(
     """
     batch, claims = read_batch(table)
     weighed = None if given is None else read_weighed(table, given)
-    best = optimum(batch, claims)
+    exists, squares, moves = optimum(batch, claims)
     now = crossing_now(batch, claims)
     same = {
         **group_columns(batch, np.arange(batch.group_count)),
         "member_count": pa.array(np.diff(batch.first_member).astype(np.int32)),
-        "least_moves": pa.array(best.moves, mask=~best.exists | (not is_owned)),
-        "least_sum_of_squares": pa.array(best.sum_of_squares, mask=~best.exists),
+        "least_moves": pa.array(moves, mask=~exists | (not is_owned)),
+        "least_sum_of_squares": pa.array(squares, mask=~exists),
     }
     schema = COMPARED if weighed is None else COMPARED_BY_WEIGHT
     names = [column.split()[0] for column in schema.split(", ")]

@@ -1,5 +1,7 @@
 """Groups of a task as the coordinator's assignors see them: names in the place of numbers."""
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 
@@ -28,7 +30,8 @@ class GroupStates:
         self._topics: list[str] = ["", *batch.topic_names.to_pylist()]
         self._members: list[str] = ["", *batch.member_names.to_pylist()]
         self._texts: list[str | None] = [None, *batch.texts.to_pylist()]
-        self._lists: dict[int, tuple[str, ...]] = {}
+        listed = [self._topics[name] for name in batch.list_topics.tolist()]
+        self._lists = [tuple(listed[of:to]) for of, to in pairwise(batch.list_start.tolist())]
 
     def of(self, group: int, members: Longs) -> ConsumerGroupState:
         """Give a group without votes and last target; patterns and regexes count as names.
@@ -42,7 +45,7 @@ class GroupStates:
         names = [self._topics[name] for name in batch.topic_name[topics].tolist()]
         return ConsumerGroupState(
             member_ids=[self._members[name] for name in batch.member_name[members].tolist()],
-            subscriptions=[self._list(code) for code in batch.subscription[members].tolist()],
+            subscriptions=[self._lists[code] for code in batch.subscription[members].tolist()],
             topics=names,
             num_partitions=batch.size[topics].tolist(),
             topic_ids=[self._topic_ids.get((cluster, name)) for name in names],
@@ -52,14 +55,6 @@ class GroupStates:
     def votes(self, members: Longs) -> list[str | None]:
         """What the members name as their assignor."""
         return [self._texts[code] for code in self._batch.assignor[members].tolist()]
-
-    def _list(self, code: int) -> tuple[str, ...]:
-        known = self._lists.get(code)
-        if known is None:
-            batch = self._batch
-            listed = batch.list_topics[batch.list_start[code] : batch.list_start[code + 1]]
-            known = self._lists[code] = tuple(self._topics[name] for name in listed.tolist())
-        return known
 
 
 def _topic_ids(table: pa.Table) -> dict[tuple[str, str], str]:

@@ -168,27 +168,17 @@ def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
     return found
 
 
-class Optimum(NamedTuple):
-    """The best that there is for each group: proven by the certificate.
-
-    Attributes:
-        exists: whether anything can be assigned.
-        sum_of_squares: of the loads at the best balance.
-        moves: the fewest partitions that can change owner at that balance.
-    """
-
-    exists: Flags
-    sum_of_squares: Longs
-    moves: Longs
-
-
-def optimum(batch: Batch, claims: Claims) -> Optimum:
-    """Find the best balance and the fewest moves of each group.
+def optimum(batch: Batch, claims: Claims) -> tuple[Flags, Longs, Longs]:
+    """Find the best balance and the fewest moves of each group, proven by the certificate.
 
     Args:
         batch: the groups.
         claims: what was owned before, also by members that left. Of a partition that several
             claim, the optimum knows one owner: whom `range` would give it, else the least by id.
+
+    Returns:
+        Of each group whether anything can be assigned, the sum of squared loads at the best
+        balance, and the fewest partitions that can change owner then.
     """
     existing = claims.where(claims.slot >= 0)
     by_range = range_owners(batch)
@@ -221,4 +211,4 @@ def optimum(batch: Batch, claims: Claims) -> Optimum:
     np.add.at(squares, batch.member_group[batch.by_rank], load * load)
     owned_count = np.bincount(batch.slot_group[slot], minlength=count)
     exists = np.bincount(batch.topic_group, minlength=count) > 0
-    return Optimum(exists, squares, owned_count - stay)
+    return exists, squares, owned_count - stay
