@@ -98,12 +98,9 @@ def begin(group: Group, naming: Naming) -> Course:
         replace(of_coordinator(m, m.member_id), is_away=m.generation == STATIC_AWAY)
         for m in members
     )
-    life.group_epoch = max((m.generation or 1 for m in members), default=1)
-    life.assignment_epoch = life.group_epoch = max(life.group_epoch, 1)
     life.has_new_regex = True
-    epoch = life.group_epoch
     life.resolve_regexes(_resolving(group))
-    life.group_epoch = epoch
+    life.assignment_epoch = life.group_epoch = max([1, *(m.generation or 1 for m in members)])
     names = [member.member_id for member in members]
     held = _listed(group.owned, life, naming, is_ordered=False)
     has_target = len(group.target.member) > 0

@@ -104,11 +104,7 @@ def topics_of(group: Group) -> dict[str, TopicState]:
 
 def _join(group: Group, event: Event, member: Member) -> Act:
     name = member.member_id
-
-    def act(course: Course) -> bool:
-        return course.join(name, of_coordinator(member, _id(group, event, name, course)))
-
-    return act
+    return lambda course: course.join(name, of_coordinator(member, _id(group, event, name, course)))
 
 
 def _leave(name: str) -> Act:

@@ -11,7 +11,7 @@ from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.client.protocols import COOPERATIVE
 from kassign_spark.plans.rounds import REVOKED, Steps, follow
 from kassign_spark.simulation.consumer import begin, happen
-from kassign_spark.simulation.decisions import Decision, decide
+from kassign_spark.simulation.decisions import MIXED, Decision, decide, is_eager
 from kassign_spark.simulation.followed import follow_mixed
 from kassign_spark.simulation.members import Changed, Event, change_members
 from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quoted
@@ -26,7 +26,6 @@ from kassign_spark.simulation.state import (
     owned_of,
 )
 from kassign_spark.simulation.told import LOST, Step, told
-from kassign_spark.simulation.votes import MIXED, is_eager
 
 
 class _Following(NamedTuple):
@@ -41,12 +40,7 @@ class _Following(NamedTuple):
 def simulate_arrow(
     table: pa.Table, *, racks_before_moves: bool = False, max_rounds: int = 1_000
 ) -> Iterator[pa.Table]:
-    """Take the groups of a task through their events.
-
-    Args:
-        table: rows of ``fold.fold_events``.
-        racks_before_moves: as of ``Settings``.
-        max_rounds: as of ``Settings``.
+    """Take the groups of a task, rows of ``fold.fold_events``, through their events.
 
     Returns:
         The columns of ``HAPPENED``, in pieces. A group with an event that is not possible ends

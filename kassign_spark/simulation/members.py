@@ -77,12 +77,10 @@ def is_restart(event: Event) -> bool:
 def change_members(
     members: list[Member], event: Event, resolve: Callable[[Member], Member]
 ) -> list[Changed]:
-    """Let members go, come, and change what they ask for.
+    """Let members, those that are away too, go, come, and change what they ask for.
 
-    Args:
-        members: of the group, those that are away too.
-        event: what happens; an event of a topic changes no more than what patterns match.
-        resolve: gives a member the topics that it subscribes to now.
+    An event of a topic changes no more than what patterns match: ``resolve`` gives a member the
+    topics that it subscribes to now.
     """
     joins = event["kind"] == "member_joins"
     changed = [_change(member, event, _is_target(member, event), resolve) for member in members]

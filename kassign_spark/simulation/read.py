@@ -20,12 +20,7 @@ EVENT, PATTERN, TARGET, REGEX = 5, 6, 7, 8
 def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Naming]:
     """Read the rows of whole groups (see ``rows.fold`` and, with events, ``fold.fold_events``).
 
-    Args:
-        table: the rows.
-        copies: how many copies of members may come, named by the member and a number.
-
-    Returns:
-        the groups, and what they are named by.
+    So many ``copies`` of members may come, named by the member and a number.
     """
     cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
     first, number = dense(cluster.code, group_name.code)

@@ -145,9 +145,8 @@ class Group:
         else:
             if member.pattern not in self._resolved:
                 names = self.patterns[member.pattern]
-                known = self.topics
                 self._resolved[member.pattern] = (
-                    None if names is None else tuple(name for name in names if name in known)
+                    None if names is None else tuple(n for n in names if n in self.topics)
                 )
             resolved = self._resolved[member.pattern]
         return member if resolved is member.resolved else replace(member, resolved=resolved)

@@ -50,17 +50,7 @@ def sweep_arrow(
     racks_before_moves: bool = False,
     max_rounds: int = 1_000,
 ) -> Iterator[pa.Table]:
-    """Answer all variants of the groups of a task.
-
-    Args:
-        table: rows of ``rows.fold``.
-        variants: what is asked.
-        racks_before_moves: as of ``Settings``.
-        max_rounds: as of ``Settings``.
-
-    Returns:
-        The columns of ``SWEPT``, in pieces.
-    """
+    """Answer all variants of the groups of a task, rows of ``rows.fold``: ``SWEPT``, in pieces."""
     most_copies = max((variant.member_change for variant in variants), default=0)
     groups, naming = read_groups(table, copies=max(0, most_copies))
     options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}

@@ -62,12 +62,9 @@ def together(parts: list[Changes]) -> Changes:
 
 
 def pieces(changes: Changes, weight: Longs, most: int) -> Iterator[Changes]:
-    """Cut changes into pieces of copies that follow each other.
+    """Cut changes, whose rows are by copy, into pieces of copies that follow each other.
 
-    Args:
-        changes: their rows are by copy.
-        weight: of each copy.
-        most: that a piece should weigh; a copy that weighs more is a piece of its own.
+    A piece weighs at most ``most``, or is a single copy: ``weight`` is that of each.
     """
     piece = np.cumsum(weight) // most
     for number in np.unique(piece):
@@ -86,12 +83,7 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
     """Make the copies: a batch with a group for each, and what its members own.
 
     Racks are left out: of new members and partitions nobody knows them. A new member owns nothing,
-    and what a dropped one owned has no member.
-
-    Args:
-        batch: the groups.
-        claims: of their members.
-        changes: each copy keeps at least one reader of every topic.
+    and what a dropped one owned has no member. Each copy keeps a reader of every topic.
 
     Returns:
         The batch, its claims, and of each member whether it is only like one of the group's.

@@ -25,10 +25,7 @@ def group_states(
 ) -> Iterator[tuple[ConsumerGroupState, Longs]]:
     """Give each group as the coordinator would see it, and its members' places in the batch.
 
-    Args:
-        table: rows of ``rows.fold``, for the topics' ids.
-        batch: the groups.
-        claims: what members own before.
+    The topics' ids are read from ``table``, rows of ``rows.fold``.
     """
     states = GroupStates(table, batch)
     held = claims.where((claims.member >= 0) & (claims.slot >= 0))

@@ -46,14 +46,13 @@ def compare_arrow(
     """Compare the assignors on the groups of a task (rows of ``rows.fold``): ``COMPARED``.
 
     Args:
-        table: the groups.
+        table: the groups, and what they weigh (``weight_rows.fold_weights``) where it is ``given``.
         exact: with the answers of Kafka's client, not those of ``assign``.
         is_owned: whether anything is known of what was owned.
         has_racks: whether the racks of replicas are known.
         racks_before_moves: as of ``Settings``.
         max_rounds: as of ``Settings``.
-        given: what the caller said about weights, which are among the rows then
-            (``weight_rows.fold_weights``): the columns are ``COMPARED_BY_WEIGHT``.
+        given: what the caller said about weights: then ``COMPARED_BY_WEIGHT``.
     """
     batch, claims = read_batch(table)
     weighed = None if given is None else read_weighed(table, given)

@@ -13,15 +13,12 @@ from kassign_spark.groups.read import TOPIC
 
 
 class GroupStates:
-    """Gives groups of a batch as states; what all groups share is read once."""
+    """Gives groups of a batch as states; what all groups share is read once.
+
+    The topics' ids are read from ``table``, the rows of ``rows.fold`` that the batch was read from.
+    """
 
     def __init__(self, table: pa.Table, batch: Batch) -> None:
-        """Read names.
-
-        Args:
-            table: rows of ``rows.fold``, for the topics' ids.
-            batch: the same in numbers.
-        """
         self._batch = batch
         self._topic_ids = _topic_ids(table)
         groups = group_columns(batch, np.arange(batch.group_count))
@@ -36,9 +33,7 @@ class GroupStates:
     def of(self, group: int, members: Longs) -> ConsumerGroupState:
         """Give a group without votes and last target; patterns and regexes count as names.
 
-        Args:
-            group: its number.
-            members: places of its members in the batch, in the order that the state is to have.
+        ``members`` are places in the batch, in the order that the state is to have.
         """
         batch, cluster = self._batch, self._clusters[group]
         topics = slice(*batch.first_topic[group : group + 2])

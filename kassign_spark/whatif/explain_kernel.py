@@ -57,16 +57,10 @@ def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def explain_told_arrow(table: pa.Table) -> pa.Table:
-    """Explain groups of which every claim is known to have been told to the leader.
+    """Explain, as ``explain_arrow`` does, groups whose claims all were told to the leader.
 
     None is left out, and the others are asked only where the assignor that the members name does
     not explain what was seen.
-
-    Args:
-        table: as of ``explain_arrow``; the ids of the groups say which is which.
-
-    Returns:
-        ``EXPLAINED``.
     """
     tried = _Tried(table)
     for number in range(len(KAFKAS)):

@@ -175,13 +175,10 @@ def _said(members: DataFrame) -> DataFrame:
 
 
 def with_pattern_findings(members: DataFrame) -> DataFrame:
-    """Say what RE2/J would make of members' patterns; runs no job.
-
-    Args:
-        members: ``schemas.MEMBERS``, conforming, whose patterns can be used.
+    """Say what RE2/J would make of members' patterns, which can be used; runs no job.
 
     Returns:
-        Its columns, and finding string: what ``regex_problem`` says, or one of
+        The columns of ``members``, and finding string: what ``regex_problem`` says, or one of
         ``PATTERN_FINDINGS``; null where the pattern means the same or there is none.
     """
     pattern = F.col("topics_pattern")

@@ -36,13 +36,7 @@ class Outcomes(NamedTuple):
 
 
 def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
-    """Measure what the steps lead to.
-
-    Args:
-        batch: the groups.
-        claims: what was owned before, also by members that left.
-        steps: of these groups.
-    """
+    """Measure what the steps lead to; claims are from before, also those of members that left."""
     count, group = batch.group_count, batch.member_group[steps.member]
     rounds = np.ones(count, np.int64)
     np.maximum.at(rounds, group, steps.round)
@@ -140,12 +134,9 @@ def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
 
 
 def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
-    """Whether some replica's rack is known, and none is in the rack of the member.
+    """Whether some replica's rack is known, and none is in the rack of the member, row by row.
 
-    Args:
-        batch: the groups.
-        member: of each row a member.
-        slot: of each row a partition; -1: one that does not exist, which crosses nothing.
+    What does not exist (-1) crosses nothing.
     """
     found = np.zeros(len(slot), bool)
     racks = batch.racks
@@ -171,10 +162,8 @@ def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
 def optimum(batch: Batch, claims: Claims) -> tuple[Flags, Longs, Longs]:
     """Find the best balance and the fewest moves of each group, proven by the certificate.
 
-    Args:
-        batch: the groups.
-        claims: what was owned before, also by members that left. Of a partition that several
-            claim, the optimum knows one owner: whom `range` would give it, else the least by id.
+    Of a partition that several claim, also members that left, the optimum knows one owner: whom
+    `range` would give it, else the least by id.
 
     Returns:
         Of each group whether anything can be assigned, the sum of squared loads at the best

@@ -60,9 +60,7 @@ class Weighed(NamedTuple):
 def read_weighed(table: pa.Table, given: Given) -> Weighed:
     """Read the weights of the groups of a task, and find the bounds on their loads.
 
-    Args:
-        table: rows of ``weight_rows.fold_weights``.
-        given: what the caller said about weights; nothing is kept together.
+    The rows are those of ``weight_rows.fold_weights``; nothing is kept together.
     """
     batch, reads = read_groups(table, given)
     count = batch.group_count
