@@ -57,7 +57,10 @@ def happen(
         runs.append(_run(group, course, acts, rest))
     rises, outcome, in_own = runs[0]
     group.pending = set() if acts.is_told else _pending(acts, event, changed)
-    _carry(group, changed, told)
+    group.members = [
+        after if after.is_away else replace(after, generation=told.life.group_epoch)
+        for after in (change.after for change in changed)
+    ]
     if not acts.is_told:
         return None, Steps.join([])
     steps, rounds = _steps(told, naming, acts, is_computed=outcome is not None)
@@ -168,14 +171,6 @@ def _pending(acts: Acts, event: Event, changed: list[Changed]) -> set[str]:
         return set()
     targets = [change.before.member_id for change in changed if change.is_target]
     return {event["new_member_id"] or name for name in targets}
-
-
-def _carry(group: Group, changed: list[Changed], told: Course) -> None:
-    epoch = told.life.group_epoch
-    group.members = [
-        change.after if change.after.is_away else replace(change.after, generation=epoch)
-        for change in changed
-    ]
 
 
 def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> tuple[Steps, int]:

@@ -57,14 +57,12 @@ class Decision:
         is_told: False for the first stage of a restart that nobody notices.
         refused: the member may not join.
         chosen: the assignor and protocol from now on.
-        member_count: of members in the group, also one that is refused.
     """
 
     said: Said
     is_told: bool
     refused: bool
     chosen: Choice
-    member_count: int
 
 
 def decide(event: Event, changed: list[Changed], lost: bool) -> Decision:
@@ -95,7 +93,6 @@ def decide(event: Event, changed: list[Changed], lost: bool) -> Decision:
         is_told=went or not is_restart(event) or event["stage"] == 2,
         refused=refused,
         chosen=had if refused or has.assignor is None else has,
-        member_count=len(after),
     )
 
 

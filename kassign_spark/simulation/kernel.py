@@ -48,26 +48,17 @@ def simulate_arrow(
     """
     groups, naming = read_groups(table)
     last = max((len(group.events) for group in groups), default=0)
-    steps = (
-        take_step(groups, place, naming, racks_before_moves, max_rounds) for place in range(last)
-    )
-    yield from told(steps, naming)
+    options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
+    yield from told((take_step(groups, at, naming, **options) for at in range(last)), naming)
 
 
-def take_step(
-    groups: list[Group],
-    place: int,
-    naming: Naming,
-    racks_before_moves: bool = False,
-    max_rounds: int = 1_000,
-) -> Step:
-    """Let the events at one place of all groups happen, and follow what they start."""
+def take_step(groups: list[Group], place: int, naming: Naming, **options: Any) -> Step:
+    """Let the events at one place of all groups happen, and ``follow`` what they start."""
     step = Step()
     following: list[_Following] = []
     for group in groups:
         if place < len(group.events):
             _take(group, group.events[place], naming, step, following)
-    options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     _follow(following, naming, step, options)
     return step
 
@@ -118,7 +109,7 @@ def _take(
         "joined_within_ms": event["max_poll_interval_ms"] if rebalance else None,
     }
     step.tell(row, given_up)
-    if rebalance and decision.member_count:
+    if rebalance and group.here():
         assert chosen.assignor is not None
         number = KAFKAS.index(chosen.assignor)
         following.append(_Following(place, group, number, chosen.protocol))
