@@ -69,22 +69,16 @@ def _tables(step: Step, naming: Naming) -> Iterator[pa.Table]:
     without = np.flatnonzero(np.bincount(place, minlength=len(events)) == 0)
     nothing = pa.nulls(len(without), pa.int64())
     columns = {
-        "round": rows.round,
-        "member_id": rows.member - 1,
-        "topic": rows.topic - 1,
-        "partition": rows.partition,
-        "action": rows.action,
+        "round": (rows.round, None),
+        "member_id": (rows.member - 1, naming.members.strings),
+        "topic": (rows.topic - 1, naming.topics.strings),
+        "partition": (rows.partition, None),
+        "action": (rows.action, _ACTIONS),
     }
-    names = {
-        "member_id": naming.members.strings,
-        "topic": naming.topics.strings,
-        "action": _ACTIONS,
-    }
-    told = pa.table({n: pa.chunked_array([pa.array(c), nothing]) for n, c in columns.items()})
     place = np.concatenate((place, without))
     for first in range(0, len(place), PIECE):
         piece = events.take(pa.array(place[first : first + PIECE]))
-        for name, column in zip(told.column_names, told.slice(first, PIECE).columns, strict=True):
-            named = names[name].take(column) if name in names else column
-            piece = piece.append_column(name, named)
+        for name, (numbers, strings) in columns.items():
+            column = pa.chunked_array([pa.array(numbers), nothing]).slice(first, PIECE)
+            piece = piece.append_column(name, column if strings is None else strings.take(column))
         yield piece.select(HAPPENED.names).cast(HAPPENED)

@@ -3,7 +3,6 @@
 Whether one helps is not known here: each is computed with the real assignors afterwards.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -37,24 +36,17 @@ class Known(NamedTuple):
 
 def candidates(known: Known) -> tuple[Longs, Changes]:
     """List the changes to try, and of each its kind."""
-    makers: list[tuple[int, Callable[[Known], list[Changes]]]] = [
-        (ASSIGNOR, _other_assignors),
-        (SUBSCRIPTION, _more_subscriptions),
-        (MEMBERS, _other_numbers_of_members),
-        (PARTITIONS, _more_partitions),
-    ]
-    made = [(kind, change) for kind, maker in makers for change in maker(known)]
+    # By kind.
+    makers = (_other_assignors, _more_subscriptions, _other_numbers_of_members, _more_partitions)
+    made = [(kind, change) for kind, maker in enumerate(makers) for change in maker(known)]
     kinds = [np.full(len(change.group), kind) for kind, change in made]
     return np.concatenate([NOTHING, *kinds]), together([change for _, change in made])
 
 
 def _other_assignors(known: Known) -> list[Changes]:
     groups = np.flatnonzero(_partitions(known) > 0)
-    found = []
-    for number in range(4):
-        others = groups[known.assignor[groups] != number]
-        found.append(Changes(others, np.full(len(others), number)))
-    return found
+    others = [groups[known.assignor[groups] != number] for number in range(4)]
+    return [Changes(some, np.full(len(some), number)) for number, some in enumerate(others)]
 
 
 def _more_subscriptions(known: Known) -> list[Changes]:

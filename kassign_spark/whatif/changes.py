@@ -4,6 +4,7 @@ A change makes a copy of a group; the copies are a batch of their own, which any
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -117,12 +118,9 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
     first, set_of_member = same_lists(members.copy, counts, read)
     set_topic = read[ranges(starts(counts)[:-1][first], counts[first])]
     set_start = starts(counts[first])
-    made = Batch(
-        cluster_names=batch.cluster_names,
-        group_names=batch.group_names,
+    made = replace(
+        batch,
         member_names=members.strings,
-        topic_names=batch.topic_names,
-        texts=batch.texts,
         cluster=batch.cluster[changes.group],
         group=batch.group[changes.group],
         member_group=members.copy,
@@ -141,6 +139,7 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
         topic_group=topic_copy,
         topic_name=batch.topic_name[topic],
         size=size,
+        racks=None,
     )
     copied = _copied_claims(batch, claims, changes, made, members, first_topic)
     return made, copied, members.is_new

@@ -13,6 +13,7 @@ from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.plans.exact import predict_batch
+from kassign_spark.plans.rounds import Steps
 
 EXPLAINED = (
     "cluster_id string, group_id string, assignor string, differing_count bigint, detail string"
@@ -112,16 +113,7 @@ class _Tried:
             told = told.where(told.member != without[told.group])
         assignor = np.full(batch.group_count, number)
         judged = predict_batch(batch, told, batch.generation, assignor, groups)
-        steps = judged.steps
-        given = Claims(
-            steps.member,
-            batch.member_name[steps.member],
-            batch.member_group[steps.member],
-            steps.topic,
-            steps.partition,
-            steps.partition,
-        )
-        differing, first = self._compare(given, groups)
+        differing, first = self._compare(judged.steps, groups)
         for group in np.flatnonzero(groups).tolist():
             verdict = judged.verdicts[group][0]
             left_out = (
@@ -140,14 +132,14 @@ class _Tried:
                 )
             )
 
-    def _compare(self, given: Claims, groups: Flags) -> tuple[Longs, dict[int, _Partition]]:
+    def _compare(self, given: Steps, groups: Flags) -> tuple[Longs, dict[int, _Partition]]:
         """Count partitions that are with others than were seen, and find each group's first."""
-        sides = (self._observed.where(groups[self._observed.group]), given)
-        group, topic, number, name = (
-            np.concatenate([getattr(side, column) for side in sides])
-            for column in ("group", "topic", "partition", "name")
-        )
-        sign = np.repeat([1, -1], [len(side.group) for side in sides])
+        batch, seen = self.batch, self._observed.where(groups[self._observed.group])
+        group = np.concatenate((seen.group, batch.member_group[given.member]))
+        topic = np.concatenate((seen.topic, given.topic))
+        number = np.concatenate((seen.partition, given.partition))
+        name = np.concatenate((seen.name, batch.member_name[given.member]))
+        sign = np.repeat([1, -1], [len(seen.group), len(given.member)])
         by_topic = np.unique(key(group, self._topic_rank[topic]), return_inverse=True)[1]
         keys, first, partition = np.unique(
             key(by_topic, number), return_index=True, return_inverse=True
@@ -158,7 +150,7 @@ class _Tried:
         differs[(owners >> 32)[balance != 0]] = True
         differing = np.flatnonzero(differs)
         of_group = group[first[differing]]
-        count = np.bincount(of_group, minlength=self.batch.group_count)
+        count = np.bincount(of_group, minlength=batch.group_count)
         found: dict[int, _Partition] = {}
         begins = np.flatnonzero(np.diff(of_group, prepend=-1))
         order = np.argsort(partition, kind="stable")
