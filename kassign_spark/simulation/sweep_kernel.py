@@ -26,15 +26,7 @@ _SCHEMA = pa.schema(arrow_types(SWEPT))
 
 
 class Variant(NamedTuple):
-    """A variant of the groups that ``asked`` is about.
-
-    Attributes:
-        sweep: number of the question, from 1.
-        name: as answers show it.
-        member_change: how many members more; negative: fewer.
-        growth: of the topics.
-        asked: the question.
-    """
+    """A variant of the groups that ``asked``, the question number ``sweep`` from 1, is about."""
 
     sweep: int
     name: str

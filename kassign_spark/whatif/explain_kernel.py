@@ -87,13 +87,7 @@ def _stale(batch: Batch, claims: Claims) -> list[list[int]]:
 
 
 class _Tried:
-    """The groups of a task: what assignors give them, beside what was seen.
-
-    Attributes:
-        claims: what members own before.
-        named: of each group the number of the assignor that its members name.
-        variants: of each group what was tried so far.
-    """
+    """The groups of a task: what assignors give them, beside what was seen; ``named`` is theirs."""
 
     def __init__(self, table: pa.Table) -> None:
         batch, (self.claims, self._observed) = read_kinds(table, (CLAIM, OBSERVED))

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +23,13 @@ CLIENT: texts: what is wrong with a client of the group.
 """
 
 
-@dataclass(frozen=True, slots=True)
 class Beside:
     """What rows of further kinds say: by cluster and group."""
 
-    said: dict[tuple[str, str], dict[str, list[str | None]]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
-    places: dict[tuple[str, str], dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
-    clients: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    def __init__(self) -> None:
+        self.said: dict[tuple[str, str], dict[str, list[str | None]]] = defaultdict(dict)
+        self.places: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+        self.clients: dict[tuple[str, str], list[str]] = defaultdict(list)
 
 
 def read_beside(table: pa.Table) -> Beside:

@@ -66,18 +66,17 @@ def read_weighed(table: pa.Table, given: Given) -> Weighed:
     count = batch.group_count
     weight, capacity = np.zeros(int(batch.first_slot[-1])), np.ones(len(batch.member_group))
     power, fair, bound = np.ones(count), np.zeros(count), np.zeros(count)
-    weighed = [r for r in reads if r.group is not None and (r.group.weight > 0).any()]
-    groups = [read.group for read in weighed if read.group is not None]
-    for read, group in zip(weighed, groups, strict=True):
+    weighed = [(r, r.group) for r in reads if r.group is not None and (r.group.weight > 0).any()]
+    for read, group in weighed:
         weight[read.item_slot] = group.weight[read.item_of]
         capacity[read.members] = group.capacity
         power[read.number] = group.power
         serves = group.eligible.any(axis=0)
         fair[read.number] = group.weight.sum() / group.capacity[serves].sum()
-    for rows in batches(groups):
-        found = load_bounds(stack([groups[row] for row in rows])).load
-        bound[[weighed[row].number for row in rows]] = found
+    for rows in batches([group for _, group in weighed]):
+        found = load_bounds(stack([weighed[row][1] for row in rows])).load
+        bound[[weighed[row][0].number for row in rows]] = found
     is_weighed = np.zeros(count, bool)
-    is_weighed[[read.number for read in weighed]] = True
+    is_weighed[[read.number for read, _ in weighed]] = True
     problem = [read.problem or None for read in reads]
     return Weighed(weight, capacity, batch.member_group, power, fair, bound, is_weighed, problem)
