@@ -89,47 +89,44 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
     Returns:
         The batch, its claims, and of each member whether it is only like one of the group's.
     """
-    members = _Members(batch, changes)
+    copies = _Copies(batch, changes)
     topics_of = np.diff(batch.first_topic)[changes.group]
-    first_topic = starts(topics_of)
     topic = ranges(batch.first_topic[:-1][changes.group], topics_of)
     topic_copy = np.repeat(np.arange(len(changes.group)), topics_of)
     size = batch.size[topic].copy()
-    grown = _copied_topic(batch, changes, first_topic, changes.grown, changes.grown_topic)
-    size[grown] = changes.grown_size
+    size[copies.find_topic(changes.grown, changes.grown_topic)] = changes.grown_size
 
     # What each member's source subscribes to, in the numbers of the copies.
-    of_set = batch.member_set[members.like]
+    of_set = batch.member_set[copies.like]
     counts = np.diff(batch.set_start)[of_set]
     read = batch.set_topic[ranges(batch.set_start[of_set], counts)]
     reader = np.repeat(np.arange(len(of_set)), counts)
-    shift = first_topic[:-1] - batch.first_topic[:-1][changes.group]
-    pairs = key(reader, read + shift[members.copy[reader]])
+    pairs = key(reader, copies.find_topic(copies.copy[reader], read))
     if len(changes.reads):
-        reading = members.find(changes.reads, changes.reading_member)
-        topics = _copied_topic(batch, changes, first_topic, changes.reads, changes.read_topic)
+        reading = copies.find(changes.reads, changes.reading_member)
+        more = key(reading, copies.find_topic(changes.reads, changes.read_topic))
         # Pairs are in order, and stay so: a sort would cost more than all else here.
-        more = np.unique(key(reading, topics)[reading >= 0])
+        more = np.unique(more[reading >= 0])
         place = np.searchsorted(pairs, more)
         is_new = np.append(pairs, -1)[place] != more
         pairs = np.insert(pairs, place[is_new], more[is_new])
     reader, read = pairs >> 32, pairs & 0xFFFF_FFFF
-    counts = np.bincount(reader, minlength=len(members.copy))
-    first, set_of_member = same_lists(members.copy, counts, read)
+    counts = np.bincount(reader, minlength=len(copies.copy))
+    first, set_of_member = same_lists(copies.copy, counts, read)
     set_topic = read[ranges(starts(counts)[:-1][first], counts[first])]
     set_start = starts(counts[first])
     made = replace(
         batch,
-        member_names=members.strings,
+        member_names=copies.strings,
         cluster=batch.cluster[changes.group],
         group=batch.group[changes.group],
-        member_group=members.copy,
-        member_name=members.name,
-        generation=np.where(members.is_new, -1, batch.generation[members.like]),
-        member_seq=np.where(members.is_new, -1, batch.member_seq[members.like]),
-        instance=np.where(members.is_new, 0, batch.instance[members.like]),
-        rack=np.zeros(len(members.like), np.int64),
-        assignor=batch.assignor[members.like],
+        member_group=copies.copy,
+        member_name=copies.name,
+        generation=np.where(copies.is_new, -1, batch.generation[copies.like]),
+        member_seq=np.where(copies.is_new, -1, batch.member_seq[copies.like]),
+        instance=np.where(copies.is_new, 0, batch.instance[copies.like]),
+        rack=np.zeros(len(copies.like), np.int64),
+        assignor=batch.assignor[copies.like],
         subscription=set_of_member,
         list_topics=batch.topic_name[topic][set_topic],
         list_start=set_start,
@@ -141,42 +138,11 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
         size=size,
         racks=None,
     )
-    copied = _copied_claims(batch, claims, changes, made, members, first_topic)
-    return made, copied, members.is_new
+    return made, copies.claims(claims, made), copies.is_new
 
 
-def _copied_topic(
-    batch: Batch, changes: Changes, first_topic: Longs, copy: Longs, topic: Longs
-) -> Longs:
-    return first_topic[copy] + topic - batch.first_topic[changes.group[copy]]
-
-
-def _copied_claims(
-    batch: Batch,
-    claims: Claims,
-    changes: Changes,
-    made: Batch,
-    members: "_Members",
-    first_topic: Longs,
-) -> Claims:
-    by_group = np.argsort(claims.group, kind="stable")
-    first = starts(np.bincount(claims.group, minlength=batch.group_count))
-    counts = np.diff(first)[changes.group]
-    row = by_group[ranges(first[:-1][changes.group], counts)]
-    copy = np.repeat(np.arange(len(changes.group)), counts)
-    member = np.full(len(row), -1)
-    claimed = claims.member[row] >= 0
-    member[claimed] = members.find(copy[claimed], claims.member[row][claimed])
-    exists = claims.slot[row] >= 0
-    topic = batch.slot_topic[claims.slot[row][exists]]
-    slot = np.full(len(row), -1)
-    copied = _copied_topic(batch, changes, first_topic, copy[exists], topic)
-    slot[exists] = made.first_slot[copied] + claims.partition[row][exists]
-    return Claims(member, claims.name[row], copy, claims.topic[row], claims.partition[row], slot)
-
-
-class _Members:
-    """The members of all copies, by copy and Java's order of ids.
+class _Copies:
+    """The members of all copies, by copy and Java's order of ids; and where all is in the copies.
 
     Attributes:
         copy: of each.
@@ -191,13 +157,14 @@ class _Members:
         copy = np.repeat(np.arange(len(changes.group)), counts)
         like = ranges(batch.first_member[:-1][changes.group], counts)
         stays = np.ones(len(copy), bool)
-        self._first = starts(counts)
-        self._batch, self._changes = batch, changes
-        stays[self._at(changes.dropped, changes.dropped_member)] = False
+        self._batch, self._group = batch, changes.group
+        self._member_shift = starts(counts)[:-1] - batch.first_member[:-1][changes.group]
+        first_topic = starts(np.diff(batch.first_topic)[changes.group])[:-1]
+        self._topic_shift = first_topic - batch.first_topic[:-1][changes.group]
+        stays[changes.dropped_member + self._member_shift[changes.dropped]] = False
         order = np.lexsort((changes.added_like, changes.added))
         added, added_like = changes.added[order], changes.added_like[order]
-        run = key(added, added_like)
-        nth = place_in_run(np.unique(run, return_inverse=True)[1].reshape(-1)) + 1
+        nth = place_in_run(key(added, added_like)) + 1
         code_of_old, code_of_new, self.strings = _names(batch, added_like, nth)
         old = np.flatnonzero(stays)
         self.copy = np.concatenate((copy[old], added))
@@ -214,11 +181,29 @@ class _Members:
 
     def find(self, copy: Longs, member: Longs) -> Longs:
         """Where a member of the batch is in a copy; -1: it is dropped there."""
-        return self._place[self._at(copy, member)]
+        return self._place[member + self._member_shift[copy]]
 
-    def _at(self, copy: Longs, member: Longs) -> Longs:
-        group = self._changes.group[copy]
-        return self._first[copy] + member - self._batch.first_member[group]
+    def find_topic(self, copy: Longs, topic: Longs) -> Longs:
+        """Where a topic of the batch is in a copy."""
+        return topic + self._topic_shift[copy]
+
+    def claims(self, claims: Claims, made: Batch) -> Claims:
+        """The claims of the batch on it, in all copies, which are ``made``."""
+        group = self._group
+        by_group = np.argsort(claims.group, kind="stable")
+        first = starts(np.bincount(claims.group, minlength=self._batch.group_count))
+        counts = np.diff(first)[group]
+        row = by_group[ranges(first[:-1][group], counts)]
+        copy = np.repeat(np.arange(len(group)), counts)
+        member = np.full(len(row), -1)
+        claimed = claims.member[row] >= 0
+        member[claimed] = self.find(copy[claimed], claims.member[row][claimed])
+        exists = claims.slot[row] >= 0
+        topic = self.find_topic(copy[exists], self._batch.slot_topic[claims.slot[row][exists]])
+        slot = np.full(len(row), -1)
+        slot[exists] = made.first_slot[topic] + claims.partition[row][exists]
+        name, partition = claims.name[row], claims.partition[row]
+        return Claims(member, name, copy, claims.topic[row], partition, slot)
 
 
 def _names(batch: Batch, like: Longs, nth: Longs) -> tuple[Longs, Longs, pa.Array]:

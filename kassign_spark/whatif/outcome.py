@@ -142,9 +142,8 @@ def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
     for row, which in zip(exists.tolist(), at.tolist(), strict=True):
         of_topic = lists[batch.slot_topic[which]] or []
         number = int(batch.slot_partition[which])
-        known = (
-            [rack for rack in (of_topic[number] or []) if rack] if number < len(of_topic) else []
-        )
+        replicas = of_topic[number : number + 1]
+        known = [rack for of_partition in replicas for rack in of_partition or [] if rack]
         found[row] = bool(known) and texts[batch.rack[member[row]]] not in known
     return found
 
