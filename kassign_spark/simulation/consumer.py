@@ -49,7 +49,9 @@ def happen(
     if event["kind"] == "group_settings_change":
         group.settings.update({n: event[n] for n in event.get("own_timeouts") or ()})
     told = group.courses[0]
-    rest = _rest(group, event)
+    since, rest = event["computed_before_ms"], 0
+    if since is not None:  # the assignment interval may not be over
+        rest = max(0, value(group, event, "assignment_interval_ms") - int(since))
     runs = []
     for course in group.courses:
         if not group.pending:
@@ -134,14 +136,6 @@ def _listed(
 
 def _resolving(group: Group) -> Any:
     return lambda regex: tuple(n for n in group.regexes.get(regex, ()) if n in group.topics)
-
-
-def _rest(group: Group, event: Event) -> int:
-    """How long the assignment interval lasts on when an event begins."""
-    since = event["computed_before_ms"]
-    if since is None:
-        return 0
-    return max(0, value(group, event, "assignment_interval_ms") - int(since))
 
 
 def _run(

@@ -91,13 +91,11 @@ def change_members(
 
 def _is_target(member: Member, event: Event) -> bool:
     named = event["member_id"]
-    if named is None:
-        return False
     by_instance = event["kind"] != "member_joins" and named == member.instance
-    return bool(named == member.member_id or by_instance)
+    return named is not None and bool(named == member.member_id or by_instance)
 
 
-def is_awaited(member: Member, event: Event) -> bool:
+def _is_awaited(member: Member, event: Event) -> bool:
     """Whether a group waits for a member that restarts: it is static, and back in time."""
     downtime, session = event["downtime_ms"] or 0, event["session_timeout_ms"]
     return member.instance is not None and bool(downtime < session)
@@ -119,9 +117,8 @@ def _change(
     resubscribing = resubscribing and (event["member_id"] is None or is_target)
     if not is_target and not resubscribing:
         return Changed(member, resolve(member))
-    is_gone = kind in _GOING or (is_restart(event) and not is_back)
-    goes = is_target and not member.is_away and is_gone
-    goes = goes and not (is_restart(event) and is_awaited(member, event))
+    is_going = is_restart(event) and not is_back and not _is_awaited(member, event)
+    goes = is_target and not member.is_away and (is_going or kind in _GOING)
     comes = is_target and (kind == "member_joins" or is_back)
     gives = any(event[name] is not None for name in SUBSCRIBES)
     resubscribes = gives and (resubscribing or (comes and not is_new))

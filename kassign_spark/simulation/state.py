@@ -140,9 +140,8 @@ class Group:
 
     def resolve(self, member: Member) -> Member:
         """Give a member the topics that it subscribes to."""
-        if member.pattern is None or member.topics:
-            resolved = member.topics
-        else:
+        resolved = member.topics
+        if member.pattern is not None and not member.topics:
             if member.pattern not in self._resolved:
                 names = self.patterns[member.pattern]
                 self._resolved[member.pattern] = (
@@ -203,7 +202,6 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
     read = read[read >= 0]
     keys, topics = keys[read], [topics[place] for place in read.tolist()]
     size = np.array([topic.size for topic in topics], np.int64)
-    topic_group = keys >> 32
     subscribed, set_topic, set_start = sets_of(of_list, listed, starts(lengths), keys)
     rack = np.array([text_code[member.rack] for member in here], np.int64)
     of_members = naming.texts.strings.take(pa.array(rack - 1, mask=rack == 0))
@@ -229,7 +227,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
         subscribed=subscribed,
         set_topic=set_topic,
         set_start=set_start,
-        topic_group=topic_group,
+        topic_group=keys >> 32,
         topic_name=keys & 0xFFFF_FFFF,
         size=size,
         racks=read_racks(of_topics, size, of_members),
