@@ -170,15 +170,14 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
         raise InputError(
             "reading YAML needs PyYAML: pip install 'kassign-spark[yaml]'; JSON lines need nothing"
         ) from None
-    loader = None
+    constructor = yaml.constructor.SafeConstructor()
     try:
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
+        root = yaml.compose(text, yaml.SafeLoader)
         if root is None:
             return
         sections = [("events", root)]
         if isinstance(root, yaml.MappingNode):
-            sections = [(_constructed(loader, key), value) for key, value in root.value]
+            sections = [(_constructed(constructor, key), value) for key, value in root.value]
         for section, node in sections:
             line = node.start_mark.line + 1
             if section not in _SECTIONS:
@@ -192,7 +191,7 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
                 for item in [node] if section == "timeouts" else node.value:
                     line = item.start_mark.line + 1
                     try:
-                        value = _yaml_value(loader, item)
+                        value = _yaml_value(constructor, item)
                     except InputError as error:
                         problems.append(f"line {line}: {error}")
                     else:
@@ -206,24 +205,21 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
         problems.append("no YAML: nested too deeply")
     except InputError as error:
         problems.append(str(error))
-    finally:
-        if loader is not None:
-            loader.dispose()
 
 
-def _yaml_value(loader: Any, node: Any) -> Any:
-    value = _constructed(loader, node)
+def _yaml_value(constructor: Any, node: Any) -> Any:
+    value = _constructed(constructor, node)
     if isinstance(value, dict) and len(value) < len(node.value):
         names = [key.value for key, _ in node.value]
         raise InputError(f"{max(names, key=names.count)} is there twice")
     return value
 
 
-def _constructed(loader: Any, node: Any) -> Any:
+def _constructed(constructor: Any, node: Any) -> Any:
     import yaml
 
     try:
-        return loader.construct_object(node, deep=True)
+        return constructor.construct_object(node, deep=True)
     except (yaml.YAMLError, RecursionError):
         raise
     # PyYAML lets through whatever int(), float(), date() and its own look-ups raise.
