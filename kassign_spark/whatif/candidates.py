@@ -214,7 +214,8 @@ def _more_partitions(known: Known) -> list[Changes]:
 def _largest(batch: Batch, topics: Longs) -> Longs:
     """Of these topics, ascending, the largest of each group; the first one of equals."""
     topics = topics[rows_by(batch.topic_group[topics], -batch.size[topics])]
-    return topics[place_in_run(batch.topic_group[topics]) == 0]
+    largest: Longs = topics[place_in_run(batch.topic_group[topics]) == 0]
+    return largest
 
 
 def _partitions(known: Known) -> Longs:
