@@ -8,7 +8,8 @@ import numpy as np
 
 from kassign_spark.coordinator.life import NOTHING, CoordinatedGroup, Listed
 from kassign_spark.coordinator.model import TargetOutcome
-from kassign_spark.coordinator.reconcile import action_numbers, actions_in
+from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in
+from kassign_spark.groups.numbers import Longs
 from kassign_spark.inputs.rules import STATIC_AWAY
 from kassign_spark.plans.rounds import REVOKED, Steps
 from kassign_spark.simulation.consumer_decisions import (
@@ -48,16 +49,20 @@ def happen(
     if event["kind"] == "group_settings_change":
         group.settings.update({n: event[n] for n in event.get("own_timeouts") or ()})
     told = group.courses[0]
-    rises, outcome, in_own = False, None, False
-    rest = _rest(group, event)
+    since, rest = event["computed_before_ms"], 0
+    if since is not None:  # the assignment interval may not be over
+        rest = max(0, value(group, event, "assignment_interval_ms") - int(since))
+    runs = []
     for course in group.courses:
         if not group.pending:
             course.before = dict(course.held)
-        found = _run(group, course, acts, rest)
-        if course is told:
-            rises, outcome, in_own = found
-    group.pending = {} if acts.is_told else _pending(acts, event, changed)
-    _carry(group, changed, told)
+        runs.append(_run(group, course, acts, rest))
+    rises, outcome, in_own = runs[0]
+    group.pending = set() if acts.is_told else _pending(acts, event, changed)
+    group.members = [
+        after if after.is_away else replace(after, generation=told.life.group_epoch)
+        for after in (change.after for change in changed)
+    ]
     if not acts.is_told:
         return None, Steps.join([])
     steps, rounds = _steps(told, naming, acts, is_computed=outcome is not None)
@@ -65,11 +70,14 @@ def happen(
     verdict, detail = _verdict(group, outcome)
     wait = 0 if in_own or (event["is_topic"] and not rest) else interval
     for course in group.courses:
-        course.arrive()
+        course.held = course.targets()
     is_empty = not told.life.members
+    reason = acts.reason + ("; the group is empty now" if is_empty else "")
+    if event["is_topic"] and not rises:
+        reason = f"no member subscribes to topic {event['topic']}: the epoch stays"
     row = columns | {
         "rebalance": rises,
-        "reason": _reason(group, acts, event, rises, is_empty),
+        "reason": reason,
         "assignor": told.life.choice() if not is_empty else None,
         "protocol": PROTOCOL,
         "noticed_within_ms": acts.noticed_ms if rises else None,
@@ -95,12 +103,9 @@ def begin(group: Group, naming: Naming) -> Course:
         replace(of_coordinator(m, m.member_id), is_away=m.generation == STATIC_AWAY)
         for m in members
     )
-    life.group_epoch = max((m.generation or 1 for m in members), default=1)
-    life.assignment_epoch = life.group_epoch = max(life.group_epoch, 1)
     life.has_new_regex = True
-    epoch = life.group_epoch
     life.resolve_regexes(_resolving(group))
-    life.group_epoch = epoch
+    life.assignment_epoch = life.group_epoch = max([1, *(m.generation or 1 for m in members)])
     names = [member.member_id for member in members]
     held = _listed(group.owned, life, naming, is_ordered=False)
     has_target = len(group.target.member) > 0
@@ -133,14 +138,6 @@ def _resolving(group: Group) -> Any:
     return lambda regex: tuple(n for n in group.regexes.get(regex, ()) if n in group.topics)
 
 
-def _rest(group: Group, event: Event) -> int:
-    """How long the assignment interval lasts on when an event begins."""
-    since = event["computed_before_ms"]
-    if since is None:
-        return 0
-    return max(0, value(group, event, "assignment_interval_ms") - int(since))
-
-
 def _run(
     group: Group, course: Course, acts: Acts, rest: int
 ) -> tuple[bool, TargetOutcome | None, bool]:
@@ -149,85 +146,53 @@ def _run(
     Returns:
         Whether the epoch rises, the last target, and whether it came of the member's own heartbeat.
     """
-    life, outcome = course.life, None
-    rises = False
+    life, outcome, rises = course.life, None, False
     for act in acts.acts:
         rises |= act(course)
     if not acts.is_told:
         return rises, None, False
     in_own = rises and acts.own is not None and rest == 0
     if life.group_epoch > life.assignment_epoch and life.members:
-        joiner = acts.own if in_own else None
-        outcome = course.compute(joiner)
+        outcome = course.compute(acts.own if in_own else None)
     if life.resolve_regexes(_resolving(group)):
         rises, outcome, in_own = True, course.compute(None), False
     return rises, outcome, in_own
 
 
-def _pending(acts: Acts, event: Event, changed: list[Changed]) -> dict[str, bool]:
+def _pending(acts: Acts, event: Event, changed: list[Changed]) -> set[str]:
     """Members that are to come back before anybody computes a target."""
     if not (is_restart(event) and acts.acts):
-        return {}
-    return {
-        event["new_member_id"] or change.before.member_id: True
-        for change in changed
-        if change.is_target
-    }
-
-
-def _carry(group: Group, changed: list[Changed], told: Course) -> None:
-    epoch = told.life.group_epoch
-    group.members = [
-        change.after if change.after.is_away else replace(change.after, generation=epoch)
-        for change in changed
-    ]
+        return set()
+    targets = [change.before.member_id for change in changed if change.is_target]
+    return {event["new_member_id"] or name for name in targets}
 
 
 def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> tuple[Steps, int]:
     """The rounds of heartbeats; and what members give up that go: round 0."""
-    code = naming.members.of
-    topic_names = _topic_codes(course, naming)
+    code, code_of_topic = naming.members.of, naming.topics.of
+    # Of each code of a topic's id the code of its name.
+    topics = np.array(
+        [code_of_topic[course.names.get(key, key)] for key in course.life.keys], np.int64
+    )
+
+    def rows(names: list[str], pairs: Pairs, number: int, action: int | Longs) -> Steps:
+        of_topic, partition = parts_of(pairs.partitions)
+        member = np.array([*(code[name] for name in names), 0], np.int64)[pairs.members]
+        same = np.ones(len(member), np.int64)
+        return Steps(same * number, member, topics[of_topic], partition, same * action)
+
     gone = sorted(course.before.keys() - course.held.keys())
-    member, partition = pairs_of(course.before, gone)
-    parts = []
-    if len(partition):
-        action = LOST if acts.is_lost else REVOKED
-        parts.append(
-            _rows([code[name] for name in gone], member, partition, topic_names, 0, action)
-        )
+    parts = [rows(gone, pairs_of(course.before, gone), 0, LOST if acts.is_lost else REVOKED)]
     followed, names = course.reconcile()
     if not is_computed and not followed.round_count:
         return Steps.join(parts), 0
-    for number in range(1, max(followed.round_count, 1) + 1):
+    count = max(followed.round_count, 1)
+    for number in range(1, count + 1):
         actions = actions_in(followed, number)
-        rows = np.flatnonzero(actions != "")
-        numbers = action_numbers(actions[rows])
-        parts.append(
-            _rows(
-                [code[name] for name in names],
-                followed.members[rows],
-                followed.partitions[rows],
-                topic_names,
-                number,
-                numbers,
-            )
-        )
-    return Steps.join(parts), max(followed.round_count, 1)
-
-
-def _topic_codes(course: Course, naming: Naming) -> np.ndarray[Any, Any]:
-    """Of each code of a topic's id the code of its name."""
-    of = naming.topics.of
-    return np.array([of[course.names.get(key, key)] for key in course.life.keys], np.int64)
-
-
-def _rows(
-    codes: Sequence[int], member: Any, partition: Any, topics: Any, number: int, action: Any
-) -> Steps:
-    of_topic, of_partition = parts_of(partition)
-    same = np.ones(len(member), np.int64)
-    names = np.array([*codes, 0], np.int64)[member]
-    return Steps(same * number, names, topics[of_topic], of_partition, same * action)
+        some = actions != ""
+        pairs = Pairs(followed.members[some], followed.partitions[some])
+        parts.append(rows(names, pairs, number, action_numbers(actions[some])))
+    return Steps.join(parts), count
 
 
 def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, str | None]:
@@ -261,9 +226,3 @@ def says_of_draws(drawn: Collection[str], courses: Sequence[Course]) -> str:
         moves = f"{least}" if least == most else f"{least} to {most}"
         says += f"; with {len(others)} other draws {counts}, {moves} move, others get them"
     return says
-
-
-def _reason(group: Group, acts: Acts, event: Event, rises: bool, is_empty: bool) -> str:
-    if event["is_topic"] and not rises:
-        return f"no member subscribes to topic {event['topic']}: the epoch stays"
-    return acts.reason + ("; the group is empty now" if is_empty else "")

@@ -104,15 +104,11 @@ def topics_of(group: Group) -> dict[str, TopicState]:
 
 def _join(group: Group, event: Event, member: Member) -> Act:
     name = member.member_id
-
-    def act(course: Course) -> bool:
-        return course.join(name, of_coordinator(member, _id(group, event, name, course)))
-
-    return act
+    return lambda course: course.join(name, of_coordinator(member, _id(group, event, name, course)))
 
 
-def _leave(*names: str) -> Act:
-    return lambda course: course.leave(list(names))
+def _leave(name: str) -> Act:
+    return lambda course: course.leave([name])
 
 
 def _id(group: Group, event: Event, name: str, course: Course) -> str:
@@ -140,71 +136,71 @@ def _why_join(member: Member) -> str:
 
 
 def _of_going(group: Group, event: Event, member: Member) -> Acts:
-    kind, name = event["kind"], member.member_id
+    kind, poll = event["kind"], int(event["max_poll_interval_ms"])
     session = value(group, event, "session_timeout_ms")
-    poll = int(event["max_poll_interval_ms"])
     stop = event["stop"] or "close"
     is_static = member.instance is not None
-    if kind == "member_crashes" or stop == "crash":
-        why = "its heartbeats stop: fenced after the session timeout"
-        return Acts([_leave(name)], why, session, is_lost=True)
-    if kind == "member_polls_too_late" and is_static:
+    is_crash = kind == "member_crashes" or stop == "crash"
+    if is_crash:
+        why, noticed = "its heartbeats stop: fenced after the session timeout", session
+    elif kind == "member_polls_too_late" and is_static:
         why = (
             "max.poll.interval.ms passed: a static member leaves with the epoch -2, nobody reads "
             "its partitions until the session timeout has passed as well"
         )
-        return Acts([_leave(name)], why, poll + session, is_lost=True)
-    if kind == "member_polls_too_late":
+        noticed = poll + session
+    elif kind == "member_polls_too_late":
         why = "max.poll.interval.ms passed: the member leaves, and joins again at its next poll"
-        return Acts([_leave(name)], why, poll, is_lost=True)
-    if is_static and stop != "leave_group":
+        noticed = poll
+    elif is_static and stop != "leave_group":
         why = (
             "a static member leaves with the epoch -2 and keeps its target: nobody reads its "
             "partitions before it is fenced after the session timeout"
         )
-        return Acts([_leave(name)], why, session)
-    if stop == "remain_in_group":
+        noticed = session
+    elif stop == "remain_in_group":
         why = "the consumer closes without leaving: fenced after the session timeout"
-        return Acts([_leave(name)], why, session)
-    return Acts([_leave(name)], f"a {'static' if is_static else 'dynamic'} member leaves")
+        noticed = session
+    else:
+        why, noticed = f"a {'static' if is_static else 'dynamic'} member leaves", 0
+    is_lost = is_crash or kind == "member_polls_too_late"
+    return Acts([_leave(member.member_id)], why, noticed, is_lost=is_lost)
 
 
 def _of_restart(group: Group, event: Event, change: Changed) -> Acts:
     member, downtime = change.before, int(event["downtime_ms"] or 0)
-    name, session = member.member_id, value(group, event, "session_timeout_ms")
+    session = value(group, event, "session_timeout_ms")
     stop = event["stop"] or "close"
     is_back = event["stage"] == 2
     keeps = member.instance is not None and stop in ("close", "remain_in_group")
-    if keeps and downtime < session and not is_back:
-        return Acts([], "", is_told=False)
     if keeps and downtime < session:
-        return _of_take_over(group, event, change)
-    if is_back and change.after.member_id in group.pending:
-        why = (
-            "a dynamic member restarts before anybody else's heartbeat computes a target: one "
-            "computation serves both, and the newcomer takes what was left"
-        )
-        return Acts([_join(group, event, change.after)], why, own=change.after.member_id)
+        return _of_take_over(group, event, change) if is_back else Acts([], "", is_told=False)
     if is_back:
         why = "the member joins again, as a new one"
-        if stop == "crash" and downtime < session:
+        if change.after.member_id in group.pending:
+            why = (
+                "a dynamic member restarts before anybody else's heartbeat computes a target: one "
+                "computation serves both, and the newcomer takes what was left"
+            )
+        elif stop == "crash" and downtime < session:
             why = (
                 "the instance id was in use (UNRELEASED_INSTANCE_ID, fatal for the consumer) until "
                 "the session timeout had passed; started again after that, it joins as a new one"
             )
         return Acts([_join(group, event, change.after)], why, own=change.after.member_id)
+    acts = [_leave(member.member_id)]
     if stop == "crash":
         why = "its heartbeats stop, and its instance id stays in use: fenced after the session "
-        return Acts([_leave(name)], f"{why}timeout", session, is_lost=True)
+        return Acts(acts, f"{why}timeout", session, is_lost=True)
     if keeps:
         why = "a static member is away longer than its session timeout: fenced"
-        return Acts([_leave(name)], why, session)
+        return Acts(acts, why, session)
     if stop == "remain_in_group":
         why = "the consumer closes without leaving, and comes back under another id: fenced after "
-        return Acts([_leave(name)], f"{why}the session timeout", session)
+        return Acts(acts, f"{why}the session timeout", session)
     if is_free(group, event):
-        return Acts([_leave(name)], "", is_told=False)
-    return Acts([_leave(name)], "a member leaves to restart, and others get what it had")
+        return Acts(acts, "", is_told=False)
+    return Acts(acts, "a member leaves to restart, and others get what it had")
 
 
 def is_free(group: Group, event: Event) -> bool:
@@ -275,6 +271,7 @@ def _of_topic(group: Group, event: Event, changed: list[Changed]) -> Acts:
     topics = topics_of(group)
     acts: list[Act] = [lambda course: course.change_topics(topics)]
     noticed = value(group, event, "heartbeat_interval_ms")
+    who = "the coordinator sees it in anybody's next heartbeat"
     by_client = [
         change.after
         for change in changed
@@ -283,13 +280,6 @@ def _of_topic(group: Group, event: Event, changed: list[Changed]) -> Acts:
     acts += [_resubscribe(member) for member in by_client]
     if by_client:
         noticed = int(event["metadata_max_age_ms"])
-    why = (
-        f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: the coordinator sees it in "
-        "anybody's next heartbeat"
-    )
-    if by_client:
-        why = (
-            f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: consumers whose pattern "
-            "it matches see it when they refresh their metadata"
-        )
+        who = "consumers whose pattern it matches see it when they refresh their metadata"
+    why = f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: {who}"
     return Acts(acts, why, noticed)

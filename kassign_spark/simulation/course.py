@@ -120,18 +120,13 @@ class Course:
         """The target by names."""
         return {name: self.life.targets.get(of, NOTHING) for name, of in self.ids.items()}
 
-    def arrive(self) -> None:
-        """Let all members have come to the target."""
-        self.held = self.targets()
-
     def reconcile(self) -> tuple[Reconciled, list[str]]:
         """Follow the members from what they hold to the target; and their names, by place."""
         names = sorted(self.ids)
         away = {member.member_id for member in self.life.members if member.is_away}
         is_away = np.array([self.ids[name] in away for name in names], bool)
-        return reconcile(
-            pairs_of(self.held, names), pairs_of(self.targets(), names), is_away
-        ), names
+        held, target = pairs_of(self.held, names), pairs_of(self.targets(), names)
+        return reconcile(held, target, is_away), names
 
     def spread(self) -> Spread:
         """What the target comes to."""

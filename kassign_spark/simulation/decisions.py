@@ -1,16 +1,23 @@
-"""Whether an event starts a rebalance in a group, why, and how long that takes to be noticed.
+"""Whether an event starts a rebalance in a classic group, why, how soon, and by which assignor.
 
-Sources, for the classic protocol: ``GroupMetadataManager`` of the broker (who joins, leaves, or
-comes back under its ``group.instance.id``: KIP-345), ``ConsumerCoordinator`` and
-``AbstractCoordinator`` of the client (heartbeats, poll interval, the leader's look at metadata).
+Sources: ``GroupMetadataManager`` of the broker (who joins, leaves, or comes back under its
+``group.instance.id``: KIP-345), ``ConsumerCoordinator`` and ``AbstractCoordinator`` of the client
+(heartbeats, poll interval, the leader's look at metadata). Assignor and protocol are chosen as
+``plans.choice`` does over DataFrames, with the same sources.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kassign_spark.client.hash_order import bucket, capacity_for, java_hash
+from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
+from kassign_spark.plans.choice import DEFAULT_ASSIGNORS
 from kassign_spark.simulation.members import Changed, Event, Member, Texts, is_restart
-from kassign_spark.simulation.votes import Choice, choose
 
+MIXED = "mixed"
+"""Eager and cooperative members in one group: amid the second bounce of KIP-429."""
 _REFUSED = "the member is refused: no assignor is on every list (INCONSISTENT_GROUP_PROTOCOL)"
 _CHANGES = {
     "topic_appears": "appears",
@@ -19,6 +26,18 @@ _CHANGES = {
     "topic_is_recreated": "is made again with another number of partitions",
     "topic_changes_racks": "has replicas in other racks",
 }
+
+
+class Choice(NamedTuple):
+    """What members have in common.
+
+    Attributes:
+        assignor: None: no name is on every list, or there is no member.
+        protocol: `eager`, `cooperative` or ``MIXED``; None: there is no member.
+    """
+
+    assignor: str | None = None
+    protocol: str | None = None
 
 
 class Said(NamedTuple):
@@ -38,24 +57,18 @@ class Decision:
         is_told: False for the first stage of a restart that nobody notices.
         refused: the member may not join.
         chosen: the assignor and protocol from now on.
-        member_count: of members in the group, also one that is refused.
     """
 
     said: Said
     is_told: bool
     refused: bool
     chosen: Choice
-    member_count: int
 
 
 def decide(event: Event, changed: list[Changed], lost: bool) -> Decision:
-    """Decide for a group in which the event is possible.
+    """Decide for a group in which the event is possible, and makes this of its members.
 
-    Args:
-        event: what happens.
-        changed: what it makes of the members.
-        lost: whether a member that comes back in time owns partitions of a topic that it has
-            dropped.
+    ``lost``: a member that comes back in time owns partitions of a topic that it has dropped.
     """
     before = [change.before for change in changed if not change.before.is_away]
     after = [change.after for change in changed if not change.after.is_away]
@@ -80,7 +93,6 @@ def decide(event: Event, changed: list[Changed], lost: bool) -> Decision:
         is_told=went or not is_restart(event) or event["stage"] == 2,
         refused=refused,
         chosen=had if refused or has.assignor is None else has,
-        member_count=len(after),
     )
 
 
@@ -195,3 +207,29 @@ def _delay(event: Event, changed: list[Changed]) -> int:
     """How long an empty group waits for more members."""
     is_empty = all(change.before.is_away for change in changed)
     return int(event["initial_rebalance_delay_ms"]) if is_empty else 0
+
+
+def choose(members: Sequence[Member]) -> Choice:
+    """Choose for the members that are in the group."""
+    lists = Counter(member.assignors or DEFAULT_ASSIGNORS for member in members)
+    if not lists:
+        return Choice()
+    protocols = {COOPERATIVE if not is_eager(names) else EAGER for names in lists}
+    protocol = protocols.pop() if len(protocols) == 1 else MIXED
+    candidates = set.intersection(*(set(names) for names in lists))
+    if not candidates:
+        return Choice(None, protocol)
+    votes: Counter[str] = Counter()
+    for names, count in lists.items():
+        votes[next(name for name in names if name in candidates)] += count
+    capacity = capacity_for(len(votes))
+
+    def rank(name: str) -> tuple[int, int, str]:
+        return -votes[name], bucket(java_hash(name), capacity), name
+
+    return Choice(min(candidates, key=rank), protocol)
+
+
+def is_eager(assignors: Texts) -> bool:
+    """Whether a member that lists these is eager: one that knows no other protocol is enough."""
+    return not set(assignors) <= COOPERATIVE_ASSIGNORS

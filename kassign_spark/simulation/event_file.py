@@ -6,12 +6,12 @@ of the file. What cannot be read is refused with its line.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from kassign_spark.display import is_unicode, shown
 from kassign_spark.errors import InputError
@@ -105,14 +105,7 @@ def _checked(value: Any, known: Any, what: str) -> dict[str, Any]:
     for name, given in value.items():
         if name not in known:
             raise InputError(f"unknown name {shown(name)}; known are {', '.join(known)}")
-        wanted = EVENTS.columns[name].dataType
-        is_fine: Callable[[Any], bool]
-        if isinstance(wanted, IntegerType):
-            is_fine, kind = _is_integer, "a whole number"
-        elif isinstance(wanted, ArrayType):
-            is_fine, kind = _is_list_of_text, "a list of names"
-        else:
-            is_fine, kind = _is_text, "text"
+        is_fine, kind = _FORMS[EVENTS.columns[name].dataType.typeName()]
         if given is not None and not is_fine(given):
             raise InputError(f"{name} is {shown(given)}; must be {kind}")
     return dict(value)
@@ -128,6 +121,13 @@ def _is_text(value: Any) -> bool:
 
 def _is_list_of_text(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
+
+
+_FORMS = {
+    "integer": (_is_integer, "a whole number"),
+    "array": (_is_list_of_text, "a list of names"),
+    "string": (_is_text, "text"),
+}
 
 
 def _json_entries(text: str, problems: list[str]) -> Iterator[Entry]:
@@ -170,15 +170,14 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
         raise InputError(
             "reading YAML needs PyYAML: pip install 'kassign-spark[yaml]'; JSON lines need nothing"
         ) from None
-    loader = None
+    constructor = yaml.constructor.SafeConstructor()
     try:
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
+        root = yaml.compose(text, yaml.SafeLoader)
         if root is None:
             return
         sections = [("events", root)]
         if isinstance(root, yaml.MappingNode):
-            sections = [(_constructed(loader, key), value) for key, value in root.value]
+            sections = [(_constructed(constructor, key), value) for key, value in root.value]
         for section, node in sections:
             line = node.start_mark.line + 1
             if section not in _SECTIONS:
@@ -192,7 +191,7 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
                 for item in [node] if section == "timeouts" else node.value:
                     line = item.start_mark.line + 1
                     try:
-                        value = _yaml_value(loader, item)
+                        value = _yaml_value(constructor, item)
                     except InputError as error:
                         problems.append(f"line {line}: {error}")
                     else:
@@ -206,24 +205,21 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
         problems.append("no YAML: nested too deeply")
     except InputError as error:
         problems.append(str(error))
-    finally:
-        if loader is not None:
-            loader.dispose()
 
 
-def _yaml_value(loader: Any, node: Any) -> Any:
-    value = _constructed(loader, node)
+def _yaml_value(constructor: Any, node: Any) -> Any:
+    value = _constructed(constructor, node)
     if isinstance(value, dict) and len(value) < len(node.value):
         names = [key.value for key, _ in node.value]
         raise InputError(f"{max(names, key=names.count)} is there twice")
     return value
 
 
-def _constructed(loader: Any, node: Any) -> Any:
+def _constructed(constructor: Any, node: Any) -> Any:
     import yaml
 
     try:
-        return loader.construct_object(node, deep=True)
+        return constructor.construct_object(node, deep=True)
     except (yaml.YAMLError, RecursionError):
         raise
     # PyYAML lets through whatever int(), float(), date() and its own look-ups raise.

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
@@ -249,30 +249,22 @@ def with_steps(events: DataFrame) -> DataFrame:
     Returns:
         the columns of ``EVENTS``, step int (from 1), stage int, is_topic boolean.
     """
-    segment = [CLUSTER_ID, "segment"]
-    is_topic = F.col("is_topic").cast("int")
-    in_order = Window.partitionBy(CLUSTER_ID).orderBy("event")
-    of_group = Window.partitionBy(*segment, "group_id").orderBy("event")
-    stages = F.when(F.col("kind").isin(*RESTARTS), 2).otherwise(1)
-    placed = (
-        events.withColumn("stages", stages)
-        .withColumn("segment", F.sum(is_topic).over(in_order) - is_topic)
-        .withColumn(
-            "place", F.sum("stages").over(of_group.rowsBetween(Window.unboundedPreceding, 0))
-        )
-    )
-    length = F.coalesce(F.max(F.when(~F.col("is_topic"), F.col("place"))), F.lit(0))
-    before = (
-        Window.partitionBy(CLUSTER_ID).orderBy("segment").rowsBetween(Window.unboundedPreceding, -1)
-    )
-    offset = F.coalesce(F.sum("length").over(before), F.lit(0)) + F.col("segment")
-    offsets = placed.groupBy(*segment).agg(length.alias("length")).withColumn("offset", offset)
-    first = F.when(F.col("is_topic"), F.col("length") + 1).otherwise(
-        F.col("place") - F.col("stages") + 1
-    )
+    cluster, segment = f"partition by {CLUSTER_ID}", [CLUSTER_ID, "segment"]
+    in_order = f"over ({cluster} order by event)"
+    of_group = f"{cluster}, segment, group_id order by event rows unbounded preceding"
+    before = f"{cluster} order by segment rows between unbounded preceding and 1 preceding"
+    placed = events.selectExpr(
+        "*",
+        f"if({is_one_of('kind', RESTARTS)}, 2, 1) as stages",
+        f"count_if(is_topic) {in_order} - cast(is_topic as int) as segment",
+    ).selectExpr("*", f"sum(stages) over ({of_group}) as place")
+    length = F.expr("coalesce(max(if(is_topic, null, place)), 0) as length")
+    offset = f"segment + coalesce(sum(length) over ({before}), 0) as offset"
+    offsets = placed.groupBy(*segment).agg(length).selectExpr("*", offset)
+    first = "if(is_topic, length + 1, place - stages + 1)"
     return (
         placed.join(offsets, on=segment, how="inner")
-        .withColumn("stage", F.explode(F.sequence(F.lit(1), F.col("stages"))))
-        .withColumn("step", (F.col("offset") + first + F.col("stage") - 1).cast("int"))
+        .selectExpr("*", "explode(sequence(1, stages)) as stage")
+        .selectExpr("*", f"cast(offset + {first} + stage - 1 as int) as step")
         .select(*EVENTS.columns.names, "step", "stage", "is_topic")
     )

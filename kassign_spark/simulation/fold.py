@@ -2,7 +2,7 @@
 
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
@@ -59,7 +59,9 @@ def fold_events(
         members = members.join(some, on=_KEYS, how="left_semi")
         owned = None if owned is None else owned.join(some, on=_KEYS, how="left_semi")
         target = None if target is None else target.join(some, on=_KEYS, how="left_semi")
-    members = members.withColumn("subscription", _hash())
+    # A hash runs on from column to column: the size says where the list ends, or that it is null.
+    code = F.xxhash64(F.size("topics"), "topics", F.isnull("topics_pattern"), "topics_pattern")
+    members = members.withColumn("subscription", code)
     subscribed = ["subscription", "topics", "topics_pattern"]
     subscriptions = members.select(*_KEYS, *subscribed).distinct()
     # Not of_groups: what is planned for it would be planned, and run, for each of these again.
@@ -78,13 +80,13 @@ def fold_events(
             topic="group_type",
             texts="to_json(array(group_instance_id, rack_id, assignor, topics_regex))",
         ),
-        _of_patterns(subscriptions, SUBSCRIPTION),
+        rows(subscriptions, SUBSCRIPTION, topic="topics_pattern", texts="to_json(topics)"),
         rows(of_groups, EVENT, texts="to_json(event, map('ignoreNullFields', 'false'))"),
     ]
     if patterns or events.counts["patterns"]:
         matched = _matched(subscriptions, topics, events)
         named.append(matched.select(*_KEYS, F.explode("topics").alias("topic")))
-        parts.append(_of_patterns(matched, PATTERN))
+        parts.append(rows(matched, PATTERN, topic="topics_pattern", texts="to_json(topics)"))
     if inputs.has_regexes or events.counts["regexes"]:
         regexes = members.select(*_KEYS, "topics_regex").unionByName(
             own.select(*_KEYS, "topics_regex")
@@ -107,11 +109,6 @@ def fold_events(
 def target_rows(target: DataFrame) -> DataFrame:
     """Rows of kind TARGET, of ``schemas.TARGET``."""
     return rows(target, TARGET, number="partition", place="coalesce(position, -1)")
-
-
-def _of_patterns(frame: DataFrame, kind: int) -> DataFrame:
-    """Rows of lists of topics, and of the patterns that they are by, or stand beside."""
-    return rows(frame, kind, topic="topics_pattern", texts="to_json(topics)")
 
 
 def _of_groups(members: DataFrame, events: Events) -> DataFrame:
@@ -157,9 +154,3 @@ def _ever(topics: DataFrame, events: Events) -> DataFrame:
     """The names of topics that are, or are to be."""
     named = [CLUSTER_ID, "topic"]
     return topics.select(*named).unionByName(events.frame.where("is_topic").select(*named))
-
-
-def _hash() -> Column:
-    """Tell subscriptions apart."""
-    # A hash runs on from column to column: the size says where the list ends, or that it is null.
-    return F.xxhash64(F.size("topics"), "topics", F.isnull("topics_pattern"), "topics_pattern")

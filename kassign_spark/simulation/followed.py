@@ -32,13 +32,7 @@ def follow_mixed(
     cooperative members own; of the eager ones it knows nothing (``ConsumerCoordinator`` clears
     their owned partitions). A round follows while cooperative members have to give something up.
 
-    Args:
-        batch: the groups.
-        claims: what members own before.
-        assignor: of each group a number of ``KAFKAS``.
-        is_eager: of each member.
-        racks_before_moves: as of ``Settings``.
-        max_rounds: after which a group is left as it is.
+    The arguments are those of ``rounds.follow``, but for ``is_eager``, which is of each member.
     """
     claims = claims.where(claims.member >= 0)
     # Which members, slots and groups of the batch that was given those of the round are.

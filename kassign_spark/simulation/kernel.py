@@ -11,7 +11,7 @@ from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.client.protocols import COOPERATIVE
 from kassign_spark.plans.rounds import REVOKED, Steps, follow
 from kassign_spark.simulation.consumer import begin, happen
-from kassign_spark.simulation.decisions import Decision, decide
+from kassign_spark.simulation.decisions import MIXED, Decision, decide, is_eager
 from kassign_spark.simulation.followed import follow_mixed
 from kassign_spark.simulation.members import Changed, Event, change_members
 from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quoted
@@ -26,7 +26,6 @@ from kassign_spark.simulation.state import (
     owned_of,
 )
 from kassign_spark.simulation.told import LOST, Step, told
-from kassign_spark.simulation.votes import MIXED, is_eager
 
 
 class _Following(NamedTuple):
@@ -41,12 +40,7 @@ class _Following(NamedTuple):
 def simulate_arrow(
     table: pa.Table, *, racks_before_moves: bool = False, max_rounds: int = 1_000
 ) -> Iterator[pa.Table]:
-    """Take the groups of a task through their events.
-
-    Args:
-        table: rows of ``fold.fold_events``.
-        racks_before_moves: as of ``Settings``.
-        max_rounds: as of ``Settings``.
+    """Take the groups of a task, rows of ``fold.fold_events``, through their events.
 
     Returns:
         The columns of ``HAPPENED``, in pieces. A group with an event that is not possible ends
@@ -54,26 +48,17 @@ def simulate_arrow(
     """
     groups, naming = read_groups(table)
     last = max((len(group.events) for group in groups), default=0)
-    steps = (
-        take_step(groups, place, naming, racks_before_moves, max_rounds) for place in range(last)
-    )
-    yield from told(steps, naming)
+    options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
+    yield from told((take_step(groups, at, naming, **options) for at in range(last)), naming)
 
 
-def take_step(
-    groups: list[Group],
-    place: int,
-    naming: Naming,
-    racks_before_moves: bool = False,
-    max_rounds: int = 1_000,
-) -> Step:
-    """Let the events at one place of all groups happen, and follow what they start."""
+def take_step(groups: list[Group], place: int, naming: Naming, **options: Any) -> Step:
+    """Let the events at one place of all groups happen, and ``follow`` what they start."""
     step = Step()
     following: list[_Following] = []
     for group in groups:
         if place < len(group.events):
             _take(group, group.events[place], naming, step, following)
-    options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     _follow(following, naming, step, options)
     return step
 
@@ -104,9 +89,7 @@ def _take(
     if group.consumer:
         row, steps = happen(group, event, changed, naming, _of_event(group, event))
         if row is not None:
-            step.place.append(np.full(len(steps.round), len(step.happened)))
-            step.rows.append(steps)
-            step.happened.append(row)
+            step.tell(row, steps)
         return
     decision = decide(event, changed, _lost(group, changed, naming))
     given_up = _carry(group, event, changed, decision, naming)
@@ -117,20 +100,16 @@ def _take(
             group.next_generation()
         return
     place = len(step.happened)
-    step.happened.append(
-        _of_event(group, event)
-        | {
-            "rebalance": rebalance,
-            "reason": decision.said.reason,
-            "assignor": chosen.assignor,
-            "protocol": chosen.protocol,
-            "noticed_within_ms": decision.said.noticed_within_ms,
-            "joined_within_ms": event["max_poll_interval_ms"] if rebalance else None,
-        }
-    )
-    step.place.append(np.full(len(given_up.round), place))
-    step.rows.append(given_up)
-    if rebalance and decision.member_count:
+    row = _of_event(group, event) | {
+        "rebalance": rebalance,
+        "reason": decision.said.reason,
+        "assignor": chosen.assignor,
+        "protocol": chosen.protocol,
+        "noticed_within_ms": decision.said.noticed_within_ms,
+        "joined_within_ms": event["max_poll_interval_ms"] if rebalance else None,
+    }
+    step.tell(row, given_up)
+    if rebalance and group.here():
         assert chosen.assignor is not None
         number = KAFKAS.index(chosen.assignor)
         following.append(_Following(place, group, number, chosen.protocol))
@@ -208,14 +187,14 @@ def _follow(
         if not some:
             continue
         groups = [one.group for one in some]
-        drawn = batch_of(groups, naming)
-        batch, assignor = drawn.batch, np.array([one.assignor for one in some])
+        batch, claims, members = batch_of(groups, naming)
+        assignor = np.array([one.assignor for one in some])
         if is_mixed:
-            eager = np.array([is_eager(member.assignors or ()) for member in drawn.members])
-            found = follow_mixed(batch, drawn.claims, assignor, eager, **options)
+            eager = np.array([is_eager(member.assignors or ()) for member in members])
+            found = follow_mixed(batch, claims, assignor, eager, **options)
         else:
             cooperative = np.array([one.protocol == COOPERATIVE for one in some])
-            found = follow(batch, drawn.claims, assignor, cooperative, **options)
+            found = follow(batch, claims, assignor, cooperative, **options)
         places = np.array([one.place for one in some])
         step.place.append(places[batch.member_group[found.steps.member]])
         step.rows.append(replace(found.steps, member=batch.member_name[found.steps.member]))

@@ -77,12 +77,10 @@ def is_restart(event: Event) -> bool:
 def change_members(
     members: list[Member], event: Event, resolve: Callable[[Member], Member]
 ) -> list[Changed]:
-    """Let members go, come, and change what they ask for.
+    """Let members, those that are away too, go, come, and change what they ask for.
 
-    Args:
-        members: of the group, those that are away too.
-        event: what happens; an event of a topic changes no more than what patterns match.
-        resolve: gives a member the topics that it subscribes to now.
+    An event of a topic changes no more than what patterns match: ``resolve`` gives a member the
+    topics that it subscribes to now.
     """
     joins = event["kind"] == "member_joins"
     changed = [_change(member, event, _is_target(member, event), resolve) for member in members]
@@ -93,13 +91,11 @@ def change_members(
 
 def _is_target(member: Member, event: Event) -> bool:
     named = event["member_id"]
-    if named is None:
-        return False
     by_instance = event["kind"] != "member_joins" and named == member.instance
-    return bool(named == member.member_id or by_instance)
+    return named is not None and bool(named == member.member_id or by_instance)
 
 
-def is_awaited(member: Member, event: Event) -> bool:
+def _is_awaited(member: Member, event: Event) -> bool:
     """Whether a group waits for a member that restarts: it is static, and back in time."""
     downtime, session = event["downtime_ms"] or 0, event["session_timeout_ms"]
     return member.instance is not None and bool(downtime < session)
@@ -121,9 +117,8 @@ def _change(
     resubscribing = resubscribing and (event["member_id"] is None or is_target)
     if not is_target and not resubscribing:
         return Changed(member, resolve(member))
-    is_gone = kind in _GOING or (is_restart(event) and not is_back)
-    goes = is_target and not member.is_away and is_gone
-    goes = goes and not (is_restart(event) and is_awaited(member, event))
+    is_going = is_restart(event) and not is_back and not _is_awaited(member, event)
+    goes = is_target and not member.is_away and (is_going or kind in _GOING)
     comes = is_target and (kind == "member_joins" or is_back)
     gives = any(event[name] is not None for name in SUBSCRIBES)
     resubscribes = gives and (resubscribing or (comes and not is_new))
@@ -131,22 +126,15 @@ def _change(
     to_pattern = event["topics_pattern"] is not None
     switches = gives and resubscribing and to_pattern != (member.pattern is not None)
     comes = comes or switches
-    after = member
-    if goes:
-        after = replace(after, is_away=True)
+    after = replace(member, is_away=True) if goes else member
     if comes:
+        given = {"assignors": "assignors", "rack": "rack_id", "instance": "group_instance_id"}
         after = replace(
             after,
             member_id=event["new_member_id"] or member.member_id,
             is_away=False,
-            assignors=member.assignors if event["assignors"] is None else event["assignors"],
-            rack=member.rack if event["rack_id"] is None else event["rack_id"],
-            instance=(
-                member.instance
-                if event["group_instance_id"] is None
-                else event["group_instance_id"]
-            ),
             generation=None if member.is_away else member.generation,
+            **{own: event[name] for own, name in given.items() if event[name] is not None},
         )
     if resubscribes:
         regex = event["topics_regex"]

@@ -9,12 +9,7 @@ from kassign_spark.simulation.state import Group
 
 
 def problem_of_topic(event: Event, size: int | None) -> str | None:
-    """Say why a topic's event is not possible; None: it is.
-
-    Args:
-        event: of a topic.
-        size: partitions that the topic has before; None: it is not there.
-    """
+    """Say why an event of a topic is not possible, or None; no size: the topic is not there."""
     kind, topic = event["kind"], f"topic {quoted(event['topic'])}"
     if not event["is_hosted"]:
         return f"no group is in cluster {_as_json(event['cluster_id'])}"
@@ -34,13 +29,7 @@ def problem_of_topic(event: Event, size: int | None) -> str | None:
 
 
 def problem_of_group(event: Event, named: Group, changed: list[Changed]) -> str | None:
-    """Say why an event is not possible in its group; None: it is.
-
-    Args:
-        event: of the group, or of a topic.
-        named: the group.
-        changed: what the event would make of the members.
-    """
+    """Say why an event, which would change members so, is not possible in its group, or None."""
     group, member = f"group {quoted(named.group_id)}", f"member {quoted(event['member_id'])}"
     joins = event["kind"] == "member_joins"
     here = [change.after for change in changed if not change.after.is_away]

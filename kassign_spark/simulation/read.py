@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,7 @@ EVENT, PATTERN, TARGET, REGEX = 5, 6, 7, 8
 def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Naming]:
     """Read the rows of whole groups (see ``rows.fold`` and, with events, ``fold.fold_events``).
 
-    Args:
-        table: the rows.
-        copies: how many copies of members may come, named by the member and a number.
-
-    Returns:
-        the groups, and what they are named by.
+    So many ``copies`` of members may come, named by the member and a number.
     """
     cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
     first, number = dense(cluster.code, group_name.code)
@@ -112,12 +108,10 @@ def _stages(event: dict[str, Any]) -> list[Event]:
 
 def _name(table: pa.Table, groups: list[Group], copies: int) -> tuple[Naming, Longs, Longs]:
     """Number all names that can turn up; and of each row its member's and its topic's number."""
-    members: list[str | None] = []
-    topics: list[str | None] = []
-    texts: list[str | None] = []
     lists = {id(names): names for group in groups for names in _lists(group)}
-    for names_of_list in lists.values():
-        topics += names_of_list
+    members: list[str | None] = []
+    topics: list[str | None] = [*chain.from_iterable(lists.values())]
+    texts: list[str | None] = []
     for group in groups:
         for event in group.events:
             members += (event["member_id"], event["new_member_id"])

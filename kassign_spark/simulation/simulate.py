@@ -4,14 +4,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
@@ -35,33 +28,7 @@ from kassign_spark.simulation.events import (
 from kassign_spark.simulation.fold import fold_events
 from kassign_spark.simulation.kernel import simulate_arrow
 from kassign_spark.simulation.timeouts import Timeouts
-
-_STRING, _INT, _LONG = StringType(), IntegerType(), LongType()
-SIMULATED = StructType(
-    [
-        StructField(CLUSTER_ID, _STRING),
-        StructField("group_id", _STRING),
-        StructField("event", _INT),
-        StructField("stage", _INT),
-        StructField("kind", _STRING),
-        StructField("rebalance", BooleanType()),
-        StructField("reason", _STRING),
-        StructField("assignor", _STRING),
-        StructField("protocol", _STRING),
-        StructField("noticed_within_ms", _LONG),
-        StructField("joined_within_ms", _LONG),
-        StructField("group_epoch", _INT),
-        StructField("computed_within_ms", _LONG),
-        StructField("settled_within_ms", _LONG),
-        StructField("verdict", _STRING),
-        StructField("detail", _STRING),
-        StructField("round", _INT),
-        StructField("member_id", _STRING),
-        StructField("topic", _STRING),
-        StructField("partition", _INT),
-        StructField("action", _STRING),
-    ]
-)
+from kassign_spark.simulation.told import HAPPENED
 
 
 def simulate(
@@ -131,9 +98,9 @@ def simulate(
         racks_before_moves=settings.racks_before_moves,
         max_rounds=settings.max_rounds,
     )
-    schema = StructType([*SIMULATED, StructField("line", _LONG), StructField("problem", _STRING)])
+    tasks = settings.batches or eligible.batches
     happened, measured = hold(
-        in_tasks(table, kernel, schema, settings.batches or eligible.batches),
+        in_tasks(table, kernel, from_arrow_schema(HAPPENED), tasks),
         {"problems": F.count("problem")},
     )
     if measured["problems"]:

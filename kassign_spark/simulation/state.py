@@ -112,7 +112,7 @@ class Group:
     times_made: int = 0
     courses: list[Course] = field(default_factory=list)
     drawn: set[str] = field(default_factory=set)
-    pending: dict[str, bool] = field(default_factory=dict)
+    pending: set[str] = field(default_factory=set)
     settings: dict[str, int] = field(default_factory=dict)
     _resolved: dict[str, Texts | None] = field(default_factory=dict)
 
@@ -140,14 +140,12 @@ class Group:
 
     def resolve(self, member: Member) -> Member:
         """Give a member the topics that it subscribes to."""
-        if member.pattern is None or member.topics:
-            resolved = member.topics
-        else:
+        resolved = member.topics
+        if member.pattern is not None and not member.topics:
             if member.pattern not in self._resolved:
                 names = self.patterns[member.pattern]
-                known = self.topics
                 self._resolved[member.pattern] = (
-                    None if names is None else tuple(name for name in names if name in known)
+                    None if names is None else tuple(n for n in names if n in self.topics)
                 )
             resolved = self._resolved[member.pattern]
         return member if resolved is member.resolved else replace(member, resolved=resolved)
@@ -171,16 +169,12 @@ class Group:
         return count
 
 
-class Drawn(NamedTuple):
-    """A batch of groups, what is claimed in it, and the members that it has, in its order."""
+def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, list[Member]]:
+    """Put the members that are here, their topics and what they own into a batch.
 
-    batch: Batch
-    claims: Claims
-    members: list[Member]
-
-
-def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
-    """Put the members that are here, their topics and what they own into a batch."""
+    Returns:
+        The batch, what is claimed in it, and its members, in its order.
+    """
     here: list[Member] = []
     member_group: list[int] = []
     subscription: list[int] = []
@@ -208,7 +202,6 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
     read = read[read >= 0]
     keys, topics = keys[read], [topics[place] for place in read.tolist()]
     size = np.array([topic.size for topic in topics], np.int64)
-    topic_group = keys >> 32
     subscribed, set_topic, set_start = sets_of(of_list, listed, starts(lengths), keys)
     rack = np.array([text_code[member.rack] for member in here], np.int64)
     of_members = naming.texts.strings.take(pa.array(rack - 1, mask=rack == 0))
@@ -234,7 +227,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
         subscribed=subscribed,
         set_topic=set_topic,
         set_start=set_start,
-        topic_group=topic_group,
+        topic_group=keys >> 32,
         topic_name=keys & 0xFFFF_FFFF,
         size=size,
         racks=read_racks(of_topics, size, of_members),
@@ -244,7 +237,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> Drawn:
         *(np.concatenate(column) for column in zip(*(g.owned for g in groups), strict=True))
     )
     claims = claims_of(batch, np.repeat(np.arange(len(groups)), counts), *owned)
-    return Drawn(batch, claims, here)
+    return batch, claims, here
 
 
 def owned_of(batch: Batch, owner: Longs) -> list[Owned]:

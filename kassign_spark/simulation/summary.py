@@ -1,15 +1,15 @@
 """One row an event and group: what moves, who pauses, in how many rounds."""
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
-_EVENT = ["event", "stage", "kind", "rebalance", "reason", "assignor", "protocol"]
-_TIMES = ["noticed_within_ms", "joined_within_ms", "computed_within_ms", "settled_within_ms"]
-_OF_CONSUMERS = ["group_epoch", "verdict", "detail"]
+_TOLD_ONCE = ["kind", "rebalance", "reason", "assignor", "protocol"]
+_TOLD_ONCE += ["noticed_within_ms", "joined_within_ms", "computed_within_ms", "settled_within_ms"]
+_TOLD_ONCE += ["group_epoch", "verdict", "detail"]
 
 
 def summarize_events(simulated: DataFrame) -> DataFrame:
@@ -33,34 +33,31 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
     given = has_cluster_id(simulated)
     cluster = F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit("")
     key = [*GROUP_KEY, "event", "stage"]
-    told_once = [*_EVENT[2:], *_TIMES, *_OF_CONSUMERS, "rounds"]
-    last = F.coalesce(F.max("round").over(Window.partitionBy(*key)), F.lit(0))
-    told = simulated.withColumn(CLUSTER_ID, cluster).withColumn("rounds", last)
-    number, action = F.col("round"), F.col("action")
-    is_last = number == F.col("rounds")
-    had = (number == 0) | ((number == 1) & action.isin("retained", "revoked"))
-    holds = is_last & action.isin("retained", "assigned")
-    paused = (number > 0) & (action == "revoked")
-    by_partition = told.groupBy(*key, *told_once, "topic", "partition").agg(
-        F.collect_set(F.when(had, F.col("member_id"))).alias("had"),
-        F.max(F.when(holds, F.col("member_id"))).alias("has"),
-        F.collect_set(F.when(paused, F.col("member_id"))).alias("paused"),
-        F.bool_or(number == 0).alias("stopped"),
-        F.bool_or(is_last & (action == "withheld")).alias("withheld"),
+    told_once = [*key, *_TOLD_ONCE, "rounds"]
+    last = f"coalesce(max(round) over (partition by {', '.join(key)}), 0) as rounds"
+    had = "round = 0 or (round = 1 and action in ('retained', 'revoked'))"
+    holds = "round = rounds and action in ('retained', 'assigned')"
+    by_partition = (
+        f"collect_set(if({had}, member_id, null)) as had",
+        f"max(if({holds}, member_id, null)) as has",
+        "collect_set(if(round > 0 and action = 'revoked', member_id, null)) as paused",
+        "bool_or(round = 0) as stopped",
+        "bool_or(round = rounds and action = 'withheld') as withheld",
     )
-    is_moved = (
-        F.col("has").isNotNull() & (F.size("had") > 0) & ~F.array_contains("had", F.col("has"))
+    is_moved = "has is not null and size(had) > 0 and not array_contains(had, has)"
+    by_event = (
+        "count(has) as partition_count",
+        f"count_if({is_moved}) as moved_count",
+        "count_if(size(paused) > 0) as paused_count",
+        "size(array_distinct(flatten(collect_list(paused)))) as paused_member_count",
+        "count_if(stopped) as stopped_count",
+        "not (coalesce(bool_or(withheld), false) or verdict <=> 'never_settles') as settles",
     )
-    is_endless = F.coalesce(F.col("verdict") == "never_settles", F.lit(False))
-    summed = by_partition.groupBy(*key, *told_once).agg(
-        F.count("has").alias("partition_count"),
-        F.count_if(is_moved).alias("moved_count"),
-        F.count_if(F.size("paused") > 0).alias("paused_count"),
-        F.size(F.array_distinct(F.flatten(F.collect_list("paused"))))
-        .cast("bigint")
-        .alias("paused_member_count"),
-        F.count_if("stopped").alias("stopped_count"),
-        (~F.coalesce(F.bool_or("withheld"), F.lit(False))).alias("settles"),
+    told = simulated.withColumn(CLUSTER_ID, cluster).selectExpr("*", last)
+    summed = (
+        told.groupBy(*told_once, "topic", "partition")
+        .agg(*map(F.expr, by_partition))
+        .groupBy(*told_once)
+        .agg(*map(F.expr, by_event))
     )
-    summed = summed.withColumn("settles", F.col("settles") & ~is_endless)
     return answer(summed, "summarize_events", has_cluster_id=given)

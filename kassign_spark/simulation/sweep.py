@@ -100,12 +100,8 @@ def _check_names(eligible: Eligible, sweeps: Sequence[Sweep]) -> None:
     named = [
         (column, name, "" if asked.line is None else f"line {asked.line}: ")
         for asked in sweeps
-        for column, name in (
-            (CLUSTER_ID, asked.cluster_id),
-            ("group_id", asked.group_id),
-            ("topic", asked.topic),
-        )
-        if name is not None
+        for column in (CLUSTER_ID, "group_id", "topic")
+        if (name := getattr(asked, column)) is not None
     ]
     if not named:
         return

@@ -8,39 +8,25 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
+from kassign_spark.coordinator.reconcile import NEVER
 from kassign_spark.display import plural
 from kassign_spark.plans.rounds import follow
+from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
+from kassign_spark.simulation.consumer_decisions import of_coordinator, topics_of
+from kassign_spark.simulation.course import Course, draw_id
 from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.read import read_groups
 from kassign_spark.simulation.state import MOST_PARTITIONS, Group, Naming, Topic, batch_of
-from kassign_spark.simulation.sweep_coordinator import sweep_coordinator
+from kassign_spark.whatif.columns import arrow_types, columns_of
 from kassign_spark.whatif.outcome import measure
 
-SWEPT = (
-    "cluster_id string, group_id string, sweep int, variant string, member_change int, "
-    "partition_times int, partition_more int, member_count bigint, partition_count bigint, "
-    "min_assigned bigint, max_assigned bigint, idle_count bigint, moved_count bigint, "
-    "paused_count bigint, rounds int, settles boolean, detail string"
-)
-"""The columns of ``sweep``."""
-
-_TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
-_SCHEMA = pa.schema(
-    [(name, _TYPES[of]) for name, of in (column.split() for column in SWEPT.split(", "))]
-)
+SWEPT = columns_of("sweep")
+_SCHEMA = pa.schema(arrow_types(SWEPT))
 
 
 class Variant(NamedTuple):
-    """A variant of the groups that ``asked`` is about.
-
-    Attributes:
-        sweep: number of the question, from 1.
-        name: as answers show it.
-        member_change: how many members more; negative: fewer.
-        growth: of the topics.
-        asked: the question.
-    """
+    """A variant of the groups that ``asked``, the question number ``sweep`` from 1, is about."""
 
     sweep: int
     name: str
@@ -56,17 +42,7 @@ def sweep_arrow(
     racks_before_moves: bool = False,
     max_rounds: int = 1_000,
 ) -> Iterator[pa.Table]:
-    """Answer all variants of the groups of a task.
-
-    Args:
-        table: rows of ``rows.fold``.
-        variants: what is asked.
-        racks_before_moves: as of ``Settings``.
-        max_rounds: as of ``Settings``.
-
-    Returns:
-        The columns of ``SWEPT``, in pieces.
-    """
+    """Answer all variants of the groups of a task, rows of ``rows.fold``: ``SWEPT``, in pieces."""
     most_copies = max((variant.member_change for variant in variants), default=0)
     groups, naming = read_groups(table, copies=max(0, most_copies))
     options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
@@ -91,7 +67,7 @@ def sweep_arrow(
                 )
                 continue
             if group.consumer:
-                row |= sweep_coordinator(group, other, naming)
+                row |= _of_consumers(group, other, naming)
                 continue
             if varied and partitions + count > MOST_PARTITIONS:
                 _measure(varied, rows, naming, options)
@@ -131,17 +107,13 @@ def _vary(variant: Variant, group: Group) -> Group:
         _copy(members[(number - 1) % len(members)], number) for number in range(1, change + 1)
     ]
     grows = variant.asked.topic
-    return Group(
-        group.cluster_id,
-        group.group_id,
+    return replace(
+        group,
         members=[*members[: len(members) + min(0, change)], *copies],
         topics={
             name: _grown(topic, variant.growth) if grows in (None, name) else topic
             for name, topic in group.topics.items()
         },
-        owned=group.owned,
-        target=group.target,
-        target_is_ordered=group.target_is_ordered,
     )
 
 
@@ -162,11 +134,10 @@ def _measure(
     groups: list[Group], rows: list[dict[str, Any]], naming: Naming, options: dict[str, Any]
 ) -> None:
     """Follow the rebalances of the groups, and fill in the rows what they lead to."""
-    drawn = batch_of(groups, naming)
-    batch = drawn.batch
+    batch, claims, _ = batch_of(groups, naming)
     assignor = assignors_of(batch)
-    found = follow(batch, drawn.claims, assignor, assignor == COOPERATIVE_STICKY, **options)
-    measured = measure(batch, drawn.claims, found.steps)
+    found = follow(batch, claims, assignor, assignor == COOPERATIVE_STICKY, **options)
+    measured = measure(batch, claims, found.steps)
     load = np.bincount(found.owner[found.owner >= 0], minlength=len(batch.member_group))
     idle = np.bincount(batch.member_group[load == 0], minlength=batch.group_count)
     # Without any step there is no round.
@@ -185,3 +156,53 @@ def _measure(
     for name, values in columns.items():
         for row, value in zip(rows, values.tolist(), strict=True):
             row[name] = value
+
+
+def _of_consumers(group: Group, other: Group, naming: Naming) -> dict[str, Any]:
+    """Compute a variant of a group of the new protocol: the columns that tell of the outcome.
+
+    Members of the variant (``other``) that the group lacks draw their ids.
+    """
+    here = {member.member_id for member in group.members}
+    stay = {member.member_id for member in other.members}
+    fresh = [member for member in other.members if member.member_id not in here]
+    first = begin(group, naming)
+    first.before = dict(first.held)
+    courses = [first]
+    if fresh and other.partition_count() <= MOST_DRAWN:
+        courses += [first.copy(salt) for salt in range(1, DRAWS + 1)]
+    topics = topics_of(other)
+    for course in courses:
+        course.leave(sorted(here - stay))
+        course.change_topics(topics)
+        for member in fresh:
+            key = (group.cluster_id, group.group_id, member.member_id, course.salt)
+            course.join(member.member_id, of_coordinator(member, draw_id(*key)))
+    outcomes = [
+        course.compute(None) if course.life.group_epoch > course.life.assignment_epoch else None
+        for course in courses
+    ]
+    outcome = outcomes[0]
+    says = [] if outcome is None or outcome.detail is None else [outcome.detail]
+    if fresh:
+        says.append(says_of_draws([member.member_id for member in fresh], courses))
+    return _outcome(first) | {
+        "settles": outcome is None or outcome.verdict != "never_settles",
+        "detail": "; ".join(says) or None,
+    }
+
+
+def _outcome(course: Course) -> dict[str, Any]:
+    followed, _ = course.reconcile()
+    spread = course.spread()
+    loads = spread.loads
+    paused = followed.is_held & (followed.changed_in != NEVER)
+    return {
+        "partition_count": sum(loads),
+        "min_assigned": loads[0],
+        "max_assigned": loads[-1],
+        "idle_count": loads.count(0),
+        "moved_count": spread.moved,
+        "paused_count": int(paused.sum()),
+        "rounds": followed.round_count,
+    }

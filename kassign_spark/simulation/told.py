@@ -11,36 +11,10 @@ from kassign_spark.groups.named import PIECE
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.plans.rounds import ACTIONS, Steps
 from kassign_spark.simulation.state import Naming
+from kassign_spark.whatif.columns import arrow_types, columns_of
 
-HAPPENED = pa.schema(
-    {
-        "cluster_id": pa.string(),
-        "group_id": pa.string(),
-        "event": pa.int32(),
-        "stage": pa.int32(),
-        "kind": pa.string(),
-        "rebalance": pa.bool_(),
-        "reason": pa.string(),
-        "assignor": pa.string(),
-        "protocol": pa.string(),
-        "noticed_within_ms": pa.int64(),
-        "joined_within_ms": pa.int64(),
-        "group_epoch": pa.int32(),
-        "computed_within_ms": pa.int64(),
-        "settled_within_ms": pa.int64(),
-        "verdict": pa.string(),
-        "detail": pa.string(),
-        "round": pa.int32(),
-        "member_id": pa.string(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "action": pa.string(),
-        "line": pa.int64(),
-        "problem": pa.string(),
-    }
-)
+HAPPENED = pa.schema(arrow_types(f"{columns_of('simulate')}, line bigint, problem string"))
 """The columns of ``simulate``; line and problem of an event that is not possible, or else null."""
-
 
 LOST = len(ACTIONS)
 """The action of a member that goes without giving up what it has."""
@@ -63,6 +37,12 @@ class Step:
     happened: list[dict[str, Any]] = field(default_factory=list)
     place: list[Longs] = field(default_factory=list)
     rows: list[Steps] = field(default_factory=list)
+
+    def tell(self, row: dict[str, Any], steps: Steps) -> None:
+        """Add an event, and rows of its rounds."""
+        self.place.append(np.full(len(steps.round), len(self.happened)))
+        self.rows.append(steps)
+        self.happened.append(row)
 
 
 def told(steps: Iterable[Step], naming: Naming) -> Iterator[pa.Table]:
@@ -89,22 +69,16 @@ def _tables(step: Step, naming: Naming) -> Iterator[pa.Table]:
     without = np.flatnonzero(np.bincount(place, minlength=len(events)) == 0)
     nothing = pa.nulls(len(without), pa.int64())
     columns = {
-        "round": rows.round,
-        "member_id": rows.member - 1,
-        "topic": rows.topic - 1,
-        "partition": rows.partition,
-        "action": rows.action,
+        "round": (rows.round, None),
+        "member_id": (rows.member - 1, naming.members.strings),
+        "topic": (rows.topic - 1, naming.topics.strings),
+        "partition": (rows.partition, None),
+        "action": (rows.action, _ACTIONS),
     }
-    names = {
-        "member_id": naming.members.strings,
-        "topic": naming.topics.strings,
-        "action": _ACTIONS,
-    }
-    told = pa.table({n: pa.chunked_array([pa.array(c), nothing]) for n, c in columns.items()})
     place = np.concatenate((place, without))
     for first in range(0, len(place), PIECE):
         piece = events.take(pa.array(place[first : first + PIECE]))
-        for name, column in zip(told.column_names, told.slice(first, PIECE).columns, strict=True):
-            named = names[name].take(column) if name in names else column
-            piece = piece.append_column(name, named)
+        for name, (numbers, strings) in columns.items():
+            column = pa.chunked_array([pa.array(numbers), nothing]).slice(first, PIECE)
+            piece = piece.append_column(name, column if strings is None else strings.take(column))
         yield piece.select(HAPPENED.names).cast(HAPPENED)

@@ -1,32 +1,28 @@
 """Advice for many groups in a task: each change worth trying is answered, measured and ranked."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, assignors_of
+from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, assignors_of, part_of
 from kassign_spark.graph.batch import class_graph
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.rows import subscribed_of
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns
-from kassign_spark.groups.numbers import Flags, Longs, place_in_run
+from kassign_spark.groups.numbers import Flags, Longs, key, place_in_run, rows_by
 from kassign_spark.groups.read import read_batch
+from kassign_spark.plans.rounds import held_claims
 from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, Known, candidates
 from kassign_spark.whatif.changes import NOTHING, Changes, apply_changes, pieces
+from kassign_spark.whatif.columns import arrow_types, columns_of
 from kassign_spark.whatif.evenness import Evenness, evaluate
-from kassign_spark.whatif.restarts import restart_moves
-from kassign_spark.whatif.sentences import change_of, ids_of, reason_of, restart_of
+from kassign_spark.whatif.sentences import Described, change_of, ids_of, reason_of, restart_of
 
-ADVICE = (
-    "cluster_id string, group_id string, rank int, change string, detail string, "
-    "assignor string, member_ids array<string>, topics array<string>, member_count int, "
-    "num_partitions int, max_before bigint, max_after bigint, spread_before bigint, "
-    "spread_after bigint, idle_before int, idle_after int, moved bigint, paused bigint, "
-    "rounds int, gain bigint, restart_moved bigint, reason string"
-)
+ADVICE = columns_of("advise")
 _MOST_OF_A_KIND = 3
 """Rows of one kind of change that a group is given, the best ones."""
 _COPIED_AT_ONCE = 8_000_000
@@ -104,14 +100,14 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     order = np.lexsort((useful, -gain[useful], -(gain / price)[useful], group[useful]))
     useful = useful[order]
     # The best few of each kind.
-    by_kind = np.lexsort((np.arange(len(useful)), kind[useful], group[useful]))
-    run = np.unique(np.stack((group[useful], kind[useful])), axis=1, return_inverse=True)[1]
+    run = key(group[useful], kind[useful])
+    by_kind = np.argsort(run, kind="stable")
     nth = np.empty(len(useful), np.int64)
-    nth[by_kind] = place_in_run(run.reshape(-1)[by_kind])
+    nth[by_kind] = place_in_run(run[by_kind])
     useful = useful[nth < _MOST_OF_A_KIND]
     rank = place_in_run(group[useful]) + 1
     found = (known, kind[useful], changes, useful, group[useful], rank, gain[useful], after)
-    return Ranked(*found, *restart_moves(known, owner))
+    return Ranked(*found, *_restart_moves(known, owner))
 
 
 def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:
@@ -120,10 +116,56 @@ def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:
     size += np.bincount(claims.group, minlength=batch.group_count)
     found = []
     for piece in pieces(changes, size[changes.group], _COPIED_AT_ONCE):
-        made = apply_changes(batch, claims, piece)
-        found.append(evaluate(made.batch, made.claims, piece.assignor)[0])
-    columns = ([piece[number] for piece in found] for number in range(len(Evenness._fields)))
-    return Evenness(*(np.concatenate([NOTHING, *column]) for column in columns))
+        changed, kept, _ = apply_changes(batch, claims, piece)
+        found.append(evaluate(changed, kept, piece.assignor)[0])
+    nothing = Evenness(*(NOTHING for _ in Evenness._fields))
+    return Evenness(*map(np.concatenate, zip(nothing, *found, strict=True)))
+
+
+def _restart_moves(known: Known, owner: Longs) -> tuple[Longs, Longs]:
+    """Restart the most loaded dynamic member of each group, from what its assignor has given.
+
+    It leaves, and comes back under another id. One that has a ``group.instance.id`` would keep its
+    partitions where it comes back within ``session.timeout.ms`` (KIP-345).
+
+    Returns:
+        of each group the member, -1 where none is restarted: all are static, or it is alone, or
+        nobody else reads some topic; and how many partitions move, when it leaves and when it comes
+        back together.
+    """
+    batch = known.batch
+    member = _restarted(known)
+    moved = np.zeros(batch.group_count, np.int64)
+    groups = np.flatnonzero(member >= 0)
+    if not len(groups):
+        return member, moved
+    copies = np.arange(len(groups))
+    leaves = Changes(groups, known.assignor[groups], dropped=copies, dropped_member=member[groups])
+    held = held_claims(batch, np.arange(len(owner)), owner)
+    without, left_over, _ = apply_changes(batch, held, leaves)
+    left, owner_meanwhile = evaluate(without, left_over, leaves.assignor)
+    returns = leaves._replace(added=copies, added_like=member[groups])
+    again, _, is_new = apply_changes(batch, held.where(NOTHING), returns)
+    # Members but for the new one, and partitions, are in the same order as before.
+    others = np.flatnonzero(~is_new)
+    claims = held_claims(again, np.arange(len(owner_meanwhile)), others[owner_meanwhile])
+    back, _ = evaluate(again, claims, leaves.assignor)
+    moved[groups] = left.moved + back.moved
+    return member, moved
+
+
+def _restarted(known: Known) -> Longs:
+    """The most loaded dynamic member of each group that can be spared; the first by name."""
+    batch = known.batch
+    readers = batch.subscribers
+    alone = np.zeros(len(batch.member_group), bool)
+    alone[readers.member[readers.first[readers.size == 1]]] = True
+    can = np.flatnonzero((batch.instance == 0) & (known.before.load > 0))
+    can = can[rows_by(batch.member_group[can], -known.before.load[can])]
+    groups, first = np.unique(batch.member_group[can], return_index=True)
+    member = np.full(batch.group_count, -1)
+    member[groups] = can[first]
+    return np.where(alone[member], -1, member)
 
 
 def _part(batch: Batch, claims: Claims, groups: Flags) -> tuple[Batch, Claims]:
@@ -131,15 +173,9 @@ def _part(batch: Batch, claims: Claims, groups: Flags) -> tuple[Batch, Claims]:
     if groups.all():
         return batch, claims
     some, members, slots = batch.part(groups)
-    kept = claims.where(groups[claims.group])
-    return some, Claims(
-        np.where(kept.member >= 0, np.searchsorted(members, kept.member), -1),
-        kept.name,
-        (np.cumsum(groups) - 1)[kept.group],
-        kept.topic,
-        kept.partition,
-        np.where(kept.slot >= 0, np.searchsorted(slots, kept.slot), -1),
-    )
+    is_here = claims.member[groups[claims.group]] >= 0
+    kept = part_of(claims, groups, members, slots)
+    return some, replace(kept, member=np.where(is_here, kept.member, -1))
 
 
 def _reasons(ranked: Ranked) -> dict[int, str]:
@@ -150,36 +186,27 @@ def _reasons(ranked: Ranked) -> dict[int, str]:
 
 def _rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
     """Name the changes, row by row: there are a few for each group."""
-    known, group, copy = ranked.known, ranked.group, ranked.copy
-    batch, before, after = known.batch, known.before, ranked.after
+    known, copy, after = ranked.known, ranked.copy, ranked.after
     described = [
         change_of(known, ranked.changes, int(each), int(kind))
         for each, kind in zip(copy, ranked.kind, strict=True)
     ]
-    columns = {
-        **group_columns(batch, group),
-        "rank": pa.array(ranked.rank, pa.int32()),
-        "change": pa.array([KINDS[kind] for kind in ranked.kind], pa.string()),
-        "detail": pa.array([each.detail for each in described], pa.string()),
-        "assignor": pa.array([KAFKAS[n] for n in ranked.changes.assignor[copy]], pa.string()),
-        "member_ids": pa.array([each.member_ids for each in described], pa.list_(pa.string())),
-        "topics": pa.array([each.topics for each in described], pa.list_(pa.string())),
-        "member_count": pa.array([each.member_count for each in described], pa.int32()),
-        "num_partitions": pa.array([each.num_partitions for each in described], pa.int32()),
-        "max_before": pa.array(before.most[group]),
-        "max_after": pa.array(after.most[copy]),
-        "spread_before": pa.array(before.spread[group]),
-        "spread_after": pa.array(after.spread[copy]),
-        "idle_before": pa.array(before.idle[group], pa.int32()),
-        "idle_after": pa.array(after.idle[copy], pa.int32()),
-        "moved": pa.array(after.moved[copy]),
-        "paused": pa.array(after.paused[copy]),
-        "rounds": pa.array(after.rounds[copy], pa.int32()),
-        "gain": pa.array(ranked.gain),
-        "restart_moved": pa.nulls(len(group), pa.int64()),
-        "reason": pa.array([reasons[int(each)] for each in group], pa.string()),
-    }
-    return pa.table(columns)
+    return _table(
+        known,
+        ranked.group,
+        reasons,
+        rank=ranked.rank,
+        change=[KINDS[kind] for kind in ranked.kind],
+        assignor=[KAFKAS[number] for number in ranked.changes.assignor[copy]],
+        max_after=after.most[copy],
+        spread_after=after.spread[copy],
+        idle_after=after.idle[copy],
+        moved=after.moved[copy],
+        paused=after.paused[copy],
+        rounds=after.rounds[copy],
+        gain=ranked.gain,
+        **{name: [getattr(each, name) for each in described] for name in Described._fields},
+    )
 
 
 def _restart_rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
@@ -189,31 +216,35 @@ def _restart_rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
     rows = np.bincount(ranked.group, minlength=known.batch.group_count)[group]
     member_ids = ids_of(known, ranked.restarted[group])
     moved = ranked.restart_moved[group]
-    zeros = np.zeros(len(group), np.int64)
-    columns = {
-        **group_columns(known.batch, group),
-        "rank": pa.array(rows + 1, pa.int32()),
-        "change": pa.array([KINDS[INSTANCE_ID]] * len(group), pa.string()),
-        "detail": pa.array(
-            [restart_of(*each) for each in zip(member_ids, moved.tolist(), strict=True)],
-            pa.string(),
-        ),
-        "assignor": pa.array([KAFKAS[n] for n in known.assignor[group]], pa.string()),
-        "member_ids": pa.array([[each] for each in member_ids], pa.list_(pa.string())),
-        "topics": pa.nulls(len(group), pa.list_(pa.string())),
-        "member_count": pa.nulls(len(group), pa.int32()),
-        "num_partitions": pa.nulls(len(group), pa.int32()),
-        "max_before": pa.array(before.most[group]),
-        "max_after": pa.array(before.most[group]),
-        "spread_before": pa.array(before.spread[group]),
-        "spread_after": pa.array(before.spread[group]),
-        "idle_before": pa.array(before.idle[group], pa.int32()),
-        "idle_after": pa.array(before.idle[group], pa.int32()),
-        "moved": pa.array(zeros),
-        "paused": pa.array(zeros),
-        "rounds": pa.array(zeros, pa.int32()),
-        "gain": pa.array(zeros),
-        "restart_moved": pa.array(moved),
-        "reason": pa.array([reasons[int(each)] for each in group], pa.string()),
+    return _table(
+        known,
+        group,
+        reasons,
+        rank=rows + 1,
+        change=[KINDS[INSTANCE_ID]] * len(group),
+        detail=[restart_of(*each) for each in zip(member_ids, moved.tolist(), strict=True)],
+        assignor=[KAFKAS[number] for number in known.assignor[group]],
+        member_ids=[[each] for each in member_ids],
+        max_after=before.most[group],
+        spread_after=before.spread[group],
+        idle_after=before.idle[group],
+        restart_moved=moved,
+        **dict.fromkeys(("moved", "paused", "rounds", "gain"), np.zeros(len(group), np.int64)),
+    )
+
+
+def _table(known: Known, group: Longs, reasons: dict[int, str], **given: Any) -> pa.Table:
+    """The columns of ``ADVICE`` for rows of these groups; null what is not given."""
+    before = known.before
+    given |= {
+        "max_before": before.most[group],
+        "spread_before": before.spread[group],
+        "idle_before": before.idle[group],
+        "reason": [reasons[each] for each in group.tolist()],
     }
+    columns = group_columns(known.batch, group)
+    for name, of in arrow_types(ADVICE).items():
+        if name not in columns:
+            values = given.get(name)
+            columns[name] = pa.nulls(len(group), of) if values is None else pa.array(values, of)
     return pa.table(columns)

@@ -3,7 +3,6 @@
 Whether one helps is not known here: each is computed with the real assignors afterwards.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 from kassign_spark.graph.batch import ClassGraph, Subscribed
 from kassign_spark.graph.levels import Levels
 from kassign_spark.groups.batch import Batch
-from kassign_spark.groups.numbers import Flags, Longs, place_in_run, ranges, starts
+from kassign_spark.groups.numbers import Flags, Longs, place_in_run, ranges, rows_by, starts
 from kassign_spark.whatif.changes import NOTHING, Changes, together
 from kassign_spark.whatif.evenness import Evenness
 
@@ -37,24 +36,17 @@ class Known(NamedTuple):
 
 def candidates(known: Known) -> tuple[Longs, Changes]:
     """List the changes to try, and of each its kind."""
-    makers: list[tuple[int, Callable[[Known], list[Changes]]]] = [
-        (ASSIGNOR, _other_assignors),
-        (SUBSCRIPTION, _more_subscriptions),
-        (MEMBERS, _other_numbers_of_members),
-        (PARTITIONS, _more_partitions),
-    ]
-    made = [(kind, change) for kind, maker in makers for change in maker(known)]
+    # By kind.
+    makers = (_other_assignors, _more_subscriptions, _other_numbers_of_members, _more_partitions)
+    made = [(kind, change) for kind, maker in enumerate(makers) for change in maker(known)]
     kinds = [np.full(len(change.group), kind) for kind, change in made]
     return np.concatenate([NOTHING, *kinds]), together([change for _, change in made])
 
 
 def _other_assignors(known: Known) -> list[Changes]:
     groups = np.flatnonzero(_partitions(known) > 0)
-    found = []
-    for number in range(4):
-        others = groups[known.assignor[groups] != number]
-        found.append(Changes(others, np.full(len(others), number)))
-    return found
+    others = [groups[known.assignor[groups] != number] for number in range(4)]
+    return [Changes(some, np.full(len(some), number)) for number, some in enumerate(others)]
 
 
 def _more_subscriptions(known: Known) -> list[Changes]:
@@ -67,11 +59,10 @@ def _more_subscriptions(known: Known) -> list[Changes]:
     even = -(-_partitions(known) // np.maximum(members, 1))
     is_uneven = top > even
     dense = np.flatnonzero(is_uneven[batch.topic_group] & (topic_height == top[batch.topic_group]))
-    dense = dense[np.lexsort((dense, -batch.size[dense], batch.topic_group[dense]))]
-    largest = dense[place_in_run(batch.topic_group[dense]) == 0]
+    largest = _largest(batch, dense)
     group = batch.member_group
     others = np.flatnonzero(is_uneven[group] & (heights.height_of_member < top[group]))
-    others = others[np.lexsort((others, known.before.load[others], group[others]))]
+    others = others[rows_by(group[others], known.before.load[others])]
     one = others[place_in_run(group[others]) == 0]
     several = np.bincount(batch.topic_group[dense], minlength=batch.group_count) > 1
     more_than_one = np.bincount(group[others], minlength=batch.group_count) > 1
@@ -92,10 +83,8 @@ def _reading(known: Known, members: Longs, topics: Longs, groups: Flags) -> Chan
     topics = topics[groups[batch.topic_group[topics]]]
     topic_count = np.bincount(batch.topic_group[topics], minlength=batch.group_count)
     member_count = np.bincount(batch.member_group[members], minlength=batch.group_count)
-    chosen = np.flatnonzero((topic_count > 0) & (member_count > 0))
-    pairs = np.zeros(batch.group_count, np.int64)
-    pairs[chosen] = topic_count[chosen] * member_count[chosen]
-    chosen = chosen[pairs[chosen] <= _MOST_PAIRS]
+    pairs = topic_count * member_count
+    chosen = np.flatnonzero((pairs > 0) & (pairs <= _MOST_PAIRS))
     place = np.full(batch.group_count, -1)
     place[chosen] = np.arange(len(chosen))
     members = members[place[batch.member_group[members]] >= 0]
@@ -131,20 +120,17 @@ def _other_numbers_of_members(known: Known) -> list[Changes]:
     partitions = _partitions(known)
     group: list[int] = []
     wanted: list[int] = []
-    idle_only = ~batch.is_alike
     for number in np.flatnonzero((partitions > 0) & (count > 0)).tolist():
         members, idle = int(count[number]), int(known.before.idle[number])
-        tried = numbers_to_try(members, int(partitions[number]))
-        if idle_only[number]:
-            tried = [n for n in tried if n > members]
+        tried = set(numbers_to_try(members, int(partitions[number])))
+        if not batch.is_alike[number]:
+            tried = {n for n in tried if n > members}
         if 0 < idle < members:
-            tried = [*tried, members - idle]
-        group += [number] * len(set(tried))
-        wanted += sorted(set(tried))
+            tried.add(members - idle)
+        group += [number] * len(tried)
+        wanted += sorted(tried)
     groups, numbers = np.array(group, np.int64), np.array(wanted, np.int64)
-    by_load = np.lexsort(
-        (np.arange(len(batch.member_group)), known.before.load, batch.member_group)
-    )
+    by_load = rows_by(batch.member_group, known.before.load)
     more, fewer = numbers > count[groups], numbers < count[groups]
     adding, dropping = groups[more], groups[fewer]
     copies = (numbers - count[groups])[more]
@@ -199,20 +185,11 @@ def _more_partitions(known: Known) -> list[Changes]:
     group = batch.topic_group
     to_multiple = (-batch.size) % readers
     can = np.flatnonzero((to_multiple > 0) & (before.spread[group] > 0))
-    largest = can[np.lexsort((can, -batch.size[can], group[can]))]
-    largest = largest[place_in_run(group[largest]) == 0]
-    fewest = np.flatnonzero((batch.size < readers) & (before.idle[group] > 0))
-    fewest = fewest[np.lexsort((fewest, -batch.size[fewest], group[fewest]))]
-    fewest = fewest[place_in_run(group[fewest]) == 0]
-    members = np.diff(batch.first_member)
-    missing = (-_partitions(known)) % np.maximum(members, 1)
-    any_topic = np.lexsort((np.arange(len(group)), -batch.size, group))
-    whole = any_topic[place_in_run(group[any_topic]) == 0]
-    whole = whole[
-        batch.is_alike[group[whole]]
-        & (missing[group[whole]] > 0)
-        & (before.spread[group[whole]] > 0)
-    ]
+    largest = _largest(batch, can)
+    fewest = _largest(batch, np.flatnonzero((batch.size < readers) & (before.idle[group] > 0)))
+    missing = (-_partitions(known)) % np.maximum(np.diff(batch.first_member), 1)
+    is_whole = batch.is_alike & (missing > 0) & (before.spread > 0)
+    whole = _largest(batch, np.flatnonzero(is_whole[group]))
     topics = np.concatenate((largest, fewest, whole))
     sizes = np.concatenate(
         (
@@ -221,8 +198,7 @@ def _more_partitions(known: Known) -> list[Changes]:
             batch.size[whole] + missing[group[whole]],
         )
     )
-    different = np.unique(np.stack((topics, sizes)), axis=1)
-    topics, sizes = different[0], different[1]
+    topics, sizes = np.unique(np.stack((topics, sizes)), axis=1)
     of_group = group[topics]
     return [
         Changes(
@@ -233,6 +209,13 @@ def _more_partitions(known: Known) -> list[Changes]:
             grown_size=sizes,
         )
     ]
+
+
+def _largest(batch: Batch, topics: Longs) -> Longs:
+    """Of these topics, ascending, the largest of each group; the first one of equals."""
+    topics = topics[rows_by(batch.topic_group[topics], -batch.size[topics])]
+    largest: Longs = topics[place_in_run(batch.topic_group[topics]) == 0]
+    return largest
 
 
 def _partitions(known: Known) -> Longs:

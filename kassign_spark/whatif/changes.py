@@ -4,7 +4,7 @@ A change makes a copy of a group; the copies are a batch of their own, which any
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.graph.batch import same_lists
 from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.named import member_ids
 from kassign_spark.groups.numbers import Flags, Longs, key, names, place_in_run, ranges, starts
 
 NOTHING: Longs = np.zeros(0, np.int64)
@@ -20,12 +21,7 @@ ADDED = "+{}"
 """What is put behind the id of the member that a new one is like."""
 
 
-def _nothing() -> Longs:
-    return NOTHING
-
-
-@dataclass(frozen=True)
-class Changes:
+class Changes(NamedTuple):
     """Copies of groups and what is changed in each; members and topics are those of the batch.
 
     Attributes:
@@ -39,16 +35,16 @@ class Changes:
 
     group: Longs
     assignor: Longs
-    dropped: Longs = field(default_factory=_nothing)
-    dropped_member: Longs = field(default_factory=_nothing)
-    added: Longs = field(default_factory=_nothing)
-    added_like: Longs = field(default_factory=_nothing)
-    reads: Longs = field(default_factory=_nothing)
-    reading_member: Longs = field(default_factory=_nothing)
-    read_topic: Longs = field(default_factory=_nothing)
-    grown: Longs = field(default_factory=_nothing)
-    grown_topic: Longs = field(default_factory=_nothing)
-    grown_size: Longs = field(default_factory=_nothing)
+    dropped: Longs = NOTHING
+    dropped_member: Longs = NOTHING
+    added: Longs = NOTHING
+    added_like: Longs = NOTHING
+    reads: Longs = NOTHING
+    reading_member: Longs = NOTHING
+    read_topic: Longs = NOTHING
+    grown: Longs = NOTHING
+    grown_topic: Longs = NOTHING
+    grown_size: Longs = NOTHING
 
 
 _OF_COPIES = ("dropped", "added", "reads", "grown")
@@ -58,109 +54,79 @@ def together(parts: list[Changes]) -> Changes:
     """Put changes one behind the other."""
     offsets = np.cumsum([0, *(len(part.group) for part in parts)])
     columns = {}
-    for column in fields(Changes):
-        values = [getattr(part, column.name) for part in parts]
-        if column.name in _OF_COPIES:
+    for name in Changes._fields:
+        values = [getattr(part, name) for part in parts]
+        if name in _OF_COPIES:
             values = [v + offset for v, offset in zip(values, offsets[:-1], strict=True)]
-        columns[column.name] = np.concatenate([NOTHING, *values])
+        columns[name] = np.concatenate([NOTHING, *values])
     return Changes(**columns)
 
 
 def pieces(changes: Changes, weight: Longs, most: int) -> Iterator[Changes]:
-    """Cut changes into pieces of copies that follow each other.
+    """Cut changes, whose rows are by copy, into pieces of copies that follow each other.
 
-    Args:
-        changes: their rows are by copy.
-        weight: of each copy.
-        most: that a piece should weigh; a copy that weighs more is a piece of its own.
+    A piece weighs at most ``most``, or is a single copy: ``weight`` is that of each.
     """
     piece = np.cumsum(weight) // most
     for number in np.unique(piece):
         first, end = np.searchsorted(piece, [number, number + 1]).tolist()
+        rows = slice(first, end)  # of the copies themselves, or as the column before it has them
         columns: dict[str, Longs] = {}
-        rows = slice(first, end)
-        for column in fields(Changes):
-            values = getattr(changes, column.name)
-            if column.name in _OF_COPIES:
+        for name, values in changes._asdict().items():
+            is_of_copies = name in _OF_COPIES
+            if is_of_copies:
                 rows = slice(*np.searchsorted(values, [first, end]).tolist())
-                columns[column.name] = values[rows] - first
-            else:  # of the copies themselves, or of the rows named before it
-                columns[column.name] = values[rows]
+            columns[name] = values[rows] - first if is_of_copies else values[rows]
         yield Changes(**columns)
 
 
-class Made(NamedTuple):
-    """Changed copies.
-
-    Attributes:
-        batch: a group for each copy.
-        claims: what its members own.
-        is_new: of each member whether it is only like one of the group's.
-    """
-
-    batch: Batch
-    claims: Claims
-    is_new: Flags
-
-
-def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> Made:
+def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch, Claims, Flags]:
     """Make the copies: a batch with a group for each, and what its members own.
 
     Racks are left out: of new members and partitions nobody knows them. A new member owns nothing,
-    and what a dropped one owned has no member.
+    and what a dropped one owned has no member. Each copy keeps a reader of every topic.
 
-    Args:
-        batch: the groups.
-        claims: of their members.
-        changes: each copy keeps at least one reader of every topic.
+    Returns:
+        The batch, its claims, and of each member whether it is only like one of the group's.
     """
-    members = _Members(batch, changes)
+    copies = _Copies(batch, changes)
     topics_of = np.diff(batch.first_topic)[changes.group]
-    first_topic = starts(topics_of)
     topic = ranges(batch.first_topic[:-1][changes.group], topics_of)
     topic_copy = np.repeat(np.arange(len(changes.group)), topics_of)
     size = batch.size[topic].copy()
-    size[_copied_topic(batch, changes, first_topic, changes.grown, changes.grown_topic)] = (
-        changes.grown_size
-    )
+    size[copies.find_topic(changes.grown, changes.grown_topic)] = changes.grown_size
 
     # What each member's source subscribes to, in the numbers of the copies.
-    of_set = batch.member_set[members.like]
+    of_set = batch.member_set[copies.like]
     counts = np.diff(batch.set_start)[of_set]
     read = batch.set_topic[ranges(batch.set_start[of_set], counts)]
     reader = np.repeat(np.arange(len(of_set)), counts)
-    shift = first_topic[:-1] - batch.first_topic[:-1][changes.group]
-    pairs = key(reader, read + shift[members.copy[reader]])
+    pairs = key(reader, copies.find_topic(copies.copy[reader], read))
     if len(changes.reads):
-        reading = members.find(changes.reads, changes.reading_member)
-        more = key(
-            reading, _copied_topic(batch, changes, first_topic, changes.reads, changes.read_topic)
-        )
+        reading = copies.find(changes.reads, changes.reading_member)
+        more = key(reading, copies.find_topic(changes.reads, changes.read_topic))
         # Pairs are in order, and stay so: a sort would cost more than all else here.
         more = np.unique(more[reading >= 0])
         place = np.searchsorted(pairs, more)
         is_new = np.append(pairs, -1)[place] != more
         pairs = np.insert(pairs, place[is_new], more[is_new])
     reader, read = pairs >> 32, pairs & 0xFFFF_FFFF
-    counts = np.bincount(reader, minlength=len(members.copy))
-    first, set_of_member = same_lists(members.copy, counts, read)
+    counts = np.bincount(reader, minlength=len(copies.copy))
+    first, set_of_member = same_lists(copies.copy, counts, read)
     set_topic = read[ranges(starts(counts)[:-1][first], counts[first])]
     set_start = starts(counts[first])
-    made = Batch(
-        cluster_names=batch.cluster_names,
-        group_names=batch.group_names,
-        member_names=members.strings,
-        topic_names=batch.topic_names,
-        texts=batch.texts,
+    made = replace(
+        batch,
+        member_names=copies.strings,
         cluster=batch.cluster[changes.group],
         group=batch.group[changes.group],
-        member_group=members.copy,
-        member_name=members.name,
-        generation=np.where(members.is_new, -1, batch.generation[members.like]),
-        member_seq=np.where(members.is_new, -1, batch.member_seq[members.like]),
-        instance=np.where(members.is_new, 0, batch.instance[members.like]),
-        rack=np.zeros(len(members.like), np.int64),
-        assignor=batch.assignor[members.like],
+        member_group=copies.copy,
+        member_name=copies.name,
+        generation=np.where(copies.is_new, -1, batch.generation[copies.like]),
+        member_seq=np.where(copies.is_new, -1, batch.member_seq[copies.like]),
+        instance=np.where(copies.is_new, 0, batch.instance[copies.like]),
+        rack=np.zeros(len(copies.like), np.int64),
+        assignor=batch.assignor[copies.like],
         subscription=set_of_member,
         list_topics=batch.topic_name[topic][set_topic],
         list_start=set_start,
@@ -170,45 +136,13 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> Made:
         topic_group=topic_copy,
         topic_name=batch.topic_name[topic],
         size=size,
+        racks=None,
     )
-    copied = _copied_claims(batch, claims, changes, made, members, first_topic)
-    return Made(made, copied, members.is_new)
+    return made, copies.claims(claims, made), copies.is_new
 
 
-def _copied_topic(
-    batch: Batch, changes: Changes, first_topic: Longs, copy: Longs, topic: Longs
-) -> Longs:
-    return first_topic[copy] + topic - batch.first_topic[changes.group[copy]]
-
-
-def _copied_claims(
-    batch: Batch,
-    claims: Claims,
-    changes: Changes,
-    made: Batch,
-    members: "_Members",
-    first_topic: Longs,
-) -> Claims:
-    by_group = np.argsort(claims.group, kind="stable")
-    first = starts(np.bincount(claims.group, minlength=batch.group_count))
-    counts = np.diff(first)[changes.group]
-    row = by_group[ranges(first[:-1][changes.group], counts)]
-    copy = np.repeat(np.arange(len(changes.group)), counts)
-    member = np.full(len(row), -1)
-    claimed = claims.member[row] >= 0
-    member[claimed] = members.find(copy[claimed], claims.member[row][claimed])
-    exists = claims.slot[row] >= 0
-    topic = batch.slot_topic[claims.slot[row][exists]]
-    slot = np.full(len(row), -1)
-    slot[exists] = (
-        made.first_slot[_copied_topic(batch, changes, first_topic, copy[exists], topic)]
-        + claims.partition[row][exists]
-    )
-    return Claims(member, claims.name[row], copy, claims.topic[row], claims.partition[row], slot)
-
-
-class _Members:
-    """The members of all copies, by copy and Java's order of ids.
+class _Copies:
+    """The members of all copies, by copy and Java's order of ids; and where all is in the copies.
 
     Attributes:
         copy: of each.
@@ -223,13 +157,14 @@ class _Members:
         copy = np.repeat(np.arange(len(changes.group)), counts)
         like = ranges(batch.first_member[:-1][changes.group], counts)
         stays = np.ones(len(copy), bool)
-        self._first = starts(counts)
-        self._batch, self._changes = batch, changes
-        stays[self._at(changes.dropped, changes.dropped_member)] = False
+        self._batch, self._group = batch, changes.group
+        self._member_shift = starts(counts)[:-1] - batch.first_member[:-1][changes.group]
+        first_topic = starts(np.diff(batch.first_topic)[changes.group])[:-1]
+        self._topic_shift = first_topic - batch.first_topic[:-1][changes.group]
+        stays[changes.dropped_member + self._member_shift[changes.dropped]] = False
         order = np.lexsort((changes.added_like, changes.added))
         added, added_like = changes.added[order], changes.added_like[order]
-        run = key(added, added_like)
-        nth = place_in_run(np.unique(run, return_inverse=True)[1].reshape(-1)) + 1
+        nth = place_in_run(key(added, added_like)) + 1
         code_of_old, code_of_new, self.strings = _names(batch, added_like, nth)
         old = np.flatnonzero(stays)
         self.copy = np.concatenate((copy[old], added))
@@ -246,11 +181,29 @@ class _Members:
 
     def find(self, copy: Longs, member: Longs) -> Longs:
         """Where a member of the batch is in a copy; -1: it is dropped there."""
-        return self._place[self._at(copy, member)]
+        return self._place[member + self._member_shift[copy]]
 
-    def _at(self, copy: Longs, member: Longs) -> Longs:
-        group = self._changes.group[copy]
-        return self._first[copy] + member - self._batch.first_member[group]
+    def find_topic(self, copy: Longs, topic: Longs) -> Longs:
+        """Where a topic of the batch is in a copy."""
+        return topic + self._topic_shift[copy]
+
+    def claims(self, claims: Claims, made: Batch) -> Claims:
+        """The claims of the batch on it, in all copies, which are ``made``."""
+        group = self._group
+        by_group = np.argsort(claims.group, kind="stable")
+        first = starts(np.bincount(claims.group, minlength=self._batch.group_count))
+        counts = np.diff(first)[group]
+        row = by_group[ranges(first[:-1][group], counts)]
+        copy = np.repeat(np.arange(len(group)), counts)
+        member = np.full(len(row), -1)
+        claimed = claims.member[row] >= 0
+        member[claimed] = self.find(copy[claimed], claims.member[row][claimed])
+        exists = claims.slot[row] >= 0
+        topic = self.find_topic(copy[exists], self._batch.slot_topic[claims.slot[row][exists]])
+        slot = np.full(len(row), -1)
+        slot[exists] = made.first_slot[topic] + claims.partition[row][exists]
+        name, partition = claims.name[row], claims.partition[row]
+        return Claims(member, name, copy, claims.topic[row], partition, slot)
 
 
 def _names(batch: Batch, like: Longs, nth: Longs) -> tuple[Longs, Longs, pa.Array]:
@@ -258,11 +211,7 @@ def _names(batch: Batch, like: Longs, nth: Longs) -> tuple[Longs, Longs, pa.Arra
     if not len(like):
         return np.arange(1, len(batch.member_names) + 1), NOTHING, batch.member_names
     suffix = pa.array([ADDED.format(number) for number in range(int(nth.max()) + 1)])
-    new = pc.binary_join_element_wise(
-        batch.member_names.take(pa.array(batch.member_name[like] - 1)),
-        suffix.take(pa.array(nth)),
-        "",
-    )
+    new = pc.binary_join_element_wise(member_ids(batch, like), suffix.take(pa.array(nth)), "")
     both = names(pa.chunked_array([batch.member_names, new]), java_order=True)
     old, added = both.split(len(batch.member_names), len(new))
     return old.code, added.code, both.strings

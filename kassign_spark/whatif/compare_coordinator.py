@@ -25,10 +25,7 @@ def group_states(
 ) -> Iterator[tuple[ConsumerGroupState, Longs]]:
     """Give each group as the coordinator would see it, and its members' places in the batch.
 
-    Args:
-        table: rows of ``rows.fold``, for the topics' ids.
-        batch: the groups.
-        claims: what members own before.
+    The topics' ids are read from ``table``, rows of ``rows.fold``.
     """
     states = GroupStates(table, batch)
     held = claims.where((claims.member >= 0) & (claims.slot >= 0))
@@ -90,18 +87,11 @@ def _steps(batch: Batch, claims: Claims, owner: Longs) -> Steps:
     last = np.ones(batch.group_count, np.int64)
     np.maximum.at(last, batch.member_group[followed.members], followed.changed_in)
     parts = []
-    for round_number in range(1, max(followed.round_count, 1) + 1):
-        action = actions_in(followed, round_number)
-        goes_on = last[batch.member_group[followed.members]] >= round_number
+    for in_round in range(1, max(followed.round_count, 1) + 1):
+        action = actions_in(followed, in_round)
+        goes_on = last[batch.member_group[followed.members]] >= in_round
         rows = np.flatnonzero((action != "") & goes_on)
-        of = followed.partitions[rows]
-        parts.append(
-            Steps(
-                np.full(len(rows), round_number),
-                followed.members[rows],
-                topic[of],
-                partition[of],
-                action_numbers(action[rows]),
-            )
-        )
+        of, member = followed.partitions[rows], followed.members[rows]
+        same = np.full(len(rows), in_round)
+        parts.append(Steps(same, member, topic[of], partition[of], action_numbers(action[rows])))
     return Steps.join(parts)

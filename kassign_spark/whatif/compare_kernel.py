@@ -1,6 +1,7 @@
 """Every assignor on the groups of a task, beside the best that there is."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,25 +20,16 @@ from kassign_spark.plans.exact import follow_exactly
 from kassign_spark.plans.rounds import follow
 from kassign_spark.plans.runs import Judged
 from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.whatif.columns import columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
 from kassign_spark.whatif.outcome import crossing_now, measure, optimum
-from kassign_spark.whatif.weighed import PROBLEM, WEIGHED, Weighed, read_weighed
+from kassign_spark.whatif.weighed import PROBLEM, Weighed, read_weighed
 
-COMPARED = (
-    "cluster_id string, group_id string, assignor string, protocol string, verdict string, "
-    "detail string, member_count int, partition_count bigint, kept bigint, moved bigint, "
-    "least_moves bigint, spread bigint, topic_spread bigint, sum_of_squares bigint, "
-    "least_sum_of_squares bigint, rounds int, paused bigint, cross_rack bigint, "
-    "cross_rack_more bigint"
-)
+COMPARED = columns_of("compare")
+COMPARED_BY_WEIGHT = f"{columns_of('compare.weighted')}, {PROBLEM} string"
 
-COMPARED_BY_WEIGHT = ", ".join(
-    [COMPARED, *(f"{name} {kind}" for name, kind in WEIGHED.items()), f"{PROBLEM} string"]
-)
-
-_VARIANTS = [(number, number == COOPERATIVE_STICKY) for number in range(len(KAFKAS))] + [
-    (COOPERATIVE_STICKY, False)
-]
+_VARIANTS = [(number, number == COOPERATIVE_STICKY) for number in range(len(KAFKAS))]
+_VARIANTS.append((COOPERATIVE_STICKY, False))
 """Each assignor under its own protocol, and the cooperative one under the eager one as well."""
 
 
@@ -54,48 +46,41 @@ def compare_arrow(
     """Compare the assignors on the groups of a task (rows of ``rows.fold``): ``COMPARED``.
 
     Args:
-        table: the groups.
+        table: the groups, and what they weigh (``weight_rows.fold_weights``) where it is ``given``.
         exact: with the answers of Kafka's client, not those of ``assign``.
         is_owned: whether anything is known of what was owned.
         has_racks: whether the racks of replicas are known.
         racks_before_moves: as of ``Settings``.
         max_rounds: as of ``Settings``.
-        given: what the caller said about weights, which are among the rows then
-            (``weight_rows.fold_weights``): the columns of ``WEIGHED`` and ``PROBLEM`` follow.
+        given: what the caller said about weights: then ``COMPARED_BY_WEIGHT``.
     """
     batch, claims = read_batch(table)
     weighed = None if given is None else read_weighed(table, given)
-    best = optimum(batch, claims)
-    nothing = ~best.exists
+    exists, squares, moves = optimum(batch, claims)
     now = crossing_now(batch, claims)
-    options = {"is_owned": is_owned, "has_racks": has_racks}
-    for name, protocol, judged in _judged(
-        table, batch, claims, exact, racks_before_moves, max_rounds
-    ):
-        found = _measured(batch, claims, judged, weighed, now, **options)
-        least = {
-            "least_moves": pa.array(best.moves, mask=nothing | (not is_owned)),
-            "least_sum_of_squares": pa.array(best.sum_of_squares, mask=nothing),
-        }
-        schema = COMPARED if weighed is None else COMPARED_BY_WEIGHT
-        names = [column.split()[0] for column in schema.split(", ")]
+    same = {
+        **group_columns(batch, np.arange(batch.group_count)),
+        "member_count": pa.array(np.diff(batch.first_member).astype(np.int32)),
+        "least_moves": pa.array(moves, mask=~exists | (not is_owned)),
+        "least_sum_of_squares": pa.array(squares, mask=~exists),
+    }
+    schema = COMPARED if weighed is None else COMPARED_BY_WEIGHT
+    names = [column.split()[0] for column in schema.split(", ")]
+    rules = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
+    for name, protocol, judged in _judged(table, batch, claims, exact, rules):
         known = {
-            **group_columns(batch, np.arange(batch.group_count)),
+            **same,
             "assignor": pa.array([name] * batch.group_count),
             "protocol": pa.array([protocol] * batch.group_count),
-            **found,
-            **least,
+            **_measured(
+                batch, claims, judged, weighed, now, is_owned=is_owned, has_racks=has_racks
+            ),
         }
         yield pa.table({name: known[name] for name in names})
 
 
 def _judged(
-    table: pa.Table,
-    batch: Batch,
-    claims: Claims,
-    exact: bool,
-    racks_before_moves: bool,
-    max_rounds: int,
+    table: pa.Table, batch: Batch, claims: Claims, exact: bool, rules: dict[str, Any]
 ) -> Iterator[tuple[str, str, Judged]]:
     """Follow all groups under every assignor and protocol: names, and what comes of it."""
     for number, cooperates in _VARIANTS:
@@ -104,14 +89,7 @@ def _judged(
         if exact:
             judged = follow_exactly(batch, claims, assignor, is_cooperative)
         else:
-            followed = follow(
-                batch,
-                claims,
-                assignor,
-                is_cooperative,
-                racks_before_moves=racks_before_moves,
-                max_rounds=max_rounds,
-            )
+            followed = follow(batch, claims, assignor, is_cooperative, **rules)
             verdicts = [(OK if ends else NEVER_SETTLES, None) for ends in followed.settles.tolist()]
             judged = Judged(verdicts, followed.steps)
         yield KAFKAS[number], COOPERATIVE if cooperates else EAGER, judged
@@ -130,11 +108,10 @@ def _measured(
     is_owned: bool,
     has_racks: bool,
 ) -> dict[str, pa.Array]:
-    """All columns that one assignor decides; null where it has no answer."""
+    """The columns that one assignor decides; null where it has no answer."""
     measured = measure(batch, claims, judged.steps)
     none = np.array([verdict in FAILING for verdict, _ in judged.verdicts], bool)
     unknown = none | (not is_owned)
-    member_count = np.diff(batch.first_member).astype(np.int32)
     loads: dict[str, pa.Array] = {}
     if weighed is not None:
         loads = weighed.measure(measured.member, measured.slot, measured.is_moved)
@@ -146,7 +123,6 @@ def _measured(
         **loads,
         "verdict": pa.array([verdict for verdict, _ in judged.verdicts], pa.string()),
         "detail": pa.array([detail for _, detail in judged.verdicts], pa.string()),
-        "member_count": pa.array(member_count),
         "partition_count": pa.array(measured.partition_count, mask=none),
         "kept": pa.array(measured.kept, mask=unknown),
         "moved": pa.array(measured.moved, mask=unknown),

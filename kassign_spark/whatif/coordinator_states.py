@@ -1,5 +1,7 @@
 """Groups of a task as the coordinator's assignors see them: names in the place of numbers."""
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 
@@ -11,15 +13,12 @@ from kassign_spark.groups.read import TOPIC
 
 
 class GroupStates:
-    """Gives groups of a batch as states; what all groups share is read once."""
+    """Gives groups of a batch as states; what all groups share is read once.
+
+    The topics' ids are read from ``table``, the rows of ``rows.fold`` that the batch was read from.
+    """
 
     def __init__(self, table: pa.Table, batch: Batch) -> None:
-        """Read names.
-
-        Args:
-            table: rows of ``rows.fold``, for the topics' ids.
-            batch: the same in numbers.
-        """
         self._batch = batch
         self._topic_ids = _topic_ids(table)
         groups = group_columns(batch, np.arange(batch.group_count))
@@ -28,21 +27,20 @@ class GroupStates:
         self._topics: list[str] = ["", *batch.topic_names.to_pylist()]
         self._members: list[str] = ["", *batch.member_names.to_pylist()]
         self._texts: list[str | None] = [None, *batch.texts.to_pylist()]
-        self._lists: dict[int, tuple[str, ...]] = {}
+        listed = [self._topics[name] for name in batch.list_topics.tolist()]
+        self._lists = [tuple(listed[of:to]) for of, to in pairwise(batch.list_start.tolist())]
 
     def of(self, group: int, members: Longs) -> ConsumerGroupState:
         """Give a group without votes and last target; patterns and regexes count as names.
 
-        Args:
-            group: its number.
-            members: places of its members in the batch, in the order that the state is to have.
+        ``members`` are places in the batch, in the order that the state is to have.
         """
         batch, cluster = self._batch, self._clusters[group]
         topics = slice(*batch.first_topic[group : group + 2])
         names = [self._topics[name] for name in batch.topic_name[topics].tolist()]
         return ConsumerGroupState(
             member_ids=[self._members[name] for name in batch.member_name[members].tolist()],
-            subscriptions=[self._list(code) for code in batch.subscription[members].tolist()],
+            subscriptions=[self._lists[code] for code in batch.subscription[members].tolist()],
             topics=names,
             num_partitions=batch.size[topics].tolist(),
             topic_ids=[self._topic_ids.get((cluster, name)) for name in names],
@@ -52,14 +50,6 @@ class GroupStates:
     def votes(self, members: Longs) -> list[str | None]:
         """What the members name as their assignor."""
         return [self._texts[code] for code in self._batch.assignor[members].tolist()]
-
-    def _list(self, code: int) -> tuple[str, ...]:
-        known = self._lists.get(code)
-        if known is None:
-            batch = self._batch
-            listed = batch.list_topics[batch.list_start[code] : batch.list_start[code + 1]]
-            known = self._lists[code] = tuple(self._topics[name] for name in listed.tolist())
-        return known
 
 
 def _topic_ids(table: pa.Table) -> dict[tuple[str, str], str]:

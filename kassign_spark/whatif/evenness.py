@@ -48,13 +48,8 @@ def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Evenness, L
     With `cooperative-sticky` a member gives up partitions of topics that it has dropped before it
     joins (``ConsumerCoordinator.onJoinPrepare``), so the assignor is not told of them.
 
-    Args:
-        batch: the groups.
-        claims: what was owned before, also by members that left, and also what does not exist.
-        assignor: of each group a number of ``KAFKAS``.
-
-    Returns:
-        the measures, and who is to have each partition.
+    Claims are also those of members that left, and on what does not exist; ``assignor`` is of each
+    group a number of ``KAFKAS``. Returns the measures, and who is to have each partition.
     """
     is_cooperative = assignor == COOPERATIVE_STICKY
     told = claims.where(claims.member >= 0)

@@ -13,6 +13,7 @@ from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.plans.exact import predict_batch
+from kassign_spark.plans.rounds import Steps
 
 EXPLAINED = (
     "cluster_id string, group_id string, assignor string, differing_count bigint, detail string"
@@ -45,58 +46,30 @@ class _Variant(NamedTuple):
 
 def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Explain the groups of a task: rows of ``rows.fold``, and of kind OBSERVED: ``EXPLAINED``."""
-    batch, (told, observed) = read_kinds(table, (CLAIM, OBSERVED))
-    named = assignors_of(batch)
-    everyone = np.ones(batch.group_count, bool)
-    variants: list[list[_Variant]] = [[] for _ in range(batch.group_count)]
-    seen = _Seen(batch, observed)
+    tried = _Tried(table)
     for number in range(len(KAFKAS)):
-        _try(seen, told, number, everyone, np.full(batch.group_count, -1), named, variants)
-    stale = _stale(batch, told)
+        tried.add(number, np.ones(tried.batch.group_count, bool))
+    stale = _stale(tried.batch, tried.claims)
     for place in range(max(map(len, stale), default=0)):
         without = np.array([of_group[place] if place < len(of_group) else -1 for of_group in stale])
         for number in range(STICKY, len(KAFKAS)):
-            _try(seen, told, number, without >= 0, without, named, variants)
-    yield _told(batch, variants)
+            tried.add(number, without >= 0, without)
+    yield tried.told()
 
 
 def explain_told_arrow(table: pa.Table) -> pa.Table:
-    """Explain groups of which every claim is known to have been told to the leader.
+    """Explain, as ``explain_arrow`` does, groups whose claims all were told to the leader.
 
     None is left out, and the others are asked only where the assignor that the members name does
     not explain what was seen.
-
-    Args:
-        table: as of ``explain_arrow``; the ids of the groups say which is which.
-
-    Returns:
-        ``EXPLAINED``.
     """
-    batch, (told, observed) = read_kinds(table, (CLAIM, OBSERVED))
-    named = assignors_of(batch)
-    variants: list[list[_Variant]] = [[] for _ in range(batch.group_count)]
-    seen = _Seen(batch, observed)
-    nobody = np.full(batch.group_count, -1)
+    tried = _Tried(table)
     for number in range(len(KAFKAS)):
-        if (own := named == number).any():
-            _try(seen, told, number, own, nobody, named, variants)
-    open_ = np.array([not tried or tried[0].is_other for tried in variants], bool)
+        tried.add(number, tried.named == number)
+    is_open = np.array([not found or found[0].is_other for found in tried.variants], bool)
     for number in range(len(KAFKAS)):
-        if (others := open_ & (named != number)).any():
-            _try(seen, told, number, others, nobody, named, variants)
-    return _told(batch, variants)
-
-
-def _told(batch: Batch, variants: list[list[_Variant]]) -> pa.Table:
-    found = [_conclude(sorted(of_group)) for of_group in variants]
-    return pa.table(
-        {
-            **group_columns(batch, np.arange(batch.group_count)),
-            "assignor": pa.array([assignor for assignor, _, _ in found], pa.string()),
-            "differing_count": pa.array([count for _, count, _ in found], pa.int64()),
-            "detail": pa.array([detail for _, _, detail in found], pa.string()),
-        }
-    )
+        tried.add(number, is_open & (tried.named != number))
+    return tried.told()
 
 
 def _stale(batch: Batch, claims: Claims) -> list[list[int]]:
@@ -109,77 +82,58 @@ def _stale(batch: Batch, claims: Claims) -> list[list[int]]:
     rank = utf_8_rank(batch.member_names)[batch.member_name[stale] - 1]
     found: list[list[int]] = [[] for _ in range(batch.group_count)]
     for member in stale[np.argsort(rank)].tolist():
-        of_group = found[batch.member_group[member]]
-        if len(of_group) < MOST_STALE:
-            of_group.append(member)
-    return found
+        found[batch.member_group[member]].append(member)
+    return [of_group[:MOST_STALE] for of_group in found]
 
 
-def _try(
-    seen: "_Seen",
-    claims: Claims,
-    number: int,
-    groups: Flags,
-    without: Longs,
-    named: Longs,
-    variants: list[list[_Variant]],
-) -> None:
-    """Predict some groups by an assignor, without the claims of a member of each."""
-    batch = seen.batch
-    told = claims.where(claims.member != without[claims.group]) if (without >= 0).any() else claims
-    assignor = np.full(batch.group_count, number)
-    judged = predict_batch(batch, told, batch.generation, assignor, groups)
-    steps = judged.steps
-    given = Claims(
-        steps.member,
-        batch.member_name[steps.member],
-        batch.member_group[steps.member],
-        steps.topic,
-        steps.partition,
-        steps.partition,
-    )
-    differing, first = seen.compare(given, groups)
-    for group in np.flatnonzero(groups).tolist():
-        verdict = judged.verdicts[group][0]
-        member = int(without[group])
-        variants[group].append(
-            _Variant(
-                differing[group] > 0 or verdict in FAILING,
-                member >= 0,
-                int(differing[group]),
-                named[group] != number,
-                number,
-                seen.member_name(member) if member >= 0 else "",
-                verdict,
-                first.get(group),
-            )
-        )
+class _Tried:
+    """The groups of a task: what assignors give them, beside what was seen; ``named`` is theirs."""
 
-
-class _Seen:
-    """What was seen, beside what assignors give."""
-
-    def __init__(self, batch: Batch, observed: Claims) -> None:
-        self.batch, self._observed = batch, observed
+    def __init__(self, table: pa.Table) -> None:
+        batch, (self.claims, self._observed) = read_kinds(table, (CLAIM, OBSERVED))
+        self.batch, self.named = batch, assignors_of(batch)
+        self.variants: list[list[_Variant]] = [[] for _ in range(batch.group_count)]
         self._members = batch.member_names.to_pylist()
         self._topics = batch.topic_names.to_pylist()
         self._member_rank = np.append(0, utf_8_rank(batch.member_names))
         self._topic_rank = np.append(0, batch.topic_order)
 
-    def member_name(self, member: int) -> str:
-        """A member's id."""
-        name: str = self._members[self.batch.member_name[member] - 1]
-        return name
+    def add(self, number: int, groups: Flags, without: Longs | None = None) -> None:
+        """Predict some groups by an assignor, or without the claims of a member of each."""
+        if not groups.any():
+            return
+        batch, told = self.batch, self.claims
+        if without is not None:
+            told = told.where(told.member != without[told.group])
+        assignor = np.full(batch.group_count, number)
+        judged = predict_batch(batch, told, batch.generation, assignor, groups)
+        differing, first = self._compare(judged.steps, groups)
+        for group in np.flatnonzero(groups).tolist():
+            verdict = judged.verdicts[group][0]
+            left_out = (
+                "" if without is None else self._members[batch.member_name[without[group]] - 1]
+            )
+            self.variants[group].append(
+                _Variant(
+                    differing[group] > 0 or verdict in FAILING,
+                    without is not None,
+                    int(differing[group]),
+                    self.named[group] != number,
+                    number,
+                    left_out,
+                    verdict,
+                    first.get(group),
+                )
+            )
 
-    def compare(self, given: Claims, groups: Flags) -> tuple[Longs, dict[int, _Partition]]:
+    def _compare(self, given: Steps, groups: Flags) -> tuple[Longs, dict[int, _Partition]]:
         """Count partitions that are with others than were seen, and find each group's first."""
-        observed = self._observed.where(groups[self._observed.group])
-        sides = (observed, given)
-        group = np.concatenate([side.group for side in sides])
-        topic = np.concatenate([side.topic for side in sides])
-        number = np.concatenate([side.partition for side in sides])
-        name = np.concatenate([side.name for side in sides])
-        sign = np.repeat([1, -1], [len(side.group) for side in sides])
+        batch, seen = self.batch, self._observed.where(groups[self._observed.group])
+        group = np.concatenate((seen.group, batch.member_group[given.member]))
+        topic = np.concatenate((seen.topic, given.topic))
+        number = np.concatenate((seen.partition, given.partition))
+        name = np.concatenate((seen.name, batch.member_name[given.member]))
+        sign = np.repeat([1, -1], [len(seen.group), len(given.member)])
         by_topic = np.unique(key(group, self._topic_rank[topic]), return_inverse=True)[1]
         keys, first, partition = np.unique(
             key(by_topic, number), return_index=True, return_inverse=True
@@ -190,7 +144,7 @@ class _Seen:
         differs[(owners >> 32)[balance != 0]] = True
         differing = np.flatnonzero(differs)
         of_group = group[first[differing]]
-        count = np.bincount(of_group, minlength=self.batch.group_count)
+        count = np.bincount(of_group, minlength=batch.group_count)
         found: dict[int, _Partition] = {}
         begins = np.flatnonzero(np.diff(of_group, prepend=-1))
         order = np.argsort(partition, kind="stable")
@@ -210,6 +164,18 @@ class _Seen:
     def _names(self, codes: Longs) -> list[str]:
         return [self._members[code - 1] for code in codes[np.argsort(self._member_rank[codes])]]
 
+    def told(self) -> pa.Table:
+        """What explains each group: ``EXPLAINED``."""
+        found = [_conclude(sorted(of_group)) for of_group in self.variants]
+        return pa.table(
+            {
+                **group_columns(self.batch, np.arange(self.batch.group_count)),
+                "assignor": pa.array([assignor for assignor, _, _ in found], pa.string()),
+                "differing_count": pa.array([count for _, count, _ in found], pa.int64()),
+                "detail": pa.array([detail for _, _, detail in found], pa.string()),
+            }
+        )
+
 
 def _conclude(variants: list[_Variant]) -> tuple[str | None, int, str | None]:
     """The assignor that explains a group, partitions that differ from the nearest, and a detail."""
@@ -217,16 +183,12 @@ def _conclude(variants: list[_Variant]) -> tuple[str | None, int, str | None]:
     if best.is_other:
         return None, best.differing, _nearest(best)
     says = []
+    of_best = [v for v in variants if v.assignor == best.assignor]
+    deciding = [v.without for v in of_best if v.is_without and v.is_other]
     if best.is_without:
         says.append(f"without the stale claims of {best.without}")
-    else:
-        deciding = [
-            v.without
-            for v in variants
-            if v.is_without and v.is_other and v.assignor == best.assignor
-        ]
-        if deciding:
-            says.append(f"because of the stale claims of {', '.join(deciding)}")
+    elif deciding:
+        says.append(f"because of the stale claims of {', '.join(deciding)}")
     fitting = [KAFKAS[v.assignor] for v in variants[1:] if not v.is_other and not v.is_without]
     if fitting:
         says.append(f"{', '.join(fitting)} would give the same")

@@ -1,9 +1,10 @@
 """From the classic protocol to the new one (KIP-848), and back: every group, member by member."""
 
 from functools import partial, reduce
+from operator import or_
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
@@ -131,11 +132,11 @@ def migrate(
     if to == CLASSIC and ours.has_regexes:
         ours = ours._replace(members=with_regex_topics(ours.members, ours.topics))
     eligible = look(ours, None, topic_ids=True).eligible
-    restarts = None if order is None else _restarts(order, asked)
-    beside = [_said(asked), *([] if restarts is None else [restarts])]
+    table = fold(eligible).unionByName(_said(asked))
+    if order is not None:
+        table = table.unionByName(_restarts(order, asked))
     if clients is not None and to == CONSUMER:
-        beside.append(_clients(asked, clients))
-    table = reduce(DataFrame.unionByName, beside, fold(eligible))
+        table = table.unionByName(_clients(asked, clients))
     kernel = partial(
         migrate_arrow,
         to=to,
@@ -175,20 +176,15 @@ def _said(members: DataFrame) -> DataFrame:
 
 
 def with_pattern_findings(members: DataFrame) -> DataFrame:
-    """Say what RE2/J would make of members' patterns; runs no job.
-
-    Args:
-        members: ``schemas.MEMBERS``, conforming, whose patterns can be used.
+    """Say what RE2/J would make of members' patterns, which can be used; runs no job.
 
     Returns:
-        Its columns, and finding string: what ``regex_problem`` says, or one of
+        The columns of ``members``, and finding string: what ``regex_problem`` says, or one of
         ``PATTERN_FINDINGS``; null where the pattern means the same or there is none.
     """
     pattern = F.col("topics_pattern")
     whole = F.concat(F.lit(r"\A(?:"), pattern, F.lit(r")\z"))
-    finds_internal: Column = F.lit(False)
-    for topic in INTERNAL_TOPICS:
-        finds_internal = finds_internal | F.rlike(F.lit(topic), whole)
+    finds_internal = reduce(or_, (F.rlike(F.lit(topic), whole) for topic in INTERNAL_TOPICS))
     otherwise, internal = (F.lit(name) for name in PATTERN_FINDINGS)
     may_differ = F.rlike(pattern, F.lit(READ_OTHERWISE))
     other = F.when(may_differ, otherwise).when(finds_internal, internal)

@@ -10,8 +10,10 @@ from kassign_spark.coordinator.migration import Change
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import group_columns
-from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
+from kassign_spark.results import RESULTS
+from kassign_spark.whatif.columns import columns_of
 from kassign_spark.whatif.coordinator_states import GroupStates
 from kassign_spark.whatif.migration_rows import (
     Beside,
@@ -29,18 +31,12 @@ from kassign_spark.whatif.migration_rules import (
     Judgement,
     judge,
 )
-from kassign_spark.whatif.migration_walks import Walk, downgrade, slots_of, upgrade
+from kassign_spark.whatif.migration_walks import Walk, downgrade, in_batch, slots_of, upgrade
 from kassign_spark.whatif.outcome import crosses
 
-MIGRATED = (
-    "cluster_id string, group_id string, verdict string, way string, detail string, "
-    "member_count int, static_count int, step_count int, moved bigint, paused bigint, "
-    "end_moved bigint, next_moved bigint, cross_rack_before bigint, cross_rack_after bigint, "
-    "steps array<struct<step: int, member_id: string, event: string, group_type: string, "
-    "is_rebalance: boolean, moved: bigint, paused: bigint, unread: bigint, "
-    "pausing_members: array<string>, may_lose_members: array<string>, moves: "
-    "array<struct<topic: string, partition: int, from_member_id: string, to_member_id: string>>>>"
-)
+_STEP = {name: of for name, of in RESULTS["migrate.steps"].items() if name != "group_id"}
+_FIELDS = ", ".join(f"{name}: {of}" for name, of in _STEP.items())
+MIGRATED = f"{columns_of('migrate.verdicts')}, steps array<struct<{_FIELDS}>>"
 """What ``migrate_arrow`` gives, one row a group."""
 
 
@@ -71,9 +67,7 @@ def migrate_arrow(
         walks = downgrade(batch, owner, states, orders, KAFKAS.index(assignor))
     ends = owner.copy()
     for group, walk in enumerate(walks):
-        after = walk.changes[-1].after
-        first = batch.first_member[group]
-        ends[slots_of(batch, group)] = np.where(after == NOBODY, NOBODY, after + first)
+        ends[slots_of(batch, group)] = in_batch(batch, group, walk.changes[-1].after)
     crossing = [_cross_racks(batch, of) for of in (owner, ends)]
     lost = crossing[1] - crossing[0]
     facts = [
@@ -130,10 +124,8 @@ def _in_step(batch: Batch, group: int) -> list[str]:
     topics = slice(*batch.first_topic[group : group + 2])
     _, number, counts = np.unique(batch.size[topics], return_inverse=True, return_counts=True)
     shared = np.flatnonzero(counts[number] > 1)
-    names: list[str] = batch.topic_names.take(
-        pa.array(batch.topic_name[topics][shared] - 1)
-    ).to_pylist()
-    return names
+    names = batch.topic_names.take(pa.array(batch.topic_name[topics][shared] - 1))
+    return list(names.to_pylist())
 
 
 def _steps(state: ConsumerGroupState, walk: Walk, to: str) -> pa.StructArray:
@@ -157,9 +149,8 @@ def _steps(state: ConsumerGroupState, walk: Walk, to: str) -> pa.StructArray:
             _lists(losing, ids.take(pa.array(_joined(losing)))),
             _lists(moves, _named_moves(state, changes, moves, ids)),
         ],
-        names=["step", "member_id", "event", "group_type", "is_rebalance", "moved", "paused",
-               "unread", "pausing_members", "may_lose_members", "moves"],
-    )  # fmt: skip
+        names=list(_STEP),
+    )
 
 
 def _may_lose(change: Change, place: int, walk: Walk, to: str) -> Longs:
@@ -217,35 +208,36 @@ def _table(
     *,
     is_owned: bool,
 ) -> pa.Table:
-    def numbers(values: Sequence[int] | Longs, *, known: bool = True) -> pa.Array:
-        mask = np.full(len(values), not known)
-        return pa.array(np.asarray(values, np.int64), mask=mask)
-
-    def total(of: Flags | Longs) -> Longs:
-        return np.bincount(batch.member_group[of], minlength=batch.group_count)
-
-    has_racks = batch.racks is not None and is_owned
     changes = [walk.changes for walk in walks]
-    end_moved = [
-        int(((of[0].before != of[-1].after) & (of[0].before != NOBODY)).sum()) for of in changes
-    ]
+    counts = {
+        "member_count": np.diff(batch.first_member),
+        "static_count": np.bincount(
+            batch.member_group[batch.instance > 0], minlength=batch.group_count
+        ),
+        "step_count": [len(of) for of in changes],
+    }
+    moved = [(of[0].before != of[-1].after) & (of[0].before != NOBODY) for of in changes]
+    of_owned = {
+        "moved": [sum(len(c.moves) for c in of) for of in changes],
+        "paused": [sum(int(c.pauses.sum()) for c in of) for of in changes],
+        "end_moved": [int(of.sum()) for of in moved],
+        "next_moved": [walk.next_moved for walk in walks],
+    }
+    of_racks = dict(zip(("cross_rack_before", "cross_rack_after"), crossing, strict=True))
+    is_unknown = dict.fromkeys(of_owned, not is_owned)
+    is_unknown |= dict.fromkeys(of_racks, batch.racks is None or not is_owned)
     return pa.table(
         {
             **group_columns(batch, np.arange(batch.group_count)),
-            "verdict": pa.array([of.verdict for of in judged], pa.string()),
-            "way": pa.array([of.way for of in judged], pa.string()),
-            "detail": pa.array([of.detail for of in judged], pa.string()),
-            "member_count": pa.array(np.diff(batch.first_member).astype(np.int32)),
-            "static_count": pa.array(total(batch.instance > 0).astype(np.int32)),
-            "step_count": pa.array(np.array([len(of) for of in changes], np.int32)),
-            "moved": numbers([sum(len(c.moves) for c in of) for of in changes], known=is_owned),
-            "paused": numbers(
-                [sum(int(c.pauses.sum()) for c in of) for of in changes], known=is_owned
-            ),
-            "end_moved": numbers(end_moved, known=is_owned),
-            "next_moved": numbers([walk.next_moved for walk in walks], known=is_owned),
-            "cross_rack_before": numbers(crossing[0], known=has_racks),
-            "cross_rack_after": numbers(crossing[1], known=has_racks),
+            **{
+                name: pa.array([getattr(of, name) for of in judged], pa.string())
+                for name in Judgement._fields
+            },
+            **{name: pa.array(values, pa.int32()) for name, values in counts.items()},
+            **{
+                name: pa.array(np.asarray(values), mask=np.full(len(walks), is_unknown[name]))
+                for name, values in (of_owned | of_racks).items()
+            },
             "steps": _lists(steps, pa.concat_arrays(steps)),
         }
     )

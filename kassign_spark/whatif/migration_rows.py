@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.named import member_ids
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.whatif.coordinator_states import GroupStates
 
@@ -22,15 +23,13 @@ CLIENT: texts: what is wrong with a client of the group.
 """
 
 
-@dataclass(frozen=True, slots=True)
 class Beside:
     """What rows of further kinds say: by cluster and group."""
 
-    said: dict[tuple[str, str], dict[str, list[str | None]]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
-    places: dict[tuple[str, str], dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
-    clients: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    def __init__(self) -> None:
+        self.said: dict[tuple[str, str], dict[str, list[str | None]]] = defaultdict(dict)
+        self.places: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+        self.clients: dict[tuple[str, str], list[str]] = defaultdict(list)
 
 
 def read_beside(table: pa.Table) -> Beside:
@@ -68,12 +67,6 @@ def name_of(batch: Batch, group: int) -> tuple[str, str]:
     )
 
 
-def _member_ids(batch: Batch, group: int) -> list[str]:
-    first, end = batch.first_member[group : group + 2]
-    ids: list[str] = batch.member_names.take(pa.array(batch.member_name[first:end] - 1)).to_pylist()
-    return ids
-
-
 def state_of(batch: Batch, group: int, states: GroupStates) -> ConsumerGroupState:
     """A group as the coordinator sees it once it is one of the new protocol, before any target."""
     members = np.arange(*batch.first_member[group : group + 2])
@@ -85,6 +78,7 @@ def order_of(batch: Batch, group: int, beside: Beside) -> Longs:
     """Order a group's members for their restarts: as asked, then static ones before others."""
     first, end = batch.first_member[group : group + 2]
     places = beside.places.get(name_of(batch, group), {})
-    asked = [places.get(member, len(places)) for member in _member_ids(batch, group)]
+    ids = member_ids(batch, np.arange(first, end)).to_pylist()
+    asked = [places.get(member, len(places)) for member in ids]
     found: Longs = np.lexsort((batch.rank[first:end], np.array(asked, np.int64)))
     return found

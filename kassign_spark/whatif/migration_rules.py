@@ -79,73 +79,67 @@ class Facts:
 def judge(facts: Facts, rules: BrokerRules) -> Judgement:
     """Say whether a group can go over, how, and what to mind; the gravest reasons first."""
     blocks = _blocks_upgrade if facts.to == CONSUMER else _blocks_downgrade
-    way, reasons = blocks(facts, rules)
-    if reasons:
-        return Judgement(BLOCKED, way, "; ".join(reasons))
+    for_good, online = blocks(facts, rules)
+    if for_good or online:
+        return Judgement(BLOCKED, None if for_good else OFFLINE, "; ".join([*for_good, *online]))
     risks = [*_risks(facts, rules), *_classic_risks(facts)]
     way = OFFLINE if facts.is_single else ONLINE
     return Judgement(RISKY if risks else READY, way, "; ".join(risks) or None)
 
 
-def _blocks_upgrade(facts: Facts, rules: BrokerRules) -> tuple[str | None, list[str]]:
-    """Give what the broker or the new client refuses, and the way that is left."""
-    way: str | None = OFFLINE
-    found = []
+def _blocks_upgrade(facts: Facts, rules: BrokerRules) -> tuple[list[str], list[str]]:
+    """Give what the broker or the new client refuses: in any way, and as long as members are there.
+
+    The second goes away when all members are stopped first.
+    """
+    found, online = [], []
     if _STREAMS in facts.assignors:
-        way = None
         found.append(
             "assignor stream is that of Kafka Streams, whose assignments carry user data: the "
             "broker refuses the first new member (GROUP_ID_NOT_FOUND); Streams has a protocol of "
             "its own (KIP-1071)"
         )
     if any(name in _CONNECT for name in facts.assignors):
-        way = None
         found.append("a group of Kafka Connect, which has no consumers that could go over")
     if facts.member_count > rules.max_size:
-        way = None
         found.append(
             f"{facts.member_count} members, more than the {rules.max_size} of "
             "group.consumer.max.size: the broker refuses to convert it (GROUP_ID_NOT_FOUND), and "
             "the last ones also when they come one by one (GROUP_MAX_SIZE_REACHED)"
         )
-    if facts.clients:
-        way = None
-        found += facts.clients
+    found += facts.clients
     if rules.policy not in ("bidirectional", "upgrade") and not facts.is_single:
-        found.append(
+        online.append(
             f"group.consumer.migration.policy is {rules.policy}: the broker refuses a new member "
             "as long as a classic one is there (GROUP_ID_NOT_FOUND); stop all members first"
         )
-    return way, found
+    return found, online
 
 
-def _blocks_downgrade(facts: Facts, rules: BrokerRules) -> tuple[str | None, list[str]]:
-    way: str | None = OFFLINE
-    found = []
+def _blocks_downgrade(facts: Facts, rules: BrokerRules) -> tuple[list[str], list[str]]:
+    found, online = [], []
     if facts.regexes:
-        way = None
         found.append(
             f"member {facts.regexes[0]} subscribes by a SubscriptionPattern, which a classic "
             "consumer refuses (UnsupportedOperationException): give it a java.util.regex.Pattern"
         )
     if facts.member_count > rules.max_size:
-        way = None
         found.append(
             f"{facts.member_count} members, more than the {rules.max_size} of group.max.size"
         )
     if rules.policy == "upgrade" and not facts.is_single:
-        found.append(
+        online.append(
             "group.consumer.migration.policy is upgrade: when the last new member leaves, the "
             "group stays one of the new protocol with classic members only, in which nobody "
             "computes a target: its partitions stay unread until somebody joins; stop all members "
             "first"
         )
     if rules.policy == "disabled" and not facts.is_single:
-        found.append(
+        online.append(
             "group.consumer.migration.policy is disabled: the broker refuses a classic member as "
             "long as a new one is there (INCONSISTENT_GROUP_PROTOCOL); stop all members first"
         )
-    return way, found
+    return found, online
 
 
 def _risks(facts: Facts, rules: BrokerRules) -> list[str]:

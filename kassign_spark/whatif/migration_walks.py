@@ -66,21 +66,16 @@ def upgrade(
         orders: of each group its members, as they are to restart.
         assignor: `uniform` or `range`, which the new members get.
     """
-    firsts = np.array([int(order[0]) for order in orders], np.int64) + batch.first_member[:-1]
-    is_dynamic = batch.instance[firsts] == 0
-    here = np.ones(len(batch.member_group), bool)
-    here[firsts[is_dynamic]] = False
+    firsts = np.array([order[0] for order in orders], np.int64) + batch.first_member[:-1]
     own = assignors_of(batch)
     by = np.where(own < 0, RANGE, own)
-    has_others = np.diff(batch.first_member) > 1
-    left = _rebalanced(batch, here, owner, by, is_dynamic & has_others)
+    is_dynamic, left = _leave(batch, owner, firsts, by)
     walks = []
     for group, order in enumerate(orders):
-        slots, first = slots_of(batch, group), int(batch.first_member[group])
         count = len(order)
         mixed = MixedGroup(
             states[group],
-            _local(owner[slots], first),
+            _of_group(batch, group, owner),
             is_new=np.zeros(count, bool),
             is_eager=np.full(count, by[group] != COOPERATIVE_STICKY),
             assignor=assignor,
@@ -88,11 +83,10 @@ def upgrade(
         changes: list[Change] = []
         rest = order.tolist()
         if is_dynamic[group]:
-            after, pauses = _local(left.owner[slots], first), left.pauses[slots]
             leaver, *rest = rest
-            pauses = pauses & (mixed.owner != leaver)
-            is_rebalance = bool(has_others[group])
-            changes.append(Change(leaver, LEAVE, mixed.owner, after, pauses, is_rebalance))
+            after = _of_group(batch, group, left.owner)
+            pauses = left.pauses[slots_of(batch, group)] & (mixed.owner != leaver)
+            changes.append(Change(leaver, LEAVE, mixed.owner, after, pauses, count > 1))
             mixed.owner = after
             changes.append(mixed.join(leaver, as_new=True))
         changes += [change for member in rest for change in mixed.restart(member, as_new=True)]
@@ -116,48 +110,39 @@ def downgrade(
     members have then, and their own assignor goes on from there. Where that member is static and
     is replaced, it has the target as well, and nothing is rebalanced.
 
-    Args:
-        batch: the groups.
-        owner: of each slot who has it; ``NOBODY``: nobody.
-        states: of each group.
-        orders: of each group its members, as they are to restart.
-        assignor: of the classic members, a number of ``KAFKAS``.
+    The arguments are those of ``upgrade``; but ``assignor`` is that of the classic members, a
+    number of ``KAFKAS``.
     """
     mixed_groups, walked = [], []
     last_owner = owner.copy()
     for group, order in enumerate(orders):
-        slots, first = slots_of(batch, group), int(batch.first_member[group])
         count = len(order)
         mixed = MixedGroup(
             states[group],
-            _local(owner[slots], first),
+            _of_group(batch, group, owner),
             is_new=np.ones(count, bool),
             is_eager=np.full(count, assignor != COOPERATIVE_STICKY),
         )
         early = order[:-1].tolist()
         walked.append([c for member in early for c in mixed.restart(member, as_new=False)])
         mixed_groups.append(mixed)
-        last_owner[slots] = np.where(mixed.owner == NOBODY, NOBODY, mixed.owner + first)
-    lasts = np.array([int(order[-1]) for order in orders], np.int64) + batch.first_member[:-1]
-    is_dynamic = batch.instance[lasts] == 0
-    here = np.ones(len(batch.member_group), bool)
-    here[lasts[is_dynamic]] = False
+        last_owner[slots_of(batch, group)] = in_batch(batch, group, mixed.owner)
+    lasts = np.array([order[-1] for order in orders], np.int64) + batch.first_member[:-1]
     by = np.full(batch.group_count, assignor)
-    has_others = np.diff(batch.first_member) > 1
-    left = _rebalanced(batch, here, last_owner, by, is_dynamic & has_others)
+    is_dynamic, left = _leave(batch, last_owner, lasts, by)
     between = np.where(is_dynamic[batch.slot_group], left.owner, last_owner)
-    everybody, every_group = np.ones(len(here), bool), np.ones(batch.group_count, bool)
+    everybody, every_group = np.ones(len(batch.member_group), bool), np.ones(len(by), bool)
     back = _rebalanced(batch, everybody, between, by, every_group)
     walks = []
     for group, (mixed, changes) in enumerate(zip(mixed_groups, walked, strict=True)):
-        slots, first = slots_of(batch, group), int(batch.first_member[group])
-        member = int(lasts[group]) - first
+        member = int(orders[group][-1])
         is_consumer = [True] * len(changes)
-        middle, after = _local(between[slots], first), _local(back.owner[slots], first)
+        middle, after = _of_group(batch, group, between), _of_group(batch, group, back.owner)
         if is_dynamic[group]:
+            slots = slots_of(batch, group)
             pauses = left.pauses[slots] & (mixed.owner != member)
             changes += [
-                Change(member, LEAVE, mixed.owner, middle, pauses, bool(has_others[group])),
+                Change(member, LEAVE, mixed.owner, middle, pauses, len(orders[group]) > 1),
                 Change(member, JOIN, middle, after, back.pauses[slots], is_rebalance=True),
             ]
             later = 0
@@ -176,9 +161,28 @@ def slots_of(batch: Batch, group: int) -> slice:
     return slice(int(batch.first_slot[first]), int(batch.first_slot[end]))
 
 
-def _local(owner: Longs, first: int) -> Longs:
-    """Number members by their places in the group whose first one is given."""
-    return np.where(owner == NOBODY, NOBODY, owner - first)
+def in_batch(batch: Batch, group: int, owner: Longs) -> Longs:
+    """Number owners that are places in a group as members of the batch."""
+    return np.where(owner == NOBODY, NOBODY, owner + batch.first_member[group])
+
+
+def _of_group(batch: Batch, group: int, owner: Longs) -> Longs:
+    """Of a group's partitions the owners, as places in the group."""
+    owner = owner[slots_of(batch, group)]
+    return np.where(owner == NOBODY, NOBODY, owner - batch.first_member[group])
+
+
+def _leave(batch: Batch, owner: Longs, leavers: Longs, by: Longs) -> tuple[Flags, _Rebalanced]:
+    """Let a member of each group leave, where it is dynamic, and the others rebalance.
+
+    Returns:
+        Of each group whether it is; and what comes of it.
+    """
+    is_dynamic = batch.instance[leavers] == 0
+    here = np.ones(len(batch.member_group), bool)
+    here[leavers[is_dynamic]] = False
+    has_others = np.diff(batch.first_member) > 1
+    return is_dynamic, _rebalanced(batch, here, owner, by, is_dynamic & has_others)
 
 
 def _rebalanced(batch: Batch, here: Flags, owner: Longs, by: Longs, groups: Flags) -> _Rebalanced:

@@ -36,25 +36,22 @@ class Outcomes(NamedTuple):
 
 
 def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
-    """Measure what the steps lead to.
-
-    Args:
-        batch: the groups.
-        claims: what was owned before, also by members that left.
-        steps: of these groups.
-    """
+    """Measure what the steps lead to; claims are from before, also those of members that left."""
     count, group = batch.group_count, batch.member_group[steps.member]
     rounds = np.ones(count, np.int64)
     np.maximum.at(rounds, group, steps.round)
     is_last = steps.round == rounds[group]
     settles = np.ones(count, bool)
     settles[group[is_last & (steps.action == WITHHELD)]] = False
-    partitions = Partitions(batch, claims, steps)
-    revoked = steps.action == REVOKED
-    paused = np.unique(partitions.of_steps[revoked])
+    of_claims, of_steps = _partitions(group, claims, steps)
+    revoked = np.flatnonzero(steps.action == REVOKED)
+    paused = revoked[np.unique(of_steps[revoked], return_index=True)[1]]
     ends = is_last & ((steps.action == RETAINED) | (steps.action == ASSIGNED))
     member, of_group = steps.member[ends], group[ends]
-    is_kept, was_owned = partitions.compare(ends)
+    mine = of_steps[ends]
+    owners = np.unique(key(of_claims, claims.name))
+    is_kept = find(owners, key(mine, batch.member_name[member])) >= 0
+    was_owned = np.isin(mine, of_claims)
     load = np.bincount(member, minlength=len(batch.member_group))
     least = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(least, batch.member_group, load)
@@ -65,7 +62,10 @@ def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
     def per_group(rows: Flags) -> Longs:
         return np.bincount(of_group[rows], minlength=count)
 
-    slot = partitions.slots(ends)
+    place = find(key(batch.topic_group, batch.topic_name), key(of_group, steps.topic[ends]))
+    number = steps.partition[ends]
+    exists = (place >= 0) & (number < np.append(batch.size, 0)[place])
+    slot = np.where(exists, batch.first_slot[place] + number, -1)
     return Outcomes(
         rounds,
         settles,
@@ -76,7 +76,7 @@ def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
         most,
         squares,
         _topic_spread(batch, member, slot),
-        np.bincount(partitions.group[paused], minlength=count),
+        np.bincount(group[paused], minlength=count),
         per_group(crosses(batch, member, slot)),
         member,
         slot,
@@ -84,34 +84,18 @@ def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
     )
 
 
-class Partitions:
-    """Partitions by name, whether they exist or not, of claims and steps, as numbers."""
+def _partitions(group: Longs, claims: Claims, steps: Steps) -> tuple[Longs, Longs]:
+    """Number partitions by name, whether they exist or not: those of claims, and of steps.
 
-    def __init__(self, batch: Batch, claims: Claims, steps: Steps) -> None:
-        group = np.concatenate((claims.group, batch.member_group[steps.member]))
-        topic = np.concatenate((claims.topic, steps.topic))
-        number = np.concatenate((claims.partition, steps.partition))
-        by_topic = np.unique(key(group, topic), return_inverse=True)[1]
-        _, first, ids = np.unique(key(by_topic, number), return_index=True, return_inverse=True)
-        self.group = group[first]
-        self.of_claims, self.of_steps = np.split(ids, [len(claims.group)])
-        self._batch, self._claims, self._steps = batch, claims, steps
-        self._topic, self._number = topic[first], number[first]
-
-    def compare(self, rows: Flags) -> tuple[Flags, Flags]:
-        """Of some steps whether the member had the partition before, and whether anybody had."""
-        owners = np.unique(key(self.of_claims, self._claims.name))
-        mine = self.of_steps[rows]
-        name = self._batch.member_name[self._steps.member[rows]]
-        return find(owners, key(mine, name)) >= 0, np.isin(mine, self.of_claims)
-
-    def slots(self, rows: Flags) -> Longs:
-        """Of some steps the slots; -1 for what does not exist."""
-        batch, ids = self._batch, self.of_steps[rows]
-        topics = key(batch.topic_group, batch.topic_name)
-        place = find(topics, key(self.group[ids], self._topic[ids]))
-        exists = (place >= 0) & (self._number[ids] < np.append(batch.size, 0)[place])
-        return np.where(exists, batch.first_slot[place] + self._number[ids], -1)
+    ``group`` is that of each step.
+    """
+    by_group = key(
+        np.concatenate((claims.group, group)), np.concatenate((claims.topic, steps.topic))
+    )
+    by_topic = np.unique(by_group, return_inverse=True)[1]
+    number = np.concatenate((claims.partition, steps.partition))
+    ids = np.unique(key(by_topic, number), return_inverse=True)[1]
+    return ids[: len(claims.group)], ids[len(claims.group) :]
 
 
 def crossing_now(batch: Batch, claims: Claims) -> Longs:
@@ -140,12 +124,9 @@ def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
 
 
 def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
-    """Whether some replica's rack is known, and none is in the rack of the member.
+    """Whether some replica's rack is known, and none is in the rack of the member, row by row.
 
-    Args:
-        batch: the groups.
-        member: of each row a member.
-        slot: of each row a partition; -1: one that does not exist, which crosses nothing.
+    What does not exist (-1) crosses nothing.
     """
     found = np.zeros(len(slot), bool)
     racks = batch.racks
@@ -161,34 +142,21 @@ def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
     for row, which in zip(exists.tolist(), at.tolist(), strict=True):
         of_topic = lists[batch.slot_topic[which]] or []
         number = int(batch.slot_partition[which])
-        known = (
-            [rack for rack in (of_topic[number] or []) if rack] if number < len(of_topic) else []
-        )
+        replicas = of_topic[number : number + 1]
+        known = [rack for of_partition in replicas for rack in of_partition or [] if rack]
         found[row] = bool(known) and texts[batch.rack[member[row]]] not in known
     return found
 
 
-class Optimum(NamedTuple):
-    """The best that there is for each group: proven by the certificate.
+def optimum(batch: Batch, claims: Claims) -> tuple[Flags, Longs, Longs]:
+    """Find the best balance and the fewest moves of each group, proven by the certificate.
 
-    Attributes:
-        exists: whether anything can be assigned.
-        sum_of_squares: of the loads at the best balance.
-        moves: the fewest partitions that can change owner at that balance.
-    """
+    Of a partition that several claim, also members that left, the optimum knows one owner: whom
+    `range` would give it, else the least by id.
 
-    exists: Flags
-    sum_of_squares: Longs
-    moves: Longs
-
-
-def optimum(batch: Batch, claims: Claims) -> Optimum:
-    """Find the best balance and the fewest moves of each group.
-
-    Args:
-        batch: the groups.
-        claims: what was owned before, also by members that left. Of a partition that several
-            claim, the optimum knows one owner: whom `range` would give it, else the least by id.
+    Returns:
+        Of each group whether anything can be assigned, the sum of squared loads at the best
+        balance, and the fewest partitions that can change owner then.
     """
     existing = claims.where(claims.slot >= 0)
     by_range = range_owners(batch)
@@ -221,4 +189,4 @@ def optimum(batch: Batch, claims: Claims) -> Optimum:
     np.add.at(squares, batch.member_group[batch.by_rank], load * load)
     owned_count = np.bincount(batch.slot_group[slot], minlength=count)
     exists = np.bincount(batch.topic_group, minlength=count) > 0
-    return Optimum(exists, squares, owned_count - stay)
+    return exists, squares, owned_count - stay

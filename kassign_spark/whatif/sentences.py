@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.display import plural
+from kassign_spark.groups.named import member_ids
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.whatif.candidates import ASSIGNOR, MEMBERS, SUBSCRIPTION, Known
 from kassign_spark.whatif.changes import Changes
@@ -114,18 +115,13 @@ def _of(copies: Longs, copy: int) -> slice:
 
 def ids_of(known: Known, members: Longs) -> list[str]:
     """Give the ids of members of the batch."""
-    names: list[str] = known.batch.member_names.take(
-        pa.array(known.batch.member_name[members] - 1)
-    ).to_pylist()
-    return names
+    return list(member_ids(known.batch, members).to_pylist())
 
 
 def topics_of(known: Known, topics: Longs) -> list[str]:
     """Give the names of topics of the batch."""
-    names: list[str] = known.batch.topic_names.take(
-        pa.array(known.batch.topic_name[topics] - 1)
-    ).to_pylist()
-    return names
+    codes = pa.array(known.batch.topic_name[topics] - 1)
+    return list(known.batch.topic_names.take(codes).to_pylist())
 
 
 def _some(names: Sequence[str], noun: str) -> str:

@@ -11,14 +11,8 @@ from kassign_spark.assignors.weighted.problem import Doubles, stack
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.plans.weighted_groups import Given, read_groups
 
-WEIGHED = {
-    "max_load": "double",
-    "load_skew": "double",
-    "load_bound": "double",
-    "moved_weight": "double",
-}
 PROBLEM = "problem"
-"""Beside the columns of ``WEIGHED``: what is missing."""
+"""The column that says what is missing of weights."""
 
 
 class Weighed(NamedTuple):
@@ -45,7 +39,7 @@ class Weighed(NamedTuple):
     problem: list[str | None]
 
     def measure(self, member: Longs, slot: Longs, is_moved: Flags) -> dict[str, pa.Array]:
-        """The columns of ``WEIGHED`` for who holds what, each slot once."""
+        """The columns of ``compare`` that tell of weights, for who holds what, each slot once."""
         exists = slot >= 0
         member, slot, is_moved = member[exists], slot[exists], is_moved[exists]
         weight, groups = self.weight[slot], len(self.power)
@@ -66,26 +60,23 @@ class Weighed(NamedTuple):
 def read_weighed(table: pa.Table, given: Given) -> Weighed:
     """Read the weights of the groups of a task, and find the bounds on their loads.
 
-    Args:
-        table: rows of ``weight_rows.fold_weights``.
-        given: what the caller said about weights; nothing is kept together.
+    The rows are those of ``weight_rows.fold_weights``; nothing is kept together.
     """
     batch, reads = read_groups(table, given)
     count = batch.group_count
     weight, capacity = np.zeros(int(batch.first_slot[-1])), np.ones(len(batch.member_group))
     power, fair, bound = np.ones(count), np.zeros(count), np.zeros(count)
-    weighed = [r for r in reads if r.group is not None and (r.group.weight > 0).any()]
-    groups = [read.group for read in weighed if read.group is not None]
-    for read, group in zip(weighed, groups, strict=True):
+    weighed = [(r, r.group) for r in reads if r.group is not None and (r.group.weight > 0).any()]
+    for read, group in weighed:
         weight[read.item_slot] = group.weight[read.item_of]
         capacity[read.members] = group.capacity
         power[read.number] = group.power
         serves = group.eligible.any(axis=0)
         fair[read.number] = group.weight.sum() / group.capacity[serves].sum()
-    for rows in batches(groups):
-        found = load_bounds(stack([groups[row] for row in rows])).load
-        bound[[weighed[row].number for row in rows]] = found
+    for rows in batches([group for _, group in weighed]):
+        found = load_bounds(stack([weighed[row][1] for row in rows])).load
+        bound[[weighed[row][0].number for row in rows]] = found
     is_weighed = np.zeros(count, bool)
-    is_weighed[[read.number for read in weighed]] = True
+    is_weighed[[read.number for read, _ in weighed]] = True
     problem = [read.problem or None for read in reads]
     return Weighed(weight, capacity, batch.member_group, power, fair, bound, is_weighed, problem)

@@ -1,9 +1,8 @@
 """Paused, moved, stopped: counted from steps that are written out."""
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
-from kassign_spark.simulation.simulate import SIMULATED
+from kassign_spark.results import RESULTS
 from kassign_spark.simulation.summary import summarize_events
 
 _COLUMNS = ("group_id", "event", "round", "member_id", "partition", "action")
@@ -23,10 +22,11 @@ _STEPS = [
 
 
 def test_counts(spark: SparkSession) -> None:
-    fields = [f for f in SIMULATED if f.name != "cluster_id"]
+    columns = RESULTS["simulate"]
     rows = [{"stage": 1, "topic": "t", **dict(zip(_COLUMNS, row, strict=True))} for row in _STEPS]
     frame = spark.createDataFrame(
-        [tuple(row.get(f.name) for f in fields) for row in rows], StructType(fields)
+        [tuple(row.get(name) for name in columns) for row in rows],
+        ", ".join(f"{name} {of}" for name, of in columns.items()),
     )
     found = {(r.group_id, r.event): r for r in summarize_events(frame).collect()}
     counts = {

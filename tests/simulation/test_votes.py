@@ -6,8 +6,8 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import choose_assignors
 from kassign_spark.plans.choice import PROTOCOLS
+from kassign_spark.simulation.decisions import MIXED, choose
 from kassign_spark.simulation.members import Member
-from kassign_spark.simulation.votes import MIXED, choose
 
 
 def test_choices_are_those_of_choose_assignors(spark: SparkSession) -> None:

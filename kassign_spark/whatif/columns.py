@@ -1,0 +1,25 @@
+"""The columns that tasks answer with: those that a result declares, for Spark and for Arrow."""
+
+import pyarrow as pa
+
+from kassign_spark.results import RESULTS
+from kassign_spark.schemas import CLUSTER_ID
+
+_TYPES = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "boolean": pa.bool_(),
+    "array<string>": pa.list_(pa.string()),
+}
+
+
+def columns_of(result: str) -> str:
+    """The columns of a result of ``RESULTS`` as Spark reads a schema, ``cluster_id`` first."""
+    columns = {CLUSTER_ID: "string", **RESULTS[result]}
+    return ", ".join(f"{name} {of}" for name, of in columns.items())
+
+
+def arrow_types(columns: str) -> dict[str, pa.DataType]:
+    """By name the types of columns that are written as ``columns_of`` does."""
+    return {name: _TYPES[of] for name, of in (column.split() for column in columns.split(", "))}
