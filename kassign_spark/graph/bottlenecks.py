@@ -6,14 +6,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import has_cluster_id
-from kassign_spark.graph.batch import class_graph
-from kassign_spark.graph.eligibility import lists_of
+from kassign_spark.graph.batch import class_graph, subscribed_of
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.proofs import KINDS, NOTHING, proofs
-from kassign_spark.graph.rows import graph_rows, read_rows
 from kassign_spark.groups.look import look
+from kassign_spark.groups.named import group_columns, member_ids
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.read import read_batch
+from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.task_rows import lists_of
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.results import answer
 from kassign_spark.settings.computing import Settings
@@ -59,9 +60,8 @@ def bottlenecks(
         InputError: values that have no meaning; lists every one.
     """
     eligible = look(conform_inputs(members, topics), None).eligible
-    found = in_tasks(
-        graph_rows(eligible), bottlenecks_arrow, _ROW, settings.batches or eligible.batches
-    )
+    table = fold(eligible._replace(has_racks=False))
+    found = in_tasks(table, bottlenecks_arrow, _ROW, settings.batches or eligible.batches)
     return answer(
         found.withColumn("detail", _detail()),
         "bottlenecks",
@@ -71,25 +71,23 @@ def bottlenecks(
 
 def bottlenecks_arrow(table: pa.Table) -> list[pa.Table]:
     """List the bottlenecks of the groups whose rows are in the table: the columns of _ROW."""
-    read = read_rows(table)
-    subscribed = read.subscribed
+    batch, _ = read_batch(table)
+    subscribed = subscribed_of(batch)
     graph = class_graph(subscribed)
     found = proofs(subscribed, graph, levels(graph))
-    group_count = len(read.group_id)
-    member_count = np.bincount(subscribed.group_of_member, minlength=group_count)
-    partitions = np.zeros(group_count, np.int64)
-    np.add.at(partitions, subscribed.group_of_topic, subscribed.size)
+    member_count = np.bincount(batch.member_group, minlength=batch.group_count)
+    partitions = np.zeros(batch.group_count, np.int64)
+    np.add.at(partitions, batch.topic_group, batch.size)
     even_max = -(-partitions // np.maximum(member_count, 1))
-    group = pa.array(found.group)
+    topics = batch.topic_names.take(pa.array(batch.topic_name[found.topics.item] - 1))
     found_rows = pa.table(
         {
-            "cluster_id": read.cluster_id.take(group),
-            "group_id": read.group_id.take(group),
+            **group_columns(batch, found.group),
             "kind": pa.array(KINDS).take(pa.array(found.kind)),
             "part": _or_null(found.part, np.int32),
             "level": _or_null(found.level, np.int32),
-            "member_ids": lists_of(read.member_id, found.members.item, found.member_count),
-            "topics": lists_of(read.topic, found.topics.item, found.topic_count),
+            "member_ids": lists_of(member_ids(batch, found.members.item), found.member_count),
+            "topics": lists_of(topics, found.topic_count),
             "member_count": pa.array(found.member_count.astype(np.int32)),
             "topic_count": pa.array(found.topic_count.astype(np.int32)),
             "partition_count": pa.array(found.partition_count),
