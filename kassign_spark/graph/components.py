@@ -102,15 +102,14 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
     if settings.use_graphframes is not False:
         try:
             found = Components(_components_by_graphframes(edges), GRAPHFRAMES, 0)
+            _log.info("connected components by GraphFrames")
+            return found
         except GraphFramesError as error:
             if settings.use_graphframes:
                 raise SettingsError(f"setting use_graphframes: {error}") from None
             if not isinstance(error, NoGraphFramesError):
                 said = f"{error}; connected components come from rounds instead"
                 warnings.warn(said, stacklevel=2)
-        else:
-            _log.info("connected components by GraphFrames")
-            return found
     before = budget.used
     frame = _components_in_rounds(edges, budget)
     _log.info("connected components by %d rounds", budget.used - before)

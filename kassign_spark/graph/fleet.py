@@ -176,9 +176,7 @@ def _reads(eligible: Eligible) -> DataFrame:
         .agg(F.sum("members").alias("member_count"))
         .join(eligible.topics, on=_TOPIC_KEY, how="inner")
         .selectExpr(
-            *(*GROUP_KEY, TOPIC),
-            "cast(num_partitions as bigint) as partition_count",
-            "member_count",
+            *GROUP_KEY, TOPIC, "cast(num_partitions as bigint) as partition_count", "member_count"
         )
     )
 
