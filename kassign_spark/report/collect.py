@@ -1,7 +1,6 @@
 """Everything that the page says, collected: bounded in number, whatever the size of the fleet."""
 
 import json
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
@@ -14,10 +13,9 @@ from kassign_spark.report.details import Order, as_json, collect_details
 from kassign_spark.report.followed import follow
 from kassign_spark.report.loads import member_loads
 from kassign_spark.report.measures import (
-    SPREADS,
     measure_groups,
     spread_counts,
-    spread_name,
+    spreads,
     totals,
     worst_first,
 )
@@ -106,12 +104,10 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         },
         groups=rows,
         details=texts[: fitting(texts)],
-        spreads=_spreads(summed),
+        spreads=spreads(summed),
         brokers=brokers,
         hot_count=hot_count,
-        problem_counts=sorted(
-            sorted(by_kind, key=itemgetter("kind")), key=itemgetter("source"), reverse=True
-        ),
+        problem_counts=sorted(by_kind, key=lambda row: (row["source"] == "plan", row["kind"])),
         problems=_rows(listed.limit(MAX_PROBLEMS)) if by_kind else [],
         migrations=migrations(plan),
     )
@@ -142,20 +138,6 @@ def _brokers(plan: Plan) -> tuple[Rows, int]:
     busiest = F.col("load_ratio").desc_nulls_first()
     in_order = loads.orderBy(busiest, "cluster_id", "coordinator")
     return _rows(in_order.limit(MAX_BROKERS)), counts["hot"]
-
-
-def _spreads(counted: dict[str, Any]) -> Rows:
-    labels, least = [], 0
-    for limit in SPREADS:
-        labels.append(f"{least}" if least == limit else f"{least:,} to {limit:,}")
-        least = limit + 1
-    labels.append(f"over {SPREADS[-1]:,}")
-    rows = [
-        {"label": label, **{when: counted[spread_name(when, i)] for when in ("before", "after")}}
-        for i, label in enumerate(labels)
-    ]
-    last = max((i for i, row in enumerate(rows) if row["before"] or row["after"]), default=0)
-    return rows[: last + 1]
 
 
 def fitting(details: list[dict[str, Any]]) -> int:

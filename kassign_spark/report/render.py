@@ -61,26 +61,26 @@ def render(
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["number"] = _number
     environment.filters["printable"] = printable
-    drawn = {name: Markup(svg) for name, svg in charts(found).items()}
-    weights = None
+
+    def filled(template: str, drawn: dict[str, str], **known: Any) -> str:
+        plots = {name: Markup(svg) for name, svg in drawn.items()}
+        return environment.from_string(_packaged(template)).render(charts=plots, **known)
+
+    weights = was = None
     if by_weight is not None:
-        plots = {name: Markup(svg) for name, svg in charts_by_weight(by_weight).items()}
-        part = environment.from_string(_packaged("by_weight.html.j2"))
-        weights = Markup(part.render(found=by_weight, charts=plots))
-    was = None
+        plots = charts_by_weight(by_weight)
+        weights = Markup(filled("by_weight.html.j2", plots, found=by_weight))
     if past is not None:
-        folder, told = past
-        plots = {name: Markup(svg) for name, svg in charts_of_past(told).items()}
-        part = environment.from_string(_packaged("past.html.j2"))
-        was = Markup(
-            part.render(past=told, folder=printable(folder), charts=plots, max_days=MAX_DAYS)
-        )
-    return environment.from_string(_packaged("page.html.j2")).render(
+        folder, told = printable(past[0]), past[1]
+        plots = charts_of_past(told)
+        was = Markup(filled("past.html.j2", plots, past=told, folder=folder, max_days=MAX_DAYS))
+    return filled(
+        "page.html.j2",
+        charts(found),
         mark=Markup(MARK),
         style=Markup(_packaged("page.css")),
         script=Markup(_packaged("page.js")),
         data=Markup(_embedded(_data(found))),
-        charts=drawn,
         weights=weights,
         past=was,
         findings=listed,
