@@ -97,14 +97,8 @@ def _curves(plan: Plan, weighing: Weighing, names: list[tuple[str, str]]) -> Row
         return restore_cluster_id(kept, has_cluster_id(frame))
 
     members, topics, owned = plan.snapshot
-    found = tradeoff(
-        chosen(members),
-        topics,
-        weighing.weights,
-        None if owned is None else chosen(owned),
-        missing_weight=weighing.missing_weight,
-        base_weight=weighing.base_weight,
-    )
+    known = None if owned is None else chosen(owned)
+    found = tradeoff(chosen(members), topics, owned=known, **weighing._asdict())
     points: dict[tuple[str, str], Rows] = {name: [] for name in names}
     for row in fill_cluster_id(found).orderBy("moves").collect():
         floor = row.bound * row.skew / row.max_load if row.max_load else 0.0

@@ -36,15 +36,12 @@ def _loads(altair: Any, found: FoundByWeight) -> Any:
     ]
     if not rows:
         return None
-    points = (
-        altair.Chart(altair.Data(values=rows))
-        .mark_circle(size=60, opacity=1)
-        .encode(
-            y=altair.Y("group:N", sort=None, title=None),
-            x=altair.X("skew:Q", title="load of the fullest member, by the fair load"),
-            color=when_colours(altair),
-            description="d:N",
-        )
+    circles = altair.Chart(altair.Data(values=rows)).mark_circle(size=60, opacity=1)
+    points = circles.encode(
+        y=altair.Y("group:N", sort=None, title=None),
+        x=altair.X("skew:Q", title="load of the fullest member, by the fair load"),
+        color=when_colours(altair),
+        description="d:N",
     )
     fair = altair.Chart(altair.Data(values=[{"one": 1}])).mark_rule(color=BEFORE, strokeDash=[3, 3])
     size = row_size({row["group"] for row in rows})
@@ -73,26 +70,15 @@ def _curves(altair: Any, found: FoundByWeight) -> Any:
         end = {**rows[-1], "moves": max(rows[-1]["moves"] * 1.05, rows[-1]["moves"] + 1)}
         x = altair.X("moves:Q", title="moves", axis=counts(altair))
         y = altair.Y("skew:Q", title="load by fair load", scale=altair.Scale(zero=False))
-        line = (
-            altair.Chart(altair.Data(values=[*rows, end]))
-            .mark_line(interpolate="step-after", color=AFTER, strokeWidth=2)
-            .encode(x=x, y=y)
-        )
-        knee = (
-            altair.Chart(altair.Data(values=rows))
-            .mark_circle(color=AFTER, opacity=1)
-            .encode(
-                x=x,
-                y=y,
-                size=altair.condition(altair.datum.is_knee, altair.value(110), altair.value(28)),
-                description="d:N",
-            )
-        )
+        steps = altair.Chart(altair.Data(values=[*rows, end])).encode(x=x, y=y)
+        line = steps.mark_line(interpolate="step-after", color=AFTER, strokeWidth=2)
+        size = altair.condition(altair.datum.is_knee, altair.value(110), altair.value(28))
+        circles = altair.Chart(altair.Data(values=rows)).mark_circle(color=AFTER, opacity=1)
+        knee = circles.encode(x=x, y=y, size=size, description="d:N")
         said = f"{curve['name']}: no plan is below {floor:.2f} times the fair load"
-        bound = (
-            altair.Chart(altair.Data(values=[{"floor": round(floor, 4), "d": said}]))
-            .mark_rule(color=HOT, strokeDash=[4, 3])
-            .encode(y=altair.Y("floor:Q"), description="d:N")
+        floors = altair.Chart(altair.Data(values=[{"floor": round(floor, 4), "d": said}]))
+        bound = floors.mark_rule(color=HOT, strokeDash=[4, 3]).encode(
+            y=altair.Y("floor:Q"), description="d:N"
         )
         title = altair.TitleParams(short_name(curve["name"]), fontSize=12, color="currentColor")
         drawn.append(altair.layer(bound, line, knee).properties(width=220, height=140, title=title))

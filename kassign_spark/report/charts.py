@@ -21,11 +21,7 @@ Part = TypeVar("Part")
 def charts(found: Found) -> dict[str, str]:
     """Draw the plots: SVG by name; one of which nothing is known is left out."""
     return as_svg(
-        found,
-        worst=_worst,
-        spreads=_spreads,
-        protocols=_protocols,
-        coordinators=_coordinators,
+        found, worst=_worst, spreads=_spreads, protocols=_protocols, coordinators=_coordinators
     )
 
 
@@ -125,23 +121,19 @@ def _spreads(altair: Any, found: Found) -> Any:
     ]
     if not found.groups:
         return None
-    return (
-        altair.Chart(altair.Data(values=rows))
-        .mark_bar()
-        .encode(
-            x=altair.X(
-                "spread:N",
-                sort=None,
-                title="partitions between the least and the most loaded member",
-                axis=altair.Axis(labelAngle=0),
-            ),
-            xOffset=altair.XOffset("when:N", sort=["before", "after"]),
-            y=altair.Y("groups:Q", title="groups", axis=counts(altair)),
-            color=when_colours(altair),
-            description="d:N",
-        )
-        .properties(width=WIDTH + 80, height=200)
-    )
+    plot = altair.Chart(altair.Data(values=rows)).mark_bar()
+    return plot.encode(
+        x=altair.X(
+            "spread:N",
+            sort=None,
+            title="partitions between the least and the most loaded member",
+            axis=altair.Axis(labelAngle=0),
+        ),
+        xOffset=altair.XOffset("when:N", sort=["before", "after"]),
+        y=altair.Y("groups:Q", title="groups", axis=counts(altair)),
+        color=when_colours(altair),
+        description="d:N",
+    ).properties(width=WIDTH + 80, height=200)
 
 
 def _protocols(altair: Any, found: Found) -> Any:
@@ -162,18 +154,14 @@ def _protocols(altair: Any, found: Found) -> Any:
         for key, said in names.items()
         for what in ("moved", "paused")
     ]
-    return (
-        altair.Chart(altair.Data(values=rows))
-        .mark_bar()
-        .encode(
-            y=altair.Y("how:N", sort=None, title=None),
-            yOffset=altair.YOffset("what:N", sort=["moved", "paused"]),
-            x=altair.X("partitions:Q", title="partitions", axis=counts(altair)),
-            color=_colours(altair, "what:N", moved=MOVED, paused="#d9822b"),
-            description="d:N",
-        )
-        .properties(width=WIDTH, height=130)
-    )
+    plot = altair.Chart(altair.Data(values=rows)).mark_bar()
+    return plot.encode(
+        y=altair.Y("how:N", sort=None, title=None),
+        yOffset=altair.YOffset("what:N", sort=["moved", "paused"]),
+        x=altair.X("partitions:Q", title="partitions", axis=counts(altair)),
+        color=_colours(altair, "what:N", moved=MOVED, paused="#d9822b"),
+        description="d:N",
+    ).properties(width=WIDTH, height=130)
 
 
 def _coordinators(altair: Any, found: Found) -> Any:
@@ -193,17 +181,13 @@ def _coordinators(altair: Any, found: Found) -> Any:
             )
     if not rows:
         return None
-    return (
-        altair.Chart(altair.Data(values=rows))
-        .mark_bar()
-        .encode(
-            y=altair.Y("broker:N", sort=None, title=None),
-            x=altair.X("load:Q", title="load, as a multiple of the mean"),
-            color=_colours(altair, "hot:N", **{"hot": HOT, "not hot": AFTER}),
-            description="d:N",
-        )
-        .properties(**row_size(rows))
-    )
+    plot = altair.Chart(altair.Data(values=rows)).mark_bar()
+    return plot.encode(
+        y=altair.Y("broker:N", sort=None, title=None),
+        x=altair.X("load:Q", title="load, as a multiple of the mean"),
+        color=_colours(altair, "hot:N", **{"hot": HOT, "not hot": AFTER}),
+        description="d:N",
+    ).properties(**row_size(rows))
 
 
 def when_colours(altair: Any) -> Any:

@@ -10,8 +10,7 @@ from kassign_spark.brokers.coordinator import coordinator_load
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, printable
 from kassign_spark.report.details import Order, as_json, collect_details
-from kassign_spark.report.followed import follow
-from kassign_spark.report.loads import member_loads
+from kassign_spark.report.followed import follow, member_loads
 from kassign_spark.report.measures import (
     measure_groups,
     spread_counts,

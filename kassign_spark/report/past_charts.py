@@ -58,17 +58,13 @@ def _days(altair: Any, past: Past) -> Any:
         }
         for row in past.days
     ]
-    return (
-        altair.Chart(altair.Data(values=rows))
-        .mark_bar()
-        .encode(
-            x=altair.X("day:O", title="day (UTC)", axis=altair.Axis(labelOverlap=True)),
-            y=altair.Y("count:Q", title="rebalances", axis=counts(altair)),
-            color=_colour(altair, {row["reason"] for row in past.days}),
-            description="d:N",
-        )
-        .properties(width=WIDTH, height=180)
-    )
+    plot = altair.Chart(altair.Data(values=rows)).mark_bar()
+    return plot.encode(
+        x=altair.X("day:O", title="day (UTC)", axis=altair.Axis(labelOverlap=True)),
+        y=altair.Y("count:Q", title="rebalances", axis=counts(altair)),
+        color=_colour(altair, {row["reason"] for row in past.days}),
+        description="d:N",
+    ).properties(width=WIDTH, height=180)
 
 
 def _timelines(altair: Any, past: Past) -> Any:
@@ -86,18 +82,14 @@ def _timelines(altair: Any, past: Past) -> Any:
     ]
     if not rows:
         return None
-    return (
-        altair.Chart(altair.Data(values=rows))
-        .mark_circle(opacity=0.8)
-        .encode(
-            x=altair.X("at:T", title="UTC", scale=altair.Scale(type="utc")),
-            y=altair.Y("group:N", sort=None, title=None),
-            size=altair.Size("moved:Q", legend=None, scale=altair.Scale(range=[25, 220])),
-            color=_colour(altair, reasons),
-            description="d:N",
-        )
-        .properties(**row_size(past.timelines))
-    )
+    plot = altair.Chart(altair.Data(values=rows)).mark_circle(opacity=0.8)
+    return plot.encode(
+        x=altair.X("at:T", title="UTC", scale=altair.Scale(type="utc")),
+        y=altair.Y("group:N", sort=None, title=None),
+        size=altair.Size("moved:Q", legend=None, scale=altair.Scale(range=[25, 220])),
+        color=_colour(altair, reasons),
+        description="d:N",
+    ).properties(**row_size(past.timelines))
 
 
 def _said(name: str, point: dict[str, Any]) -> str:

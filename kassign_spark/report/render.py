@@ -12,20 +12,16 @@ from kassign_spark.report.by_weight_charts import charts_by_weight
 from kassign_spark.report.charts import charts, missing_extra
 from kassign_spark.report.collect import MAX_GROUPS, MAX_PROBLEMS, Found, display_name
 from kassign_spark.report.findings import Finding
+from kassign_spark.report.measures import GROUP_COLUMNS
 from kassign_spark.report.past import MAX_DAYS, Past
 from kassign_spark.report.past_charts import charts_of_past
+from kassign_spark.schemas import GROUP_KEY
 
 MARK = '<meta name="generator" content="kassign-spark">'
 """Near the beginning of every page: by it a file is known to be ours."""
 
-_NUMBERS = (
-    *("member_count", "partition_count", "min_before", "max_before"),
-    *("min_assigned", "max_assigned", "mean_assigned", "is_balance_optimal", "idle_after"),
-    *("moved", "least_moves", "cross_rack_count", "planned_rounds", "planned_paused"),
-    *("planned_settles", "withheld_count", "eager_rounds", "eager_moved", "eager_paused"),
-    *("cooperative_rounds", "cooperative_moved", "cooperative_paused", "cooperative_settles"),
-    *("coordinator_partition", "coordinator", "problem_count", "violation_count"),
-)
+_NO_NUMBERS = {*GROUP_KEY, "assignor", "protocol", "idle_before", "stddev_assigned"}
+_NUMBERS = [name for name in GROUP_COLUMNS if name not in _NO_NUMBERS]
 """Columns of a group that the page's script knows by these names."""
 
 
@@ -131,8 +127,7 @@ def _data(found: Found) -> dict[str, Any]:
                 row["source"],
                 printable(row["kind"]),
                 display_name(row),
-                printable(row["member_id"] or ""),
-                printable(row["topic"] or ""),
+                *(printable(row[name] or "") for name in ("member_id", "topic")),
                 row["partition"],
                 printable(row["detail"] or ""),
             ]
