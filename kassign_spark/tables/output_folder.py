@@ -60,7 +60,6 @@ def _renamed_folder(
             path_class(spark)(target.getParent(), f"{stem}.{purpose}")
             for purpose in (WRITING, REPLACED)
         )
-    done = False
 
     def put_back() -> bool:
         if files.exists(replaced) and not files.exists(target):
@@ -80,10 +79,9 @@ def _renamed_folder(
             # tell that the old one belongs in its place.
             files.cancelDeleteOnExit(writing)
             _replace(files, rename, writing, target, replaced if overwrite else None, path)
-        done = True
-    finally:
-        if not done:
-            tidy(files, writing, missing, put_back)
+    except BaseException:
+        tidy(files, writing, missing, put_back)
+        raise
 
 
 def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
@@ -127,9 +125,7 @@ def _replace(
 ) -> None:
     """Put a folder in its place; what is there goes to ``replaced`` for a moment, if that is given.
 
-    Raises:
-        OutputError: another run was faster.
-        Py4JJavaError: it cannot be put there; what was there is in ``replaced`` then.
+    Where that fails, what was there is in ``replaced``.
     """
     if replaced is not None:
         try:

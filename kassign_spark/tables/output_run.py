@@ -27,9 +27,6 @@ def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[
         target: its path, with its scheme.
         path: its name in an error.
         overwrite: replace what this package wrote there.
-
-    Raises:
-        OutputError: as ``new_folder``.
     """
     with explained(path):
         _clear_ended(files, target)
@@ -40,7 +37,6 @@ def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[
         missing = missing_folders(files, target)
     name = run_name(new_owner())
     writing = child(target, name)
-    done = False
     try:
         with explained(path):
             files.create(child(writing, MARK)).close()
@@ -56,11 +52,10 @@ def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[
                     f"output {path}: another run has written it meanwhile; this run's result is "
                     "dropped"
                 )
-        done = True
-    finally:
-        if not done:
-            # Where nobody can tell whether the marker names it, it stays.
-            tidy(files, writing, missing, lambda: named_run(files, target) != name)
+    except BaseException:
+        # Where nobody can tell whether the marker names it, it stays.
+        tidy(files, writing, missing, lambda: named_run(files, target) != name)
+        raise
     if overwrite:
         _clear_replaced(files, target, before)
 
