@@ -7,8 +7,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import coordinator_load
-from kassign_spark.conforming import fill_cluster_id
+from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import group_name, printable
+from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.report.details import Order, as_json, collect_details
 from kassign_spark.report.followed import follow, member_loads
 from kassign_spark.report.measures import (
@@ -18,19 +19,27 @@ from kassign_spark.report.measures import (
     totals,
     worst_first,
 )
-from kassign_spark.report.migration import migrations
 from kassign_spark.report.plan import Plan
 from kassign_spark.report.why import collect_why, explained
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.schemas import GROUP_KEY, MEMBERS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.validation.validate import validate
+from kassign_spark.whatif.migrate import with_pattern_findings
+from kassign_spark.whatif.migration_rules import (
+    CONSUMER,
+    VERDICTS,
+    BrokerRules,
+    Facts,
+    judge,
+)
 
 Rows = list[dict[str, Any]]
 
 MAX_GROUPS = 20_000
 MAX_PROBLEMS = 2_000
 MAX_BROKERS = 500
+MAX_MIGRATIONS = 500
 MAX_DETAIL_CHARACTERS = 4_000_000
 """Details of the worst groups are kept until they are so long, which bounds the page."""
 
@@ -51,7 +60,10 @@ class Found(NamedTuple):
         hot_count: brokers that are hot, also those beyond the rows.
         problem_counts: dicts of source, kind, count.
         problems: dicts of ``_PROBLEM``, at most ``MAX_PROBLEMS``.
-        migrations: as ``report.migration.migrations`` gives them; None: not judged.
+        migrations: ready, risky, blocked: how many classic groups could go over to the new
+            protocol, of at most ``MAX_GROUPS``; groups: dicts of name, verdict, way, detail of at
+            most ``MAX_MIGRATIONS``, those first that are not ready; not_listed: how many others.
+            None: not judged.
     """
 
     totals: dict[str, Any]
@@ -108,7 +120,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         hot_count=hot_count,
         problem_counts=sorted(by_kind, key=lambda row: (row["source"] == "plan", row["kind"])),
         problems=_rows(listed.limit(MAX_PROBLEMS)) if by_kind else [],
-        migrations=migrations(plan),
+        migrations=_migrations(plan),
     )
 
 
@@ -154,3 +166,36 @@ def display_name(row: dict[str, Any]) -> str:
     if row["group_id"] is None:
         return printable(row["cluster_id"] or "")
     return group_name(row)
+
+
+def _migrations(plan: Plan) -> dict[str, Any]:
+    """Judge the classic groups, as ``migrate`` does before it follows anybody; runs one query."""
+    classic = conform(plan.snapshot.members, MEMBERS).where(~is_consumer_group())
+    finding = F.struct("topics_pattern", "member_id", "finding")
+    by_group = (
+        with_pattern_findings(classic)
+        .groupBy(*GROUP_KEY)
+        .agg(
+            F.count("*").alias("member_count"),
+            F.collect_set("assignor").alias("assignors"),
+            (F.count("assignor") < F.count("*")).alias("has_none"),
+            (F.count("group_instance_id") > 0).alias("is_static"),
+            F.min(F.when(F.col("finding").isNotNull(), finding)).alias("pattern"),
+        )
+    )
+    judged = []
+    for row in by_group.orderBy(*GROUP_KEY).limit(MAX_GROUPS).collect():
+        facts = Facts(
+            CONSUMER,
+            "uniform",
+            [*sorted(row.assignors), *([None] if row.has_none else [])],
+            row.member_count,
+            patterns=[(p.member_id, p.topics_pattern, p.finding) for p in [row.pattern] if p],
+            is_single=row.member_count == 1 and not row.is_static,
+        )
+        found = judge(facts, BrokerRules())
+        judged.append({"name": group_name(row.asDict()), **found._asdict()})
+    counts = {name: sum(of["verdict"] == name for of in judged) for name in VERDICTS}
+    worst = sorted(judged, key=lambda of: -VERDICTS.index(str(of["verdict"])))
+    hidden = max(0, len(judged) - MAX_MIGRATIONS)
+    return {**counts, "groups": worst[:MAX_MIGRATIONS], "not_listed": hidden}

@@ -138,10 +138,7 @@ def as_json(name: GroupName, details: Details, member_count: int) -> dict[str, A
         "moves": [
             [
                 row["change"],
-                *(
-                    None if row[end] is None else printable(row[end])
-                    for end in ("from_member", "to_member")
-                ),
+                *(row[end] and printable(row[end]) for end in ("from_member", "to_member")),
                 row["partition_count"],
                 partitions_text(row),
             ]

@@ -33,11 +33,9 @@ VIOLATIONS = Table(
     "violations",
     StructType(
         [
-            StructField(CLUSTER_ID, StringType()),
-            StructField("group_id", StringType()),
+            *(StructField(name, StringType()) for name in GROUP_KEY),
             StructField("rule", StringType(), nullable=False),
-            StructField("member_id", StringType()),
-            StructField("topic", StringType()),
+            *(StructField(name, StringType()) for name in ("member_id", "topic")),
             StructField("partition", IntegerType()),
             StructField("detail", StringType()),
         ]
@@ -119,16 +117,11 @@ def _read(spark: SparkSession, folder: str, table: Table, named: bool) -> DataFr
     frame = read_table(spark, folder, table)
     if not frame.columns:  # JSON lines without a line tell no columns
         return empty_table(spark, table, cluster_id=named)
-    types = {field.name: field.dataType for field in table.columns}
-    typed = frame.select(
-        *(
-            F.col(f"`{name}`").cast(types[name]).alias(name)
-            for name in frame.columns
-            if name in types
-        )
-    )
+    types = {field.name: field.dataType.simpleString() for field in table.columns}
+    given = [name for name in frame.columns if name in types]
+    typed = frame.selectExpr(*(f"cast(`{name}` as {types[name]}) as `{name}`" for name in given))
     conform(typed, table)
-    absent = [f for f in table.columns if f.name not in typed.columns and f.name != CLUSTER_ID]
+    absent = [f for f in table.columns if f.name not in (*given, CLUSTER_ID)]
     return typed.withColumns({f.name: F.lit(None).cast(f.dataType) for f in absent})
 
 

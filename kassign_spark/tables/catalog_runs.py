@@ -53,11 +53,7 @@ def noted(spark: SparkSession, text: str, name: str) -> str | None:
 
 
 def has(spark: SparkSession, text: str, name: str) -> bool:
-    """Whether a place has such a table, of the run that it names or of any.
-
-    Raises:
-        InputError: there is no such schema.
-    """
+    """Whether a place has such a table, of the run that it names or of any."""
     place = Place.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):
@@ -70,9 +66,6 @@ def one_run(spark: SparkSession, text: str, name: str) -> str:
 
     Returns:
         ``table:CATALOG.SCHEMA@RUN_ID``; the place itself where that table is not of runs.
-
-    Raises:
-        InputError: there is no such schema, or no such run.
     """
     place = Place.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
@@ -82,11 +75,7 @@ def one_run(spark: SparkSession, text: str, name: str) -> str:
 
 
 def read(spark: SparkSession, text: str, name: str) -> DataFrame:
-    """Read a table of a place: what the run wrote that is meant, or all of a table without runs.
-
-    Raises:
-        InputError: it is not there, or no complete run has it.
-    """
+    """Read a table of a place: what the run wrote that is meant, or all of a table without runs."""
     place = Place.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):

@@ -22,11 +22,7 @@ _UNFINISHED = "_temporary"
 
 
 def read(spark: SparkSession, folder: str, table: Table) -> DataFrame:
-    """Read one table of a folder, with the columns that are there.
-
-    Raises:
-        InputError: it is not there, cannot be read, or holds text that is no value of its column.
-    """
+    """Read one table of a folder, with the columns that are there."""
     where = f"table {table.name} in {folder}"
     with raised_as(InputError, f"{where}: cannot be read"):
         return _read(spark, *_locate(spark, folder, table.name), table, where)
@@ -43,20 +39,12 @@ def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | No
 
 
 def has(spark: SparkSession, folder: str, name: str) -> bool:
-    """Whether a folder has such a table.
-
-    Raises:
-        InputError: the folder is not there.
-    """
+    """Whether a folder has such a table."""
     return bool(_candidates(spark, folder, name))
 
 
 def one_run(spark: SparkSession, folder: str) -> str:
-    """Name the folder where the tables are: itself or, in an object store, that of a run.
-
-    Raises:
-        InputError: it is not there, or not whole yet.
-    """
+    """Name the folder where the tables are: itself or, in an object store, that of a run."""
     return _run_in(spark, _entries(spark, folder), folder) or folder
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from kassign_spark.sessions import Py4JJavaError
+from kassign_spark.tables.hadoop import entries
 
 WRITING, REPLACED = "writing", "replaced"
 OWNER = r"[0-9a-f]{12}-\d+-\d+-[0-9a-f]{12}"
@@ -66,10 +67,7 @@ def _ended(files: Any, target: Any) -> dict[str, dict[str, Any]]:
     """Hidden folders beside the target whose process is no more, by run and purpose."""
     found: dict[str, dict[str, Any]] = {}
     start = f".{target.getName()}."
-    if not files.exists(target.getParent()):
-        return found
-    for status in files.listStatus(target.getParent()):
-        name = status.getPath().getName()
+    for name, status in entries(files, target.getParent()).items():
         stem, _, purpose = name.rpartition(".")
         if not name.startswith(start) or purpose not in (WRITING, REPLACED):
             continue

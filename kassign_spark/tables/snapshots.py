@@ -19,19 +19,6 @@ from kassign_spark.tables.hadoop import located, write_file
 from kassign_spark.tables.places import is_place
 from kassign_spark.tables.text import TIMESTAMPS, write_csv
 
-__all__ = [
-    "Snapshot",
-    "has_table",
-    "new_folder",
-    "one_run",
-    "read_given_table",
-    "read_snapshot",
-    "read_table",
-    "write_snapshot",
-    "write_table",
-    "write_text",
-]
-
 
 class _Tables(NamedTuple):
     members: DataFrame
