@@ -207,9 +207,7 @@ def _components_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:
     "Connected Components in MapReduce and Beyond", Kiveris and others, 2014: rounds grow like the
     logarithm of a component's size, not like its diameter.
     """
-    downward = edges.select(
-        F.greatest("src", "dst").alias("id"), F.least("src", "dst").alias("lower")
-    ).distinct()
+    downward = edges.selectExpr("greatest(src, dst) as id", "least(src, dst) as lower").distinct()
     stars = converge(
         downward.withColumn("is_moved", F.lit(True)),
         _large_and_small_star,
@@ -233,20 +231,11 @@ def _large_and_small_star(links: DataFrame) -> DataFrame:
     large = (
         both_ways.withColumn("least", F.least(F.min("other").over(of_id), F.col("id")))
         .where("other > id")
-        .select(
-            F.col("other").alias("id"),
-            F.col("least").alias("lower"),
-            (F.col("least") != F.col("id")).alias("is_moved"),
-        )
+        .selectExpr("other as id", "least as lower", "least != id as is_moved")
     )
-    least = F.min("lower").over(of_id)
-    small = (
-        large.withColumn("least", least)
-        .withColumn("is_least", F.col("lower") == F.col("least"))
-        .select(
-            F.when(F.col("is_least"), F.col("id")).otherwise(F.col("lower")).alias("id"),
-            F.col("least").alias("lower"),
-            (F.col("is_moved") | ~F.col("is_least")).alias("is_moved"),
-        )
+    small = large.withColumn("least", F.min("lower").over(of_id)).selectExpr(
+        "if(lower = least, id, lower) as id",
+        "least as lower",
+        "is_moved or lower != least as is_moved",
     )
     return small.groupBy("id", "lower").agg(F.max("is_moved").alias("is_moved"))

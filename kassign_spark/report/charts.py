@@ -80,10 +80,8 @@ def _worst(altair: Any, found: Found) -> Any:
     rows = []
     for place, group in enumerate(found.groups[:WORST]):
         name = f"{place + 1}. {short_name(display_name(group))}"
-        for when, least, most in (
-            ("before", group["min_before"], group["max_before"]),
-            ("after", group["min_assigned"], group["max_assigned"]),
-        ):
+        for when, of in (("before", "before"), ("after", "assigned")):
+            least, most = group[f"min_{of}"], group[f"max_{of}"]
             if least is not None:
                 said = f"{name}, {when}: {least:,} to {most:,} partitions a member"
                 rows.append({"group": name, "when": when, "least": least, "most": most, "d": said})
@@ -139,21 +137,13 @@ def _spreads(altair: Any, found: Found) -> Any:
 def _protocols(altair: Any, found: Found) -> Any:
     if not found.totals["knows_owned"]:
         return None
-    names = {
-        "planned": "as planned",
-        "eager": "all eager",
-        "cooperative": "all cooperative-sticky",
-    }
-    rows = [
-        {
-            "how": said,
-            "what": what,
-            "partitions": found.totals[f"{key}_{what}"] or 0,
-            "d": f"{said}: {found.totals[f'{key}_{what}'] or 0:,} partitions {what}",
-        }
-        for key, said in names.items()
-        for what in ("moved", "paused")
-    ]
+    names = {"planned": "as planned", "eager": "all eager", "cooperative": "all cooperative-sticky"}
+    rows = []
+    for key, said in names.items():
+        for what in ("moved", "paused"):
+            count = found.totals[f"{key}_{what}"] or 0
+            told = f"{said}: {count:,} partitions {what}"
+            rows.append({"how": said, "what": what, "partitions": count, "d": told})
     plot = altair.Chart(altair.Data(values=rows)).mark_bar()
     return plot.encode(
         y=altair.Y("how:N", sort=None, title=None),

@@ -78,17 +78,7 @@ class Found(NamedTuple):
 
 
 def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
-    """Measure a plan; runs jobs.
-
-    Args:
-        plan: what is reported.
-        settings: how its groups are followed.
-        details: at most so many groups, the worst, get details.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type.
-        InputError: values of the snapshot that have no meaning.
-    """
+    """Measure a plan; runs jobs. At most ``details`` groups, the worst, get details."""
     members, topics, owned = plan.snapshot
     odd = hold(validate(members, topics, owned), {"rows": F.count(F.lit(1))}).frame
     followed = follow(plan, settings)
@@ -103,7 +93,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         {**as_json(name, found, row["member_count"]), "why": why.get(name)}
         for name, row in zip(names, rows, strict=False)
     ]
-    by_kind = _rows(problems.groupBy("source", "kind").agg(F.count("*").alias("count")))
+    by_kind = _rows(problems.groupBy("source", "kind").count())
     order: Order = [F.col("source").desc(), "kind"]
     listed = problems.orderBy(*order, *GROUP_KEY, "member_id", "topic", "partition", "detail")
     brokers, hot_count = _brokers(plan)

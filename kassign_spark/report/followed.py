@@ -54,10 +54,6 @@ def follow(plan: Plan, settings: Settings) -> Followed:
     Both are followed in one go inside tasks, but where a group is too large for one. A plan by
     weight is reached at once: what moves pauses, and nothing is withheld; of groups without an
     assignor of Kafka's client protocol and ``eager_...`` are null.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type.
-        InputError: values of the snapshot that have no meaning.
     """
     # A plan by weight is of groups with any assignor, or with none.
     known = None if plan.is_by_weight else ASSIGNORS

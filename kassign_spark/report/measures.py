@@ -42,12 +42,7 @@ def worst_first() -> list[Column | str]:
 
 
 def measure_groups(plan: Plan, followed: Followed, problems: DataFrame) -> DataFrame:
-    """Measure every group of a plan.
-
-    Args:
-        plan: what is reported.
-        followed: its rebalances.
-        problems: as ``validate`` gives them.
+    """Measure every group of a plan, whose problems are as ``validate`` gives them.
 
     Returns:
         One row a group, ``GROUP_COLUMNS``. A group that withholds partitions is measured as it is
@@ -84,12 +79,9 @@ def measure_groups(plan: Plan, followed: Followed, problems: DataFrame) -> DataF
 
 def _balance_in_the_end(plan: Plan, followed: Followed) -> DataFrame:
     """Take the plan's balance, and measure anew the groups that it leaves amid their rounds."""
-    keys = list(GROUP_KEY)
-    columns = [name for name in plan.balance.columns if name not in (*GROUP_KEY, "assignor")]
-    wanted = [*GROUP_KEY, "assignor", *columns]
-    withholding = followed.withholding
+    keys, withholding = list(GROUP_KEY), followed.withholding
     if withholding is None:
-        return plan.balance.select(*wanted)
+        return plan.balance
 
     def of_withholding(frame: DataFrame) -> DataFrame:
         kept = fill_cluster_id(frame).join(withholding, on=keys, how="left_semi")
@@ -102,11 +94,10 @@ def _balance_in_the_end(plan: Plan, followed: Followed) -> DataFrame:
         None if owned is None else of_withholding(owned),
         topics,
     )
-    later = fill_cluster_id(again).join(
-        plan.balance.select(*GROUP_KEY, "assignor"), on=keys, how="inner"
-    )
+    assignors = plan.balance.select(*GROUP_KEY, "assignor")
+    later = fill_cluster_id(again).join(assignors, on=keys, how="inner")
     at_once = plan.balance.join(withholding, on=keys, how="left_anti")
-    return at_once.select(*wanted).unionByName(later.select(*wanted))
+    return at_once.unionByName(later.select(*plan.balance.columns))
 
 
 def _coordinators(plan: Plan) -> DataFrame:

@@ -105,7 +105,7 @@ def _days(told: DataFrame, last: int | None) -> Rows:
     if last is None:
         return []
     shown = told.where(_day("at") > last - MAX_DAYS)
-    counted = shown.groupBy(_day("at").alias("day"), "reason").agg(F.count(F.lit(1)).alias("count"))
+    counted = shown.groupBy(_day("at").alias("day"), "reason").count()
     begin = datetime(1970, 1, 1, tzinfo=UTC)
     return [
         {**row.asDict(), "day": f"{begin + timedelta(days=row.day):%Y-%m-%d}"}

@@ -58,15 +58,7 @@ _OF_MEMBERS = {
 
 
 def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
-    """Look at whole groups, many of them in each task; runs no job.
-
-    Args:
-        inputs: conforming tables, patterns resolved.
-        tasks: how many.
-
-    Returns:
-        ``FOUND``.
-    """
+    """Look at whole groups of conforming tables, many groups in each task: ``FOUND``; lazy."""
     subscribed = (
         inputs.members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
         .distinct()
