@@ -121,10 +121,7 @@ class GraphFramesError(Exception):
 
 
 class NoGraphFramesError(GraphFramesError):
-    """One of its halves is not there."""
-
-    def __init__(self, why: str = _NOT_THERE) -> None:
-        super().__init__(why)
+    """One of its halves is not there, or out of reach."""
 
 
 @contextmanager
@@ -144,12 +141,12 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
     try:
         import graphframes
     except ImportError:
-        raise NoGraphFramesError from None
+        raise NoGraphFramesError(_NOT_THERE) from None
     try:
         graph = graphframes.GraphFrame(vertices, edges)
     except Py4JError as error:
         if _is_without_classes(error):
-            raise NoGraphFramesError from None
+            raise NoGraphFramesError(_NOT_THERE) from None
         raise _failed(graphframes, error) from error
     ours, theirs = str(graphframes.__version__), _jvm_version(graph)
     if theirs is not None and ours.split(".")[:2] != theirs.split(".")[:2]:

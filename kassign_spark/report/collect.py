@@ -1,6 +1,7 @@
 """Everything that the page says, collected: bounded in number, whatever the size of the fleet."""
 
 import json
+from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
@@ -10,7 +11,7 @@ from kassign_spark.brokers.coordinator import coordinator_load
 from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import group_name, printable
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.report.details import Order, as_json, collect_details
+from kassign_spark.report.details import as_json, collect_details
 from kassign_spark.report.followed import follow, member_loads
 from kassign_spark.report.measures import (
     measure_groups,
@@ -26,13 +27,7 @@ from kassign_spark.schemas import GROUP_KEY, MEMBERS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.validation.validate import validate
 from kassign_spark.whatif.migrate import with_pattern_findings
-from kassign_spark.whatif.migration_rules import (
-    CONSUMER,
-    VERDICTS,
-    BrokerRules,
-    Facts,
-    judge,
-)
+from kassign_spark.whatif.migration_rules import CONSUMER, VERDICTS, BrokerRules, Facts, judge
 
 Rows = list[dict[str, Any]]
 
@@ -94,8 +89,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         for name, row in zip(names, rows, strict=False)
     ]
     by_kind = _rows(problems.groupBy("source", "kind").count())
-    order: Order = [F.col("source").desc(), "kind"]
-    listed = problems.orderBy(*order, *GROUP_KEY, "member_id", "topic", "partition", "detail")
+    listed = problems.orderBy(F.col("source").desc(), *_PROBLEM[1:])
     brokers, hot_count = _brokers(plan)
     return Found(
         totals={
@@ -120,13 +114,11 @@ def _rows(frame: DataFrame) -> Rows:
 
 def _problems(plan: Plan, odd: DataFrame) -> DataFrame:
     """Put what is wrong with the plan and what is odd in the snapshot into one table."""
-    strange = fill_cluster_id(odd).withColumns(
-        {"source": F.lit("snapshot"), "kind": F.col("problem")}
-    )
-    both = strange.select(*_PROBLEM)
+    about = _PROBLEM[2:]
+    both = fill_cluster_id(odd).selectExpr("'snapshot' as source", "problem as kind", *about)
     if plan.violations is not None:
-        broken = plan.violations.withColumns({"source": F.lit("plan"), "kind": F.col("rule")})
-        both = broken.select(*_PROBLEM).unionByName(both)
+        broken = plan.violations.selectExpr("'plan' as source", "rule as kind", *about)
+        both = broken.unionByName(both)
     return both.withColumn("partition", F.col("partition").cast("int"))
 
 
@@ -143,12 +135,8 @@ def _brokers(plan: Plan) -> tuple[Rows, int]:
 
 def fitting(details: list[dict[str, Any]]) -> int:
     """How many of the first details are kept."""
-    room = MAX_DETAIL_CHARACTERS
-    for i, each in enumerate(details):
-        room -= len(json.dumps(each))
-        if room < 0:
-            return i
-    return len(details)
+    lengths = accumulate(len(json.dumps(each)) for each in details)
+    return len(list(takewhile(lambda length: length <= MAX_DETAIL_CHARACTERS, lengths)))
 
 
 def display_name(row: dict[str, Any]) -> str:

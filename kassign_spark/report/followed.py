@@ -91,31 +91,24 @@ def follow_in_steps(plan: Plan, eligible: Eligible, settings: Settings) -> Follo
     cooperative_steps = settle(
         rebalance(members, topics, owned, assignor=_COOPERATIVE_STICKY, settings=settings)
     ).frame
-    rounds = settle(_rounds(plan, eager_steps, cooperative_steps)).frame
+    rounds, key = settle(_rounds(plan, eager_steps, cooperative_steps)).frame, list(GROUP_KEY)
+    cooperating = rounds.where(F.col("protocol") == COOPERATIVE).select(*key)
     withholding = (
         fill_cluster_id(cooperative_steps)
-        .where((F.col("round") == 1) & (F.col("action") == "withheld"))
-        .groupBy(*GROUP_KEY)
+        .where("round = 1 and action = 'withheld'")
+        .groupBy(*key)
         .agg(F.count("*").alias("withheld_count"))
-        .join(
-            rounds.where(F.col("protocol") == COOPERATIVE).select(*GROUP_KEY),
-            on=list(GROUP_KEY),
-            how="left_semi",
-        )
+        .join(cooperating, on=key, how="left_semi")
     )
     withheld, counted = settle(withholding, {"groups": F.count(F.lit(1))})
     final, keys = plan.assignment, None
     if counted["groups"] and not plan.is_by_weight:
-        keys = withheld.select(*GROUP_KEY)
-        later = conform(final_assignment(cooperative_steps), ASSIGNMENT).join(
-            keys, on=list(GROUP_KEY), how="left_semi"
-        )
-        final = settle(_final(plan, later, keys)).frame
+        keys = withheld.select(*key)
+        ends = conform(final_assignment(cooperative_steps), ASSIGNMENT)
+        final = settle(_final(plan, ends.join(keys, on=key, how="left_semi"), keys)).frame
     loads = _group_loads(member_loads(final, members, owned), knows_owned=owned is not None)
-    groups = rounds.join(withheld, on=list(GROUP_KEY), how="left").join(
-        loads, on=list(GROUP_KEY), how="left"
-    )
-    found = settle(groups.select(*GROUP_KEY, *OF_GROUPS)).frame
+    groups = rounds.join(withheld, on=key, how="left").join(loads, on=key, how="left")
+    found = settle(groups.select(*key, *OF_GROUPS)).frame
     return Followed(found, keys, final, eligible)
 
 

@@ -46,12 +46,7 @@ class Past(NamedTuple):
 
 
 def collect_past(spark: SparkSession, folder: str) -> Past:
-    """Read what the command `history` wrote; runs jobs.
-
-    Raises:
-        InputError: the folder has no table rebalances, or it cannot be read.
-        SchemaError: its columns are others.
-    """
+    """Read what the command `history` wrote; runs jobs."""
     told = conform(read_table(spark, folder, REBALANCES), REBALANCES)
     storms = None
     if has_table(spark, folder, STORMS.name):

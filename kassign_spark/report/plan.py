@@ -180,10 +180,9 @@ def _of_kafkas(members: DataFrame) -> DataFrame:
     is_one = (F.count(name) == F.count("*")) & (F.min(name) == F.max(name))
     is_known = F.min(name).isin(*KAFKAS) & ~F.bool_or(is_consumer_group())
     groups = conforming.groupBy(*GROUP_KEY).agg(
-        F.when(is_one & is_known, F.min(name)).alias("own_assignor")
+        F.when(is_one & is_known, F.min(name)).alias("assignor")
     )
-    named = conforming.join(groups, on=list(GROUP_KEY), how="inner")
-    named = named.withColumn("assignor", F.col("own_assignor")).drop("own_assignor")
+    named = conforming.drop("assignor").join(groups, on=list(GROUP_KEY), how="inner")
     return restore_cluster_id(settle(named).frame, has_cluster_id(members))
 
 

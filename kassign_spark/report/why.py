@@ -31,11 +31,7 @@ _FOUND = "cluster_id string, group_id string, found string"
 
 
 def explained(groups: Sequence[dict[str, Any]]) -> list[GroupName]:
-    """Choose those of which the page says why: uneven ones, the first ones that are not giant.
-
-    Args:
-        groups: dicts of ``GROUP_COLUMNS``, worst first.
-    """
+    """Choose, of groups worst first, those of which the page says why: uneven and not giant."""
     room, names = MAX_PARTITIONS, []
     for group in groups:
         is_uneven = group["max_assigned"] - group["min_assigned"] > 1

@@ -55,10 +55,7 @@ _DECLARED = {table.name: table.columns for table in SNAPSHOT_TABLES}
 def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> Iterator[str]:
     """Give a place to append tables to, which readers see when all went well.
 
-    Args:
-        spark: the session.
-        text: ``table:CATALOG.SCHEMA``; the tables are made where they are missing.
-        at: the time of the run (default: now); one without a time zone is of this machine's.
+    Missing tables are made. A time of the run (default: now) without a time zone is this machine's.
 
     Raises:
         OutputError: there is no such schema, a table in it is somebody else's, or it cannot be

@@ -44,12 +44,7 @@ def clear_leftovers(files: Any, target: Any, rename: Callable[[Any, Any], None])
     """Remove what ended runs of this machine left beside ``target``, the file system permitting.
 
     A folder that such a run had moved away, and not yet replaced, comes back to its place: it is
-    the last whole one.
-
-    Args:
-        files: Hadoop's file system of the target.
-        target: its path, absolute.
-        rename: moves a folder to a place where nothing is, or raises.
+    the last whole one. ``rename`` moves a folder to a place where nothing is, or raises.
     """
     with suppress(Py4JJavaError):
         for found in _ended(files, target).values():

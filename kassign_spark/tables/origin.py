@@ -33,10 +33,7 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
 def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
     """Give the address of the snapshot that a plan was made of; None where it does not say.
 
-    Args:
-        spark: the session.
-        folder: of the plan.
-        name: a table of the plan, by which one run of a catalog's tables is chosen.
+    By its table ``name`` one run of a catalog's tables is chosen.
     """
     if is_place(folder):
         return catalog_runs.noted(spark, folder, name)

@@ -23,10 +23,7 @@ from kassign_spark.tables.tidying import missing_folders, tidy
 def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> Iterator[str]:
     """Give a folder to write into, which becomes ``path`` when all went well.
 
-    Args:
-        spark: the session.
-        path: the folder, of any file system that Spark knows.
-        overwrite: replace a folder that this package wrote, and that holds nothing else since.
+    With ``overwrite`` a folder is replaced that this package wrote, and that holds nothing else.
 
     Raises:
         OutputError: ``path`` exists (or, with ``overwrite``, is not such a folder), cannot be

@@ -20,13 +20,7 @@ from kassign_spark.tables.tidying import missing_folders, tidy
 def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[str]:
     """Give a folder in ``target`` to write into, which the marker names when all went well.
 
-    What was there is read until then, and goes afterwards.
-
-    Args:
-        files: Hadoop's file system of the target.
-        target: its path, with its scheme.
-        path: its name in an error.
-        overwrite: replace what this package wrote there.
+    What was there is read until then, and goes afterwards; ``path`` is the target's name in errors.
     """
     with explained(path):
         _clear_ended(files, target)

@@ -191,11 +191,7 @@ def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
 def read_given_table(spark: SparkSession, path: str, table: Table) -> DataFrame:
     """Read a table that somebody names: a folder that has it, or itself by its ending.
 
-    Args:
-        spark: the session.
-        path: such as ``weights.csv`` or ``table:CATALOG.SCHEMA.TABLE``, or where ``read_table``
-            finds it.
-        table: what it is read as.
+    Such as ``weights.csv`` or ``table:CATALOG.SCHEMA.TABLE``, or where ``read_table`` finds it.
     """
     if is_place(path):
         return catalog_runs.read_given(spark, path, table.name)
