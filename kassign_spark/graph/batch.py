@@ -91,16 +91,8 @@ def class_graph(subscribed: Subscribed) -> ClassGraph:
     first_member = np.searchsorted(subscribed.group_of_member, subscribed.group_of_member)
     part = np.where(has_edge, parts_before[label] - parts_before[first_member], -1)
     part_of_class = Segments(class_of, len(first)).least(part[member_of])
-    return ClassGraph(
-        subscribed.group_of_member,
-        class_of_topic,
-        group_of_class,
-        supply,
-        class_of,
-        member_of,
-        part,
-        part_of_class,
-    )
+    vertices = (subscribed.group_of_member, class_of_topic, group_of_class, supply)
+    return ClassGraph(*vertices, class_of, member_of, part, part_of_class)
 
 
 def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:

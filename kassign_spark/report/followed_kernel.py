@@ -60,11 +60,8 @@ def follow_both_arrow(
     has_none = own < 0
     own = np.where(has_none, RANGE, own)  # what is followed is forgotten
     cooperates = own == COOPERATIVE_STICKY
-    of_protocol = {}
-    for protocol, assignor in (
-        (EAGER, own),
-        (COOPERATIVE, np.full(batch.group_count, COOPERATIVE_STICKY)),
-    ):
+    of_protocol, sticky = {}, np.full(batch.group_count, COOPERATIVE_STICKY)
+    for protocol, assignor in ((EAGER, own), (COOPERATIVE, sticky)):
         of_protocol[protocol] = follow(
             batch,
             claims,
