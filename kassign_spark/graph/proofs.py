@@ -96,8 +96,8 @@ def proofs(subscribed: Subscribed, graph: ClassGraph, found: Levels) -> Proofs:
     bounds_min = np.isin(kind, (PART, SPARSE, IDLE))
     least_max = np.where(bounds_max, -(-partitions // member_count), NOTHING)
     most_min = np.where(bounds_min, partitions // member_count, NOTHING)
-    keys, counts = (kind, group, part, level), (member_count, topic_count, partitions)
-    return Proofs(*keys, members, topics, *counts, least_max, most_min)
+    keys, numbers = (kind, group, part, level), (member_count, topic_count, partitions)
+    return Proofs(*keys, members, topics, *numbers, least_max, most_min)
 
 
 def _rows_of_levels(graph: ClassGraph, found: Levels) -> list[_Rows]:
