@@ -74,7 +74,7 @@ def proofs(subscribed: Subscribed, graph: ClassGraph, found: Levels) -> Proofs:
         _few_partitions(subscribed, graph),
         _idle(graph),
     ]
-    counts = [len(rows.group) for rows in kinds]
+    counts = np.array([len(rows.group) for rows in kinds])
     kind = np.repeat([rows.kind for rows in kinds], counts)
     group, part, level = (
         np.concatenate([getattr(rows, name) for rows in kinds]).astype(np.int64)
@@ -197,7 +197,7 @@ def _only(rows: _Rows, keep: Flags) -> _Rows:
     return _Rows(rows.kind, *keys, of(rows.members), of(rows.topics))
 
 
-def _joined(parts: list[Pairs], counts: list[int]) -> Pairs:
+def _joined(parts: list[Pairs], counts: Longs) -> Pairs:
     offsets = np.repeat(np.cumsum(counts) - counts, [len(pairs.row) for pairs in parts])
     rows, items = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Pairs(rows + offsets, items)
