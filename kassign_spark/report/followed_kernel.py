@@ -90,21 +90,22 @@ def follow_both_arrow(
         known |= _at_once(batch, claims, planned, is_owned=is_owned)
         for name in ("protocol", *(f"{EAGER}_{name}" for name, _ in _OF_EACH)):
             known[name] = pc.if_else(pa.array(has_none), None, known[name])
-    yield _whole(group_columns(batch, np.arange(batch.group_count)), known)
+    yield _whole(group_columns(batch, np.arange(batch.group_count)) | known)
     rows = np.flatnonzero(ends)
     for first in range(0, len(rows), PIECE):
-        yield _whole(_partitions(batch, steps, rows[first : first + PIECE]), {})
+        yield _whole(_partitions(batch, steps, rows[first : first + PIECE]))
 
 
-def _whole(given: Columns, known: Columns) -> pa.Table:
+def _whole(given: Columns) -> pa.Table:
     """A piece of ``FOLLOWED``; columns that are not given are null."""
     types = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
-    columns = given | known
-    for column in FOLLOWED.split(", "):
-        name, data_type = column.split()
-        if name not in columns:
-            columns[name] = pa.nulls(len(given["group_id"]), types[data_type])
-    return pa.table(columns)
+    count, columns = len(given["group_id"]), dict(column.split() for column in FOLLOWED.split(", "))
+    return pa.table(
+        {
+            name: given[name] if name in given else pa.nulls(count, types[of])
+            for name, of in columns.items()
+        }
+    )
 
 
 def _rounds(
