@@ -3,7 +3,7 @@
 from pyspark.sql import SparkSession
 
 from kassign_spark.report.details import MAX_MEMBERS, MAX_RANGES, as_json, collect_details
-from kassign_spark.report.loads import member_loads
+from kassign_spark.report.followed import member_loads
 
 _HELD = "group_id string, member_id string, topic string, partition int"
 _PROBLEMS = (

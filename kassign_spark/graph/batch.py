@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from kassign_spark.flow.arrays import components
 from kassign_spark.flow.segments import Longs, Segments
-
-Flags = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
+from kassign_spark.groups.batch import Batch
+from kassign_spark.groups.numbers import ranges, starts
 
 
 class Subscribed(NamedTuple):
@@ -32,6 +31,17 @@ class Subscribed(NamedTuple):
     size: Longs
     topic_of: Longs
     member_of: Longs
+
+
+def subscribed_of(batch: Batch) -> Subscribed:
+    """Who subscribes to which topic; members and topics are numbered as in the batch."""
+    readers = batch.subscribers
+    topic_of = np.repeat(np.arange(len(batch.size)), readers.size)
+    member_of = readers.member[ranges(readers.first, readers.size)]
+    order = np.lexsort((member_of, topic_of))
+    return Subscribed(
+        batch.member_group, batch.topic_group, batch.size, topic_of[order], member_of[order]
+    )
 
 
 class ClassGraph(NamedTuple):
@@ -81,16 +91,8 @@ def class_graph(subscribed: Subscribed) -> ClassGraph:
     first_member = np.searchsorted(subscribed.group_of_member, subscribed.group_of_member)
     part = np.where(has_edge, parts_before[label] - parts_before[first_member], -1)
     part_of_class = Segments(class_of, len(first)).least(part[member_of])
-    return ClassGraph(
-        subscribed.group_of_member,
-        class_of_topic,
-        group_of_class,
-        supply,
-        class_of,
-        member_of,
-        part,
-        part_of_class,
-    )
+    vertices = (subscribed.group_of_member, class_of_topic, group_of_class, supply)
+    return ClassGraph(*vertices, class_of, member_of, part, part_of_class)
 
 
 def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
@@ -104,23 +106,19 @@ def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
     Returns:
         the first of each kind of list, ascending, and of each list its kind.
     """
-    end = np.cumsum(count)
+    bounds = starts(count)
+    begin, end = bounds[:-1], bounds[1:]
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_scattered(item))))
-    mark = sums[end] - sums[end - count]
+    mark = sums[end] - sums[begin]
     order = np.lexsort((mark, count, group))
     is_new = np.ones(len(order), bool)
-    for column in (group, count, mark):
-        is_new[1:] &= column[order][1:] == column[order][:-1]
-    is_new[1:] = ~is_new[1:]
+    is_new[1:] = np.any([np.diff(of[order]) != 0 for of in (group, count, mark)], axis=0)
     kind = np.empty(len(order), np.int64)
     kind[order] = np.cumsum(is_new) - 1
-    first = np.full(int(is_new.sum()), len(order))
-    np.minimum.at(first, kind, np.arange(len(order)))
+    first = order[is_new]
     # The marks of different lists may be the same by chance: so the lists themselves are compared.
-    of_list = np.repeat(np.arange(len(count)), count)
-    place = np.arange(len(item)) - (end - count)[of_list]
-    if not (item[(end - count)[first[kind]][of_list] + place] == item).all():
-        lists = [(g, item[e - n : e].tobytes()) for g, e, n in zip(group, end, count, strict=True)]
+    if not (item[ranges(begin[first[kind]], count)] == item).all():
+        lists = [(g, item[b:e].tobytes()) for g, b, e in zip(group, begin, end, strict=True)]
         numbers: dict[tuple[int, bytes], int] = {}
         kind = np.array([numbers.setdefault(each, len(numbers)) for each in lists])
         first = np.unique(kind, return_index=True)[1]
@@ -129,7 +127,7 @@ def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
     return np.sort(first), by_first[kind]
 
 
-def _scattered(numbers: Longs) -> Words:
+def _scattered(numbers: Longs) -> npt.NDArray[np.uint64]:
     """Scatter numbers over 64 bits, so that sums of different sets differ (SplitMix64)."""
     word = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

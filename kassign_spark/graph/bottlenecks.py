@@ -2,19 +2,21 @@
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import has_cluster_id
-from kassign_spark.graph.batch import class_graph
-from kassign_spark.graph.eligibility import lists_of
+from kassign_spark.graph.batch import class_graph, subscribed_of
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.proofs import KINDS, NOTHING, proofs
-from kassign_spark.graph.rows import graph_rows, read_rows
 from kassign_spark.groups.look import look
+from kassign_spark.groups.named import group_columns, member_ids
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.read import read_batch
+from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.task_rows import lists_of
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.rules import says
 from kassign_spark.results import answer
 from kassign_spark.settings.computing import Settings
 
@@ -59,11 +61,10 @@ def bottlenecks(
         InputError: values that have no meaning; lists every one.
     """
     eligible = look(conform_inputs(members, topics), None).eligible
-    found = in_tasks(
-        graph_rows(eligible), bottlenecks_arrow, _ROW, settings.batches or eligible.batches
-    )
+    table = fold(eligible._replace(has_racks=False))
+    found = in_tasks(table, bottlenecks_arrow, _ROW, settings.batches or eligible.batches)
     return answer(
-        found.withColumn("detail", _detail()),
+        found.withColumn("detail", F.expr(_detail())),
         "bottlenecks",
         has_cluster_id=has_cluster_id(members),
     )
@@ -71,25 +72,23 @@ def bottlenecks(
 
 def bottlenecks_arrow(table: pa.Table) -> list[pa.Table]:
     """List the bottlenecks of the groups whose rows are in the table: the columns of _ROW."""
-    read = read_rows(table)
-    subscribed = read.subscribed
+    batch, _ = read_batch(table)
+    subscribed = subscribed_of(batch)
     graph = class_graph(subscribed)
     found = proofs(subscribed, graph, levels(graph))
-    group_count = len(read.group_id)
-    member_count = np.bincount(subscribed.group_of_member, minlength=group_count)
-    partitions = np.zeros(group_count, np.int64)
-    np.add.at(partitions, subscribed.group_of_topic, subscribed.size)
+    member_count = np.bincount(batch.member_group, minlength=batch.group_count)
+    partitions = np.zeros(batch.group_count, np.int64)
+    np.add.at(partitions, batch.topic_group, batch.size)
     even_max = -(-partitions // np.maximum(member_count, 1))
-    group = pa.array(found.group)
+    topics = batch.topic_names.take(pa.array(batch.topic_name[found.topics.item] - 1))
     found_rows = pa.table(
         {
-            "cluster_id": read.cluster_id.take(group),
-            "group_id": read.group_id.take(group),
+            **group_columns(batch, found.group),
             "kind": pa.array(KINDS).take(pa.array(found.kind)),
             "part": _or_null(found.part, np.int32),
             "level": _or_null(found.level, np.int32),
-            "member_ids": lists_of(read.member_id, found.members.item, found.member_count),
-            "topics": lists_of(read.topic, found.topics.item, found.topic_count),
+            "member_ids": lists_of(member_ids(batch, found.members.item), found.member_count),
+            "topics": lists_of(topics, found.topic_count),
             "member_count": pa.array(found.member_count.astype(np.int32)),
             "topic_count": pa.array(found.topic_count.astype(np.int32)),
             "partition_count": pa.array(found.partition_count),
@@ -105,55 +104,38 @@ def _or_null(numbers: Longs, data_type: type[np.signedinteger]) -> pa.Array:
     return pa.array(numbers.astype(data_type), mask=numbers == NOTHING)
 
 
-def _detail() -> Column:
-    """Put a row into a sentence."""
-    names, who = _some_names("topics", "topic"), _some_names("member_ids", "member")
-    partitions = _counted("partition_count", "partition")
-    one = F.col("member_count") == 1
-    what = F.concat(names, F.lit(" ("), partitions, F.lit(")"))
-    least, most = (F.format_number(name, 0) for name in ("least_max", "most_min"))
+def _detail() -> str:
+    """Put a row into a sentence, in SQL."""
+    topics, who = _some_names("topics", "topic"), _some_names("member_ids", "member")
+    what = says("{} ({})", topics, _counted("partition_count", "partition"))
+    least, most = (f"format_number({name}, 0)" for name in ("least_max", "most_min"))
+    one_has = "if(member_count = 1, 'it has', 'one of them has')"
+    it, one = says("it has {}", least), says("one has at least {}, one at most {}", least, most)
+    both = f"if(member_count = 1, {it}, {one})"
     sentences = {
-        "dense": F.concat(
-            F.lit("only "), who, F.lit(" can read "), what,
-            F.when(one, ": it has at least ").otherwise(": one of them has at least "), least,
-        ),
-        "sparse": F.concat(
-            who, F.lit(" can read only "), what,
-            F.when(one, ": it has at most ").otherwise(": one of them has at most "), most,
-        ),
-        "part": F.concat(
-            F.lit("only "), who, F.lit(" can read "), what, F.lit(", and nothing else: "),
-            F.when(one, F.concat(F.lit("it has "), least)).otherwise(
-                F.concat(F.lit("one has at least "), least, F.lit(", one at most "), most)
-            ),
-        ),
-        "single_reader": F.concat(
-            F.lit("only "), who, F.lit(" can read "), what, F.lit(": nobody can take over")
-        ),
-        "few_partitions": F.concat(
-            names,
-            F.when(F.col("topic_count") == 1, " has").otherwise(" have, each,"),
-            F.lit(" fewer partitions than its "),
+        "dense": says("only {} can read {}: {} at least {}", who, what, one_has, least),
+        "sparse": says("{} can read only {}: {} at most {}", who, what, one_has, most),
+        "part": says("only {} can read {}, and nothing else: {}", who, what, both),
+        "single_reader": says("only {} can read {}: nobody can take over", who, what),
+        "few_partitions": says(
+            "{} {} fewer partitions than its {}: some of them get none of it",
+            topics,
+            "if(topic_count = 1, 'has', 'have, each,')",
             _counted("member_count", "reader"),
-            F.lit(": some of them get none of it"),
         ),
-        "idle": F.concat(who, F.lit(" can read nothing: no topic of theirs has partitions")),
-    }  # fmt: skip
-    said = F.lit(None).cast("string")
-    for kind, sentence in sentences.items():
-        said = F.when(F.col("kind") == kind, sentence).otherwise(said)
-    return said
+        "idle": says("{} can read nothing: no topic of theirs has partitions", who),
+    }
+    cases = " ".join(f"when '{kind}' then {sentence}" for kind, sentence in sentences.items())
+    return f"case kind {cases} end"
 
 
-def _some_names(column: str, noun: str) -> Column:
+def _some_names(column: str, noun: str) -> str:
     """All names where they are few; else how many there are."""
-    few = F.size(column) <= _NAMES_SHOWN
-    listed = F.array_join(column, ", ")
+    listed = f"array_join({column}, ', ')"
     if noun == "member":
-        listed = F.concat(F.when(F.size(column) == 1, "member ").otherwise("members "), listed)
-    return F.when(few, listed).otherwise(_counted(f"{noun}_count", noun))
+        listed = says("{} {}", f"if(size({column}) = 1, 'member', 'members')", listed)
+    return f"if(size({column}) <= {_NAMES_SHOWN}, {listed}, {_counted(f'{noun}_count', noun)})"
 
 
-def _counted(column: str, noun: str) -> Column:
-    plural = F.when(F.col(column) == 1, noun).otherwise(f"{noun}s")
-    return F.concat(F.format_number(column, 0), F.lit(" "), plural)
+def _counted(column: str, noun: str) -> str:
+    return says("{} {}", f"format_number({column}, 0)", f"if({column} = 1, '{noun}', '{noun}s')")

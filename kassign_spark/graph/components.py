@@ -102,15 +102,14 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
     if settings.use_graphframes is not False:
         try:
             found = Components(_components_by_graphframes(edges), GRAPHFRAMES, 0)
+            _log.info("connected components by GraphFrames")
+            return found
         except GraphFramesError as error:
             if settings.use_graphframes:
                 raise SettingsError(f"setting use_graphframes: {error}") from None
             if not isinstance(error, NoGraphFramesError):
                 said = f"{error}; connected components come from rounds instead"
                 warnings.warn(said, stacklevel=2)
-        else:
-            _log.info("connected components by GraphFrames")
-            return found
     before = budget.used
     frame = _components_in_rounds(edges, budget)
     _log.info("connected components by %d rounds", budget.used - before)
@@ -122,10 +121,7 @@ class GraphFramesError(Exception):
 
 
 class NoGraphFramesError(GraphFramesError):
-    """One of its halves is not there."""
-
-    def __init__(self, why: str = _NOT_THERE) -> None:
-        super().__init__(why)
+    """One of its halves is not there, or out of reach."""
 
 
 @contextmanager
@@ -145,12 +141,12 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
     try:
         import graphframes
     except ImportError:
-        raise NoGraphFramesError from None
+        raise NoGraphFramesError(_NOT_THERE) from None
     try:
         graph = graphframes.GraphFrame(vertices, edges)
     except Py4JError as error:
         if _is_without_classes(error):
-            raise NoGraphFramesError from None
+            raise NoGraphFramesError(_NOT_THERE) from None
         raise _failed(graphframes, error) from error
     ours, theirs = str(graphframes.__version__), _jvm_version(graph)
     if theirs is not None and ours.split(".")[:2] != theirs.split(".")[:2]:
@@ -208,9 +204,7 @@ def _components_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:
     "Connected Components in MapReduce and Beyond", Kiveris and others, 2014: rounds grow like the
     logarithm of a component's size, not like its diameter.
     """
-    downward = edges.select(
-        F.greatest("src", "dst").alias("id"), F.least("src", "dst").alias("lower")
-    ).distinct()
+    downward = edges.selectExpr("greatest(src, dst) as id", "least(src, dst) as lower").distinct()
     stars = converge(
         downward.withColumn("is_moved", F.lit(True)),
         _large_and_small_star,
@@ -234,20 +228,11 @@ def _large_and_small_star(links: DataFrame) -> DataFrame:
     large = (
         both_ways.withColumn("least", F.least(F.min("other").over(of_id), F.col("id")))
         .where("other > id")
-        .select(
-            F.col("other").alias("id"),
-            F.col("least").alias("lower"),
-            (F.col("least") != F.col("id")).alias("is_moved"),
-        )
+        .selectExpr("other as id", "least as lower", "least != id as is_moved")
     )
-    least = F.min("lower").over(of_id)
-    small = (
-        large.withColumn("least", least)
-        .withColumn("is_least", F.col("lower") == F.col("least"))
-        .select(
-            F.when(F.col("is_least"), F.col("id")).otherwise(F.col("lower")).alias("id"),
-            F.col("least").alias("lower"),
-            (F.col("is_moved") | ~F.col("is_least")).alias("is_moved"),
-        )
+    small = large.withColumn("least", F.min("lower").over(of_id)).selectExpr(
+        "if(lower = least, id, lower) as id",
+        "least as lower",
+        "is_moved or lower != least as is_moved",
     )
     return small.groupBy("id", "lower").agg(F.max("is_moved").alias("is_moved"))

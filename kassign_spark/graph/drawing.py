@@ -30,7 +30,7 @@ def to_dot(
         name: the group's.
         vertices: rows of ``Eligibility.vertices``, of one group.
         edges: rows of ``Eligibility.edges`` between them.
-        dense: kind and name of the vertices that are in a dense part.
+        dense: kind and name of the vertices in a dense part; a class's name is its first topic.
 
     Returns:
         a graph in Graphviz's language; names are escaped.
@@ -41,7 +41,7 @@ def to_dot(
         if row["kind"] == "class":
             names = ", ".join(map(printable, row["topics"]))
             label, shape = f"{names}: {plural(row['weight'], 'partition')}", "ellipse"
-        fill = f' fillcolor="{_DENSE}"' if is_dense(row, dense) else ""
+        fill = f' fillcolor="{_DENSE}"' if (row["kind"], row["name"]) in dense else ""
         lines.append(f"  {row['id']} [shape={shape} label={_quoted(label)}{fill}];")
     lines += [f"  {row['src']} -- {row['dst']};" for row in edges]
     return "\n".join([*lines, "}", ""])
@@ -64,7 +64,8 @@ def to_graphml(
     for row in vertices:
         node = ElementTree.SubElement(graph, "node", id=str(row["id"]))
         topics = ", ".join(row["topics"]) if row["topics"] is not None else None
-        values = {**row, "topics": topics, "is_dense": str(is_dense(row, dense)).lower()}
+        is_dense = (row["kind"], row["name"]) in dense
+        values = {**row, "topics": topics, "is_dense": str(is_dense).lower()}
         for key in _NODE_DATA:
             if values[key] is not None:
                 ElementTree.SubElement(node, "data", key=key).text = printable(str(values[key]))
@@ -72,11 +73,6 @@ def to_graphml(
         ElementTree.SubElement(graph, "edge", source=str(row["src"]), target=str(row["dst"]))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def is_dense(row: Row, dense: Collection[tuple[str, str]]) -> bool:
-    """Whether a vertex is in a dense part: a class is by its first topic, as by all of them."""
-    return (row["kind"], row["name"]) in dense
 
 
 def _quoted(text: str) -> str:

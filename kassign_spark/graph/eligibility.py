@@ -4,15 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import has_cluster_id
-from kassign_spark.graph.batch import class_graph
-from kassign_spark.graph.rows import Read, graph_rows, read_rows
+from kassign_spark.graph.batch import class_graph, subscribed_of
+from kassign_spark.graph.components import number_groups
+from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.look import look
-from kassign_spark.groups.numbers import Longs
-from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.named import group_columns, member_ids
+from kassign_spark.groups.numbers import Longs, dense, names, place_in_run
+from kassign_spark.groups.read import read_batch
+from kassign_spark.groups.rows import fold, in_tasks, rows
+from kassign_spark.groups.task_rows import lists_of
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
@@ -25,6 +30,8 @@ _VERTEX = (
 )
 _ROW = f"{_VERTEX}, dst bigint"
 """A vertex, or, where dst is there, the edge from id with its weight."""
+_NUMBER = 100
+"""A kind of row beside those of ``groups.read``: the number of the group."""
 
 
 class Eligibility(NamedTuple):
@@ -70,14 +77,14 @@ def eligibility(
         InputError: values that have no meaning; lists every one.
     """
     eligible = look(conform_inputs(members, topics), None).eligible
-    found = in_tasks(
-        graph_rows(eligible, numbered=True), graph_arrow, _ROW, settings.batches or eligible.batches
-    )
-    rows = hold(found, {"rows": F.count(F.lit(1))}).frame
-    vertices = rows.where("dst IS NULL").select(
+    numbers = rows(number_groups(eligible.members), _NUMBER, number="group_number")
+    table = fold(eligible._replace(has_racks=False)).unionByName(numbers)
+    answered = in_tasks(table, graph_arrow, _ROW, settings.batches or eligible.batches)
+    found = hold(answered, {"rows": F.count(F.lit(1))}).frame
+    vertices = found.where("dst IS NULL").select(
         "id", "cluster_id", "group_id", "kind", "name", "topics", "weight", "part"
     )
-    edges = rows.where("dst IS NOT NULL").select(F.col("id").alias("src"), "dst", "weight")
+    edges = found.where("dst IS NOT NULL").select(F.col("id").alias("src"), "dst", "weight")
     given = has_cluster_id(members)
     return Eligibility(
         answer(vertices, "eligibility.vertices", has_cluster_id=given),
@@ -87,33 +94,38 @@ def eligibility(
 
 def graph_arrow(table: pa.Table) -> list[pa.Table]:
     """Make vertices and edges of the groups whose rows are in the table: the columns of _ROW."""
-    read = read_rows(table)
-    graph = class_graph(read.subscribed)
+    is_number = pc.equal(table["kind"], _NUMBER)
+    batch, _ = read_batch(table.filter(pc.invert(is_number)))
+    numbers = table.filter(is_number)
+    first, _ = dense(names(numbers["cluster_id"]).code, names(numbers["group_id"]).code)
+    group_number = numbers["number"].to_numpy()[first]
+    graph = class_graph(subscribed_of(batch))
     topic_order = np.argsort(graph.class_of_topic, kind="stable")
     topic_count = np.bincount(graph.class_of_topic, minlength=len(graph.supply))
     first_topic = topic_order[np.cumsum(topic_count) - topic_count]
-    member_id = _vertex_ids(read, graph.group_of_member, 0)
-    class_id = _vertex_ids(read, graph.group_of_class, 1)
+    topic = batch.topic_names.take(pa.array(batch.topic_name - 1))
+    member_id = _vertex_ids(group_number, graph.group_of_member, 0)
+    class_id = _vertex_ids(group_number, graph.group_of_class, 1)
     members = _table(
-        read,
+        batch,
         graph.group_of_member,
         id=pa.array(member_id),
-        kind=_repeated(MEMBER, len(member_id)),
-        name=read.member_id,
-        part=pa.array(graph.part_of_member.astype(np.int32), mask=graph.part_of_member < 0),
+        kind=pa.repeat(MEMBER, len(member_id)),
+        name=member_ids(batch, np.arange(len(member_id))),
+        part=pa.array(graph.part_of_member, mask=graph.part_of_member < 0),
     )
     classes = _table(
-        read,
+        batch,
         graph.group_of_class,
         id=pa.array(class_id),
-        kind=_repeated(CLASS, len(class_id)),
-        name=read.topic.take(pa.array(first_topic)),
-        topics=lists_of(read.topic, topic_order, topic_count),
+        kind=pa.repeat(CLASS, len(class_id)),
+        name=topic.take(pa.array(first_topic)),
+        topics=lists_of(topic.take(pa.array(topic_order)), topic_count),
         weight=pa.array(graph.supply),
-        part=pa.array(graph.part_of_class.astype(np.int32)),
+        part=pa.array(graph.part_of_class),
     )
     edges = _table(
-        read,
+        batch,
         graph.group_of_class[graph.class_of],
         id=pa.array(member_id[graph.member_of]),
         weight=pa.array(graph.supply[graph.class_of]),
@@ -122,16 +134,9 @@ def graph_arrow(table: pa.Table) -> list[pa.Table]:
     return [members, classes, edges]
 
 
-def lists_of(names: pa.Array, items: Longs, counts: Longs) -> pa.ListArray:
-    """Lists of names: ``counts`` of ``items`` for each, one after the other."""
-    ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(ends), names.take(pa.array(items)))
-
-
-def _vertex_ids(read: Read, group: Longs, kind: int) -> Longs:
+def _vertex_ids(group_number: Longs, group: Longs, kind: int) -> Longs:
     """Number the vertices of each group: members are even, classes odd (``number_groups``)."""
-    place = np.arange(len(group)) - np.searchsorted(group, group)
-    return read.group_number[group] << 32 | place << 1 | kind
+    return group_number[group] << 32 | place_in_run(group) << 1 | kind
 
 
 _TYPES = {
@@ -145,15 +150,8 @@ _TYPES = {
 }
 
 
-def _table(read: Read, group: Longs, **given: pa.Array) -> pa.Table:
-    columns: dict[str, pa.Array] = {
-        "cluster_id": read.cluster_id.take(pa.array(group)),
-        "group_id": read.group_id.take(pa.array(group)),
-    }
+def _table(batch: Batch, group: Longs, **given: pa.Array) -> pa.Table:
+    columns = group_columns(batch, group)
     for name, data_type in _TYPES.items():
         columns[name] = given.get(name, pa.nulls(len(group), data_type)).cast(data_type)
     return pa.table(columns)
-
-
-def _repeated(text: str, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(text), count)

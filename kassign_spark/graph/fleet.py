@@ -111,14 +111,8 @@ def group_clusters(
         F.count_if(F.col("kind") == GROUP).alias("group_count"),
         F.count_if(F.col("kind") == TOPIC).alias("topic_count"),
     )
-    result = whole.join(sizes, on="component", how="inner").select(
-        CLUSTER_ID,
-        "kind",
-        "name",
-        F.col("component").alias("cluster"),
-        "group_count",
-        "topic_count",
-    )
+    columns = (CLUSTER_ID, "kind", "name", "component as cluster", "group_count", "topic_count")
+    result = whole.join(sizes, on="component", how="inner").selectExpr(*columns)
     return answer(result, "group_clusters", has_cluster_id=has_cluster_id(members))
 
 
@@ -146,8 +140,7 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
     inputs = conform_inputs(members, topics)
     eligible = look(inputs, None).eligible
     refuse_unknown(inputs.topics.select(F.col(TOPIC).alias("name")), list(changed), what="topic")
-    reads = _reads(eligible)
-    keys = list(GROUP_KEY)
+    reads, keys = _reads(eligible), list(GROUP_KEY)
     of_group = reads.groupBy(*keys).agg(
         F.array_sort(F.collect_list(TOPIC)).alias("topics"),
         F.sum("partition_count").alias("group_partitions"),
@@ -160,17 +153,12 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
         reads.where(F.col(TOPIC).isin(list(changed)))
         .join(of_group, on=keys, how="inner")
         .join(groups, on=keys, how="inner")
-        .select(
-            CLUSTER_ID,
-            TOPIC,
-            "group_id",
-            "member_count",
-            F.col("group_members").cast("bigint").alias("group_member_count"),
+        .selectExpr(
+            *(CLUSTER_ID, TOPIC, "group_id", "member_count"),
+            "cast(group_members as bigint) as group_member_count",
             "partition_count",
-            F.when(F.col("is_cooperative"), F.col("partition_count"))
-            .otherwise(F.col("group_partitions"))
-            .alias("reassigned_count"),
-            F.array_remove("topics", F.col(TOPIC)).alias("other_topics"),
+            "if(is_cooperative, partition_count, group_partitions) as reassigned_count",
+            f"array_remove(topics, {TOPIC}) as other_topics",
         )
     )
     return answer(touched, "touched_by", has_cluster_id=has_cluster_id(members))
@@ -187,11 +175,8 @@ def _reads(eligible: Eligible) -> DataFrame:
         .groupBy(*GROUP_KEY, TOPIC)
         .agg(F.sum("members").alias("member_count"))
         .join(eligible.topics, on=_TOPIC_KEY, how="inner")
-        .select(
-            *GROUP_KEY,
-            TOPIC,
-            F.col("num_partitions").cast("bigint").alias("partition_count"),
-            "member_count",
+        .selectExpr(
+            *GROUP_KEY, TOPIC, "cast(num_partitions as bigint) as partition_count", "member_count"
         )
     )
 
@@ -203,18 +188,10 @@ def _fleet_graph(eligible: Eligible) -> FleetGraph:
     topics = number_rows(reads, _TOPIC_KEY, "id")
     groups = groups.select(*GROUP_KEY, F.shiftleft("id", 1).alias("src"))
     topics = topics.select(*_TOPIC_KEY, (F.shiftleft("id", 1) + 1).alias("dst"))
-    vertices = groups.select(
-        F.col("src").alias("id"),
-        CLUSTER_ID,
-        F.lit(GROUP).alias("kind"),
-        F.col("group_id").alias("name"),
+    vertices = groups.selectExpr(
+        "src as id", CLUSTER_ID, f"'{GROUP}' as kind", "group_id as name"
     ).unionByName(
-        topics.select(
-            F.col("dst").alias("id"),
-            CLUSTER_ID,
-            F.lit(TOPIC).alias("kind"),
-            F.col(TOPIC).alias("name"),
-        )
+        topics.selectExpr("dst as id", CLUSTER_ID, f"'{TOPIC}' as kind", f"{TOPIC} as name")
     )
     edges = (
         reads.join(groups, on=list(GROUP_KEY), how="inner")

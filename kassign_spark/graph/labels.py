@@ -65,11 +65,7 @@ def _labels_in_rounds(vertices: DataFrame, edges: DataFrame, budget: Budget) -> 
 def _most_frequent(labels: DataFrame, edges: DataFrame, *, at: str, of: str) -> DataFrame:
     """Give the vertices ``at`` the ends of edges the label of most of the others' ends."""
     theirs = labels.select(F.col("id").alias(of), F.col("label").alias("theirs"))
-    counted = (
-        edges.join(theirs, on=of, how="inner")
-        .groupBy(at, "theirs")
-        .agg(F.count("*").alias("count"))
-    )
+    counted = edges.join(theirs, on=of, how="inner").groupBy(at, "theirs").count()
     own = labels.select(F.col("id").alias(at), "label")
     choice = F.struct("count", F.col("theirs") == F.col("label"), -F.col("theirs"))
     taken = (

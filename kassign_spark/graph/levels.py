@@ -26,20 +26,19 @@ import numpy as np
 from kassign_spark.flow.arrays import settle
 from kassign_spark.flow.segments import Longs, Segments
 from kassign_spark.graph.batch import ClassGraph
+from kassign_spark.groups.numbers import dense, place_in_run
 
 
 class Levels(NamedTuple):
     """Heights of members and classes.
 
     Attributes:
-        load: of each member in a best assignment that knows nothing of owned partitions.
         height_of_member: 0 for a member that can take nothing.
         height_of_class: that of whoever holds it.
         level_of_member: counted from 0 within the part, the highest first; -1 without a part.
         level_of_class: likewise.
     """
 
-    load: Longs
     height_of_member: Longs
     height_of_class: Longs
     level_of_member: Longs
@@ -53,28 +52,28 @@ def levels(graph: ClassGraph) -> Levels:
         AssertionError: the balance found is not the best, which would be a bug.
     """
     class_count, member_count = len(graph.supply), len(graph.group_of_member)
-    first_class = np.searchsorted(graph.group_of_class, graph.group_of_class)
-    turn = np.arange(class_count) - first_class
     # settle wants members numbered without gaps.
     having_edges, member_of = np.unique(graph.member_of, return_inverse=True)
     none = np.zeros(len(member_of), np.int64)
+    turn = place_in_run(graph.group_of_class)
     assigned = settle(graph.class_of, member_of, none, graph.supply, turn)
+    by_class = Segments(graph.class_of, class_count)
     by_member = Segments(graph.member_of, member_count)
     load = by_member.sum(assigned)
-    height = _highest_source(graph, load, assigned)
+    height = _highest_source(graph, by_class, by_member, load, assigned)
     assert (height - load <= 1).all(), "not the best balance"
-    height_of_class = Segments(graph.class_of, class_count).least(height[graph.member_of])
     level = np.full(member_count, -1)
-    place = (graph.group_of_member[having_edges], graph.part_of_member[having_edges])
-    level[having_edges] = _rank_within(*place, -height[having_edges])
-    level_of_class = Segments(graph.class_of, class_count).least(-level[graph.member_of])
-    return Levels(load, height, height_of_class, level, -level_of_class)
+    _, part = dense(graph.group_of_member[having_edges], graph.part_of_member[having_edges])
+    first, of_height = dense(part, -height[having_edges])
+    level[having_edges] = place_in_run(part[first])[of_height]
+    height_of_class = by_class.least(height[graph.member_of])
+    return Levels(height, height_of_class, level, -by_class.least(-level[graph.member_of]))
 
 
-def _highest_source(graph: ClassGraph, load: Longs, assigned: Longs) -> Longs:
+def _highest_source(
+    graph: ClassGraph, by_class: Segments, by_member: Segments, load: Longs, assigned: Longs
+) -> Longs:
     """The largest load from which a path of arcs leads to each member."""
-    by_class = Segments(graph.class_of, len(graph.supply))
-    by_member = Segments(graph.member_of, len(load))
     holds = assigned > 0
     lowered = -load
     while True:
@@ -83,13 +82,3 @@ def _highest_source(graph: ClassGraph, load: Longs, assigned: Longs) -> Longs:
         if np.array_equal(reached, lowered):
             return -lowered
         lowered = reached
-
-
-def _rank_within(group: Longs, part: Longs, value: Longs) -> Longs:
-    """For each row how many smaller different values its part of its group has."""
-    keys, row = np.unique(np.stack((group, part, value)), axis=1, return_inverse=True)
-    is_new = np.ones(keys.shape[1], bool)
-    is_new[1:] = (keys[:2, 1:] != keys[:2, :-1]).any(axis=0)
-    begin = np.maximum.accumulate(np.where(is_new, np.arange(len(is_new)), 0))
-    rank: Longs = (np.arange(len(is_new)) - begin)[row.reshape(-1)]
-    return rank

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.flow.segments import Longs
+from kassign_spark.flow.segments import Longs, Segments
 from kassign_spark.graph.batch import ClassGraph, Subscribed
 from kassign_spark.graph.levels import Levels
+from kassign_spark.groups.numbers import Flags, dense, place_in_run, ranges
 
 KINDS = ("dense", "part", "sparse", "single_reader", "few_partitions", "idle")
 DENSE, PART, SPARSE, SINGLE_READER, FEW_PARTITIONS, IDLE = range(6)
@@ -73,17 +74,17 @@ def proofs(subscribed: Subscribed, graph: ClassGraph, found: Levels) -> Proofs:
         _few_partitions(subscribed, graph),
         _idle(graph),
     ]
-    offsets = np.cumsum([0, *(len(rows.group) for rows in kinds)])
-    kind = np.concatenate([np.full(len(rows.group), rows.kind) for rows in kinds])
+    counts = np.array([len(rows.group) for rows in kinds])
+    kind = np.repeat([rows.kind for rows in kinds], counts)
     group, part, level = (
         np.concatenate([getattr(rows, name) for rows in kinds]).astype(np.int64)
         for name in ("group", "part", "level")
     )
     members, topics = (
-        _joined([getattr(rows, name) for rows in kinds], offsets) for name in ("members", "topics")
+        _joined([getattr(rows, name) for rows in kinds], counts) for name in ("members", "topics")
     )
-    firsts = [_first_item(pairs, len(group)) for pairs in (members, topics)]
-    order = np.lexsort((firsts[1], firsts[0], level, part, kind, group))
+    firsts = [Segments(pairs.row, len(group)).least(pairs.item) for pairs in (topics, members)]
+    order = np.lexsort((*firsts, level, part, kind, group))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     members, topics = (_sorted(place[pairs.row], pairs.item) for pairs in (members, topics))
@@ -93,19 +94,10 @@ def proofs(subscribed: Subscribed, graph: ClassGraph, found: Levels) -> Proofs:
     np.add.at(partitions, topics.row, subscribed.size[topics.item])
     bounds_max = ~np.isin(kind, (SPARSE, IDLE))
     bounds_min = np.isin(kind, (PART, SPARSE, IDLE))
-    return Proofs(
-        kind,
-        group,
-        part,
-        level,
-        members,
-        topics,
-        member_count,
-        topic_count,
-        partitions,
-        np.where(bounds_max, -(-partitions // member_count), NOTHING),
-        np.where(bounds_min, partitions // member_count, NOTHING),
-    )
+    least_max = np.where(bounds_max, -(-partitions // member_count), NOTHING)
+    most_min = np.where(bounds_min, partitions // member_count, NOTHING)
+    keys, numbers = (kind, group, part, level), (member_count, topic_count, partitions)
+    return Proofs(*keys, members, topics, *numbers, least_max, most_min)
 
 
 def _rows_of_levels(graph: ClassGraph, found: Levels) -> list[_Rows]:
@@ -117,13 +109,12 @@ def _rows_of_levels(graph: ClassGraph, found: Levels) -> list[_Rows]:
     linked = np.flatnonzero(graph.part_of_member >= 0)
     group, part = graph.group_of_member[linked], graph.part_of_member[linked]
     level = found.level_of_member[linked]
-    parts, part_of_linked = np.unique(np.stack((group, part)), axis=1, return_inverse=True)
-    part_of_linked = part_of_linked.reshape(-1)
-    depth = np.zeros(parts.shape[1], np.int64)
+    first, part_of_linked = dense(group, part)
+    depth = np.zeros(len(first), np.int64)
     np.maximum.at(depth, part_of_linked, level + 1)
     first_row = np.cumsum(depth) - depth
     row_part = np.repeat(np.arange(len(depth)), depth)
-    row_level = np.arange(len(row_part)) - first_row[row_part]
+    row_level = place_in_run(row_part)
 
     part_of_class = np.empty(len(graph.supply), np.int64)
     part_of_class[graph.class_of] = part_of_linked[np.searchsorted(linked, graph.member_of)]
@@ -131,27 +122,23 @@ def _rows_of_levels(graph: ClassGraph, found: Levels) -> list[_Rows]:
     members = (linked, part_of_linked, level)
     topics = (np.arange(len(class_)), part_of_class[class_], found.level_of_class[class_])
 
-    def down_to(items: tuple[Longs, Longs, Longs]) -> Pairs:
-        item, of_part, at_level = items
+    def down_to(item: Longs, of_part: Longs, at_level: Longs) -> Pairs:
         copies = depth[of_part] - at_level
-        row = np.repeat(first_row[of_part] + at_level, copies) + _within(copies)
-        return Pairs(row, np.repeat(item, copies))
+        return Pairs(ranges(first_row[of_part] + at_level, copies), np.repeat(item, copies))
 
-    def up_from(items: tuple[Longs, Longs, Longs]) -> Pairs:
-        item, of_part, at_level = items
-        row = np.repeat(first_row[of_part] + 1, at_level) + _within(at_level)
-        return Pairs(row, np.repeat(item, at_level))
+    def up_from(item: Longs, of_part: Longs, at_level: Longs) -> Pairs:
+        return Pairs(ranges(first_row[of_part] + 1, at_level), np.repeat(item, at_level))
 
-    keys = (parts[0][row_part], parts[1][row_part], row_level)
+    keys = (group[first][row_part], part[first][row_part], row_level)
     is_whole = row_level == depth[row_part] - 1
-    dense = _Rows(DENSE, *keys, down_to(members), down_to(topics))
-    sparse = _Rows(SPARSE, *keys, up_from(members), up_from(topics))
-    whole = _only(dense, is_whole)
+    down = _Rows(DENSE, *keys, down_to(*members), down_to(*topics))
+    up = _Rows(SPARSE, *keys, up_from(*members), up_from(*topics))
+    whole = _only(down, is_whole)
     no_level = np.full(len(whole.group), NOTHING)
     return [
-        _only(dense, ~is_whole),
+        _only(down, ~is_whole),
         whole._replace(kind=PART, level=no_level),
-        _only(sparse, row_level > 0),
+        _only(up, row_level > 0),
     ]
 
 
@@ -199,41 +186,23 @@ def _idle(graph: ClassGraph) -> _Rows:
     return _Rows(IDLE, groups, none, none, Pairs(row, member), Pairs(nothing, nothing))
 
 
-def _only(rows: _Rows, keep: np.typing.NDArray[np.bool_]) -> _Rows:
+def _only(rows: _Rows, keep: Flags) -> _Rows:
     place: Longs = np.cumsum(keep) - keep
 
     def of(pairs: Pairs) -> Pairs:
         kept = keep[pairs.row]
         return Pairs(place[pairs.row[kept]], pairs.item[kept])
 
-    return _Rows(
-        rows.kind,
-        rows.group[keep],
-        rows.part[keep],
-        rows.level[keep],
-        of(rows.members),
-        of(rows.topics),
-    )
+    keys = (rows.group[keep], rows.part[keep], rows.level[keep])
+    return _Rows(rows.kind, *keys, of(rows.members), of(rows.topics))
 
 
-def _joined(parts: list[Pairs], offsets: Longs) -> Pairs:
-    rows = [pairs.row + offset for pairs, offset in zip(parts, offsets[:-1], strict=True)]
-    return Pairs(np.concatenate(rows), np.concatenate([pairs.item for pairs in parts]))
+def _joined(parts: list[Pairs], counts: Longs) -> Pairs:
+    offsets = np.repeat(np.cumsum(counts) - counts, [len(pairs.row) for pairs in parts])
+    rows, items = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Pairs(rows + offsets, items)
 
 
 def _sorted(row: Longs, item: Longs) -> Pairs:
     order = np.lexsort((item, row))
     return Pairs(row[order], item[order])
-
-
-def _first_item(pairs: Pairs, row_count: int) -> Longs:
-    first = np.full(row_count, NOTHING)
-    order = np.lexsort((-pairs.item, pairs.row))
-    first[pairs.row[order]] = pairs.item[order]
-    return first
-
-
-def _within(copies: Longs) -> Longs:
-    """Count each run of copies from 0."""
-    end = np.cumsum(copies)
-    return np.arange(int(copies.sum())) - np.repeat(end - copies, copies)

@@ -46,19 +46,11 @@ class FoundByWeight(NamedTuple):
 
 
 def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
-    """Weigh a plan and what was before it; runs jobs.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type.
-        InputError: weights or capacities that have no meaning, or weights that are missing.
-    """
+    """Weigh a plan and what was before it; runs jobs."""
     members, _, owned = plan.snapshot
     said = weighing._asdict()
-    after = fill_cluster_id(balance(plan.assignment, members, owned, **said)).select(
-        *GROUP_KEY,
-        F.col("max_load").alias("max_after"),
-        F.col("mean_load").alias("fair"),
-        F.col("load_skew").alias("skew_after"),
+    after = fill_cluster_id(balance(plan.assignment, members, owned, **said)).selectExpr(
+        *(*GROUP_KEY, "max_load as max_after", "mean_load as fair", "load_skew as skew_after"),
         "moved_weight",
     )
     known = after.where("skew_after IS NOT NULL")
@@ -68,12 +60,11 @@ def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
     else:
         # What somebody owned who has left is no load of anybody; partitions may be new: before and
         # after are told by one fair load, that of the plan.
-        before = fill_cluster_id(balance(owned, members, **said)).select(
-            *GROUP_KEY, F.col("max_load").alias("max_before")
+        before = fill_cluster_id(balance(owned, members, **said)).selectExpr(
+            *GROUP_KEY, "max_load as max_before"
         )
-        both = known.join(before, on=list(GROUP_KEY), how="left").withColumn(
-            "skew_before", F.col("max_before") / F.col("fair")
-        )
+        joined = known.join(before, on=list(GROUP_KEY), how="left")
+        both = joined.withColumn("skew_before", F.expr("max_before / fair"))
     held, counted = hold(both, {"groups": F.count(F.lit(1))})
     groups = _first(held, F.col("skew_after"), MAX_LISTED)
     chosen = _first(held, F.coalesce("skew_before", "skew_after"), MAX_CURVES)
@@ -97,14 +88,8 @@ def _curves(plan: Plan, weighing: Weighing, names: list[tuple[str, str]]) -> Row
         return restore_cluster_id(kept, has_cluster_id(frame))
 
     members, topics, owned = plan.snapshot
-    found = tradeoff(
-        chosen(members),
-        topics,
-        weighing.weights,
-        None if owned is None else chosen(owned),
-        missing_weight=weighing.missing_weight,
-        base_weight=weighing.base_weight,
-    )
+    known = None if owned is None else chosen(owned)
+    found = tradeoff(chosen(members), topics, owned=known, **weighing._asdict())
     points: dict[tuple[str, str], Rows] = {name: [] for name in names}
     for row in fill_cluster_id(found).orderBy("moves").collect():
         floor = row.bound * row.skew / row.max_load if row.max_load else 0.0

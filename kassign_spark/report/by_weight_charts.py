@@ -3,16 +3,22 @@
 from typing import Any
 
 from kassign_spark.report.by_weight import FoundByWeight
-from kassign_spark.report.charts import AFTER, BEFORE, HOT, as_svg, short_name, when_colours
-
-_WIDTH = 360
-_ROW = 22
-_WORST = 15
+from kassign_spark.report.charts import (
+    AFTER,
+    BEFORE,
+    HOT,
+    WORST,
+    as_svg,
+    counts,
+    row_size,
+    short_name,
+    when_colours,
+)
 
 
 def charts_by_weight(found: FoundByWeight) -> dict[str, str]:
     """SVG by name, loads and curves; one of which nothing is known is left out."""
-    return as_svg(lambda altair: {"loads": _loads(altair, found), "curves": _curves(altair, found)})
+    return as_svg(found, loads=_loads, curves=_curves)
 
 
 def _loads(altair: Any, found: FoundByWeight) -> Any:
@@ -24,28 +30,22 @@ def _loads(altair: Any, found: FoundByWeight) -> Any:
             "d": f"{group['name']}, {when}: the fullest member has {group[f'skew_{when}']:.2f} "
             "times the fair load",
         }
-        for place, group in enumerate(found.groups[:_WORST])
+        for place, group in enumerate(found.groups[:WORST])
         for when in ("before", "after")
         if group[f"skew_{when}"] is not None
     ]
     if not rows:
         return None
-    groups = len({row["group"] for row in rows})
-    data = altair.Data(values=rows)
-    points = (
-        altair.Chart(data)
-        .mark_circle(size=60, opacity=1)
-        .encode(
-            y=altair.Y("group:N", sort=None, title=None),
-            x=altair.X("skew:Q", title="load of the fullest member, by the fair load"),
-            color=when_colours(altair),
-            description="d:N",
-        )
+    circles = altair.Chart(altair.Data(values=rows)).mark_circle(size=60, opacity=1)
+    points = circles.encode(
+        y=altair.Y("group:N", sort=None, title=None),
+        x=altair.X("skew:Q", title="load of the fullest member, by the fair load"),
+        color=when_colours(altair),
+        description="d:N",
     )
     fair = altair.Chart(altair.Data(values=[{"one": 1}])).mark_rule(color=BEFORE, strokeDash=[3, 3])
-    return altair.layer(fair.encode(x="one:Q"), points).properties(
-        width=_WIDTH, height=_ROW * groups + 4
-    )
+    size = row_size({row["group"] for row in rows})
+    return altair.layer(fair.encode(x="one:Q"), points).properties(**size)
 
 
 def _curves(altair: Any, found: FoundByWeight) -> Any:
@@ -68,28 +68,17 @@ def _curves(altair: Any, found: FoundByWeight) -> Any:
         ]
         # The last step goes on, so that a curve of one point is seen.
         end = {**rows[-1], "moves": max(rows[-1]["moves"] * 1.05, rows[-1]["moves"] + 1)}
-        x = altair.X("moves:Q", title="moves", axis=altair.Axis(tickMinStep=1, format=",d"))
+        x = altair.X("moves:Q", title="moves", axis=counts(altair))
         y = altair.Y("skew:Q", title="load by fair load", scale=altair.Scale(zero=False))
-        line = (
-            altair.Chart(altair.Data(values=[*rows, end]))
-            .mark_line(interpolate="step-after", color=AFTER, strokeWidth=2)
-            .encode(x=x, y=y)
-        )
-        knee = (
-            altair.Chart(altair.Data(values=rows))
-            .mark_circle(color=AFTER, opacity=1)
-            .encode(
-                x=x,
-                y=y,
-                size=altair.condition(altair.datum.is_knee, altair.value(110), altair.value(28)),
-                description="d:N",
-            )
-        )
+        steps = altair.Chart(altair.Data(values=[*rows, end])).encode(x=x, y=y)
+        line = steps.mark_line(interpolate="step-after", color=AFTER, strokeWidth=2)
+        size = altair.condition(altair.datum.is_knee, altair.value(110), altair.value(28))
+        circles = altair.Chart(altair.Data(values=rows)).mark_circle(color=AFTER, opacity=1)
+        knee = circles.encode(x=x, y=y, size=size, description="d:N")
         said = f"{curve['name']}: no plan is below {floor:.2f} times the fair load"
-        bound = (
-            altair.Chart(altair.Data(values=[{"floor": round(floor, 4), "d": said}]))
-            .mark_rule(color=HOT, strokeDash=[4, 3])
-            .encode(y=altair.Y("floor:Q"), description="d:N")
+        floors = altair.Chart(altair.Data(values=[{"floor": round(floor, 4), "d": said}]))
+        bound = floors.mark_rule(color=HOT, strokeDash=[4, 3]).encode(
+            y=altair.Y("floor:Q"), description="d:N"
         )
         title = altair.TitleParams(short_name(curve["name"]), fontSize=12, color="currentColor")
         drawn.append(altair.layer(bound, line, knee).properties(width=220, height=140, title=title))

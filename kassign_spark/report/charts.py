@@ -1,43 +1,32 @@
 """The page's plots: static SVG, which prints well, needs no script and tells its values aloud."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
 
 from kassign_spark.errors import KassignError
 from kassign_spark.report.collect import Found, display_name
 
-_WIDTH = 360
+WIDTH = 360
+WORST = 15
 _ROW = 22
-_WORST = 15
 _BROKERS = 40
 _LONGEST_NAME = 30
 
 BEFORE, AFTER, MOVED, HOT = "#8a97a6", "#2f6fde", "#1f9d76", "#d64545"
 
+Part = TypeVar("Part")
+"""What a part of the page is made of."""
+
 
 def charts(found: Found) -> dict[str, str]:
-    """Draw the plots; one of which nothing is known is left out.
-
-    Returns:
-        SVG by name: worst, spreads, protocols, coordinators.
-
-    Raises:
-        KassignError: the extra `report` is not installed.
-    """
-
-    def drawn(altair: Any) -> dict[str, Any]:
-        return {
-            "worst": _worst(altair, found),
-            "spreads": _spreads(altair, found),
-            "protocols": _protocols(altair, found),
-            "coordinators": _coordinators(altair, found),
-        }
-
-    return as_svg(drawn)
+    """Draw the plots: SVG by name; one of which nothing is known is left out."""
+    return as_svg(
+        found, worst=_worst, spreads=_spreads, protocols=_protocols, coordinators=_coordinators
+    )
 
 
-def as_svg(draw: Callable[[Any], Mapping[str, Any]]) -> dict[str, str]:
-    """Give the charts that ``draw`` makes with altair as SVG, by name; None is left out.
+def as_svg(part: Part, **draw: Callable[[Any, Part], Any]) -> dict[str, str]:
+    """Give what is drawn of a part of the page, with altair, as SVG by name; None is left out.
 
     Raises:
         KassignError: the extra `report` is not installed.
@@ -47,9 +36,10 @@ def as_svg(draw: Callable[[Any], Mapping[str, Any]]) -> dict[str, str]:
         import vl_convert
     except ImportError:
         raise missing_extra() from None
+    drawn = {name: plot(altair, part) for name, plot in draw.items()}
     return {
         name: vl_convert.vegalite_to_svg(_styled(chart))
-        for name, chart in draw(altair).items()
+        for name, chart in drawn.items()
         if chart is not None
     }
 
@@ -85,41 +75,33 @@ def _styled(chart: Any) -> dict[str, Any]:
     return found
 
 
-def _values(altair: Any, rows: Sequence[dict[str, Any]]) -> Any:
-    return altair.Data(values=list(rows))
-
-
 def _worst(altair: Any, found: Found) -> Any:
     """Draw least and most loaded member of the worst groups, before and after."""
     rows = []
-    for place, group in enumerate(found.groups[:_WORST]):
+    for place, group in enumerate(found.groups[:WORST]):
         name = f"{place + 1}. {short_name(display_name(group))}"
-        for when, least, most in (
-            ("before", group["min_before"], group["max_before"]),
-            ("after", group["min_assigned"], group["max_assigned"]),
-        ):
+        for when, of in (("before", "before"), ("after", "assigned")):
+            least, most = group[f"min_{of}"], group[f"max_{of}"]
             if least is not None:
                 said = f"{name}, {when}: {least:,} to {most:,} partitions a member"
                 rows.append({"group": name, "when": when, "least": least, "most": most, "d": said})
     if not rows:
         return None
-    base = altair.Chart(_values(altair, rows)).encode(
+    base = altair.Chart(altair.Data(values=rows)).encode(
         y=altair.Y("group:N", sort=None, title=None),
         yOffset=altair.YOffset("when:N", sort=["before", "after"]),
         color=when_colours(altair),
         description="d:N",
     )
-    axis = altair.Axis(tickMinStep=1, format=",d")
     span = base.mark_bar(height=3, opacity=0.6).encode(
-        x=altair.X("least:Q", title="partitions a member, least to most", axis=axis),
+        x=altair.X("least:Q", title="partitions a member, least to most", axis=counts(altair)),
         x2="most:Q",
     )
     ends = [
         base.mark_circle(size=42, opacity=1).encode(x=altair.X(f"{end}:Q"))
         for end in ("least", "most")
     ]
-    groups = len({row["group"] for row in rows})
-    return altair.layer(span, *ends).properties(width=_WIDTH, height=_ROW * groups + 4)
+    return altair.layer(span, *ends).properties(**row_size({row["group"] for row in rows}))
 
 
 def _spreads(altair: Any, found: Found) -> Any:
@@ -137,60 +119,39 @@ def _spreads(altair: Any, found: Found) -> Any:
     ]
     if not found.groups:
         return None
-    return (
-        altair.Chart(_values(altair, rows))
-        .mark_bar()
-        .encode(
-            x=altair.X(
-                "spread:N",
-                sort=None,
-                title="partitions between the least and the most loaded member",
-                axis=altair.Axis(labelAngle=0),
-            ),
-            xOffset=altair.XOffset("when:N", sort=["before", "after"]),
-            y=altair.Y("groups:Q", title="groups", axis=altair.Axis(tickMinStep=1, format=",d")),
-            color=when_colours(altair),
-            description="d:N",
-        )
-        .properties(width=_WIDTH + 80, height=200)
-    )
+    plot = altair.Chart(altair.Data(values=rows)).mark_bar()
+    return plot.encode(
+        x=altair.X(
+            "spread:N",
+            sort=None,
+            title="partitions between the least and the most loaded member",
+            axis=altair.Axis(labelAngle=0),
+        ),
+        xOffset=altair.XOffset("when:N", sort=["before", "after"]),
+        y=altair.Y("groups:Q", title="groups", axis=counts(altair)),
+        color=when_colours(altair),
+        description="d:N",
+    ).properties(width=WIDTH + 80, height=200)
 
 
 def _protocols(altair: Any, found: Found) -> Any:
     if not found.totals["knows_owned"]:
         return None
-    names = {
-        "planned": "as planned",
-        "eager": "all eager",
-        "cooperative": "all cooperative-sticky",
-    }
-    rows = [
-        {
-            "how": said,
-            "what": what,
-            "partitions": found.totals[f"{key}_{what}"] or 0,
-            "d": f"{said}: {found.totals[f'{key}_{what}'] or 0:,} partitions {what}",
-        }
-        for key, said in names.items()
-        for what in ("moved", "paused")
-    ]
-    return (
-        altair.Chart(_values(altair, rows))
-        .mark_bar()
-        .encode(
-            y=altair.Y("how:N", sort=None, title=None),
-            yOffset=altair.YOffset("what:N", sort=["moved", "paused"]),
-            x=altair.X(
-                "partitions:Q", title="partitions", axis=altair.Axis(tickMinStep=1, format=",d")
-            ),
-            color=altair.Color(
-                "what:N",
-                scale=altair.Scale(domain=["moved", "paused"], range=[MOVED, "#d9822b"]),
-            ),
-            description="d:N",
-        )
-        .properties(width=_WIDTH, height=130)
-    )
+    names = {"planned": "as planned", "eager": "all eager", "cooperative": "all cooperative-sticky"}
+    rows = []
+    for key, said in names.items():
+        for what in ("moved", "paused"):
+            count = found.totals[f"{key}_{what}"] or 0
+            told = f"{said}: {count:,} partitions {what}"
+            rows.append({"how": said, "what": what, "partitions": count, "d": told})
+    plot = altair.Chart(altair.Data(values=rows)).mark_bar()
+    return plot.encode(
+        y=altair.Y("how:N", sort=None, title=None),
+        yOffset=altair.YOffset("what:N", sort=["moved", "paused"]),
+        x=altair.X("partitions:Q", title="partitions", axis=counts(altair)),
+        color=_colours(altair, "what:N", moved=MOVED, paused="#d9822b"),
+        description="d:N",
+    ).properties(width=WIDTH, height=130)
 
 
 def _coordinators(altair: Any, found: Found) -> Any:
@@ -210,26 +171,33 @@ def _coordinators(altair: Any, found: Found) -> Any:
             )
     if not rows:
         return None
-    return (
-        altair.Chart(_values(altair, rows))
-        .mark_bar()
-        .encode(
-            y=altair.Y("broker:N", sort=None, title=None),
-            x=altair.X("load:Q", title="load, as a multiple of the mean"),
-            color=altair.Color(
-                "hot:N", scale=altair.Scale(domain=["hot", "not hot"], range=[HOT, AFTER])
-            ),
-            description="d:N",
-        )
-        .properties(width=_WIDTH, height=_ROW * len(rows) + 4)
-    )
+    plot = altair.Chart(altair.Data(values=rows)).mark_bar()
+    return plot.encode(
+        y=altair.Y("broker:N", sort=None, title=None),
+        x=altair.X("load:Q", title="load, as a multiple of the mean"),
+        color=_colours(altair, "hot:N", **{"hot": HOT, "not hot": AFTER}),
+        description="d:N",
+    ).properties(**row_size(rows))
 
 
 def when_colours(altair: Any) -> Any:
     """The colours of before and after."""
-    return altair.Color(
-        "when:N", scale=altair.Scale(domain=["before", "after"], range=[BEFORE, AFTER])
-    )
+    return _colours(altair, "when:N", before=BEFORE, after=AFTER)
+
+
+def _colours(altair: Any, field: str, **colours: str) -> Any:
+    scale = altair.Scale(domain=list(colours), range=list(colours.values()))
+    return altair.Color(field, scale=scale)
+
+
+def counts(altair: Any) -> Any:
+    """An axis of whole numbers."""
+    return altair.Axis(tickMinStep=1, format=",d")
+
+
+def row_size(rows: Collection[Any]) -> dict[str, int]:
+    """The size of a plot with a row for each of these."""
+    return {"width": WIDTH, "height": _ROW * len(rows) + 4}
 
 
 def short_name(name: str) -> str:

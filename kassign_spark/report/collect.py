@@ -1,39 +1,40 @@
 """Everything that the page says, collected: bounded in number, whatever the size of the fleet."""
 
 import json
-from operator import itemgetter
+from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import coordinator_load
-from kassign_spark.conforming import fill_cluster_id
+from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import group_name, printable
-from kassign_spark.report.details import Order, as_json, collect_details
-from kassign_spark.report.followed import follow
-from kassign_spark.report.loads import member_loads
+from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.report.details import as_json, collect_details
+from kassign_spark.report.followed import follow, member_loads
 from kassign_spark.report.measures import (
-    SPREADS,
     measure_groups,
     spread_counts,
-    spread_name,
+    spreads,
     totals,
     worst_first,
 )
-from kassign_spark.report.migration import migrations
 from kassign_spark.report.plan import Plan
 from kassign_spark.report.why import collect_why, explained
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.schemas import GROUP_KEY, MEMBERS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.validation.validate import validate
+from kassign_spark.whatif.migrate import with_pattern_findings
+from kassign_spark.whatif.migration_rules import CONSUMER, VERDICTS, BrokerRules, Facts, judge
 
 Rows = list[dict[str, Any]]
 
 MAX_GROUPS = 20_000
 MAX_PROBLEMS = 2_000
 MAX_BROKERS = 500
+MAX_MIGRATIONS = 500
 MAX_DETAIL_CHARACTERS = 4_000_000
 """Details of the worst groups are kept until they are so long, which bounds the page."""
 
@@ -54,7 +55,10 @@ class Found(NamedTuple):
         hot_count: brokers that are hot, also those beyond the rows.
         problem_counts: dicts of source, kind, count.
         problems: dicts of ``_PROBLEM``, at most ``MAX_PROBLEMS``.
-        migrations: as ``report.migration.migrations`` gives them; None: not judged.
+        migrations: ready, risky, blocked: how many classic groups could go over to the new
+            protocol, of at most ``MAX_GROUPS``; groups: dicts of name, verdict, way, detail of at
+            most ``MAX_MIGRATIONS``, those first that are not ready; not_listed: how many others.
+            None: not judged.
     """
 
     totals: dict[str, Any]
@@ -69,17 +73,7 @@ class Found(NamedTuple):
 
 
 def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
-    """Measure a plan; runs jobs.
-
-    Args:
-        plan: what is reported.
-        settings: how its groups are followed.
-        details: at most so many groups, the worst, get details.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type.
-        InputError: values of the snapshot that have no meaning.
-    """
+    """Measure a plan; runs jobs. At most ``details`` groups, the worst, get details."""
     members, topics, owned = plan.snapshot
     odd = hold(validate(members, topics, owned), {"rows": F.count(F.lit(1))}).frame
     followed = follow(plan, settings)
@@ -94,9 +88,8 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         {**as_json(name, found, row["member_count"]), "why": why.get(name)}
         for name, row in zip(names, rows, strict=False)
     ]
-    by_kind = _rows(problems.groupBy("source", "kind").agg(F.count("*").alias("count")))
-    order: Order = [F.col("source").desc(), "kind"]
-    listed = problems.orderBy(*order, *GROUP_KEY, "member_id", "topic", "partition", "detail")
+    by_kind = _rows(problems.groupBy("source", "kind").count())
+    listed = problems.orderBy(F.col("source").desc(), *_PROBLEM[1:])
     brokers, hot_count = _brokers(plan)
     return Found(
         totals={
@@ -106,14 +99,12 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         },
         groups=rows,
         details=texts[: fitting(texts)],
-        spreads=_spreads(summed),
+        spreads=spreads(summed),
         brokers=brokers,
         hot_count=hot_count,
-        problem_counts=sorted(
-            sorted(by_kind, key=itemgetter("kind")), key=itemgetter("source"), reverse=True
-        ),
+        problem_counts=sorted(by_kind, key=lambda row: (row["source"] == "plan", row["kind"])),
         problems=_rows(listed.limit(MAX_PROBLEMS)) if by_kind else [],
-        migrations=migrations(plan),
+        migrations=_migrations(plan),
     )
 
 
@@ -123,13 +114,11 @@ def _rows(frame: DataFrame) -> Rows:
 
 def _problems(plan: Plan, odd: DataFrame) -> DataFrame:
     """Put what is wrong with the plan and what is odd in the snapshot into one table."""
-    strange = fill_cluster_id(odd).withColumns(
-        {"source": F.lit("snapshot"), "kind": F.col("problem")}
-    )
-    both = strange.select(*_PROBLEM)
+    about = _PROBLEM[2:]
+    both = fill_cluster_id(odd).selectExpr("'snapshot' as source", "problem as kind", *about)
     if plan.violations is not None:
-        broken = plan.violations.withColumns({"source": F.lit("plan"), "kind": F.col("rule")})
-        both = broken.select(*_PROBLEM).unionByName(both)
+        broken = plan.violations.selectExpr("'plan' as source", "rule as kind", *about)
+        both = broken.unionByName(both)
     return both.withColumn("partition", F.col("partition").cast("int"))
 
 
@@ -144,28 +133,10 @@ def _brokers(plan: Plan) -> tuple[Rows, int]:
     return _rows(in_order.limit(MAX_BROKERS)), counts["hot"]
 
 
-def _spreads(counted: dict[str, Any]) -> Rows:
-    labels, least = [], 0
-    for limit in SPREADS:
-        labels.append(f"{least}" if least == limit else f"{least:,} to {limit:,}")
-        least = limit + 1
-    labels.append(f"over {SPREADS[-1]:,}")
-    rows = [
-        {"label": label, **{when: counted[spread_name(when, i)] for when in ("before", "after")}}
-        for i, label in enumerate(labels)
-    ]
-    last = max((i for i, row in enumerate(rows) if row["before"] or row["after"]), default=0)
-    return rows[: last + 1]
-
-
 def fitting(details: list[dict[str, Any]]) -> int:
     """How many of the first details are kept."""
-    room = MAX_DETAIL_CHARACTERS
-    for i, each in enumerate(details):
-        room -= len(json.dumps(each))
-        if room < 0:
-            return i
-    return len(details)
+    lengths = accumulate(len(json.dumps(each)) for each in details)
+    return len(list(takewhile(lambda length: length <= MAX_DETAIL_CHARACTERS, lengths)))
 
 
 def display_name(row: dict[str, Any]) -> str:
@@ -173,3 +144,36 @@ def display_name(row: dict[str, Any]) -> str:
     if row["group_id"] is None:
         return printable(row["cluster_id"] or "")
     return group_name(row)
+
+
+def _migrations(plan: Plan) -> dict[str, Any]:
+    """Judge the classic groups, as ``migrate`` does before it follows anybody; runs one query."""
+    classic = conform(plan.snapshot.members, MEMBERS).where(~is_consumer_group())
+    finding = F.struct("topics_pattern", "member_id", "finding")
+    by_group = (
+        with_pattern_findings(classic)
+        .groupBy(*GROUP_KEY)
+        .agg(
+            F.count("*").alias("member_count"),
+            F.collect_set("assignor").alias("assignors"),
+            (F.count("assignor") < F.count("*")).alias("has_none"),
+            (F.count("group_instance_id") > 0).alias("is_static"),
+            F.min(F.when(F.col("finding").isNotNull(), finding)).alias("pattern"),
+        )
+    )
+    judged = []
+    for row in by_group.orderBy(*GROUP_KEY).limit(MAX_GROUPS).collect():
+        facts = Facts(
+            CONSUMER,
+            "uniform",
+            [*sorted(row.assignors), *([None] if row.has_none else [])],
+            row.member_count,
+            patterns=[(p.member_id, p.topics_pattern, p.finding) for p in [row.pattern] if p],
+            is_single=row.member_count == 1 and not row.is_static,
+        )
+        found = judge(facts, BrokerRules())
+        judged.append({"name": group_name(row.asDict()), **found._asdict()})
+    counts = {name: sum(of["verdict"] == name for of in judged) for name in VERDICTS}
+    worst = sorted(judged, key=lambda of: -VERDICTS.index(str(of["verdict"])))
+    hidden = max(0, len(judged) - MAX_MIGRATIONS)
+    return {**counts, "groups": worst[:MAX_MIGRATIONS], "not_listed": hidden}

@@ -30,14 +30,12 @@ class Details(NamedTuple):
     Attributes:
         members: dicts of member_id, before, after, has_left; those farthest from the mean, by load.
         moves: dicts of change, from_member, to_member, partition_count, partitions (text); those of
-            most partitions.
-        move_counts: of every group how many such pairs there are.
+            most partitions; pair_count: how many such pairs there are.
         problems: dicts of kind, member_id, topic, partition, detail.
     """
 
     members: dict[GroupName, list[dict[str, Any]]]
     moves: dict[GroupName, list[dict[str, Any]]]
-    move_counts: dict[GroupName, int]
     problems: dict[GroupName, list[dict[str, Any]]]
 
 
@@ -58,30 +56,25 @@ def collect_details(
         problems: cluster_id, group_id, kind, member_id, topic, partition, detail.
     """
     if not names:
-        return Details({}, {}, {}, {})
+        return Details({}, {}, {})
     is_wanted = is_group_of(names)
-
-    def of_wanted(frame: DataFrame) -> DataFrame:
-        return frame.where(is_wanted)
-
     mean = F.avg("after").over(Window.partitionBy(*GROUP_KEY))
-    far = of_wanted(loads).withColumn("distance", F.abs(F.col("after") - mean))
+    far = loads.where(is_wanted).withColumn("distance", F.abs(F.col("after") - mean))
     farthest: Order = [F.col("distance").desc(), F.col("after").desc(), "member_id"]
     members = _first(far, farthest, MAX_MEMBERS)
     moves: list[dict[str, Any]] = []
     if owned is not None:
-        before = of_wanted(conform(owned, OWNED))
-        after = of_wanted(conform(final, ASSIGNMENT))
+        before = conform(owned, OWNED).where(is_wanted)
+        after = conform(final, ASSIGNMENT).where(is_wanted)
         moves = _by_place(_moves(before, after))
     order: Order = ["kind", "member_id", "topic", "partition", "detail"]
-    first = _first(of_wanted(problems), order, MAX_PROBLEMS)
+    first = _first(problems.where(is_wanted), order, MAX_PROBLEMS)
     loaded = sorted(
         _by_place(members), key=lambda row: (-row["after"], -(row["before"] or 0), row["member_id"])
     )
     return Details(
         members=_by_group(loaded),
         moves=_by_group(moves),
-        move_counts={(row["cluster_id"], row["group_id"]): row["pair_count"] for row in moves},
         problems=_by_group(_by_place(first)),
     )
 
@@ -145,16 +138,13 @@ def as_json(name: GroupName, details: Details, member_count: int) -> dict[str, A
         "moves": [
             [
                 row["change"],
-                *(
-                    None if row[end] is None else printable(row[end])
-                    for end in ("from_member", "to_member")
-                ),
+                *(row[end] and printable(row[end]) for end in ("from_member", "to_member")),
                 row["partition_count"],
                 partitions_text(row),
             ]
             for row in moves
         ],
-        "more_moves": details.move_counts.get(name, 0) - len(moves),
+        "more_moves": moves[0]["pair_count"] - len(moves) if moves else 0,
         "problems": [
             [row["kind"], printable(" · ".join(_place(row))), printable(row["detail"] or "")]
             for row in details.problems.get(name, [])

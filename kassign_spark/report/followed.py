@@ -1,9 +1,9 @@
 """What the groups of a plan go through until the plan is reached, under both protocols."""
 
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
@@ -17,10 +17,9 @@ from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.rebalance import rebalance
 from kassign_spark.plans.summary import final_assignment, summarize
 from kassign_spark.report.followed_kernel import FOLLOWED, OF_GROUPS, follow_both_arrow
-from kassign_spark.report.loads import group_loads, member_loads
 from kassign_spark.report.plan import Plan
 from kassign_spark.rounds import hold, settle
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.settings.computing import Settings
 
 _COOPERATIVE_STICKY = "cooperative-sticky"
@@ -55,10 +54,6 @@ def follow(plan: Plan, settings: Settings) -> Followed:
     Both are followed in one go inside tasks, but where a group is too large for one. A plan by
     weight is reached at once: what moves pauses, and nothing is withheld; of groups without an
     assignor of Kafka's client protocol and ``eager_...`` are null.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type.
-        InputError: values of the snapshot that have no meaning.
     """
     # A plan by weight is of groups with any assignor, or with none.
     known = None if plan.is_by_weight else ASSIGNORS
@@ -96,31 +91,24 @@ def follow_in_steps(plan: Plan, eligible: Eligible, settings: Settings) -> Follo
     cooperative_steps = settle(
         rebalance(members, topics, owned, assignor=_COOPERATIVE_STICKY, settings=settings)
     ).frame
-    rounds = settle(_rounds(plan, eager_steps, cooperative_steps)).frame
+    rounds, key = settle(_rounds(plan, eager_steps, cooperative_steps)).frame, list(GROUP_KEY)
+    cooperating = rounds.where(F.col("protocol") == COOPERATIVE).select(*key)
     withholding = (
         fill_cluster_id(cooperative_steps)
-        .where((F.col("round") == 1) & (F.col("action") == "withheld"))
-        .groupBy(*GROUP_KEY)
+        .where("round = 1 and action = 'withheld'")
+        .groupBy(*key)
         .agg(F.count("*").alias("withheld_count"))
-        .join(
-            rounds.where(F.col("protocol") == COOPERATIVE).select(*GROUP_KEY),
-            on=list(GROUP_KEY),
-            how="left_semi",
-        )
+        .join(cooperating, on=key, how="left_semi")
     )
     withheld, counted = settle(withholding, {"groups": F.count(F.lit(1))})
     final, keys = plan.assignment, None
     if counted["groups"] and not plan.is_by_weight:
-        keys = withheld.select(*GROUP_KEY)
-        later = conform(final_assignment(cooperative_steps), ASSIGNMENT).join(
-            keys, on=list(GROUP_KEY), how="left_semi"
-        )
-        final = settle(_final(plan, later, keys)).frame
-    loads = group_loads(member_loads(final, members, owned), knows_owned=owned is not None)
-    groups = rounds.join(withheld, on=list(GROUP_KEY), how="left").join(
-        loads, on=list(GROUP_KEY), how="left"
-    )
-    found = settle(groups.select(*GROUP_KEY, *OF_GROUPS)).frame
+        keys = withheld.select(*key)
+        ends = conform(final_assignment(cooperative_steps), ASSIGNMENT)
+        final = settle(_final(plan, ends.join(keys, on=key, how="left_semi"), keys)).frame
+    loads = _group_loads(member_loads(final, members, owned), knows_owned=owned is not None)
+    groups = rounds.join(withheld, on=key, how="left").join(loads, on=key, how="left")
+    found = settle(groups.select(*key, *OF_GROUPS)).frame
     return Followed(found, keys, final, eligible)
 
 
@@ -130,13 +118,11 @@ def _rounds(plan: Plan, eager_steps: DataFrame, cooperative_steps: DataFrame) ->
     both = plan.balance.select(*GROUP_KEY, is_cooperative.alias("is_cooperative"))
     for steps, protocol in ((eager_steps, EAGER), (cooperative_steps, COOPERATIVE)):
         both = both.join(_summed(steps, owned, protocol), on=list(GROUP_KEY), how="left")
-    return both.select(
+    return both.selectExpr(
         *GROUP_KEY,
-        F.when(F.col("is_cooperative"), COOPERATIVE).otherwise(EAGER).alias("protocol"),
+        f"if(is_cooperative, '{COOPERATIVE}', '{EAGER}') as protocol",
         *(
-            F.when(F.col("is_cooperative"), F.col(f"{COOPERATIVE}_{name}"))
-            .otherwise(F.col(f"{EAGER}_{name}"))
-            .alias(f"planned_{name}")
+            f"if(is_cooperative, {COOPERATIVE}_{name}, {EAGER}_{name}) as planned_{name}"
             for name in _SUMMED
         ),
         *(f"{protocol}_{name}" for protocol in (EAGER, COOPERATIVE) for name in _SUMMED),
@@ -145,15 +131,10 @@ def _rounds(plan: Plan, eager_steps: DataFrame, cooperative_steps: DataFrame) ->
 
 def _summed(steps: DataFrame, owned: DataFrame | None, protocol: str) -> DataFrame:
     """Give what ``summarize`` does, named by the protocol; a group without steps has no row."""
-    summed = fill_cluster_id(summarize(steps, owned))
-    columns: dict[str, Column] = {
-        "rounds": F.col("rounds"),
-        "moved": F.lit(None).cast("bigint") if owned is None else F.col("moved_count"),
-        "paused": F.col("paused_count"),
-        "settles": F.col("settles"),
-    }
-    return summed.select(
-        *GROUP_KEY, *(columns[name].alias(f"{protocol}_{name}") for name in _SUMMED)
+    moved = "cast(null as bigint)" if owned is None else "moved_count"
+    columns = zip(("rounds", moved, "paused_count", "settles"), _SUMMED, strict=True)
+    return fill_cluster_id(summarize(steps, owned)).selectExpr(
+        *GROUP_KEY, *(f"{column} as {protocol}_{name}" for column, name in columns)
     )
 
 
@@ -165,3 +146,41 @@ def _final(plan: Plan, later: DataFrame, withholding: DataFrame) -> DataFrame:
     )
     whole = at_once.select(*columns).unionByName(later.select(*columns))
     return restore_cluster_id(whole, has_cluster_id(plan.assignment))
+
+
+def member_loads(final: DataFrame, members: DataFrame, owned: DataFrame | None) -> DataFrame:
+    """Count what each member holds before and after.
+
+    Args:
+        final: ``schemas.ASSIGNMENT``.
+        members: ``schemas.MEMBERS``.
+        owned: ``schemas.OWNED``: each claim counts, also one that another member disputes.
+
+    Returns:
+        One row for each of ``members``, and for each that owns something and is not among them:
+        cluster_id string, group_id string, member_id string, before bigint (null without
+        ``owned``), after bigint, has_left boolean: it owns partitions and is not in the group.
+    """
+    key = [*GROUP_KEY, "member_id"]
+    sides = [
+        conform(members, MEMBERS).selectExpr(*key, "true as is_present"),
+        conform(final, ASSIGNMENT).selectExpr(*key, "1 as after"),
+    ]
+    if owned is not None:
+        claims = conform(owned, OWNED).select(*key, "topic", "partition").distinct()
+        sides.append(claims.selectExpr(*key, "1 as before"))
+    before = "cast(null as bigint)" if owned is None else "count(before)"
+    union = partial(DataFrame.unionByName, allowMissingColumns=True)
+    columns = (f"{before} as before", "count(after) as after", "count(is_present) = 0 as has_left")
+    counted = reduce(union, sides).groupBy(*key).agg(*map(F.expr, columns))
+    return counted.where("not has_left or before > 0")
+
+
+def _group_loads(loads: DataFrame, *, knows_owned: bool) -> DataFrame:
+    """Sum up the loads of the members that each group has: ``min_before`` and what follows it."""
+    idle = "count_if(before = 0)" if knows_owned else "cast(null as bigint)"
+    columns = (
+        *("min(before) as min_before", "max(before) as max_before"),
+        *(f"{idle} as idle_before", "count_if(after = 0) as idle_after"),
+    )
+    return loads.where("not has_left").groupBy(*GROUP_KEY).agg(*map(F.expr, columns))

@@ -1,6 +1,7 @@
 """The rebalances of a plan's groups under both protocols, of all groups of a task at once."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from kassign_spark.groups.named import PIECE, group_columns, member_ids
 from kassign_spark.groups.numbers import Flags, Longs, find, key
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.plans.rounds import ASSIGNED, RETAINED, WITHHELD, Steps, different, follow
-from kassign_spark.whatif.outcome import measure
+from kassign_spark.whatif.outcome import Outcomes, measure
 
 _OF_EACH = (("rounds", "int"), ("moved", "bigint"), ("paused", "bigint"), ("settles", "boolean"))
 _LOADS = ("min_before", "max_before", "idle_before", "idle_after")
@@ -59,11 +60,8 @@ def follow_both_arrow(
     has_none = own < 0
     own = np.where(has_none, RANGE, own)  # what is followed is forgotten
     cooperates = own == COOPERATIVE_STICKY
-    of_protocol = {}
-    for protocol, assignor in (
-        (EAGER, own),
-        (COOPERATIVE, np.full(batch.group_count, COOPERATIVE_STICKY)),
-    ):
+    of_protocol, sticky = {}, np.full(batch.group_count, COOPERATIVE_STICKY)
+    for protocol, assignor in ((EAGER, own), (COOPERATIVE, sticky)):
         of_protocol[protocol] = follow(
             batch,
             claims,
@@ -72,16 +70,19 @@ def follow_both_arrow(
             racks_before_moves=racks_before_moves,
             max_rounds=max_rounds,
         ).steps
+    measured = {protocol: measure(batch, claims, steps) for protocol, steps in of_protocol.items()}
     steps = of_protocol[COOPERATIVE]
     group = batch.member_group[steps.member]
     is_withheld = (steps.round == 1) & (steps.action == WITHHELD) & cooperates[group]
     withheld = np.bincount(group[is_withheld & (not at_once)], minlength=batch.group_count)
-    ends = _ends(batch, steps) & (withheld > 0)[group]
+    is_last = steps.round == measured[COOPERATIVE].rounds[group]
+    has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
+    ends = is_last & has & (withheld > 0)[group]
     of_plan = (planned.member >= 0) & (withheld == 0)[planned.group]
     after = np.concatenate((planned.member[of_plan], steps.member[ends]))
     known = {
         "protocol": pa.array(np.where(cooperates, COOPERATIVE, EAGER).tolist(), pa.string()),
-        **_rounds(batch, claims, of_protocol, cooperates, is_owned=is_owned),
+        **_rounds(batch, of_protocol, measured, cooperates, is_owned=is_owned),
         "withheld_count": pa.array(withheld),
         **_loads(batch, claims, after, is_owned=is_owned),
     }
@@ -89,60 +90,48 @@ def follow_both_arrow(
         known |= _at_once(batch, claims, planned, is_owned=is_owned)
         for name in ("protocol", *(f"{EAGER}_{name}" for name, _ in _OF_EACH)):
             known[name] = pc.if_else(pa.array(has_none), None, known[name])
-    yield _whole(group_columns(batch, np.arange(batch.group_count)), known)
+    yield _whole(group_columns(batch, np.arange(batch.group_count)) | known)
     rows = np.flatnonzero(ends)
     for first in range(0, len(rows), PIECE):
-        yield _whole(_partitions(batch, steps, rows[first : first + PIECE]), {})
+        yield _whole(_partitions(batch, steps, rows[first : first + PIECE]))
 
 
-def _whole(given: Columns, known: Columns) -> pa.Table:
+def _whole(given: Columns) -> pa.Table:
     """A piece of ``FOLLOWED``; columns that are not given are null."""
     types = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
-    count = len(given["group_id"])
-    columns = {}
-    for column in FOLLOWED.split(", "):
-        name, data_type = column.split()
-        found = known.get(name, given.get(name))
-        columns[name] = pa.nulls(count, types[data_type]) if found is None else found
-    return pa.table(columns)
-
-
-def _ends(batch: Batch, steps: Steps) -> Flags:
-    """Which steps say what somebody has after the last round."""
-    group = batch.member_group[steps.member]
-    last = np.zeros(batch.group_count, np.int64)
-    np.maximum.at(last, group, steps.round)
-    has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
-    ends: Flags = has & (steps.round == last[group])
-    return ends
+    count, columns = len(given["group_id"]), dict(column.split() for column in FOLLOWED.split(", "))
+    return pa.table(
+        {
+            name: given[name] if name in given else pa.nulls(count, types[of])
+            for name, of in columns.items()
+        }
+    )
 
 
 def _rounds(
     batch: Batch,
-    claims: Claims,
     of_protocol: dict[str, Steps],
+    measured: dict[str, Outcomes],
     cooperates: Flags,
     *,
     is_owned: bool,
 ) -> Columns:
     """What the rounds come to under each protocol, and as planned; null where nothing happens."""
     found: Columns = {}
-    numbers: dict[str, tuple[list[Longs | Flags], Flags]] = {}
+    numbers: dict[str, list[Any]] = {}
     for protocol, steps in of_protocol.items():
-        measured = measure(batch, claims, steps)
+        of = measured[protocol]
         happens = np.bincount(batch.member_group[steps.member], minlength=batch.group_count) > 0
-        values: list[Longs | Flags] = [measured.rounds, measured.moved, measured.paused]
-        numbers[protocol] = [*values, measured.settles], happens
-    planned = [
+        rounds = of.rounds.astype(np.int32)
+        numbers[protocol] = [rounds, of.moved, of.paused, of.settles, happens]
+    numbers["planned"] = [
         np.where(cooperates, of_cooperative, of_eager)
-        for of_eager, of_cooperative in zip(numbers[EAGER][0], numbers[COOPERATIVE][0], strict=True)
+        for of_eager, of_cooperative in zip(numbers[EAGER], numbers[COOPERATIVE], strict=True)
     ]
-    happens = np.where(cooperates, numbers[COOPERATIVE][1], numbers[EAGER][1])
-    for protocol, (values, known) in {"planned": (planned, happens), **numbers}.items():
-        for (name, data_type), value in zip(_OF_EACH, values, strict=True):
-            typed = value.astype(np.int32) if data_type == "int" else value
-            unknown = ~known | (name == "moved" and not is_owned)
-            found[f"{protocol}_{name}"] = pa.array(typed, mask=unknown)
+    for protocol, (*values, happens) in numbers.items():
+        for (name, _), value in zip(_OF_EACH, values, strict=True):
+            unknown = ~happens | (name == "moved" and not is_owned)
+            found[f"{protocol}_{name}"] = pa.array(value, mask=unknown)
     return found
 
 

@@ -1,6 +1,8 @@
 """One row a group: how it is loaded before and after, what moves, what it goes through."""
 
 from functools import partial, reduce
+from itertools import pairwise
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -17,8 +19,8 @@ GROUP_COLUMNS = (
     *GROUP_KEY,
     *("assignor", "member_count", "partition_count"),
     *("min_before", "max_before", "idle_before"),
-    *("min_assigned", "max_assigned", "mean_assigned", "stddev_assigned", "idle_after"),
-    *("is_balance_optimal", "moved", "least_moves", "cross_rack_count"),
+    *("min_assigned", "max_assigned", "mean_assigned", "stddev_assigned", "is_balance_optimal"),
+    *("idle_after", "moved", "least_moves", "cross_rack_count"),
     *("protocol", "planned_rounds", "planned_paused", "planned_settles", "withheld_count"),
     *("eager_rounds", "eager_moved", "eager_paused"),
     *("cooperative_rounds", "cooperative_moved", "cooperative_paused", "cooperative_settles"),
@@ -40,12 +42,7 @@ def worst_first() -> list[Column | str]:
 
 
 def measure_groups(plan: Plan, followed: Followed, problems: DataFrame) -> DataFrame:
-    """Measure every group of a plan.
-
-    Args:
-        plan: what is reported.
-        followed: its rebalances.
-        problems: as ``validate`` gives them.
+    """Measure every group of a plan, whose problems are as ``validate`` gives them.
 
     Returns:
         One row a group, ``GROUP_COLUMNS``. A group that withholds partitions is measured as it is
@@ -82,12 +79,9 @@ def measure_groups(plan: Plan, followed: Followed, problems: DataFrame) -> DataF
 
 def _balance_in_the_end(plan: Plan, followed: Followed) -> DataFrame:
     """Take the plan's balance, and measure anew the groups that it leaves amid their rounds."""
-    keys = list(GROUP_KEY)
-    columns = [name for name in plan.balance.columns if name not in (*GROUP_KEY, "assignor")]
-    wanted = [*GROUP_KEY, "assignor", *columns]
-    withholding = followed.withholding
+    keys, withholding = list(GROUP_KEY), followed.withholding
     if withholding is None:
-        return plan.balance.select(*wanted)
+        return plan.balance
 
     def of_withholding(frame: DataFrame) -> DataFrame:
         kept = fill_cluster_id(frame).join(withholding, on=keys, how="left_semi")
@@ -100,11 +94,10 @@ def _balance_in_the_end(plan: Plan, followed: Followed) -> DataFrame:
         None if owned is None else of_withholding(owned),
         topics,
     )
-    later = fill_cluster_id(again).join(
-        plan.balance.select(*GROUP_KEY, "assignor"), on=keys, how="inner"
-    )
+    assignors = plan.balance.select(*GROUP_KEY, "assignor")
+    later = fill_cluster_id(again).join(assignors, on=keys, how="inner")
     at_once = plan.balance.join(withholding, on=keys, how="left_anti")
-    return at_once.select(*wanted).unionByName(later.select(*wanted))
+    return at_once.unionByName(later.select(*plan.balance.columns))
 
 
 def _coordinators(plan: Plan) -> DataFrame:
@@ -123,64 +116,59 @@ def totals() -> dict[str, Column]:
     def total(column: str) -> Column:
         return F.coalesce(F.sum(column), F.lit(0))
 
-    def count_if(condition: Column) -> Column:
-        return F.count_if(F.coalesce(condition, F.lit(False)))
-
     found = {
         "group_count": F.count(F.lit(1)),
         "member_count": total("member_count"),
         "partition_count": total("partition_count"),
         "idle_before": F.sum("idle_before"),
         "idle_after": total("idle_after"),
-        "idle_group_count": count_if(F.col("idle_after") > 0),
-        "uneven_count": count_if(~F.col("is_balance_optimal")),
+        "idle_group_count": F.count_if(F.col("idle_after") > 0),
+        "uneven_count": F.count_if(~F.col("is_balance_optimal")),
         "least_moves": F.sum("least_moves"),
         "cross_rack_count": F.sum("cross_rack_count"),
-        "cross_rack_group_count": count_if(F.col("cross_rack_count") > 0),
-        "moving_group_count": count_if(F.col("moved") > 0),
+        "cross_rack_group_count": F.count_if(F.col("cross_rack_count") > 0),
+        "moving_group_count": F.count_if(F.col("moved") > 0),
         "moved": F.sum("moved"),
         "withheld_count": total("withheld_count"),
-        "unsettled_count": count_if(~F.col("planned_settles")),
+        "unsettled_count": F.count_if(~F.col("planned_settles")),
         "violation_count": total("violation_count"),
-        "problem_group_count": count_if(F.col("problem_count") > 0),
-        "eager_group_count": count_if(F.col("protocol") == "eager"),
-        "planned_moved": F.sum("moved"),
+        "problem_group_count": F.count_if(F.col("problem_count") > 0),
+        "eager_group_count": F.count_if(F.col("protocol") == "eager"),
     }
     for protocol in ("planned", "eager", "cooperative"):
-        if protocol != "planned":
-            found[f"{protocol}_moved"] = F.sum(f"{protocol}_moved")
+        found[f"{protocol}_moved"] = F.sum(
+            "moved" if protocol == "planned" else f"{protocol}_moved"
+        )
         found[f"{protocol}_paused"] = total(f"{protocol}_paused")
         found[f"{protocol}_rounds"] = F.coalesce(F.max(f"{protocol}_rounds"), F.lit(0))
-        found[f"{protocol}_paused_groups"] = count_if(F.col(f"{protocol}_paused") > 0)
+        found[f"{protocol}_paused_groups"] = F.count_if(F.col(f"{protocol}_paused") > 0)
     return found
 
 
-SPREADS = (0, 1, 2, 5, 10, 20, 50, 100, 1000)
+_SPREADS = (0, 1, 2, 5, 10, 20, 50, 100, 1000)
 """Upper ends of the classes in which groups are counted by spread; beyond the last is one more."""
+_CLASSES = list(pairwise((-1, *_SPREADS, 2**63 - 1)))
+_LOADS = {"before": "max_before - min_before", "after": "max_assigned - min_assigned"}
 
 
 def spread_counts() -> dict[str, Column]:
-    """Aggregates over ``GROUP_COLUMNS``: groups by the spread of their loads.
-
-    Returns:
-        By ``spread_name`` of before or after and each place in ``SPREADS``, and of its length.
-    """
-    found = {}
-    for when, most, least in (
-        ("before", "max_before", "min_before"),
-        ("after", "max_assigned", "min_assigned"),
-    ):
-        spread = F.col(most) - F.col(least)
-        for place in range(len(SPREADS) + 1):
-            is_here = F.lit(True)
-            if place:
-                is_here = is_here & (spread > SPREADS[place - 1])
-            if place < len(SPREADS):
-                is_here = is_here & (spread <= SPREADS[place])
-            found[spread_name(when, place)] = F.count_if(is_here)
-    return found
+    """Aggregates over ``GROUP_COLUMNS``: groups by the spread of their loads; see ``spreads``."""
+    return {
+        f"spread_{when}_{place}": F.expr(f"count_if({spread} > {above} and {spread} <= {most})")
+        for when, spread in _LOADS.items()
+        for place, (above, most) in enumerate(_CLASSES)
+    }
 
 
-def spread_name(when: str, place: int) -> str:
-    """The name of one of ``spread_counts``."""
-    return f"spread_{when}_{place}"
+def spreads(counted: dict[str, Any]) -> list[dict[str, Any]]:
+    """Say what ``spread_counts`` found: dicts of label, before, after, up to the last with any."""
+    labels = [
+        f"{most}" if most == above + 1 else f"{above + 1:,} to {most:,}" for above, most in _CLASSES
+    ]
+    labels[-1] = f"over {_SPREADS[-1]:,}"
+    rows = [
+        {"label": label, **{when: counted[f"spread_{when}_{place}"] for when in _LOADS}}
+        for place, label in enumerate(labels)
+    ]
+    last = max((i for i, row in enumerate(rows) if row["before"] or row["after"]), default=0)
+    return rows[: last + 1]

@@ -46,12 +46,7 @@ class Past(NamedTuple):
 
 
 def collect_past(spark: SparkSession, folder: str) -> Past:
-    """Read what the command `history` wrote; runs jobs.
-
-    Raises:
-        InputError: the folder has no table rebalances, or it cannot be read.
-        SchemaError: its columns are others.
-    """
+    """Read what the command `history` wrote; runs jobs."""
     told = conform(read_table(spark, folder, REBALANCES), REBALANCES)
     storms = None
     if has_table(spark, folder, STORMS.name):
@@ -68,12 +63,9 @@ def collect_past(spark: SparkSession, folder: str) -> Past:
         days=_days(kept, counted["last"]),
         groups=[
             {
+                **row.asDict(),
                 "name": printable(row.group_id),
-                "rebalances": row.rebalances,
-                "moved": row.moved,
-                "longest_pause": row.longest_pause,
                 "mostly": REASONS.get(row.mostly, row.mostly),
-                "storms": row.storms,
             }
             for row in worst
         ],
@@ -108,14 +100,10 @@ def _days(told: DataFrame, last: int | None) -> Rows:
     if last is None:
         return []
     shown = told.where(_day("at") > last - MAX_DAYS)
-    counted = shown.groupBy(_day("at").alias("day"), "reason").agg(F.count(F.lit(1)).alias("count"))
+    counted = shown.groupBy(_day("at").alias("day"), "reason").count()
     begin = datetime(1970, 1, 1, tzinfo=UTC)
     return [
-        {
-            "day": f"{begin + timedelta(days=row.day):%Y-%m-%d}",
-            "reason": row.reason,
-            "count": row["count"],
-        }
+        {**row.asDict(), "day": f"{begin + timedelta(days=row.day):%Y-%m-%d}"}
         for row in counted.orderBy("day", "reason").collect()
     ]
 
@@ -129,16 +117,12 @@ def _timelines(told: DataFrame, names: list[str]) -> Rows:
         told.where(F.col("group_id").isin(names))
         .withColumn("place", F.row_number().over(latest))
         .where(F.col("place") <= MAX_POINTS)
-        .withColumn("milliseconds", F.unix_millis("at"))
-    )
-    for row in shown.orderBy("group_id", F.col("place").desc()).collect():
-        points[row.group_id].append(
-            {
-                "at": row.milliseconds,
-                "generation": row.generation,
-                "reason": row.reason,
-                "moved": row.moved,
-                "pause": row.longest_pause,
-            }
+        .orderBy("group_id", F.col("place").desc())
+        .selectExpr(
+            *("group_id", "unix_millis(at) as at", "generation", "reason", "moved"),
+            "longest_pause as pause",
         )
+    )
+    for row in shown.collect():
+        points[row.group_id].append(row.asDict())
     return [{"name": printable(name), "points": points[name]} for name in names]

@@ -4,11 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kassign_spark.history.columns import REASONS
-from kassign_spark.report.charts import as_svg, short_name
+from kassign_spark.report.charts import WIDTH, as_svg, counts, row_size, short_name
 from kassign_spark.report.past import Past
 
-_WIDTH = 360
-_ROW = 22
 _COLOURS = {
     "member_joined": "#2f6fde",
     "member_left": "#8a97a6",
@@ -29,9 +27,7 @@ _COLOURS = {
 
 def charts_of_past(past: Past) -> dict[str, str]:
     """SVG by name, days and timelines; one of which nothing is known is left out."""
-    return as_svg(
-        lambda altair: {"days": _days(altair, past), "timelines": _timelines(altair, past)}
-    )
+    return as_svg(past, days=_days, timelines=_timelines)
 
 
 def _words(reason: str) -> str:
@@ -62,18 +58,13 @@ def _days(altair: Any, past: Past) -> Any:
         }
         for row in past.days
     ]
-    count = altair.Y("count:Q", title="rebalances", axis=altair.Axis(tickMinStep=1, format=",d"))
-    return (
-        altair.Chart(altair.Data(values=rows))
-        .mark_bar()
-        .encode(
-            x=altair.X("day:O", title="day (UTC)", axis=altair.Axis(labelOverlap=True)),
-            y=count,
-            color=_colour(altair, {row["reason"] for row in past.days}),
-            description="d:N",
-        )
-        .properties(width=_WIDTH, height=180)
-    )
+    plot = altair.Chart(altair.Data(values=rows)).mark_bar()
+    return plot.encode(
+        x=altair.X("day:O", title="day (UTC)", axis=altair.Axis(labelOverlap=True)),
+        y=altair.Y("count:Q", title="rebalances", axis=counts(altair)),
+        color=_colour(altair, {row["reason"] for row in past.days}),
+        description="d:N",
+    ).properties(width=WIDTH, height=180)
 
 
 def _timelines(altair: Any, past: Past) -> Any:
@@ -91,18 +82,14 @@ def _timelines(altair: Any, past: Past) -> Any:
     ]
     if not rows:
         return None
-    return (
-        altair.Chart(altair.Data(values=rows))
-        .mark_circle(opacity=0.8)
-        .encode(
-            x=altair.X("at:T", title="UTC", scale=altair.Scale(type="utc")),
-            y=altair.Y("group:N", sort=None, title=None),
-            size=altair.Size("moved:Q", legend=None, scale=altair.Scale(range=[25, 220])),
-            color=_colour(altair, reasons),
-            description="d:N",
-        )
-        .properties(width=_WIDTH, height=_ROW * len(past.timelines) + 4)
-    )
+    plot = altair.Chart(altair.Data(values=rows)).mark_circle(opacity=0.8)
+    return plot.encode(
+        x=altair.X("at:T", title="UTC", scale=altair.Scale(type="utc")),
+        y=altair.Y("group:N", sort=None, title=None),
+        size=altair.Size("moved:Q", legend=None, scale=altair.Scale(range=[25, 220])),
+        color=_colour(altair, reasons),
+        description="d:N",
+    ).properties(**row_size(past.timelines))
 
 
 def _said(name: str, point: dict[str, Any]) -> str:

@@ -4,19 +4,14 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from kassign_spark import schemas
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
-from kassign_spark.inputs.rules import is_consumer_group, quoted
+from kassign_spark.inputs.rules import is_consumer_group, shown
 from kassign_spark.rounds import settle
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, VERDICTS, Table
 from kassign_spark.tables.origin import noted_snapshot
@@ -38,11 +33,9 @@ VIOLATIONS = Table(
     "violations",
     StructType(
         [
-            StructField(CLUSTER_ID, StringType()),
-            StructField("group_id", StringType()),
+            *(StructField(name, StringType()) for name in GROUP_KEY),
             StructField("rule", StringType(), nullable=False),
-            StructField("member_id", StringType()),
-            StructField("topic", StringType()),
+            *(StructField(name, StringType()) for name in ("member_id", "topic")),
             StructField("partition", IntegerType()),
             StructField("detail", StringType()),
         ]
@@ -109,12 +102,13 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
         violations = fill_cluster_id(_read(spark, plan, VIOLATIONS, named))
     leaders = None if read.leaders is None or read.leaders.isEmpty() else read.leaders
     keyed = fill_cluster_id(balance)
-    compared = _compare_groups(plan, snapshot, keyed, read.members)
-    is_by_weight = has_table(spark, plan, VERDICTS.name)
+    are_own, of_all = _compare_groups(plan, snapshot, keyed, read.members)
+    members, is_by_weight = read.members, has_table(spark, plan, VERDICTS.name)
     if is_by_weight:
-        planned = read._replace(members=_of_kafkas(read.members))
-    else:
-        planned = read._replace(members=_planned(read.members, keyed, compared))
+        members = _of_kafkas(members)
+    elif not are_own:
+        members = _planned(members, keyed, of_all)
+    planned = read._replace(members=members)
     return Plan(assignment, keyed, violations, planned, leaders, is_by_weight)
 
 
@@ -123,43 +117,29 @@ def _read(spark: SparkSession, folder: str, table: Table, named: bool) -> DataFr
     frame = read_table(spark, folder, table)
     if not frame.columns:  # JSON lines without a line tell no columns
         return empty_table(spark, table, cluster_id=named)
-    types = {field.name: field.dataType for field in table.columns}
-    typed = frame.select(
-        *(
-            F.col(f"`{name}`").cast(types[name]).alias(name)
-            for name in frame.columns
-            if name in types
-        )
-    )
+    types = {field.name: field.dataType.simpleString() for field in table.columns}
+    given = [name for name in frame.columns if name in types]
+    typed = frame.selectExpr(*(f"cast(`{name}` as {types[name]}) as `{name}`" for name in given))
     conform(typed, table)
-    absent = [f for f in table.columns if f.name not in typed.columns and f.name != CLUSTER_ID]
+    absent = [f for f in table.columns if f.name not in (*given, CLUSTER_ID)]
     return typed.withColumns({f.name: F.lit(None).cast(f.dataType) for f in absent})
 
 
-class _Assignors(NamedTuple):
-    """The assignors of a plan, beside those that members name.
-
-    Attributes:
-        are_own: every member names the one of the plan.
-        of_all: the one of all groups; None: they differ.
-    """
-
-    are_own: bool
-    of_all: str | None
-
-
-def _compare_groups(plan: str, snapshot: str, balance: DataFrame, members: DataFrame) -> _Assignors:
+def _compare_groups(
+    plan: str, snapshot: str, balance: DataFrame, members: DataFrame
+) -> tuple[bool, str | None]:
     """Refuse a snapshot that the plan was not made of, and compare the assignors.
+
+    Returns:
+        whether every member names the assignor of the plan, and the one of all groups; None: they
+        differ.
 
     Raises:
         InputError: it names the first group that differs.
     """
-    one = F.lit(1).cast("bigint")
-    own = conform(members, MEMBERS).select(*GROUP_KEY, "assignor", one.alias("member"))
-    of_plan = balance.select(
-        *GROUP_KEY,
-        F.col("member_count").cast("bigint").alias("planned"),
-        F.col("assignor").alias("planned_assignor"),
+    own = conform(members, MEMBERS).selectExpr(*GROUP_KEY, "assignor", "1L as member")
+    of_plan = balance.selectExpr(
+        *GROUP_KEY, "cast(member_count as bigint) as planned", "assignor as planned_assignor"
     )
     by_group = (
         of_plan.unionByName(own, allowMissingColumns=True)
@@ -168,35 +148,29 @@ def _compare_groups(plan: str, snapshot: str, balance: DataFrame, members: DataF
             F.max("planned").alias("planned"),
             F.sum("member").alias("there"),
             F.max("planned_assignor").alias("assignor"),
-            F.count("assignor").alias("naming"),
-            F.min("assignor").alias("least"),
-            F.max("assignor").alias("most"),
+            F.expr("count(assignor) as naming"),
+            F.expr("min(assignor) as least"),
+            F.expr("max(assignor) as most"),
         )
     )
-    none = F.lit(0).cast("bigint")
-    group = F.struct(
-        *GROUP_KEY,
-        quoted("group_id").alias("name"),
-        F.coalesce("planned", none).alias("planned"),
-        F.coalesce("there", none).alias("there"),
+    group = (
+        f"struct({', '.join(GROUP_KEY)}, {shown('group_id')} as name, "
+        "coalesce(planned, 0L) as planned, coalesce(there, 0L) as there)"
     )
-    name = F.col("assignor")
-    is_own = (
-        (F.col("naming") == F.col("there")) & (F.col("least") == name) & (F.col("most") == name)
-    )
-    found = by_group.agg(
-        F.min(F.when(~F.col("planned").eqNullSafe(F.col("there")), group)).alias("differs"),
-        F.bool_and(name.isNull() | F.coalesce(is_own, F.lit(False))).alias("are_own"),
-        F.min(name).alias("least"),
-        (F.min(name).eqNullSafe(F.max(name)) & (F.count(name) == F.count("*"))).alias("is_one"),
-    ).collect()[0]
+    is_own = "coalesce(naming = there and least = assignor and most = assignor, false)"
+    (found,) = by_group.selectExpr(
+        f"min(if(planned <=> there, null, {group})) as differs",
+        f"bool_and(assignor is null or {is_own}) as are_own",
+        "min(assignor) as least",
+        "min(assignor) <=> max(assignor) and count(assignor) = count(*) as is_one",
+    ).collect()
     if found.differs is not None:
         row = found.differs
         raise InputError(
             f"plan {plan}: is not of snapshot {snapshot}: group {row['name']} has {row['planned']} "
             f"members in the plan and {row['there']} in the snapshot; name its own with --snapshot"
         )
-    return _Assignors(found.are_own is not False, found.least if found.is_one else None)
+    return found.are_own is not False, found.least if found.is_one else None
 
 
 def _of_kafkas(members: DataFrame) -> DataFrame:
@@ -206,19 +180,16 @@ def _of_kafkas(members: DataFrame) -> DataFrame:
     is_one = (F.count(name) == F.count("*")) & (F.min(name) == F.max(name))
     is_known = F.min(name).isin(*KAFKAS) & ~F.bool_or(is_consumer_group())
     groups = conforming.groupBy(*GROUP_KEY).agg(
-        F.when(is_one & is_known, F.min(name)).alias("own_assignor")
+        F.when(is_one & is_known, F.min(name)).alias("assignor")
     )
-    named = conforming.join(groups, on=list(GROUP_KEY), how="inner")
-    named = named.withColumn("assignor", F.col("own_assignor")).drop("own_assignor")
+    named = conforming.drop("assignor").join(groups, on=list(GROUP_KEY), how="inner")
     return restore_cluster_id(settle(named).frame, has_cluster_id(members))
 
 
-def _planned(members: DataFrame, balance: DataFrame, assignors: _Assignors) -> DataFrame:
+def _planned(members: DataFrame, balance: DataFrame, of_all: str | None) -> DataFrame:
     """Give members the assignor of the plan, which may have been chosen for all groups."""
-    if assignors.are_own:
-        return members
-    if assignors.of_all is not None:
-        return members.withColumn("assignor", F.lit(assignors.of_all))
+    if of_all is not None:
+        return members.withColumn("assignor", F.lit(of_all))
     of_groups = balance.select(*GROUP_KEY, F.col("assignor").alias("planned_assignor"))
     conforming = conform(members, MEMBERS).join(of_groups, on=list(GROUP_KEY), how="left")
     chosen = conforming.withColumn("assignor", F.coalesce("planned_assignor", "assignor")).drop(

@@ -12,20 +12,16 @@ from kassign_spark.report.by_weight_charts import charts_by_weight
 from kassign_spark.report.charts import charts, missing_extra
 from kassign_spark.report.collect import MAX_GROUPS, MAX_PROBLEMS, Found, display_name
 from kassign_spark.report.findings import Finding
+from kassign_spark.report.measures import GROUP_COLUMNS
 from kassign_spark.report.past import MAX_DAYS, Past
 from kassign_spark.report.past_charts import charts_of_past
+from kassign_spark.schemas import GROUP_KEY
 
 MARK = '<meta name="generator" content="kassign-spark">'
 """Near the beginning of every page: by it a file is known to be ours."""
 
-_NUMBERS = (
-    *("member_count", "partition_count", "min_before", "max_before"),
-    *("min_assigned", "max_assigned", "mean_assigned", "is_balance_optimal", "idle_after"),
-    *("moved", "least_moves", "cross_rack_count", "planned_rounds", "planned_paused"),
-    *("planned_settles", "withheld_count", "eager_rounds", "eager_moved", "eager_paused"),
-    *("cooperative_rounds", "cooperative_moved", "cooperative_paused", "cooperative_settles"),
-    *("coordinator_partition", "coordinator", "problem_count", "violation_count"),
-)
+_NO_NUMBERS = {*GROUP_KEY, "assignor", "protocol", "idle_before", "stddev_assigned"}
+_NUMBERS = [name for name in GROUP_COLUMNS if name not in _NO_NUMBERS]
 """Columns of a group that the page's script knows by these names."""
 
 
@@ -61,26 +57,26 @@ def render(
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["number"] = _number
     environment.filters["printable"] = printable
-    drawn = {name: Markup(svg) for name, svg in charts(found).items()}
-    weights = None
+
+    def filled(template: str, drawn: dict[str, str], **known: Any) -> str:
+        plots = {name: Markup(svg) for name, svg in drawn.items()}
+        return environment.from_string(_packaged(template)).render(charts=plots, **known)
+
+    weights = was = None
     if by_weight is not None:
-        plots = {name: Markup(svg) for name, svg in charts_by_weight(by_weight).items()}
-        part = environment.from_string(_packaged("by_weight.html.j2"))
-        weights = Markup(part.render(found=by_weight, charts=plots))
-    was = None
+        plots = charts_by_weight(by_weight)
+        weights = Markup(filled("by_weight.html.j2", plots, found=by_weight))
     if past is not None:
-        folder, told = past
-        plots = {name: Markup(svg) for name, svg in charts_of_past(told).items()}
-        part = environment.from_string(_packaged("past.html.j2"))
-        was = Markup(
-            part.render(past=told, folder=printable(folder), charts=plots, max_days=MAX_DAYS)
-        )
-    return environment.from_string(_packaged("page.html.j2")).render(
+        folder, told = printable(past[0]), past[1]
+        plots = charts_of_past(told)
+        was = Markup(filled("past.html.j2", plots, past=told, folder=folder, max_days=MAX_DAYS))
+    return filled(
+        "page.html.j2",
+        charts(found),
         mark=Markup(MARK),
         style=Markup(_packaged("page.css")),
         script=Markup(_packaged("page.js")),
         data=Markup(_embedded(_data(found))),
-        charts=drawn,
         weights=weights,
         past=was,
         findings=listed,
@@ -131,8 +127,7 @@ def _data(found: Found) -> dict[str, Any]:
                 row["source"],
                 printable(row["kind"]),
                 display_name(row),
-                printable(row["member_id"] or ""),
-                printable(row["topic"] or ""),
+                *(printable(row[name] or "") for name in ("member_id", "topic")),
                 row["partition"],
                 printable(row["detail"] or ""),
             ]

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from kassign_spark.display import printable
 from kassign_spark.groups.eligible import Eligible
@@ -32,11 +31,7 @@ _FOUND = "cluster_id string, group_id string, found string"
 
 
 def explained(groups: Sequence[dict[str, Any]]) -> list[GroupName]:
-    """Choose those of which the page says why: uneven ones, the first ones that are not giant.
-
-    Args:
-        groups: dicts of ``GROUP_COLUMNS``, worst first.
-    """
+    """Choose, of groups worst first, those of which the page says why: uneven and not giant."""
     room, names = MAX_PARTITIONS, []
     for group in groups:
         is_uneven = group["max_assigned"] - group["min_assigned"] > 1
@@ -63,14 +58,10 @@ def collect_why(eligible: Eligible, names: Sequence[GroupName]) -> dict[GroupNam
     if not names:
         return {}
     is_wanted = is_group_of(names)
-
-    def of_wanted(frame: DataFrame) -> DataFrame:
-        return frame.where(is_wanted)
-
     wanted = eligible._replace(
-        members=of_wanted(eligible.members),
-        groups=of_wanted(eligible.groups),
-        owned=None if eligible.owned is None else of_wanted(eligible.owned),
+        members=eligible.members.where(is_wanted),
+        groups=eligible.groups.where(is_wanted),
+        owned=None if eligible.owned is None else eligible.owned.where(is_wanted),
         has_racks=False,
     )
     tasks = min(eligible.tasks, cores(eligible.members.sparkSession))

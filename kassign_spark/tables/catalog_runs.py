@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,29 +20,16 @@ _ID_TIME = "%Y%m%dT%H%M%S%fZ"
 
 
 @dataclass
-class Writing:
-    """A run at work: its time, the columns of each table so far, and what it is made from."""
+class Run:
+    """A run: the columns of each table, of one at work those so far, and what it is made from."""
 
-    at: datetime
+    run_id: str
     tables: dict[str, list[str]] = field(default_factory=dict)
     made_from: str | None = None
 
 
-writing: dict[str, Writing] = {}
+writing: dict[str, Run] = {}
 """The runs that this process is writing, by id: no table knows of them yet."""
-
-
-class _Run(NamedTuple):
-    run_id: str
-    tables: dict[str, list[str]]
-    made_from: str | None
-
-
-class _Look(NamedTuple):
-    """What was found: a run, or since when there are others that have the table."""
-
-    run: _Run | None
-    earliest: str | None = None
 
 
 def run_id_at(moment: datetime) -> str:
@@ -61,21 +48,17 @@ def noted(spark: SparkSession, text: str, name: str) -> str | None:
     with raised_as(InputError, f"{text}: cannot be read"):
         is_there = spark.catalog.tableExists(place.table(name))
         is_of_runs = is_there and _of_runs(spark, place, name)
-        run = _look(spark, place, name).run if is_of_runs else None
+        run = _look(spark, place, name)[0] if is_of_runs else None
     return None if run is None else run.made_from
 
 
 def has(spark: SparkSession, text: str, name: str) -> bool:
-    """Whether a place has such a table, of the run that it names or of any.
-
-    Raises:
-        InputError: there is no such schema.
-    """
+    """Whether a place has such a table, of the run that it names or of any."""
     place = Place.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):
             return False
-        return not _of_runs(spark, place, name) or _look(spark, place, name).run is not None
+        return not _of_runs(spark, place, name) or _look(spark, place, name)[0] is not None
 
 
 def one_run(spark: SparkSession, text: str, name: str) -> str:
@@ -83,9 +66,6 @@ def one_run(spark: SparkSession, text: str, name: str) -> str:
 
     Returns:
         ``table:CATALOG.SCHEMA@RUN_ID``; the place itself where that table is not of runs.
-
-    Raises:
-        InputError: there is no such schema, or no such run.
     """
     place = Place.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
@@ -95,11 +75,7 @@ def one_run(spark: SparkSession, text: str, name: str) -> str:
 
 
 def read(spark: SparkSession, text: str, name: str) -> DataFrame:
-    """Read a table of a place: what the run wrote that is meant, or all of a table without runs.
-
-    Raises:
-        InputError: it is not there, or no complete run has it.
-    """
+    """Read a table of a place: what the run wrote that is meant, or all of a table without runs."""
     place = Place.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):
@@ -119,11 +95,7 @@ def read(spark: SparkSession, text: str, name: str) -> DataFrame:
 
 
 def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
-    """Read a table that a place names itself, or else the table ``name`` of the place.
-
-    Raises:
-        InputError: as ``read``.
-    """
+    """Read a table that a place names itself, or else the table ``name`` of the place."""
     place = Place.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         itself = spark.catalog.tableExists(place.schema())
@@ -133,26 +105,26 @@ def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
     return read(spark, str(Place(tuple(schema), place.when)), last)
 
 
-def _found(spark: SparkSession, place: Place, name: str, text: str) -> _Run:
-    found = _look(spark, place, name)
-    if found.run is None:
-        none = f"no run is as old as {place.when}; the earliest is of {found.earliest}"
-        said = none if found.earliest else "no complete run has it"
-        raise InputError(f"table {name} in {text}: {said}")
-    return found.run
+def _found(spark: SparkSession, place: Place, name: str, text: str) -> Run:
+    run, earliest = _look(spark, place, name)
+    if run is None:
+        none = f"no run is as old as {place.when}; the earliest is of {earliest}"
+        raise InputError(
+            f"table {name} in {text}: {none if earliest else 'no complete run has it'}"
+        )
+    return run
 
 
-def _look(spark: SparkSession, place: Place, name: str) -> _Look:
+def _look(spark: SparkSession, place: Place, name: str) -> tuple[Run | None, str | None]:
     """Look for the newest complete run that has a table, not later than the place says.
 
-    Raises:
-        InputError: the place names a time that is none, or there is no table of runs.
+    Returns:
+        the run; or since when there are others that have the table.
     """
     run_id = place.run_id
     open_run = writing.get(run_id or "")
-    if run_id is not None and open_run is not None:
-        tables = open_run.tables
-        return _Look(_Run(run_id, tables, open_run.made_from) if name in tables else None)
+    if open_run is not None:
+        return open_run if name in open_run.tables else None, None
     if not _exists(spark, place, RUNS):
         raise InputError(f"{place.schema()}: has no table {RUNS}, which says what is complete")
     moment = F.lit(place.when).try_cast("timestamp")
@@ -172,12 +144,12 @@ def _look(spark: SparkSession, place: Place, name: str) -> _Look:
         .first()
     )
     if row.run is not None:
-        return _Look(_Run(row.run.run_id, row.run.tables, row.run.made_from))
+        return Run(*row.run), None
     if place.when is None or run_id is not None:
-        return _Look(None)
+        return None, None
     if row.earliest is not None and row.no_time:
         raise InputError(f"{place.when} is no time; write it as 2026-01-31T08:00:00Z")
-    return _Look(None, row.earliest)
+    return None, row.earliest
 
 
 def _exists(spark: SparkSession, place: Place, name: str) -> bool:

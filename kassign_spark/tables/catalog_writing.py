@@ -29,7 +29,7 @@ from kassign_spark.tables.catalog_runs import (
     RUN_AT,
     RUN_ID,
     RUNS,
-    Writing,
+    Run,
     run_id_at,
     time_of,
     writing,
@@ -55,10 +55,7 @@ _DECLARED = {table.name: table.columns for table in SNAPSHOT_TABLES}
 def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> Iterator[str]:
     """Give a place to append tables to, which readers see when all went well.
 
-    Args:
-        spark: the session.
-        text: ``table:CATALOG.SCHEMA``; the tables are made where they are missing.
-        at: the time of the run (default: now); one without a time zone is of this machine's.
+    Missing tables are made. A time of the run (default: now) without a time zone is this machine's.
 
     Raises:
         OutputError: there is no such schema, a table in it is somebody else's, or it cannot be
@@ -67,14 +64,13 @@ def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> It
     place = Place.of(text)
     if place.when is not None:
         raise OutputError(f"output {text}: rows are appended with their own time; leave @... out")
-    begun = datetime.now(UTC) if at is None else at.astimezone(UTC)
-    run_id = run_id_at(begun)
+    run_id = run_id_at(at or datetime.now(UTC))
     with raised_as(OutputError, f"output {text}"):
         if not spark.catalog.databaseExists(place.schema()):
             raise OutputError(f"output {text}: there is no such schema; {_advice(spark, place)}")
         if spark.catalog.tableExists(place.table(RUNS)):
             _refuse_foreign(spark.table(place.table(RUNS)).columns, text, RUNS)
-    run = writing[run_id] = Writing(begun)
+    run = writing[run_id] = Run(run_id)
     try:
         yield place.at(run_id)
         with raised_as(OutputError, f"output {text}"):
@@ -150,7 +146,7 @@ def _create(spark: SparkSession, full: str, fields: list[StructField]) -> None:
 
 
 def _insert(frame: DataFrame, place: Place, run_id: str, name: str, there: StructType) -> None:
-    stamp = {RUN_ID: F.lit(run_id), RUN_AT: F.lit(writing[run_id].at)}
+    stamp = {RUN_ID: F.lit(run_id), RUN_AT: F.lit(time_of(run_id))}
     given = stamp | {column.lower(): F.col(quoted(column)) for column in frame.columns}
     absent = F.lit(None)
     columns = [given.get(f.name.lower(), absent.cast(f.dataType)).alias(f.name) for f in there]
@@ -180,7 +176,7 @@ def _refuse_foreign(columns: list[str], where: str, name: str) -> None:
         )
 
 
-def _marker(spark: SparkSession, run: Writing) -> DataFrame:
+def _marker(spark: SparkSession, run: Run) -> DataFrame:
     made_from = run.made_from or ""
     source = Place.of(made_from).run_id if is_place(made_from) else None
     made_at = None if source is None else time_of(source)

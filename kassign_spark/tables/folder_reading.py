@@ -2,13 +2,12 @@
 
 import re
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import Table
 from kassign_spark.sessions import is_connect
-from kassign_spark.spark_errors import raised_as, spark_message
+from kassign_spark.spark_errors import raised_as
 from kassign_spark.tables.folder_runs import CURRENT, run_in
 from kassign_spark.tables.hadoop import entries, located, read_file
 from kassign_spark.tables.text import read_csv, read_json
@@ -23,22 +22,14 @@ _UNFINISHED = "_temporary"
 
 
 def read(spark: SparkSession, folder: str, table: Table) -> DataFrame:
-    """Read one table of a folder, with the columns that are there.
-
-    Raises:
-        InputError: it is not there, cannot be read, or holds text that is no value of its column.
-    """
+    """Read one table of a folder, with the columns that are there."""
     where = f"table {table.name} in {folder}"
     with raised_as(InputError, f"{where}: cannot be read"):
         return _read(spark, *_locate(spark, folder, table.name), table, where)
 
 
 def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | None:
-    """Read a table from a path that tells its format by its ending; None: it tells none.
-
-    Raises:
-        InputError: as ``read``.
-    """
+    """Read a table from a path that tells its format by its ending; None: it tells none."""
     table_format = FORMATS.get(path.rstrip("/").rpartition(".")[2])
     if table_format is None:
         return None
@@ -48,22 +39,13 @@ def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | No
 
 
 def has(spark: SparkSession, folder: str, name: str) -> bool:
-    """Whether a folder has such a table.
-
-    Raises:
-        InputError: the folder is not there.
-    """
+    """Whether a folder has such a table."""
     return bool(_candidates(spark, folder, name))
 
 
 def one_run(spark: SparkSession, folder: str) -> str:
-    """Name the folder where the tables are: itself or, in an object store, that of a run.
-
-    Raises:
-        InputError: it is not there, or not whole yet.
-    """
-    run = _run_in(spark, _entries(spark, folder), folder)
-    return folder if run is None else run
+    """Name the folder where the tables are: itself or, in an object store, that of a run."""
+    return _run_in(spark, _entries(spark, folder), folder) or folder
 
 
 def _read(
@@ -99,11 +81,7 @@ def _run_in(spark: SparkSession, found: dict[str, str], folder: str) -> str | No
 
 
 def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
-    """The path of everything in a folder, by name.
-
-    Raises:
-        InputError: the folder is not there, or is a file.
-    """
+    """The path of everything in a folder, by name."""
     if is_connect(spark):
         return _entries_by_connect(spark, folder)
     with raised_as(InputError, f"folder {folder}"):
@@ -131,10 +109,8 @@ def _files_by_connect(spark: SparkSession, folder: str) -> list[str]:
     """The path of every file below a folder, but for hidden ones; their bytes are not read."""
     plain = re.sub(_PATTERN, r"\\\1", folder)
     listed = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(plain)
-    try:
+    with raised_as(InputError, f"folder {folder}"):
         return [row.path for row in listed.select("path").collect()]
-    except PySparkException as error:
-        raise InputError(f"folder {folder}: {spark_message(error)}") from None
 
 
 def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from kassign_spark.sessions import Py4JJavaError
+from kassign_spark.tables.hadoop import entries
 
 WRITING, REPLACED = "writing", "replaced"
 OWNER = r"[0-9a-f]{12}-\d+-\d+-[0-9a-f]{12}"
@@ -43,12 +44,7 @@ def clear_leftovers(files: Any, target: Any, rename: Callable[[Any, Any], None])
     """Remove what ended runs of this machine left beside ``target``, the file system permitting.
 
     A folder that such a run had moved away, and not yet replaced, comes back to its place: it is
-    the last whole one.
-
-    Args:
-        files: Hadoop's file system of the target.
-        target: its path, absolute.
-        rename: moves a folder to a place where nothing is, or raises.
+    the last whole one. ``rename`` moves a folder to a place where nothing is, or raises.
     """
     with suppress(Py4JJavaError):
         for found in _ended(files, target).values():
@@ -66,10 +62,7 @@ def _ended(files: Any, target: Any) -> dict[str, dict[str, Any]]:
     """Hidden folders beside the target whose process is no more, by run and purpose."""
     found: dict[str, dict[str, Any]] = {}
     start = f".{target.getName()}."
-    if not files.exists(target.getParent()):
-        return found
-    for status in files.listStatus(target.getParent()):
-        name = status.getPath().getName()
+    for name, status in entries(files, target.getParent()).items():
         stem, _, purpose = name.rpartition(".")
         if not name.startswith(start) or purpose not in (WRITING, REPLACED):
             continue

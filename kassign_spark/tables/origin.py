@@ -4,12 +4,10 @@ import json
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.errors import OutputError
 from kassign_spark.sessions import Py4JJavaError
-from kassign_spark.spark_errors import spark_message
 from kassign_spark.tables import catalog_runs, catalog_writing
 from kassign_spark.tables.folder_runs import named_run
-from kassign_spark.tables.hadoop import child, located, read_file, write_file
+from kassign_spark.tables.hadoop import child, explained, located, read_file, write_file
 from kassign_spark.tables.ours import MARK
 from kassign_spark.tables.places import is_place
 
@@ -22,7 +20,7 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
     Raises:
         OutputError: the folder cannot be written.
     """
-    try:
+    with explained(folder):
         address = snapshot if is_place(snapshot) else _address(spark, snapshot)
         if is_place(folder):
             catalog_writing.note(folder, address)
@@ -30,17 +28,12 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
             files, target = located(spark, folder)
             noted = json.dumps({"snapshot": address})
             write_file(files.create(child(target, MARK), True), noted)
-    except Py4JJavaError as error:
-        raise OutputError(f"output {folder}: {spark_message(error)}") from None
 
 
 def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
     """Give the address of the snapshot that a plan was made of; None where it does not say.
 
-    Args:
-        spark: the session.
-        folder: of the plan.
-        name: a table of the plan, by which one run of a catalog's tables is chosen.
+    By its table ``name`` one run of a catalog's tables is chosen.
     """
     if is_place(folder):
         return catalog_runs.noted(spark, folder, name)

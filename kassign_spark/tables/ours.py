@@ -7,12 +7,12 @@ from kassign_spark.schemas import SNAPSHOT_TABLES
 from kassign_spark.tables.folder_runs import CURRENT, named_run, owner_of
 from kassign_spark.tables.hadoop import child, entries
 
-TABLE_NAMES = frozenset(table.name for table in SNAPSHOT_TABLES)
-TABLE_NAMES |= {"assignment", "balance", "violations"}
-TABLE_NAMES |= {"problems", "diff", "steps", "listener", "summary", "verdicts", "comparison"}
-TABLE_NAMES |= {"vertices", "edges", "bottlenecks", "advice", "touched", "explained", "events"}
-TABLE_NAMES |= {"sweep", "delivery", "tradeoff", "findings", "coordinators", "load", "records"}
-TABLE_NAMES |= {"rebalances", "storms"}
+_RESULTS = (
+    "assignment balance violations problems diff steps listener summary verdicts comparison "
+    "vertices edges bottlenecks advice touched explained events sweep delivery tradeoff findings "
+    "coordinators load records rebalances storms"
+)
+TABLE_NAMES = frozenset([*(table.name for table in SNAPSHOT_TABLES), *_RESULTS.split()])
 """Tables that a folder of ours may hold."""
 FILE_NAMES = frozenset({"graph.dot", "graph.graphml"})
 """Plain files likewise."""

@@ -23,10 +23,7 @@ from kassign_spark.tables.tidying import missing_folders, tidy
 def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> Iterator[str]:
     """Give a folder to write into, which becomes ``path`` when all went well.
 
-    Args:
-        spark: the session.
-        path: the folder, of any file system that Spark knows.
-        overwrite: replace a folder that this package wrote, and that holds nothing else since.
+    With ``overwrite`` a folder is replaced that this package wrote, and that holds nothing else.
 
     Raises:
         OutputError: ``path`` exists (or, with ``overwrite``, is not such a folder), cannot be
@@ -60,7 +57,6 @@ def _renamed_folder(
             path_class(spark)(target.getParent(), f"{stem}.{purpose}")
             for purpose in (WRITING, REPLACED)
         )
-    done = False
 
     def put_back() -> bool:
         if files.exists(replaced) and not files.exists(target):
@@ -80,10 +76,9 @@ def _renamed_folder(
             # tell that the old one belongs in its place.
             files.cancelDeleteOnExit(writing)
             _replace(files, rename, writing, target, replaced if overwrite else None, path)
-        done = True
-    finally:
-        if not done:
-            tidy(files, writing, missing, put_back)
+    except BaseException:
+        tidy(files, writing, missing, put_back)
+        raise
 
 
 def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
@@ -127,9 +122,7 @@ def _replace(
 ) -> None:
     """Put a folder in its place; what is there goes to ``replaced`` for a moment, if that is given.
 
-    Raises:
-        OutputError: another run was faster.
-        Py4JJavaError: it cannot be put there; what was there is in ``replaced`` then.
+    Where that fails, what was there is in ``replaced``.
     """
     if replaced is not None:
         try:

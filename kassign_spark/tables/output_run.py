@@ -20,16 +20,7 @@ from kassign_spark.tables.tidying import missing_folders, tidy
 def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[str]:
     """Give a folder in ``target`` to write into, which the marker names when all went well.
 
-    What was there is read until then, and goes afterwards.
-
-    Args:
-        files: Hadoop's file system of the target.
-        target: its path, with its scheme.
-        path: its name in an error.
-        overwrite: replace what this package wrote there.
-
-    Raises:
-        OutputError: as ``new_folder``.
+    What was there is read until then, and goes afterwards; ``path`` is the target's name in errors.
     """
     with explained(path):
         _clear_ended(files, target)
@@ -40,7 +31,6 @@ def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[
         missing = missing_folders(files, target)
     name = run_name(new_owner())
     writing = child(target, name)
-    done = False
     try:
         with explained(path):
             files.create(child(writing, MARK)).close()
@@ -56,11 +46,10 @@ def new_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[
                     f"output {path}: another run has written it meanwhile; this run's result is "
                     "dropped"
                 )
-        done = True
-    finally:
-        if not done:
-            # Where nobody can tell whether the marker names it, it stays.
-            tidy(files, writing, missing, lambda: named_run(files, target) != name)
+    except BaseException:
+        # Where nobody can tell whether the marker names it, it stays.
+        tidy(files, writing, missing, lambda: named_run(files, target) != name)
+        raise
     if overwrite:
         _clear_replaced(files, target, before)
 

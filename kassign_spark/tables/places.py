@@ -51,11 +51,7 @@ class Place(NamedTuple):
 
     def table(self, name: str) -> str:
         """The name of a table of the schema, as Spark SQL takes it."""
-        return self.inner(name).schema()
-
-    def inner(self, name: str) -> "Place":
-        """What has ``name`` in this place."""
-        return Place((*self.parts, name), self.when)
+        return f"{self.schema()}.{quoted(name)}"
 
     def __str__(self) -> str:
         when = "" if self.when is None else f"@{self.when}"

@@ -19,19 +19,6 @@ from kassign_spark.tables.hadoop import located, write_file
 from kassign_spark.tables.places import is_place
 from kassign_spark.tables.text import TIMESTAMPS, write_csv
 
-__all__ = [
-    "Snapshot",
-    "has_table",
-    "new_folder",
-    "one_run",
-    "read_given_table",
-    "read_snapshot",
-    "read_table",
-    "write_snapshot",
-    "write_table",
-    "write_text",
-]
-
 
 class _Tables(NamedTuple):
     members: DataFrame
@@ -79,16 +66,14 @@ class Snapshot(_Tables):
 
     def _replace(self, **tables: Any) -> Self:
         """Give the same with some tables changed; a named tuple's own knows the first three."""
-        return type(self)(**{**self._asdict(), **self._further(), **tables})
+        return type(self)(**{**self._all(), **tables})
 
     def tables(self) -> dict[str, DataFrame]:
         """Those that are there, by name."""
-        named = {**self._asdict(), **self._further()}
-        return {name: frame for name, frame in named.items() if frame is not None}
+        return {name: frame for name, frame in self._all().items() if frame is not None}
 
-    def _further(self) -> dict[str, DataFrame | None]:
-        names = (table.name for table in SNAPSHOT_TABLES)
-        return {name: getattr(self, name) for name in names if name not in self._fields}
+    def _all(self) -> dict[str, Any]:
+        return {table.name: getattr(self, table.name) for table in SNAPSHOT_TABLES}
 
 
 def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot:
@@ -111,17 +96,16 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
         InputError: a table is not there, or a file is not what its name says.
     """
     folder = one_run(spark, os.fspath(path), MEMBERS.name)
-    found = {table.name: read_table(spark, folder, table) for table in (MEMBERS, TOPICS)}
+    found: dict[str, Any] = dict.fromkeys(table.name for table in SNAPSHOT_TABLES)
     for table in SNAPSHOT_TABLES:
-        if table.name not in found and has_table(spark, folder, table.name):
+        if table in (MEMBERS, TOPICS) or has_table(spark, folder, table.name):
             found[table.name] = read_table(spark, folder, table)
     # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
-    named = any(has_cluster_id(frame) for frame in found.values())
+    named = any(has_cluster_id(frame) for frame in found.values() if frame is not None)
     for table in SNAPSHOT_TABLES:
-        if table.name in found and not found[table.name].columns:
+        if found[table.name] is not None and not found[table.name].columns:
             found[table.name] = empty_table(spark, table, cluster_id=named)
-    tables: dict[str, Any] = {table.name: found.get(table.name) for table in SNAPSHOT_TABLES}
-    return Snapshot(**tables)
+    return Snapshot(**found)
 
 
 def write_snapshot(
@@ -207,14 +191,7 @@ def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
 def read_given_table(spark: SparkSession, path: str, table: Table) -> DataFrame:
     """Read a table that somebody names: a folder that has it, or itself by its ending.
 
-    Args:
-        spark: the session.
-        path: such as ``weights.csv`` or ``table:CATALOG.SCHEMA.TABLE``, or where ``read_table``
-            finds it.
-        table: what it is read as.
-
-    Raises:
-        InputError: as ``read_table``.
+    Such as ``weights.csv`` or ``table:CATALOG.SCHEMA.TABLE``, or where ``read_table`` finds it.
     """
     if is_place(path):
         return catalog_runs.read_given(spark, path, table.name)

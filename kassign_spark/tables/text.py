@@ -4,11 +4,12 @@ Nothing turns into a null because it could not be read. One job a table looks fo
 read; the frame itself stays lazy.
 """
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from kassign_spark.errors import InputError
+from kassign_spark.inputs.rules import says
 from kassign_spark.schemas import TOPIC_PARTITIONS, TOPICS, Table
 
 _CORRUPT = "_corrupt_record"
@@ -49,24 +50,15 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
     given = [field for field in fields_of(table) if field.name in header]
     if not given:  # refused for its columns by whoever makes it conform, before a line is read
         return text.drop(_CORRUPT)
-    corrupt = F.col(_CORRUPT)
-    problem = F.when(
-        corrupt.isNotNull(),
-        F.concat(F.lit(f": a line has not the {len(header)} cells of the header: "), corrupt),
-    )
+    few = says(f": a line has not the {len(header)} cells of the header: {{}}", _CORRUPT)
+    cases = [f"when {_CORRUPT} is not null then {few}"]
     for field in given:
-        cell = F.col(f"`{field.name}`")
-        problem = problem.when(
-            cell.isNotNull() & _parse(cell, field).isNull(),
-            F.concat(
-                F.lit(f", column {field.name}: "),
-                cell,
-                F.lit(f" is no {field.dataType.simpleString()}"),
-            ),
-        )
-    (found,) = text.select(F.min(problem).alias("problem")).collect()
+        cell, wanted = f"`{field.name}`", field.dataType.simpleString()
+        wrong = says(f", column {field.name}: {{}} is no {wanted}", cell)
+        cases.append(f"when {cell} is not null and {_parsed(field)} is null then {wrong}")
+    (found,) = text.selectExpr(f"min(case {' '.join(cases)} end) as problem").collect()
     _refuse(found.problem, where)
-    parsed = {field.name: _parse(F.col(f"`{field.name}`"), field) for field in given}
+    parsed = {field.name: F.expr(_parsed(field)) for field in given}
     return text.select(*(parsed.get(name, F.col(f"`{name}`")).alias(name) for name in header))
 
 
@@ -87,9 +79,7 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
     )
     expected = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in fields)
     is_record = F.json_object_keys("value").isNotNull() & parsed[_CORRUPT].isNull()
-    problem = F.concat(
-        F.lit(": "), F.col("value"), F.lit(f" is no JSON record of some of ({expected})")
-    )
+    problem = F.expr(says(f": {{}} is no JSON record of some of ({expected})", "value"))
     lines = spark.read.text(path).where(F.trim("value") != "")
     (found,) = lines.select(
         F.array_distinct(F.flatten(F.collect_set(F.json_object_keys("value")))).alias("keys"),
@@ -97,9 +87,8 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
     ).collect()
     _refuse(found.problem, where)
     declared = {field.name: _read_type(field) for field in fields}
-    given = [name for name in declared if name in found["keys"]] + sorted(
-        name for name in found["keys"] if name not in declared
-    )
+    others = sorted(set(found["keys"]) - declared.keys())
+    given = [*(name for name in declared if name in found["keys"]), *others]
     columns = ", ".join(f"`{name}` {declared.get(name, 'STRING')}" for name in given)
     return spark.read.json(path, schema=columns or StructType([]))
 
@@ -124,14 +113,14 @@ def _read_type(field: StructField) -> str:
     return "BIGINT" if integer else field.dataType.simpleString()
 
 
-def _parse(cell: Column, field: StructField) -> Column:
-    if isinstance(field.dataType, IntegerType):
-        return cell.try_cast("bigint")
+def _parsed(field: StructField) -> str:
+    """The value of a cell, in SQL; null where it has none of the type."""
+    cell, wanted = f"`{field.name}`", _read_type(field)
     if isinstance(field.dataType, StringType):
         return cell
     if not isinstance(field.dataType, ArrayType):
-        return cell.try_cast(field.dataType)
-    as_json = F.from_json(cell, field.dataType)
+        return f"try_cast({cell} as {wanted})"
+    as_json = f"from_json({cell}, '{wanted}')"
     if not isinstance(field.dataType.elementType, StringType):
         return as_json
-    return F.when(F.trim(cell).startswith("["), as_json).otherwise(F.split(cell, ";"))
+    return f"if(startswith(trim({cell}), '['), {as_json}, split({cell}, ';'))"

@@ -23,13 +23,9 @@ def missing_folders(files: Any, folder: Any) -> list[Any]:
 
 
 def tidy(files: Any, writing: Any, missing: list[Any], before: Callable[[], bool]) -> None:
-    """Remove what was being written, and the folders above it that the run made.
+    """Remove what was being written, and folders above it, missing before, if they are empty.
 
-    Args:
-        files: Hadoop's file system.
-        writing: the folder that the run wrote into.
-        missing: folders above it that were not there before; they go if they are empty.
-        before: what to do first; False: nothing is to be removed.
+    What ``before`` does comes first; if it says False, nothing is removed.
     """
     # What was asked of Java before an interrupt may still be at work there, and make the folder
     # anew; if it comes so late that nobody looks any more, Java deletes it when it ends.

@@ -3,13 +3,11 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.expressions import div, hash_bucket, hash_map_capacity, java_hash_code
+from kassign_spark.expressions import hash_bucket, hash_map_capacity, java_hash_code
 from kassign_spark.inputs.checks import as_problems
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.validation.hash_order import ordered_by_hash
 from kassign_spark.validation.problem_texts import order_says
-
-_PARTITION = [*GROUP_KEY, "topic", "partition"]
 
 
 def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> DataFrame:
@@ -46,18 +44,15 @@ def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> Da
     topics = groups.select(*GROUP_KEY, "member_count", F.explode("topics").alias("topic")).join(
         sizes, on=["cluster_id", "topic"], how="inner"
     )
-    total = F.sum("count")
+    share, wanted = (F.expr(f"sum(count) {of} member_count") for of in ("div", "%"))
     shares = (
         topics.groupBy(*GROUP_KEY, "member_count")
-        .agg(
-            div(total, F.col("member_count")).alias("share"),
-            (total % F.col("member_count")).alias("wanted"),
-        )
+        .agg(share.alias("share"), wanted.alias("wanted"))
         .where("wanted > 0")
     )
-    of_members = members.select(
-        *GROUP_KEY, "member_id", "member_seq", F.coalesce("generation", F.lit(-1))
-    ).toDF(*GROUP_KEY, "member_id", "member_seq", "generation")
+    of_members = members.selectExpr(
+        *GROUP_KEY, "member_id", "member_seq", "coalesce(generation, -1) as generation"
+    )
     holding = (
         _surviving(owned.join(of_members, on=[*GROUP_KEY, "member_id"], how="inner"), topics)
         .groupBy(*GROUP_KEY, "member_id", "member_seq")
@@ -85,14 +80,13 @@ def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> Da
 
 def _surviving(claims: DataFrame, topics: DataFrame) -> DataFrame:
     """Keep claims on partitions that exist, each of the one member that claims it the latest."""
-    claimants = F.sort_array(
-        F.collect_list(F.struct("generation", "member_id", "member_seq")), asc=False
+    claimants = "sort_array(collect_list(struct(generation, member_id, member_seq)), false)"
+    existing = claims.join(topics, on=[*GROUP_KEY, "topic"], how="inner")
+    judged = (
+        existing.where("partition between 0 and count - 1")
+        .groupBy(*GROUP_KEY, "topic", "partition")
+        .agg(F.expr(f"{claimants} as claimants"))
+        .selectExpr(*GROUP_KEY, "claimants[0] as newest", "get(claimants, 1) as next")
     )
-    existing = claims.join(topics, on=[*GROUP_KEY, "topic"], how="inner").where(
-        F.col("partition").between(0, F.col("count") - 1)
-    )
-    judged = existing.groupBy(*_PARTITION).agg(claimants.alias("claimants"))
-    first, second = F.col("claimants")[0], F.get("claimants", F.lit(1))
-    return judged.where(second.isNull() | (first["generation"] > second["generation"])).select(
-        *GROUP_KEY, first["member_id"].alias("member_id"), first["member_seq"].alias("member_seq")
-    )
+    is_latest = "next is null or newest.generation > next.generation"
+    return judged.where(is_latest).select(*GROUP_KEY, "newest.member_id", "newest.member_seq")

@@ -2,24 +2,23 @@
 
 from kassign_spark.inputs.rules import says, shown
 
-_LEFT_OUT = "; left out of the assignment, as Kafka does"
-_SUBSCRIBERS = "subscribed to by {} {}, "
-
 
 def without_metadata_says(subscribers: str) -> str:
     """Of a topic that the table of topics lacks."""
-    return says(
-        f"{_SUBSCRIBERS}unknown to the table topics{_LEFT_OUT}", subscribers, _members(subscribers)
-    )
+    return _left_out(subscribers, "unknown to the table topics")
 
 
 def without_partitions_says(subscribers: str) -> str:
     """Of a topic with no partitions."""
-    return says(f"{_SUBSCRIBERS}has no partitions{_LEFT_OUT}", subscribers, _members(subscribers))
+    return _left_out(subscribers, "has no partitions")
 
 
-def _members(count: str) -> str:
-    return f"if({count} = 1, 'member', 'members')"
+def _left_out(subscribers: str, why: str) -> str:
+    return says(
+        f"subscribed to by {{}} {{}}, {why}; left out of the assignment, as Kafka does",
+        subscribers,
+        f"if({subscribers} = 1, 'member', 'members')",
+    )
 
 
 def instance_says(instance: str, members: str) -> str:
@@ -31,17 +30,8 @@ def instance_says(instance: str, members: str) -> str:
     )
 
 
-def gone_says(count: str) -> str:
-    """Of a claim on a partition beyond the ``count`` that there are; null: there is no topic."""
-    return _beyond(count, "the claim is dropped")
-
-
-def no_such_weight_says(count: str) -> str:
-    """Of a weight of a partition beyond the ``count`` that there are; null: there is no topic."""
-    return _beyond(count, "the weight is passed over")
-
-
-def _beyond(count: str, so: str) -> str:
+def beyond_says(count: str, so: str = "the claim is dropped") -> str:
+    """Of a partition beyond the ``count`` that there are; null: there is no topic."""
     there = says(f"the topic has only {{}} partitions; {so}", count)
     return f"coalesce({there}, {says(f'the cluster has no such topic; {so}')})"
 

@@ -21,7 +21,6 @@ from kassign_spark.groups.task_rows import (
     one_piece,
     read,
     rows,
-    take_or_null,
 )
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
@@ -38,6 +37,15 @@ subscribers; duplicate_group_instance_id: text is the instance, texts are its me
 owned_partition_missing: number of partitions of the topic, null: no such topic; owner_not_in_group:
 number of rows; claimed_twice: texts are the claimants, numbers their generations;
 member_order_unknown: texts are the members, number is how many of them keep one partition more."""
+_FOUND = pa.schema(
+    {
+        **dict.fromkeys(("cluster_id", "group_id", "problem", "member_id", "topic"), pa.string()),
+        **dict.fromkeys(("partition", "number"), pa.int64()),
+        "text": pa.string(),
+        "texts": pa.list_(pa.string()),
+        "numbers": pa.list_(pa.int64()),
+    }
+)
 
 _OF_MEMBERS = {
     "generation": "bigint",
@@ -50,15 +58,7 @@ _OF_MEMBERS = {
 
 
 def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
-    """Look at whole groups, many of them in each task; runs no job.
-
-    Args:
-        inputs: conforming tables, patterns resolved.
-        tasks: how many.
-
-    Returns:
-        ``FOUND``.
-    """
+    """Look at whole groups of conforming tables, many groups in each task: ``FOUND``; lazy."""
     subscribed = (
         inputs.members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
         .distinct()
@@ -102,57 +102,29 @@ def found_arrow(table: pa.Table) -> pa.Table:
         _claims(table, given, owned[holder >= 0], members[first][holder[holder >= 0]]),
     ]
     orders = unknown_orders(table, given, members, members[first], holder)
-    parts.append(
-        _table(
-            given,
-            "member_order_unknown",
-            orders.row,
-            number=pa.array(orders.number),
-            texts=lists_of(take_or_null(given.member_name, orders.member), orders.size),
-        )
-    )
+    some, ids = pa.array(orders.number), given.member_name.take(orders.member)
+    texts = lists_of(ids, orders.size)
+    parts.append(_table(given, "member_order_unknown", orders.row, number=some, texts=texts))
     return pa.concat_tables(parts)
 
 
-def _table(
-    given: Read,
-    problem: str,
-    at: Longs,
-    *,
-    member: pa.Array | None = None,
-    topic: bool = False,
-    partition: pa.Array | None = None,
-    number: pa.Array | None = None,
-    text: pa.Array | None = None,
-    texts: pa.ListArray | None = None,
-    numbers: pa.ListArray | None = None,
-) -> pa.Table:
-    def or_nulls(values: pa.Array | None, data_type: pa.DataType) -> pa.Array:
-        return pa.nulls(len(at), data_type) if values is None else values.cast(data_type)
-
-    topics = take_or_null(given.topic_name, given.topic[at]) if topic else None
-    return pa.table(
-        {
-            **given.group_columns(at),
-            "problem": pa.array([problem]).take(pa.array(np.zeros(len(at), np.int64))),
-            "member_id": or_nulls(member, pa.string()),
-            "topic": or_nulls(topics, pa.string()),
-            "partition": or_nulls(partition, pa.int64()),
-            "number": or_nulls(number, pa.int64()),
-            "text": or_nulls(text, pa.string()),
-            "texts": or_nulls(texts, pa.list_(pa.string())),
-            "numbers": or_nulls(numbers, pa.list_(pa.int64())),
-        }
-    )
+def _table(given: Read, problem: str, at: Longs, **about: pa.Array) -> pa.Table:
+    """Rows of ``FOUND``; columns that are not given are null."""
+    columns = {**given.group_columns(at), "problem": pa.repeat(problem, len(at)), **about}
+    every = [columns.get(field.name, pa.nulls(len(at), field.type)) for field in _FOUND]
+    return pa.table(every, schema=_FOUND)
 
 
 def _ids(given: Read, at: Longs) -> pa.Array:
-    return take_or_null(given.member_name, given.member[at])
+    return given.member_name.take(given.member[at])
+
+
+def _topics_of(given: Read, at: Longs) -> pa.Array:
+    return given.topic_name.take(given.topic[at])
 
 
 def _column(table: pa.Table, name: str, at: Longs) -> pa.Array:
-    taken = table[name].take(pa.array(at))
-    return taken.combine_chunks() if taken.num_chunks != 1 else taken.chunk(0)
+    return table[name].take(pa.array(at)).combine_chunks()
 
 
 def _duplicate_members(table: pa.Table, given: Read, members: Longs) -> pa.Table:
@@ -166,14 +138,14 @@ def _duplicate_members(table: pa.Table, given: Read, members: Longs) -> pa.Table
         key(given.group[at], given.member[at]), return_index=True, return_counts=True
     )
     at, count = at[first[count > 1]], count[count > 1]
-    return _table(given, "duplicate_member", at, member=_ids(given, at), number=pa.array(count))
+    return _table(given, "duplicate_member", at, member_id=_ids(given, at), number=pa.array(count))
 
 
 def _assignors(table: pa.Table, given: Read, members: Longs) -> pa.Table:
     named: Names = names(pc.fill_null(table["assignor"].take(pa.array(members)), ""))
     pairs, first = np.unique(key(given.group[members], named.code), return_index=True)
     _, begins, count = np.unique(pairs >> 32, return_index=True, return_counts=True)
-    texts = lists_of(take_or_null(named, pairs & 0xFFFF_FFFF), count)
+    texts = lists_of(named.take(pairs & 0xFFFF_FFFF), count)
     return _table(given, "assignor_unusable", members[first[begins]], texts=texts)
 
 
@@ -192,12 +164,12 @@ def _topics(table: pa.Table, given: Read, members: Longs) -> list[pa.Table]:
     is_known, is_empty = (
         pc.fill_null(table[name], False).to_numpy()[at] for name in ("is_known", "is_empty")
     )
+    of_problem = {"topic_without_metadata": ~is_known, "topic_without_partitions": is_empty}
     return [
-        _table(given, problem, at[odd], topic=True, number=pa.array(count[odd]))
-        for problem, odd in (
-            ("topic_without_metadata", ~is_known),
-            ("topic_without_partitions", is_empty),
+        _table(
+            given, problem, at[odd], topic=_topics_of(given, at[odd]), number=pa.array(count[odd])
         )
+        for problem, odd in of_problem.items()
     ]
 
 
@@ -216,7 +188,7 @@ def _instances(table: pa.Table, given: Read, members: Longs) -> pa.Table:
         given,
         "duplicate_group_instance_id",
         first,
-        member=_ids(given, first),
+        member_id=_ids(given, first),
         text=_column(table, "group_instance_id", first),
         texts=lists_of(_ids(given, at[several]), count),
     )
@@ -231,8 +203,8 @@ def _gone(table: pa.Table, given: Read, owned: Longs) -> pa.Table:
         given,
         "owned_partition_missing",
         at,
-        member=_ids(given, at),
-        topic=True,
+        member_id=_ids(given, at),
+        topic=_topics_of(given, at),
         partition=_column(table, "partition", at),
         number=_column(table, "size", at),
     )
@@ -242,12 +214,9 @@ def _strangers(given: Read, at: Longs) -> pa.Table:
     _, first, count = np.unique(
         key(given.group[at], given.member[at]), return_index=True, return_counts=True
     )
+    at = at[first]
     return _table(
-        given,
-        "owner_not_in_group",
-        at[first],
-        member=_ids(given, at[first]),
-        number=pa.array(count),
+        given, "owner_not_in_group", at, member_id=_ids(given, at), number=pa.array(count)
     )
 
 
@@ -271,8 +240,8 @@ def _claims(table: pa.Table, given: Read, at: Longs, claimant: Longs) -> pa.Tabl
         given,
         "claimed_twice",
         first,
-        member=_ids(given, first),
-        topic=True,
+        member_id=_ids(given, first),
+        topic=_topics_of(given, first),
         partition=_column(table, "partition", first),
         texts=lists_of(_ids(given, at[several]), count),
         numbers=lists_of(pa.array(generation[several]), count),

@@ -25,8 +25,8 @@ from kassign_spark.sessions import cores
 from kassign_spark.validation.hash_order import lost_orders
 from kassign_spark.validation.member_order import unknown_orders
 from kassign_spark.validation.problem_texts import (
+    beyond_says,
     claims_say,
-    gone_says,
     instance_says,
     order_says,
     stranger_says,
@@ -34,7 +34,6 @@ from kassign_spark.validation.problem_texts import (
     without_partitions_says,
 )
 from kassign_spark.validation.tasks import found_in_tasks
-from kassign_spark.validation.unknown_weights import unknown_weights
 
 
 def validate(
@@ -79,8 +78,10 @@ def validate(
     problems = _problems(resolved(known), assignors, MOST_ROWS_OF_A_GROUP)
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
-        told = conform(weights, WEIGHTS)
-        problems = problems.unionByName(unknown_weights(told, conforming.topics))
+        unknown = _beyond(conform(weights, WEIGHTS), _counts(conforming.topics))
+        detail = beyond_says("count", "the weight is passed over")
+        passed_over = as_problems(unknown, "weight_of_unknown_partition", detail)
+        problems = problems.unionByName(passed_over)
     problems = problems.withColumn("partition", F.expr("try_cast(partition as int)"))
     return answer(problems, "validate", has_cluster_id=has_cluster_id(members))
 
@@ -116,7 +117,7 @@ def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
         "topic_without_metadata": without_metadata_says("number"),
         "topic_without_partitions": without_partitions_says("number"),
         "duplicate_group_instance_id": instance_says("text", "texts"),
-        "owned_partition_missing": gone_says("number"),
+        "owned_partition_missing": beyond_says("number"),
         "owner_not_in_group": stranger_says("number"),
         "claimed_twice": claims_say("texts", "numbers"),
         "member_order_unknown": order_says("texts", "number"),
@@ -130,33 +131,39 @@ def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
 
 
 def _of_groups_in_steps(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
-    sizes = inputs.topics.select("cluster_id", "topic", *_size(inputs.topics))
     return [
         group_refusals(inputs.members, assignors),
-        *_of_subscriptions(inputs.members, sizes),
+        *_of_subscriptions(inputs.members, inputs.topics),
         _duplicate_instances(inputs.members),
-        *_of_owned(inputs, sizes),
+        *_of_owned(inputs),
     ]
 
 
-def _size(topics: DataFrame) -> list[str]:
-    return [name for name in ("num_partitions", "partition") if name in topics.columns]
+def _counts(topics: DataFrame) -> DataFrame:
+    """cluster_id string, topic string, count bigint: one row a topic, of either form."""
+    by_count = "num_partitions" in topics.columns
+    count = "max(num_partitions)" if by_count else "try_add(max(partition), 1)"
+    return topics.groupBy("cluster_id", "topic").agg(F.expr(f"{count} as count"))
 
 
-def _of_subscriptions(members: DataFrame, sizes: DataFrame) -> list[DataFrame]:
+def _beyond(frame: DataFrame, counts: DataFrame) -> DataFrame:
+    """Rows of partitions and topics that there are not."""
+    counted = frame.join(counts, on=["cluster_id", "topic"], how="left")
+    return counted.where("count is null or partition >= count")
+
+
+def _of_subscriptions(members: DataFrame, topics: DataFrame) -> list[DataFrame]:
     subscribed = members.select(*GROUP_KEY, "member_id", F.explode("topics").alias("topic"))
     subscribers = subscribed.groupBy(*GROUP_KEY, "topic").agg(
         F.count_distinct("member_id").alias("subscribers")
     )
-    missing = subscribers.join(sizes, on=["cluster_id", "topic"], how="left_anti")
+    key = ["cluster_id", "topic"]
+    missing = subscribers.join(topics, on=key, how="left_anti")
     found = [as_problems(missing, "topic_without_metadata", without_metadata_says("subscribers"))]
-    if "num_partitions" in sizes.columns:
-        empty = subscribers.join(
-            sizes.where("num_partitions = 0"), on=["cluster_id", "topic"], how="left_semi"
-        )
-        found.append(
-            as_problems(empty, "topic_without_partitions", without_partitions_says("subscribers"))
-        )
+    if "num_partitions" in topics.columns:
+        empty = subscribers.join(topics.where("num_partitions = 0"), on=key, how="left_semi")
+        detail = without_partitions_says("subscribers")
+        found.append(as_problems(empty, "topic_without_partitions", detail))
     return found
 
 
@@ -189,40 +196,25 @@ def _duplicate_instances(members: DataFrame) -> DataFrame:
     return as_problems(duplicates, "duplicate_group_instance_id", detail)
 
 
-def _of_owned(inputs: Inputs, sizes: DataFrame) -> list[DataFrame]:
+def _of_owned(inputs: Inputs) -> list[DataFrame]:
     if inputs.owned is None:
         return []
-    next_partition = F.try_add(F.max("partition"), F.lit(1))
-    count = F.max("num_partitions") if "num_partitions" in sizes.columns else next_partition
-    counts = sizes.groupBy("cluster_id", "topic").agg(count.alias("count"))
-    owned = inputs.owned
+    owned, counts = inputs.owned, _counts(inputs.topics)
     usable = counts.where(F.col("count").between(0, INT_MAX))
-    gone = owned.join(counts, on=["cluster_id", "topic"], how="left").where(
-        F.col("count").isNull() | (F.col("partition") >= F.col("count"))
-    )
-    strangers = owned.join(
-        inputs.members.select(*GROUP_KEY, "member_id"),
-        on=[*GROUP_KEY, "member_id"],
-        how="left_anti",
-    )
-    by_stranger = strangers.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("rows"))
+    gone = _beyond(owned, counts)
+    member = [*GROUP_KEY, "member_id"]
+    strangers = owned.join(inputs.members.select(*member), on=member, how="left_anti")
+    by_stranger = strangers.groupBy(*member).agg(F.count("*").alias("rows"))
+    claim = "struct(member_id, coalesce(generation, -1))"
     claims = (
-        owned.join(
-            inputs.members.select(*GROUP_KEY, "member_id", "generation"),
-            on=[*GROUP_KEY, "member_id"],
-            how="inner",
-        )
+        owned.join(inputs.members.select(*member, "generation"), on=member, how="inner")
         .groupBy(*GROUP_KEY, "topic", "partition")
-        .agg(
-            F.array_sort(
-                F.collect_list(F.struct("member_id", F.coalesce("generation", F.lit(-1))))
-            ).alias("claims")
-        )
-        .where(F.size("claims") > 1)
+        .agg(F.expr(f"array_sort(collect_list({claim})) as claims"))
+        .where("size(claims) > 1")
         .withColumn("member_id", F.col("claims")[0]["member_id"])
     )
     return [
-        as_problems(gone, "owned_partition_missing", gone_says("count")),
+        as_problems(gone, "owned_partition_missing", beyond_says("count")),
         as_problems(by_stranger, "owner_not_in_group", stranger_says("rows")),
         unknown_orders(inputs.members, usable, owned),
         as_problems(claims, "claimed_twice", claims_say("claims.member_id", "claims.col2")),

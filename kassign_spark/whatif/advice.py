@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, assignors_of, part_of
-from kassign_spark.graph.batch import class_graph
+from kassign_spark.graph.batch import class_graph, subscribed_of
 from kassign_spark.graph.levels import levels
-from kassign_spark.graph.rows import subscribed_of
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Flags, Longs, key, place_in_run, rows_by
