@@ -7,7 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS
-from kassign_spark.commands.common import Facts, add_settings, add_show, add_snapshot, settings_of
+from kassign_spark.commands.common import Facts
+from kassign_spark.commands.options import Parser, settings_of
 from kassign_spark.display import group_name
 from kassign_spark.errors import InputError
 from kassign_spark.plans.offsets import partition_weights
@@ -17,9 +18,9 @@ from kassign_spark.tables.snapshots import has_table, read_given_table, read_tab
 LAG, RATE = "lag", "rate"
 
 
-def add_weights(parser: argparse.ArgumentParser) -> None:
+def add_weights(parser: Parser) -> None:
     """Add what both commands read, and what they make of it."""
-    add_snapshot(parser)
+    parser.add_snapshot()
     add_source(parser, required=True)
     parser.add_argument(
         "--cost", choices=COSTS, default="moves", help="what is few (default: moves)"
@@ -27,8 +28,8 @@ def add_weights(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--effort", choices=list(KICKS), default="default", help="how long to search"
     )
-    add_settings(parser)
-    add_show(parser, "print at most N groups")
+    parser.add_settings()
+    parser.add_show("print at most N groups")
 
 
 def add_source(parser: argparse.ArgumentParser, *, required: bool) -> None:
