@@ -1,7 +1,6 @@
 """``kassign-spark advise``: what would help the worst groups, and what it would cost."""
 
 import argparse
-from collections.abc import Iterable
 from itertools import groupby
 
 from pyspark.sql import Column, DataFrame
@@ -20,7 +19,6 @@ from kassign_spark.whatif.advise import advise
 
 _SHOWN_OF_GROUP = 3
 """Changes in a group's paragraph: the best by price, and the one that gains most."""
-
 
 DOCUMENT = record(
     "snapshot string, output string?, group string?, group_count int, advised_count int, "
@@ -145,10 +143,10 @@ def _effect(group: Facts, row: Facts) -> str:
     least = row["max_after"] - row["spread_after"]
     what = f"{row['max_after']:,} at most, {least:,} at least"
     idle = group["idle_before"] - row["idle_after"]
-    costs: Iterable[str] = (
+    costs = (
         f"{plural(idle, 'member')} less with nothing" if idle > 0 else "",
         f"moves {row['moved']:,}",
         f"pauses {row['paused']:,}",
         f"in {plural(row['rounds'], 'round')}",
     )
-    return f"{what}; {', '.join(text for text in costs if text)}"
+    return f"{what}; {', '.join(filter(None, costs))}"

@@ -1,6 +1,10 @@
 """``kassign-spark assign``: plan every group of a snapshot, check and measure the plan."""
 
 import argparse
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import itemgetter
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +15,6 @@ from kassign_spark.commands.assign_lines import lines
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, topic_facts
 from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
 from kassign_spark.commands.options import About, Parser, settings_of
-from kassign_spark.commands.progress import rounds_counted
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
@@ -33,7 +36,6 @@ from kassign_spark.tables.snapshots import (
 )
 
 _COOPERATIVE = "cooperative-sticky"
-
 
 DOCUMENT = record(
     "snapshot string, output string, group_count int, member_count int, partition_count int, "
@@ -86,7 +88,7 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
     snapshot = read_snapshot(args.snapshot, spark)
     members, topics, owned = snapshot
     paths = Paths()
-    with rounds_counted(shown=args.progress) as counter:
+    with _rounds_counted(shown=args.progress) as counter:
         assignment = assign_on_paths(
             members,
             topics,
@@ -114,9 +116,9 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
     loads = balance(written, members, owned, topics)
     named = _with_paths(_with_assignors(loads, assignors, args.assignor), paths)
     sums = {
-        "groups": F.count(F.lit(1)),
-        "members": F.coalesce(F.sum("member_count"), F.lit(0)),
-        "partitions": F.coalesce(F.sum("partition_count"), F.lit(0)),
+        "group_count": F.count(F.lit(1)),
+        "member_count": F.coalesce(F.sum("member_count"), F.lit(0)),
+        "partition_count": F.coalesce(F.sum("partition_count"), F.lit(0)),
     }
     measured, totals = hold(named, sums)
     write_table(measured, folder, "balance", args.format)
@@ -127,14 +129,12 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
     return {
         "snapshot": args.snapshot,
         "output": args.output,
-        "group_count": totals["groups"],
-        "member_count": totals["members"],
-        "partition_count": totals["partitions"],
+        **{name: totals[name] for name in sums},
         "violation_count": counted["count"],
         "violations": broken,
         "round_count": counter.rounds,
-        "paths": _path_counts(measured, paths, totals["groups"]),
-        "groups_not_shown": totals["groups"] - len(worst),
+        "paths": _path_counts(measured, paths, totals["group_count"]),
+        "groups_not_shown": totals["group_count"] - len(worst),
         "balance": worst,
         "assignments": _assignments(written, members, worst, args.show),
     }
@@ -217,3 +217,32 @@ def _assignments(
         }
         for key, row in zip(keys, shown, strict=True)
     ]
+
+
+class _RoundCounter(logging.Handler):
+    """Counts the rounds that are logged, and shows them on the error stream if asked to."""
+
+    def __init__(self, *, shown: bool) -> None:
+        super().__init__(logging.INFO)
+        self.rounds = 0
+        self._shown = shown
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take note of one round."""
+        self.rounds += 1
+        if self._shown:
+            print(record.getMessage(), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _rounds_counted(*, shown: bool) -> Iterator[_RoundCounter]:
+    """Count the rounds that the sticky assignors log meanwhile."""
+    log = logging.getLogger("kassign_spark.assignors")
+    counter, level = _RoundCounter(shown=shown), log.level
+    log.addHandler(counter)
+    log.setLevel(logging.INFO)
+    try:
+        yield counter
+    finally:
+        log.removeHandler(counter)
+        log.setLevel(level)

@@ -19,7 +19,6 @@ from kassign_spark.settings.versions import version_of
 ClientRow = tuple[str, str, str | None, str | None]
 CLIENT_COLUMNS = ", ".join(f"{name} string" for name in CLIENTS.columns.names)
 
-
 DOCUMENT = record(
     "client_version string, output string?, client_count int, refused_count int, "
     "advice_count int, findings_not_shown int",
@@ -53,23 +52,18 @@ def run(args: argparse.Namespace) -> Outcome:
     rows = client_rows(args.files, args.client_version)
     with open_session(*args.files, verbose=args.verbose) as spark, announced("checking settings"):
         clients = spark.createDataFrame(rows, CLIENT_COLUMNS)
-        counts = {
-            "rows": F.count(F.lit(1)),
-            "refused": F.count_if(F.col("severity") == "refused"),
-        }
-        findings = hold(check_settings(clients), counts)
-        write_tables(spark, args, findings=findings.frame)
-        refused_first = F.col("severity").desc()
-        shown = first_rows(
-            findings.frame, [refused_first, "client", "setting", "detail"], args.show
-        )
+        counts = {"rows": F.count(F.lit(1)), "refused": F.count_if(F.col("severity") == "refused")}
+        findings, counted = hold(check_settings(clients), counts)
+        write_tables(spark, args, findings=findings)
+        order = [F.desc("severity"), "client", "setting", "detail"]
+        shown = first_rows(findings, order, args.show)
     facts = {
         "client_version": args.client_version,
         "output": args.output,
         "client_count": len(dict.fromkeys(args.files)),
-        "refused_count": findings.measured["refused"],
-        "advice_count": findings.measured["rows"] - findings.measured["refused"],
-        "findings_not_shown": findings.measured["rows"] - len(shown),
+        "refused_count": counted["refused"],
+        "advice_count": counted["rows"] - counted["refused"],
+        "findings_not_shown": counted["rows"] - len(shown),
         "findings": shown,
     }
     return Outcome(1 if facts["refused_count"] else 0, facts, _lines(facts))

@@ -59,7 +59,6 @@ _LOADS_OF_GROUP = {
 }
 """What weights add; a load is told by the fair load of its group: 1 is even."""
 
-
 DOCUMENT = record(
     "snapshot string, output string?, is_exact boolean, weights string?, group_count int, "
     "groups_not_shown int",

@@ -34,7 +34,6 @@ _GROUPS: Columns = {
     "coordinator": "coordinator",
 }
 
-
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, hot_count int, groups_not_shown int",
     brokers=rows(
@@ -74,10 +73,9 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _coordinate(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespace) -> Facts:
-    named = has_cluster_id(snapshot.members)
     leaders = snapshot.leaders
     if leaders is None:
-        leaders = empty_table(spark, LEADERS, cluster_id=named)
+        leaders = empty_table(spark, LEADERS, cluster_id=has_cluster_id(snapshot.members))
     knows_leaders = not leaders.isEmpty()
     count = args.num_partitions or (None if knows_leaders else DEFAULT_OFFSETS_PARTITIONS)
     tables: dict[str, DataFrame] = {
@@ -86,8 +84,7 @@ def _coordinate(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespac
     }
     held = {name: hold(frame, {"rows": F.count(F.lit(1))}) for name, frame in tables.items()}
     write_tables(spark, args, **{name: each.frame for name, each in held.items()})
-    load = held["load"].frame
-    brokers = load.where("coordinator IS NOT NULL")
+    brokers = held["load"].frame.where("coordinator IS NOT NULL")
     busiest: list[str | Column] = [F.col("load_ratio").desc_nulls_last()]
     busiest += ["cluster_id", "coordinator"]
     rows = first_rows(held["coordinators"].frame, [*GROUP_KEY], args.show)

@@ -62,18 +62,18 @@ def _deliver(spark: SparkSession, args: argparse.Namespace) -> Facts:
     for column, wanted in (("group_id", args.group), ("member_id", args.member)):
         if wanted is not None:
             assigned = assigned.where(F.col(column) == wanted)
-    found = hold(deliver(assigned), {"members": F.count(F.lit(1))})
-    told = found.frame
+    found, counted = hold(deliver(assigned), {"members": F.count(F.lit(1))})
+    told = found
     if args.format == "csv":  # the same partitions are there as JSON
         told = told.drop("partitions")
     write_tables(spark, args, delivery=told)
-    rows = first_rows(found.frame, [*GROUP_KEY, "member_id"], args.show)
+    rows = first_rows(found, [*GROUP_KEY, "member_id"], args.show)
     texts = ("topic_partitions", "spark_assign")
     return {
         "plan": args.plan,
         "output": args.output,
-        "member_count": found.measured["members"],
-        "members_not_shown": found.measured["members"] - len(rows),
+        "member_count": counted["members"],
+        "members_not_shown": counted["members"] - len(rows),
         "members": [
             {
                 **{name: value for name, value in row.items() if name != "partitions"},

@@ -2,7 +2,7 @@
 
 import argparse
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import (
@@ -32,7 +32,6 @@ from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 
 CHANGES = ("kept", "moved", "new", "dropped")
-
 
 DOCUMENT = record(
     "before string, after string, output string?, group_count int, changed_group_count int, "
@@ -73,13 +72,9 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome(0, facts, _lines(facts))
 
 
-def _is(change: str) -> Column:
-    return F.col("change") == change
-
-
 def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     keys = [name for name in GROUP_KEY if name in compared.columns]
-    counts = {change: F.count_if(_is(change)) for change in CHANGES}
+    counts = {change: F.count_if(F.col("change") == change) for change in CHANGES}
     changed = F.col("moved") + F.col("new") + F.col("dropped")
     by_group, totals = hold(
         compared.groupBy(*keys).agg(*(count.alias(name) for name, count in counts.items())),
@@ -113,7 +108,7 @@ def _changes(compared: DataFrame, shown: list[Facts], limit: int) -> list[list[F
     names = [tuple(row[name] or "" for name in keys) for row in shown]
     spark = compared.sparkSession
     wanted = spark.createDataFrame(names, ", ".join(f"{name} string" for name in keys))
-    changed = compared.where(~_is("kept")).withColumns(
+    changed = compared.where(F.col("change") != "kept").withColumns(
         {name: F.coalesce(name, F.lit("")) for name in keys}
     )
     of_shown = changed.join(F.broadcast(wanted), on=keys, how="left_semi")

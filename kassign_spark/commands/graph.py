@@ -31,7 +31,6 @@ _COUNTS = {
     "least max": "least_max",
 }
 
-
 DOCUMENT = record(
     "snapshot string, output string, group string?, group_count int, uneven_count int, "
     "member_count int, class_count int, part_count int, partition_count int, edge_count int, "
@@ -139,10 +138,8 @@ def _drawing(graph: Eligibility, found: DataFrame, args: argparse.Namespace) -> 
     Raises:
         InputError: it is too large for a drawing.
     """
-    order = [["id"], ["src", "dst"]]
-    vertices, edges = (
-        first_rows(frame, by, _MOST_DRAWN + 1) for frame, by in zip(graph, order, strict=True)
-    )
+    vertices = first_rows(graph.vertices, ["id"], _MOST_DRAWN + 1)
+    edges = first_rows(graph.edges, ["src", "dst"], _MOST_DRAWN + 1)
     if len(vertices) > _MOST_DRAWN or len(edges) > _MOST_DRAWN:
         raise InputError(
             f"group {args.group!r} has more than {_MOST_DRAWN:,} vertices or edges, which is no "

@@ -2,7 +2,6 @@
 
 import argparse
 from datetime import UTC, datetime
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -11,7 +10,7 @@ from kassign_spark.commands import history_explain, history_follow
 from kassign_spark.commands.common import Facts, Outcome, first_rows, write_tables
 from kassign_spark.commands.documents import chosen, either, optional, record, rows
 from kassign_spark.commands.log import add_reading, session_reading_log
-from kassign_spark.commands.options import About, Parser, whole_number
+from kassign_spark.commands.options import ADDRESS, About, Parser, whole_number
 from kassign_spark.display import Columns, counts, first_listed, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.history.columns import FIRST, REASONS, STORMS
@@ -41,7 +40,6 @@ _STORMS: Columns = {
     "rebalances": "rebalances",
     "why": "detail",
 }
-
 
 DOCUMENT = either(
     optional(
@@ -77,11 +75,7 @@ ABOUT = About(
 def add_options(parser: Parser) -> None:
     """Add what it takes."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        help="address of the cluster, or several with commas",
-    )
+    source.add_argument("--bootstrap-server", **ADDRESS)
     source.add_argument("--log", metavar="DIR", help="folder that kassign-spark log wrote")
     add_reading(parser)
     parser.add_argument(
@@ -237,17 +231,10 @@ def by_hour(told: DataFrame) -> DataFrame:
     )
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as JSON has it; times in UTC."""
-    return {
-        name: told_at(value) if isinstance(value, datetime) else value
-        for name, value in row.items()
-    }
-
-
-def told_at(time: datetime) -> str:
-    """A time in UTC; those that Spark collects are of this machine's zone."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _plain(row: Facts) -> Facts:
+    """A row as JSON has it; times in UTC: those that Spark collects are of this machine's zone."""
+    times = {name: value for name, value in row.items() if isinstance(value, datetime)}
+    return row | {n: at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for n, at in times.items()}
 
 
 def _lines(facts: Facts) -> list[str]:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, announced, session_reading
 from kassign_spark.commands.documents import record
-from kassign_spark.commands.options import About, Parser
+from kassign_spark.commands.options import ADDRESS, About, Parser
 from kassign_spark.display import plural, printable
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
@@ -18,6 +18,7 @@ from kassign_spark.log.schemas import RECORDS
 from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_table, write_table
 
+_TIME = "yyyy-MM-dd'T'HH:mm:ssXXX"
 DOCUMENT = record(
     "bootstrap_server string, save string, record_count int, partition_count int, "
     "first timestamp?, last timestamp?"
@@ -34,12 +35,7 @@ ABOUT = About(
 
 def add_options(parser: Parser) -> None:
     """Add what it takes."""
-    parser.add_argument(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        required=True,
-        help="address of the cluster, or several with commas",
-    )
+    parser.add_argument("--bootstrap-server", required=True, **ADDRESS)
     add_reading(parser)
     parser.add_argument(
         "--save", metavar="DIR", required=True, help="new folder to write, with the table records"
@@ -113,15 +109,9 @@ def run(args: argparse.Namespace) -> Outcome:
     facts: Facts = {
         "bootstrap_server": args.bootstrap_server,
         "save": args.save,
-        "record_count": said[0],
-        "partition_count": said[1],
-        "first": said[2],
-        "last": said[3],
+        **dict(zip(("record_count", "partition_count", "first", "last"), said, strict=True)),
     }
     return Outcome(0, facts, _lines(facts))
-
-
-_TIME = "yyyy-MM-dd'T'HH:mm:ssXXX"
 
 
 def _lines(facts: Facts) -> list[str]:

@@ -40,7 +40,6 @@ _STEPS: Columns = {
     "who pauses": lambda row: _few(row["pausing_members"]),
 }
 
-
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, ready_count int, risky_count int, "
     "blocked_count int, moved int?, paused int?, cross_rack_before int?, cross_rack_after int?, "
@@ -57,9 +56,7 @@ DOCUMENT = record(
         "is_rebalance boolean, moved int?, paused int?, unread int?, "
         "pausing_members array<string>?, may_lose_members array<string>?",
         moves=maybe(
-            rows(
-                "topic string, partition int, from_member_id string?, to_member_id string?",
-            )
+            rows("topic string, partition int, from_member_id string?, to_member_id string?")
         ),
     ),
 )

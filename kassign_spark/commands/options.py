@@ -12,6 +12,11 @@ from kassign_spark.settings.computing import Settings, load_settings
 ERROR = 2
 """The exit code of an error of usage, input or output."""
 FORMATS = ("parquet", "csv", "json")
+ADDRESS: dict[str, Any] = {
+    "metavar": "HOST:PORT",
+    "help": "address of the cluster, or several with commas",
+}
+"""Of the option ``--bootstrap-server``."""
 
 
 class About(NamedTuple):

@@ -18,7 +18,6 @@ from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_tabl
 
 _DONE = ("within_limit", "nothing_to_do")
 
-
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, groups_not_shown int",
     verdicts=COUNTS,

@@ -30,7 +30,6 @@ _SAID = {
     NEVER_SETTLES: "never settling",
 }
 
-
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, groups_not_shown int",
     ", ".join(f"{verdict}_count int" for verdict in _SAID),

@@ -41,7 +41,6 @@ _COLUMNS = {
 }
 ACTIONS = ("retained", "revoked", "assigned", "withheld")
 
-
 DOCUMENT = record(
     "snapshot string, output string, is_exact boolean, group_count int, partition_count int, "
     "moved_count int, paused_count int, max_rounds int, unsettled_count int, failing_count int, "
@@ -111,24 +110,20 @@ def _follow(snapshot: Snapshot, folder: str, args: argparse.Namespace, settings:
     told = members if verdicts is None else _answered(members, verdicts)
     write_table(listener_calls(steps, told, **options), folder, "listener", args.format)
     summary = summarize(steps, owned)
-    judged, totals = hold(_judged(summary, verdicts), _totals())
+    measures = _totals()
+    judged, totals = hold(_judged(summary, verdicts), measures)
     # A group that has an answer in no round is judged, but has nothing to be summed up.
     of_steps = judged.where(F.col("rounds").isNotNull()).select(*summary.columns)
     write_table(of_steps, folder, "summary", args.format)
-    worst = first_rows(judged, [*_worst_first(), *GROUP_KEY], args.show)
+    place = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
+    most = [F.desc(name) for name in ("paused_count", "moved_count", "rounds")]
+    worst = first_rows(judged, [place, *most, *GROUP_KEY], args.show)
     return {
         "snapshot": args.snapshot,
         "output": args.output,
         "is_exact": args.exact,
-        "group_count": totals["groups"],
-        "partition_count": totals["partitions"],
-        "moved_count": totals["moved"],
-        "paused_count": totals["paused"],
-        "max_rounds": totals["rounds"],
-        "unsettled_count": totals["unsettled"],
-        "failing_count": totals["failing"],
-        "inexact_count": totals["inexact"],
-        "groups_not_shown": totals["groups"] - len(worst),
+        **{name: totals[name] for name in measures},
+        "groups_not_shown": totals["group_count"] - len(worst),
         "groups": [
             {**row, **rounds}
             for row, rounds in zip(worst, _rounds(steps, worst, args.show), strict=True)
@@ -152,31 +147,20 @@ def _judged(summary: DataFrame, verdicts: DataFrame | None) -> DataFrame:
         fill_cluster_id(summary), on=list(GROUP_KEY), how="left"
     )
     return restore_cluster_id(
-        joined.select(*GROUP_KEY, *_COLUMNS.values(), "settles", "detail"),
-        has_cluster_id(verdicts),
+        joined.select(*GROUP_KEY, *_COLUMNS.values(), "settles", "detail"), has_cluster_id(verdicts)
     )
 
 
 def _totals() -> dict[str, Column]:
-    def total(column: str) -> Column:
-        return F.coalesce(F.sum(column), F.lit(0))
-
+    summed = ("partition_count", "moved_count", "paused_count")
     return {
-        "groups": F.count(F.lit(1)),
-        "partitions": total("partition_count"),
-        "moved": total("moved_count"),
-        "paused": total("paused_count"),
-        "rounds": F.coalesce(F.max("rounds"), F.lit(0)),
-        "unsettled": F.count_if(F.col("verdict") == NEVER_SETTLES),
-        "failing": F.count_if(F.col("verdict").isin(*FAILING)),
-        "inexact": F.count_if(F.col("verdict") == INEXACT),
+        "group_count": F.count(F.lit(1)),
+        **{name: F.coalesce(F.sum(name), F.lit(0)) for name in summed},
+        "max_rounds": F.coalesce(F.max("rounds"), F.lit(0)),
+        "unsettled_count": F.count_if(F.col("verdict") == NEVER_SETTLES),
+        "failing_count": F.count_if(F.col("verdict").isin(*FAILING)),
+        "inexact_count": F.count_if(F.col("verdict") == INEXACT),
     }
-
-
-def _worst_first() -> list[Column]:
-    order = F.array(*map(F.lit, WORST_FIRST))
-    most = (F.col(c).desc() for c in ("paused_count", "moved_count", "rounds"))
-    return [F.array_position(order, F.col("verdict")), *most]
 
 
 def _rounds(steps: DataFrame, shown: list[Facts], limit: int) -> list[Facts]:

@@ -22,7 +22,6 @@ from kassign_spark.tables.snapshots import one_run
 
 _NEEDED = ("jinja2", "altair", "vl_convert")
 
-
 DOCUMENT = record(
     "plan string, snapshot string, output string, page_bytes int, "
     "knows_owned boolean, knows_leaders boolean, problem_count int, hot_coordinator_count int, "

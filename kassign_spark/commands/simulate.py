@@ -115,9 +115,8 @@ def run(args: argparse.Namespace) -> Outcome:
             else new_folder(spark, args.output, overwrite=args.overwrite)
         )
         with output as folder:
-            facts = _simulate(
-                spark, read_snapshot(args.snapshot, spark), asked, folder, args, settings
-            )
+            snapshot = read_snapshot(args.snapshot, spark)
+            facts = _simulate(spark, snapshot, asked, folder, args, settings)
     return Outcome(1 if facts["unsettled_count"] else 0, facts, _lines(facts))
 
 
@@ -138,10 +137,7 @@ def _simulate(
         if folder is not None:
             write_table(steps, folder, "steps", args.format)
         most_first = (F.col("rebalance").desc(), F.col("moved_count").desc())
-        found["events"] = (
-            summarize_events(steps),
-            ["event", "stage", *most_first, *GROUP_KEY],
-        )
+        found["events"] = (summarize_events(steps), ["event", "stage", *most_first, *GROUP_KEY])
     if asked.sweeps:
         answers = sweep(*snapshot, asked.sweeps, target=snapshot.target, settings=settings)
         by_variant = ("partition_times", "partition_more", "member_change")

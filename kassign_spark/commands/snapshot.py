@@ -7,7 +7,7 @@ from kassign_spark.commands import snapshot_from_log
 from kassign_spark.commands.common import Facts, Outcome, one_stream
 from kassign_spark.commands.documents import either, record, rows
 from kassign_spark.commands.log import add_reading
-from kassign_spark.commands.options import About, Parser
+from kassign_spark.commands.options import ADDRESS, About, Parser
 from kassign_spark.display import one_line
 from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
@@ -36,11 +36,7 @@ ABOUT = About(
 
 def add_options(parser: Parser) -> None:
     """Add what it takes."""
-    parser.add_argument(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        help="address of the cluster, or several with commas",
-    )
+    parser.add_argument("--bootstrap-server", **ADDRESS)
     parser.add_argument(
         "--from-log",
         metavar="LOG",
@@ -120,13 +116,11 @@ def _no_progress(_: str) -> None:
 
 
 def _facts(tables: ClusterTables, written: list[str], args: argparse.Namespace) -> Facts:
-    groups = {(row[0], row[1]) for row in tables.members}
-    shown = tables.omitted[: args.show]
     return {
         "bootstrap_server": args.bootstrap_server,
         "output": args.output,
         "tables": written,
-        "group_count": len(groups),
+        "group_count": len({(row[0], row[1]) for row in tables.members}),
         "member_count": len(tables.members),
         "topic_count": len(tables.topics),
         "owned_count": len(tables.owned),
@@ -134,5 +128,5 @@ def _facts(tables: ClusterTables, written: list[str], args: argparse.Namespace) 
         "leader_count": len(tables.leaders),
         "offset_count": None if tables.offsets is None else len(tables.offsets),
         "omitted_count": len(tables.omitted),
-        "omitted": [omission._asdict() for omission in shown],
+        "omitted": [omission._asdict() for omission in tables.omitted[: args.show]],
     }

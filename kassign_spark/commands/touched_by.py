@@ -33,7 +33,6 @@ _COLUMNS: Columns = {
     "other topics": lambda row: ", ".join(map(printable, row["other_topics"])) or "-",
 }
 
-
 DOCUMENT = record(
     "snapshot string, topics array<string>, output string?, group_count int, member_count int, "
     "reassigned_count int, row_count int, rows_not_shown int",
@@ -95,12 +94,12 @@ def _totals(touched: DataFrame) -> Facts:
             .alias("reassigned"),
         )
     )
-    row = by_group.agg(
+    totals = by_group.agg(
         F.count("*").alias("group_count"),
         F.coalesce(F.sum("members"), F.lit(0)).alias("member_count"),
         F.coalesce(F.sum("reassigned"), F.lit(0)).alias("reassigned_count"),
-    ).collect()[0]
-    return dict(row.asDict())
+    )
+    return totals.collect()[0].asDict()
 
 
 def _lines(facts: Facts) -> list[str]:

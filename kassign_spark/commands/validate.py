@@ -16,7 +16,6 @@ from kassign_spark.validation.validate import validate
 
 _ORDER = ["problem", *GROUP_KEY, "member_id", "topic", "partition", "detail"]
 
-
 DOCUMENT = record(
     "snapshot string, output string?, problem_count int, problems_not_shown int",
     problems=rows(
@@ -51,10 +50,10 @@ def run(args: argparse.Namespace) -> Outcome:
         snapshot = read_snapshot(args.snapshot, spark)
         weights = None if args.weights is None else read_given_table(spark, args.weights, WEIGHTS)
         found = validate(*snapshot, assignors=ASSIGNORS, weights=weights)
-        problems = hold(found, {"count": F.count(F.lit(1))})
-        write_tables(spark, args, problems=problems.frame)
-        count = problems.measured["count"]
-        rows = first_rows(problems.frame, _ORDER, args.show) if count else []
+        problems, counted = hold(found, {"count": F.count(F.lit(1))})
+        write_tables(spark, args, problems=problems)
+        count = counted["count"]
+        rows = first_rows(problems, _ORDER, args.show) if count else []
     facts = {
         "snapshot": args.snapshot,
         "output": args.output,
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace) -> Outcome:
         "problems_not_shown": count - len(rows),
         "problems": rows,
     }
-    return Outcome(1 if facts["problem_count"] else 0, facts, _lines(facts))
+    return Outcome(1 if count else 0, facts, _lines(facts))
 
 
 def _lines(facts: Facts) -> list[str]:
