@@ -2,6 +2,7 @@
 
 from kassign_spark.commands.common import Facts
 from kassign_spark.display import (
+    Columns,
     cell,
     counts,
     group_name,
@@ -39,7 +40,7 @@ def lines(facts: Facts) -> list[str]:
     )
     said = [", ".join(told), *_path_lines(facts["paths"])]
     has_racks = any(row["cross_rack_count"] is not None for row in facts["balance"])
-    columns = {"group": group_name, **_COLUMNS, **(_RACKS if has_racks else {})}
+    columns: Columns = {"group": group_name, **_COLUMNS, **(_RACKS if has_racks else {})}
     said += listed(facts["balance"], columns) or [""]
     said += not_shown(
         facts["groups_not_shown"], "group", ", better balanced,", of=facts["group_count"]

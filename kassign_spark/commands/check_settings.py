@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> Outcome:
         counts = {"rows": F.count(F.lit(1)), "refused": F.count_if(F.col("severity") == "refused")}
         findings, counted = hold(check_settings(clients), counts)
         write_tables(spark, args, findings=findings)
-        order = [F.desc("severity"), "client", "setting", "detail"]
-        shown = first_rows(findings, order, args.show)
+        by = ("client", "setting", "detail")
+        shown = first_rows(findings, [F.desc("severity"), *by], args.show)
     facts = {
         "client_version": args.client_version,
         "output": args.output,

@@ -9,7 +9,7 @@ from kassign_spark.commands.common import Facts, Outcome, first_rows, session_re
 from kassign_spark.commands.documents import COUNTS, record, rows
 from kassign_spark.commands.options import About, Parser, whole_number
 from kassign_spark.commands.weighted import add_weights, inputs_of, number, options, read_weights
-from kassign_spark.display import first_listed, group_name, plural, written
+from kassign_spark.display import Columns, first_listed, group_name, plural, written
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import WEIGHT_VERDICTS, plan_by_weight
 from kassign_spark.schemas import GROUP_KEY
@@ -93,6 +93,6 @@ def run(args: argparse.Namespace) -> Outcome:
 def _lines(facts: Facts) -> list[str]:
     counts = ", ".join(f"{count:,} {verdict}" for verdict, count in facts["verdicts"].items())
     lines = [f"{plural(facts['group_count'], 'group')}: {counts or 'none'}"]
-    columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
+    columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
     lines += first_listed(facts, "group", columns)
     return lines + written(facts["output"], "the plan is in", "assignment, verdicts, balance")

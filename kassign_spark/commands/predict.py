@@ -16,7 +16,7 @@ from kassign_spark.client.state import (
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import record, rows
 from kassign_spark.commands.options import About, Parser
-from kassign_spark.display import group_name, listed, not_shown, plural, written
+from kassign_spark.display import Columns, group_name, listed, not_shown, plural, written
 from kassign_spark.plans.predict import PREDICTED, predict
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, VERDICTS
@@ -84,7 +84,7 @@ def _lines(facts: Facts) -> list[str]:
         if verdict != NEVER_SETTLES or facts[f"{verdict}_count"]
     )
     lines = [f"{plural(facts['group_count'], 'group')}: {', '.join(counts)}"]
-    columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
+    columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
     lines += listed(facts["groups"], columns)
     hidden = facts["groups_not_shown"]
     lines += not_shown(hidden, "group", of=len(facts["groups"]) + hidden)
