@@ -7,24 +7,16 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import NoReturn
 
 from kassign_spark import __version__
-from kassign_spark.commands import COMMANDS, module_of
+from kassign_spark.commands import COMMANDS
 from kassign_spark.commands.common import Outcome
-from kassign_spark.display import one_line, print_result
+from kassign_spark.commands.options import ERROR, Parser, add_command, error_line
+from kassign_spark.display import print_result
 from kassign_spark.errors import KassignError
 from kassign_spark.spark_errors import SparkError, spark_message
 
-_ERROR = 2
 _SIGNALLED = 128
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with the arguments in one line, like every other error."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(_ERROR, f"{_message(f'{message} (see {self.prog} --help)')}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,13 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _interrupted(interrupt_before)
         if args.verbose:
             traceback.print_exc()
-        return _fail(_explained(error), _ERROR)
+        return _fail(_explained(error), ERROR)
     print_result(_text(args, outcome))
     return outcome.exit_code
 
 
-def _parser(named: Sequence[str] = COMMANDS) -> _Parser:
-    parser = _Parser(
+def _parser(named: Sequence[str] = COMMANDS) -> Parser:
+    parser = Parser(
         prog="kassign-spark",
         description="Plan and check the partition assignment of Kafka consumer groups, for whole\n"
         "fleets at once.",
@@ -68,11 +60,9 @@ def _parser(named: Sequence[str] = COMMANDS) -> _Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(
-        metavar="COMMAND", dest="command", required=True, parser_class=_Parser
-    )
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
     for command in named:
-        module_of(command).add_parser(commands)
+        add_command(commands, command)
     return parser
 
 
@@ -102,12 +92,8 @@ def _explained(error: Exception) -> str:
 
 
 def _fail(text: str, exit_code: int) -> int:
-    print(_message(text), file=sys.stderr)
+    print(error_line(text), file=sys.stderr)
     return exit_code
-
-
-def _message(text: str) -> str:
-    return f"kassign-spark: error: {one_line(text)}"
 
 
 def _text(args: argparse.Namespace, outcome: Outcome) -> str:

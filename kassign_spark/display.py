@@ -4,9 +4,11 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+Columns = Mapping[str, str | Callable[[Mapping[str, Any]], object]]
+"""By heading, the key of a row's value or what makes one of the row."""
 _MAX_RANGES = 12
 """Ranges of a topic that a line shows; sticky leftovers can be many."""
 _MAX_SHOWN = 200
@@ -26,6 +28,17 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
         ).rstrip()
         for line in cells
     ]
+
+
+def listed(rows: Sequence[Mapping[str, Any]], columns: Columns) -> list[str]:
+    """Lay out rows in columns below an empty line, if there are any."""
+    if not rows:
+        return []
+    values = (
+        [column(row) if callable(column) else row[column] for column in columns.values()]
+        for row in rows
+    )
+    return ["", *table(list(columns), values)]
 
 
 def _is_numeric(column: Sequence[object]) -> bool:
@@ -83,6 +96,25 @@ def not_shown(hidden: int, noun: str, which: str = "", *, of: int) -> list[str]:
     if not hidden:
         return []
     return [f"{plural(hidden, f'more {noun}')}{which} not shown (--show {of} shows all)"]
+
+
+def first_listed(facts: Mapping[str, Any], noun: str, columns: Columns) -> list[str]:
+    """Lay out the first rows of a kind, such as ``groups``, and say how many are left out."""
+    hidden, count = facts[f"{noun}s_not_shown"], facts[f"{noun}_count"]
+    return listed(facts[f"{noun}s"], columns) + not_shown(hidden, noun, of=count)
+
+
+def counts(facts: Mapping[str, Any], *nouns: str) -> list[str]:
+    """Count each of these kinds of things, from its key such as ``group_count``."""
+    return [plural(facts[f"{noun}_count"], noun) for noun in nouns]
+
+
+def written(output: str | None, what: str, tables: str = "") -> list[str]:
+    """Say below an empty line where ``what`` was written, if it was, and which tables are there."""
+    if output is None:
+        return []
+    place = f"{what} {printable(output)}"
+    return ["", f"{place}: {tables}" if tables else place]
 
 
 def topic_ranges(topic: Mapping[str, Any]) -> str:

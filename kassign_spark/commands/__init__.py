@@ -1,4 +1,7 @@
-"""The commands of ``kassign-spark``, a file each: ``add_parser`` and ``run``."""
+"""The commands of ``kassign-spark``, a file each.
+
+It has ``ABOUT`` for the help, ``DOCUMENT`` of what ``--json`` prints, ``add_options`` and ``run``.
+"""
 
 from importlib import import_module
 from types import ModuleType

@@ -1,35 +1,24 @@
 """``kassign-spark advise``: what would help the worst groups, and what it would cost."""
 
 import argparse
-from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    Rows,
-    add_output,
-    add_show,
-    add_snapshot,
-    new_parser,
-    session_reading,
-)
+from kassign_spark.commands.common import Facts, Outcome, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.of_group import add_group, only_group
+from kassign_spark.commands.of_group import only_group
+from kassign_spark.commands.options import About, Parser
 from kassign_spark.conforming import fill_cluster_id
-from kassign_spark.display import group_name, not_shown, plural, printable
+from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import read_snapshot
 from kassign_spark.whatif.advise import advise
 
 _SHOWN_OF_GROUP = 3
 """Changes in a group's paragraph: the best by price, and the one that gains most."""
-
 
 DOCUMENT = record(
     "snapshot string, output string?, group string?, group_count int, advised_count int, "
@@ -44,26 +33,21 @@ DOCUMENT = record(
         ),
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="say what would make groups more even, and what it would cost",
+    description="Try other assignors, further subscriptions, more or fewer members, and more\n"
+    "partitions on every group, each computed with the real assignors, and print for the\n"
+    "groups that something would help, the worst first, what gains most for what it moves.",
+    example="kassign-spark advise examples/fleet --group orders-notifications",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "advise",
-        summary="say what would make groups more even, and what it would cost",
-        description="Try other assignors, further subscriptions, more or fewer members, and more\n"
-        "partitions on every group, each computed with the real assignors, and print for the\n"
-        "groups that something would help, the worst first, what gains most for what it moves.",
-        document=DOCUMENT,
-        example="kassign-spark advise examples/fleet --group orders-notifications",
-    )
-    add_snapshot(parser)
-    add_group(parser)
-    add_output(parser, "the table advice")
-    add_show(parser, "print at most N groups, the worst first")
-    parser.set_defaults(run=run)
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
+    parser.add_group()
+    parser.add_output("the table advice")
+    parser.add_show("print at most N groups, the worst first")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -71,9 +55,7 @@ def run(args: argparse.Namespace) -> Outcome:
     with session_reading(args, f"advising {args.snapshot}", args.snapshot) as spark:
         snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
         advice = hold(advise(*snapshot), {"rows": F.count(F.lit(1))}).frame
-        if args.output is not None:
-            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-                write_table(advice, folder, "advice", args.format)
+        write_tables(spark, args, advice=advice)
         count, groups = _worst(advice, args.show)
         restarting = advice.where("restart_moved > 0").count()
         total = snapshot.members.select(*(k for k in GROUP_KEY if k in snapshot.members.columns))
@@ -91,7 +73,7 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome(0, facts, _lines(facts))
 
 
-def _worst(advice: DataFrame, show: int) -> tuple[int, Rows]:
+def _worst(advice: DataFrame, show: int) -> tuple[int, list[Facts]]:
     """How many groups there are, and the first of them with their rows."""
     keyed = fill_cluster_id(advice)
     worst: list[str | Column] = [F.desc("spread_before"), F.desc("max_before"), *GROUP_KEY]
@@ -100,7 +82,7 @@ def _worst(advice: DataFrame, show: int) -> tuple[int, Rows]:
     names = firsts.orderBy(*worst).limit(show).select(*GROUP_KEY)
     rows = keyed.join(F.broadcast(names), on=list(GROUP_KEY), how="left_semi")
     listed = [row.asDict(recursive=True) for row in rows.orderBy(*worst, "rank").collect()]
-    groups: Rows = []
+    groups: list[Facts] = []
     for key, of_group in groupby(listed, key=lambda row: {name: row[name] for name in GROUP_KEY}):
         changes = list(of_group)
         first = changes[0]
@@ -128,9 +110,7 @@ def _lines(facts: Facts) -> list[str]:
         lines += ["", *_paragraph(group)]
     if facts["groups_not_shown"]:
         lines += ["", *not_shown(facts["groups_not_shown"], "group", of=advised)]
-    if facts["output"] is not None:
-        lines += ["", f"the table advice is in {printable(facts['output'])}"]
-    return lines
+    return lines + written(facts["output"], "the table advice is in")
 
 
 def _paragraph(group: Facts) -> list[str]:
@@ -151,7 +131,7 @@ def _paragraph(group: Facts) -> list[str]:
     return lines
 
 
-def _shown(changes: Rows) -> Rows:
+def _shown(changes: list[Facts]) -> list[Facts]:
     """Pick the first ones by rank, the one that gains most always among them."""
     best = max(changes, key=lambda row: (row["gain"], -row["rank"]))
     first = [row for row in changes if row is not best][: _SHOWN_OF_GROUP - 1]
@@ -163,10 +143,10 @@ def _effect(group: Facts, row: Facts) -> str:
     least = row["max_after"] - row["spread_after"]
     what = f"{row['max_after']:,} at most, {least:,} at least"
     idle = group["idle_before"] - row["idle_after"]
-    costs: Iterable[str] = (
+    costs = (
         f"{plural(idle, 'member')} less with nothing" if idle > 0 else "",
         f"moves {row['moved']:,}",
         f"pauses {row['paused']:,}",
         f"in {plural(row['rounds'], 'round')}",
     )
-    return f"{what}; {', '.join(text for text in costs if text)}"
+    return f"{what}; {', '.join(filter(None, costs))}"

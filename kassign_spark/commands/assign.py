@@ -1,29 +1,20 @@
 """``kassign-spark assign``: plan every group of a snapshot, check and measure the plan."""
 
 import argparse
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import itemgetter
-from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.commands.assign_lines import lines
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    add_assignor,
-    add_output,
-    add_settings,
-    add_show,
-    add_snapshot,
-    first_rows,
-    new_parser,
-    session_reading,
-    settings_of,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, topic_facts
 from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
-from kassign_spark.commands.progress import rounds_counted
+from kassign_spark.commands.options import About, Parser, settings_of
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
@@ -37,7 +28,6 @@ from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OW
 from kassign_spark.settings.computing import Settings
 from kassign_spark.tables.origin import note_snapshot
 from kassign_spark.tables.snapshots import (
-    Snapshot,
     empty_table,
     new_folder,
     read_snapshot,
@@ -46,7 +36,6 @@ from kassign_spark.tables.snapshots import (
 )
 
 _COOPERATIVE = "cooperative-sticky"
-
 
 DOCUMENT = record(
     "snapshot string, output string, group_count int, member_count int, partition_count int, "
@@ -61,32 +50,27 @@ DOCUMENT = record(
         ),
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="plan what every group of a snapshot would own",
+    description="Assign the partitions of every group of a snapshot as each group's assignor\n"
+    "does in one rebalance; check and measure the plan and write it to a new folder.",
+    finds="the plan violates a rule",
+    example="kassign-spark assign examples/fleet --output build/plan --assignor range",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "assign",
-        summary="plan what every group of a snapshot would own",
-        description="Assign the partitions of every group of a snapshot as each group's assignor\n"
-        "does in one rebalance; check and measure the plan and write it to a new folder.",
-        finds="the plan violates a rule",
-        document=DOCUMENT,
-        example="kassign-spark assign examples/fleet --output build/plan --assignor range",
-    )
-    add_snapshot(parser)
-    add_output(parser, "the tables assignment and balance", required=True)
-    add_assignor(parser, ASSIGNORS)
-    add_settings(parser)
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
+    parser.add_output("the tables assignment and balance", required=True)
+    parser.add_assignor(ASSIGNORS)
+    parser.add_settings()
     parser.add_argument(
         "--progress",
         action="store_true",
         help="show each round of the general pass: what moved, how much is open",
     )
-    add_show(parser, "print at most N groups, members of each, and topics of each member")
-    parser.set_defaults(run=run)
+    parser.add_show("print at most N groups, members of each, and topics of each member")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -96,21 +80,15 @@ def run(args: argparse.Namespace) -> Outcome:
         session_reading(args, f"assigning {args.snapshot}", args.snapshot) as spark,
         new_folder(spark, args.output, overwrite=args.overwrite) as folder,
     ):
-        snapshot = read_snapshot(args.snapshot, spark)
-        facts = _plan(spark, snapshot, folder, args, settings)
+        facts = _plan(spark, folder, args, settings)
     return Outcome(1 if facts["violation_count"] else 0, facts, lines(facts))
 
 
-def _plan(
-    spark: SparkSession,
-    snapshot: Snapshot,
-    folder: str,
-    args: argparse.Namespace,
-    settings: Settings,
-) -> Facts:
+def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: Settings) -> Facts:
+    snapshot = read_snapshot(args.snapshot, spark)
     members, topics, owned = snapshot
     paths = Paths()
-    with rounds_counted(shown=args.progress) as counter:
+    with _rounds_counted(shown=args.progress) as counter:
         assignment = assign_on_paths(
             members,
             topics,
@@ -126,36 +104,37 @@ def _plan(
         written = empty_table(spark, ASSIGNMENT, cluster_id=has_cluster_id(members))
     assignors = _assignors(members, args.assignor)
 
-    count = {"count": F.count(F.lit(1))}
-    found = hold(
-        violations(
-            written, members, topics, _withholding(owned, members, assignors, args.assignor)
-        ),
-        count,
+    withheld = _withholding(owned, members, assignors, args.assignor)
+    found, counted = hold(
+        violations(written, members, topics, withheld), {"count": F.count(F.lit(1))}
     )
     broken = []
-    if found.measured["count"]:
-        write_table(found.frame, folder, "violations", args.format)
-        broken = first_rows(found.frame, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
+    if counted["count"]:
+        write_table(found, folder, "violations", args.format)
+        broken = first_rows(found, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
 
     loads = balance(written, members, owned, topics)
     named = _with_paths(_with_assignors(loads, assignors, args.assignor), paths)
-    measured = hold(named, _totals())
-    write_table(measured.frame, folder, "balance", args.format)
+    sums = {
+        "group_count": F.count(F.lit(1)),
+        "member_count": F.coalesce(F.sum("member_count"), F.lit(0)),
+        "partition_count": F.coalesce(F.sum("partition_count"), F.lit(0)),
+    }
+    measured, totals = hold(named, sums)
+    write_table(measured, folder, "balance", args.format)
     note_snapshot(spark, folder, args.snapshot)
-    worst = first_rows(measured.frame, [*_worst_first(), *GROUP_KEY], args.show)
-    totals = measured.measured
+    spread = F.col("max_assigned") - F.col("min_assigned")
+    order = [spread.desc(), F.desc("stddev_assigned")]
+    worst = first_rows(measured, [*order, *GROUP_KEY], args.show)
     return {
         "snapshot": args.snapshot,
         "output": args.output,
-        "group_count": totals["groups"],
-        "member_count": totals["members"],
-        "partition_count": totals["partitions"],
-        "violation_count": found.measured["count"],
+        **{name: totals[name] for name in sums},
+        "violation_count": counted["count"],
         "violations": broken,
         "round_count": counter.rounds,
-        "paths": _path_counts(measured.frame, paths, totals["groups"]),
-        "groups_not_shown": totals["groups"] - len(worst),
+        "paths": _path_counts(measured, paths, totals["group_count"]),
+        "groups_not_shown": totals["group_count"] - len(worst),
         "balance": worst,
         "assignments": _assignments(written, members, worst, args.show),
     }
@@ -206,22 +185,9 @@ def _path_counts(measured: DataFrame, paths: Paths, group_count: int) -> dict[st
     return {row["path"]: row["count"] for row in sorted(counted)}
 
 
-def _totals() -> dict[str, Column]:
-    return {
-        "groups": F.count(F.lit(1)),
-        "members": F.coalesce(F.sum("member_count"), F.lit(0)),
-        "partitions": F.coalesce(F.sum("partition_count"), F.lit(0)),
-    }
-
-
-def _worst_first() -> list[Column]:
-    spread = F.col("max_assigned") - F.col("min_assigned")
-    return [spread.desc(), F.col("stddev_assigned").desc()]
-
-
 def _assignments(
-    assignment: DataFrame, members: DataFrame, shown: list[dict[str, Any]], limit: int
-) -> list[dict[str, Any]]:
+    assignment: DataFrame, members: DataFrame, shown: list[Facts], limit: int
+) -> list[Facts]:
     """Say what each member of the shown groups would own."""
     if not shown:
         return []
@@ -232,17 +198,10 @@ def _assignments(
         conform(members, MEMBERS).where(is_shown),
         limit=limit,
     )
-    by_group: dict[tuple[str, str], list[dict[str, Any]]] = {key: [] for key in keys}
+    by_group: dict[tuple[str, str], list[Facts]] = {key: [] for key in keys}
     for row in sorted(held.collect(), key=itemgetter("member_id")):
-        topics = [
-            {
-                "topic": topic.topic,
-                "partition_count": topic.partition_count,
-                "ranges": [[span.first, span.last] for span in topic.ranges],
-            }
-            for topic in row.topics or []
-        ]
-        by_group[(row.cluster_id, row.group_id)].append(
+        topics = topic_facts(row.topics or [])
+        by_group[row.cluster_id, row.group_id].append(
             {
                 "member_id": row.member_id,
                 "partition_count": row.partition_count,
@@ -258,3 +217,32 @@ def _assignments(
         }
         for key, row in zip(keys, shown, strict=True)
     ]
+
+
+class _RoundCounter(logging.Handler):
+    """Counts the rounds that are logged, and shows them on the error stream if asked to."""
+
+    def __init__(self, *, shown: bool) -> None:
+        super().__init__(logging.INFO)
+        self.rounds = 0
+        self._shown = shown
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take note of one round."""
+        self.rounds += 1
+        if self._shown:
+            print(record.getMessage(), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _rounds_counted(*, shown: bool) -> Iterator[_RoundCounter]:
+    """Count the rounds that the sticky assignors log meanwhile."""
+    log = logging.getLogger("kassign_spark.assignors")
+    counter, level = _RoundCounter(shown=shown), log.level
+    log.addHandler(counter)
+    log.setLevel(logging.INFO)
+    try:
+        yield counter
+    finally:
+        log.removeHandler(counter)
+        log.setLevel(level)

@@ -2,13 +2,17 @@
 
 from kassign_spark.commands.common import Facts
 from kassign_spark.display import (
+    Columns,
     cell,
+    counts,
     group_name,
+    listed,
     not_shown,
     plural,
     printable,
     table,
     topic_ranges,
+    written,
 )
 from kassign_spark.groups.paths import TASK, WINDOWS
 
@@ -29,23 +33,15 @@ _RACKS = {"cross-rack": "cross_rack_count"}
 def lines(facts: Facts) -> list[str]:
     """What the command prints of ``assign.DOCUMENT``."""
     count = facts["violation_count"]
-    counts = (
-        plural(facts["group_count"], "group"),
-        plural(facts["member_count"], "member"),
-        plural(facts["partition_count"], "partition"),
+    told = (
+        *counts(facts, "group", "member", "partition"),
         plural(count, "violation") if count else "no violations",
         *([plural(facts["round_count"], "round")] if facts["round_count"] else []),
     )
-    said = [", ".join(counts), *_path_lines(facts["paths"]), ""]
-    if facts["balance"]:
-        columns = _COLUMNS | (_RACKS if _has_racks(facts["balance"]) else {})
-        said += table(
-            ["group", *columns],
-            (
-                [group_name(row), *(row[column] for column in columns.values())]
-                for row in facts["balance"]
-            ),
-        )
+    said = [", ".join(told), *_path_lines(facts["paths"])]
+    has_racks = any(row["cross_rack_count"] is not None for row in facts["balance"])
+    columns: Columns = {"group": group_name, **_COLUMNS, **(_RACKS if has_racks else {})}
+    said += listed(facts["balance"], columns) or [""]
     said += not_shown(
         facts["groups_not_shown"], "group", ", better balanced,", of=facts["group_count"]
     )
@@ -54,7 +50,7 @@ def lines(facts: Facts) -> list[str]:
     if count:
         said += ["", *_violation_lines(facts)]
     tables = "assignment, balance" + (", violations" if count else "")
-    return [*said, "", f"the plan is in {printable(facts['output'])}: {tables}"]
+    return said + written(facts["output"], "the plan is in", tables)
 
 
 def _path_lines(paths: dict[str, int]) -> list[str]:
@@ -62,10 +58,6 @@ def _path_lines(paths: dict[str, int]) -> list[str]:
     large = {path: count for path, count in paths.items() if path not in (TASK, WINDOWS)}
     said = (f"{plural(count, 'group')} by {path}" for path, count in large.items())
     return [f"too large for one task: {'; '.join(said)}"] if large else []
-
-
-def _has_racks(balance: list[Facts]) -> bool:
-    return any(row["cross_rack_count"] is not None for row in balance)
 
 
 def _member_lines(group: Facts) -> list[str]:

@@ -2,32 +2,22 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    add_output,
-    add_show,
-    announced,
-    first_rows,
-    new_parser,
-)
+from kassign_spark.commands.common import Facts, Outcome, announced, first_rows, write_tables
 from kassign_spark.commands.documents import chosen, record, rows
-from kassign_spark.display import plural, printable, table
+from kassign_spark.commands.options import About, Parser
+from kassign_spark.display import listed, plural, written
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.rounds import hold
 from kassign_spark.session import open_session
 from kassign_spark.settings.client_settings import CLIENTS, SETTINGS, check_settings
 from kassign_spark.settings.rules import ADVICE, REFUSED
 from kassign_spark.settings.versions import version_of
-from kassign_spark.tables.snapshots import new_folder, write_table
 
 ClientRow = tuple[str, str, str | None, str | None]
 CLIENT_COLUMNS = ", ".join(f"{name} string" for name in CLIENTS.columns.names)
-
 
 DOCUMENT = record(
     "client_version string, output string?, client_count int, refused_count int, "
@@ -37,29 +27,24 @@ DOCUMENT = record(
         severity=chosen([REFUSED, ADVICE]),
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="check the properties files of consumers",
+    description="Check the settings of consumers, a properties file each, by the rules of\n"
+    "their Java client and its broker: what they refuse, and what is advised.\n"
+    "Only settings with a rule are looked at: no secret is read or shown.",
+    finds="a setting is refused",
+    example="kassign-spark check-settings consumer.properties --client-version 4.1.0",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "check-settings",
-        summary="check the properties files of consumers",
-        description="Check the settings of consumers, a properties file each, by the rules of\n"
-        "their Java client and its broker: what they refuse, and what is advised.\n"
-        "Only settings with a rule are looked at: no secret is read or shown.",
-        finds="a setting is refused",
-        document=DOCUMENT,
-        example="kassign-spark check-settings consumer.properties --client-version 4.1.0",
-    )
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
     parser.add_argument("files", metavar="FILE", nargs="+", help="properties, as Kafka reads them")
     parser.add_argument(
         "--client-version", metavar="X.Y.Z", required=True, help="version of kafka-clients"
     )
-    add_output(parser, "the table findings")
-    add_show(parser, "print at most N findings")
-    parser.set_defaults(run=run)
+    parser.add_output("the table findings")
+    parser.add_show("print at most N findings")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -67,25 +52,18 @@ def run(args: argparse.Namespace) -> Outcome:
     rows = client_rows(args.files, args.client_version)
     with open_session(*args.files, verbose=args.verbose) as spark, announced("checking settings"):
         clients = spark.createDataFrame(rows, CLIENT_COLUMNS)
-        counts = {
-            "rows": F.count(F.lit(1)),
-            "refused": F.count_if(F.col("severity") == "refused"),
-        }
-        findings = hold(check_settings(clients), counts)
-        if args.output is not None:
-            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-                write_table(findings.frame, folder, "findings", args.format)
-        refused_first = F.col("severity").desc()
-        shown = first_rows(
-            findings.frame, [refused_first, "client", "setting", "detail"], args.show
-        )
+        counts = {"rows": F.count(F.lit(1)), "refused": F.count_if(F.col("severity") == "refused")}
+        findings, counted = hold(check_settings(clients), counts)
+        write_tables(spark, args, findings=findings)
+        by = ("client", "setting", "detail")
+        shown = first_rows(findings, [F.desc("severity"), *by], args.show)
     facts = {
         "client_version": args.client_version,
         "output": args.output,
         "client_count": len(dict.fromkeys(args.files)),
-        "refused_count": findings.measured["refused"],
-        "advice_count": findings.measured["rows"] - findings.measured["refused"],
-        "findings_not_shown": findings.measured["rows"] - len(shown),
+        "refused_count": counted["refused"],
+        "advice_count": counted["rows"] - counted["refused"],
+        "findings_not_shown": counted["rows"] - len(shown),
         "findings": shown,
     }
     return Outcome(1 if facts["refused_count"] else 0, facts, _lines(facts))
@@ -113,12 +91,8 @@ def _lines(facts: Facts) -> list[str]:
         f"{plural(facts['client_count'], 'client')} of version {facts['client_version']}: "
         f"{facts['refused_count']} refused, {facts['advice_count']} advised against"
     ]
-    if facts["findings"]:
-        columns = ("severity", "client", "setting", "value", "detail")
-        rows = ([row[name] for name in columns] for row in facts["findings"])
-        lines += ["", *table(columns, rows)]
+    columns = ("severity", "client", "setting", "value", "detail")
+    lines += listed(facts["findings"], {name: name for name in columns})
     if hidden := facts["findings_not_shown"]:
         lines.append(f"{hidden:,} more not shown")
-    if facts["output"] is not None:
-        lines += ["", f"in {printable(facts['output'])}: findings"]
-    return lines
+    return lines + written(facts["output"], "in", "findings")

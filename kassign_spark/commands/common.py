@@ -1,31 +1,35 @@
-"""What the commands share: options, what they give back, and a few rows of a frame to show."""
+"""What the commands share: a session, what they write and give back, a few rows to show."""
 
 import argparse
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 
-from kassign_spark.commands.documents import PrintSchema, Schema, as_document
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.schemas import ASSIGNMENT, MEMBERS, OWNED
 from kassign_spark.session import open_session
-from kassign_spark.settings.computing import Settings, load_settings
 from kassign_spark.tables.output_folder import same_or_inside
 from kassign_spark.tables.places import Place, is_place
-from kassign_spark.tables.snapshots import has_table, one_run, read_table
+from kassign_spark.tables.snapshots import (
+    empty_table,
+    has_table,
+    new_folder,
+    one_run,
+    read_table,
+    write_table,
+)
 
-FORMATS = ("parquet", "csv", "json")
 _LONG_SECONDS = 10
 """Work that takes longer is announced."""
 
 Facts = dict[str, Any]
-Rows = list[dict[str, Any]]
 
 
 class Outcome(NamedTuple):
@@ -34,126 +38,6 @@ class Outcome(NamedTuple):
     exit_code: int
     facts: Facts
     lines: list[str]
-
-
-def new_parser(
-    commands: Any,
-    name: str,
-    *,
-    summary: str,
-    description: str,
-    document: Schema,
-    example: str,
-    finds: str = "",
-) -> argparse.ArgumentParser:
-    """Add a command, with the options that all have.
-
-    Args:
-        commands: what the parser of all commands gives for those.
-        name: of the command.
-        summary: a line for the list of commands.
-        description: what it does; its exit codes are said behind.
-        document: what it prints with ``--json``.
-        example: that works.
-        finds: when its exit code is 1; empty: never.
-    """
-    exits = f"Exits 0 when done, {f'1 when {finds}, ' if finds else ''}2 on an error."
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=summary,
-        description=f"{description}\n{exits}",
-        epilog=f"example:\n  {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON document instead of text"
-    )
-    parser.add_argument(
-        "--json-schema",
-        action=PrintSchema,
-        document=as_document(name, summary, document),
-        help="print the JSON Schema of that document, and do nothing else",
-    )
-    parser.add_argument(
-        "--verbose", action="store_true", help="show Spark's log and, on errors, the trace"
-    )
-    return parser
-
-
-def add_snapshot(parser: argparse.ArgumentParser) -> None:
-    """Add what the command reads."""
-    parser.add_argument(
-        "snapshot",
-        metavar="SNAPSHOT",
-        help="folder with members, topics, owned; or tables of a catalog: table:CATALOG.SCHEMA",
-    )
-    parser.add_argument(
-        "--as-of",
-        metavar="TIMESTAMP",
-        help="with table:..., the newest snapshot that is not later (default: the newest)",
-    )
-
-
-def add_assignor(parser: argparse.ArgumentParser, known: Iterable[str]) -> None:
-    """Add the option that puts one assignor in the place of each group's own."""
-    parser.add_argument(
-        "--assignor",
-        choices=sorted(known),
-        help="one assignor for all groups (default: each group's own)",
-    )
-
-
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names a file of settings."""
-    parser.add_argument(
-        "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
-    )
-
-
-def settings_of(args: argparse.Namespace) -> Settings:
-    """Load the settings that were named, or take the defaults.
-
-    Raises:
-        SettingsError: the file cannot be read, or a setting is unknown or out of range.
-    """
-    return load_settings(args.settings) if args.settings else Settings()
-
-
-def add_output(parser: argparse.ArgumentParser, holds: str, *, required: bool = False) -> None:
-    """Add the options that say where and how to write."""
-    parser.add_argument(
-        "--output",
-        metavar="DIR",
-        required=required,
-        help=f"new folder to write, with {holds}; or table:CATALOG.SCHEMA, to append to",
-    )
-    parser.add_argument(
-        "--format", choices=FORMATS, default="parquet", help="of its tables (default: parquet)"
-    )
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace DIR if kassign-spark wrote it and it holds nothing else",
-    )
-
-
-def add_show(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the option that bounds what is printed."""
-    parser.add_argument(
-        "--show", metavar="N", type=whole_number(least=0), default=50, help=f"{what} (default: 50)"
-    )
-
-
-def whole_number(*, least: int) -> Callable[[str], int]:
-    """Give the type of an option that takes a whole number from ``least`` on."""
-
-    def parse(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not least <= int(text) < 2**31:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= {least}")
-        return int(text)
-
-    return parse
 
 
 @contextmanager
@@ -211,15 +95,24 @@ def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: s
             raise OutputError(f"output {output}: would replace the input {path}; name a new folder")
 
 
-def read_assigned(spark: SparkSession, folder: str) -> DataFrame:
+def read_assigned(spark: SparkSession, *folders: str, cluster_id: bool = False) -> list[DataFrame]:
     """Read who has what: the table assignment of a plan, or the table owned of a snapshot.
 
-    Returns:
-        The columns of the files; of JSON lines without a single line none.
+    JSON lines without a line tell no columns: what is read of them has a cluster_id if it is asked
+    for, or if another folder has one.
 
     Raises:
-        InputError: neither table is there, or its rows have no meaning.
+        InputError: a folder has neither table, or its rows have no meaning.
     """
+    frames = [_read_assigned(spark, folder) for folder in folders]
+    named = cluster_id or any(has_cluster_id(frame) for frame in frames)
+    return [
+        frame if frame.columns else empty_table(spark, ASSIGNMENT, cluster_id=named)
+        for frame in frames
+    ]
+
+
+def _read_assigned(spark: SparkSession, folder: str) -> DataFrame:
     for found in (ASSIGNMENT, OWNED):
         if has_table(spark, folder, found.name):
             frame = read_table(spark, folder, found)
@@ -229,10 +122,34 @@ def read_assigned(spark: SparkSession, folder: str) -> DataFrame:
     raise InputError(f"folder {folder}: has neither the table assignment nor the table owned")
 
 
-def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> Rows:
+def write_tables(spark: SparkSession, args: argparse.Namespace, **tables: DataFrame) -> None:
+    """Write tables to the output, if the arguments name one.
+
+    Raises:
+        OutputError: as ``new_folder``.
+    """
+    if args.output is not None:
+        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+            for name, frame in tables.items():
+                write_table(frame, folder, name, args.format)
+
+
+def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> list[Facts]:
     """Collect the first rows by ``order``; names that the frame does not have are passed over."""
     known = [by for by in order if not isinstance(by, str) or by in frame.columns]
     return [row.asDict(recursive=True) for row in frame.orderBy(*known).limit(count).collect()]
+
+
+def topic_facts(topics: Iterable[Row]) -> list[Facts]:
+    """Give topics with ranges of partitions as ``TOPIC_RANGES`` has them."""
+    return [
+        {
+            "topic": topic.topic,
+            "partition_count": topic.partition_count,
+            "ranges": [[span.first, span.last] for span in topic.ranges],
+        }
+        for topic in topics
+    ]
 
 
 def one_stream() -> bool:

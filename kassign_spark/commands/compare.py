@@ -3,37 +3,26 @@
 import argparse
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.client.state import FAILING, NEVER_SETTLES, WORST_FIRST
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    Rows,
-    add_output,
-    add_settings,
-    add_show,
-    add_snapshot,
-    first_rows,
-    new_parser,
-    session_reading,
-    settings_of,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
+from kassign_spark.commands.options import About, Parser, settings_of
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
 from kassign_spark.conforming import fill_cluster_id
-from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.display import group_name, listed, not_shown, plural, written
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import read_snapshot
 from kassign_spark.whatif.compare import compare
 
-_KEY = ("assignor", "protocol")
+_KEY = {"assignor": "assignor", "protocol": "protocol"}
 _OF_ALL = {
+    **_KEY,
     "moved": "moved",
     "least": "least_moves",
     "paused": "paused",
@@ -45,6 +34,7 @@ _OF_ALL = {
     "without end": "failing_count",
 }
 _OF_GROUP = {
+    **_KEY,
     "moved": "moved",
     "least": "least_moves",
     "paused": "paused",
@@ -56,8 +46,6 @@ _OF_GROUP = {
     "least squares": "least_sum_of_squares",
     "verdict": "verdict",
 }
-
-
 _LOADS_OF_ALL = {
     "load": "max_load_skew",
     "least load": "max_least_skew",
@@ -70,7 +58,6 @@ _LOADS_OF_GROUP = {
     "moved weight": "moved_weight",
 }
 """What weights add; a load is told by the fair load of its group: 1 is even."""
-
 
 DOCUMENT = record(
     "snapshot string, output string?, is_exact boolean, weights string?, group_count int, "
@@ -92,31 +79,26 @@ DOCUMENT = record(
         ),
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="compare what every assignor would do, with the best there is",
+    description="Follow a rebalance of every group under every assignor of Kafka's, those of\n"
+    "the new protocol (protocol consumer) included: how many\n"
+    "partitions move and pause, in how many rounds, how even the result is, for all groups\n"
+    "and for each; beside it the least moves at the best balance there is.",
+    example="kassign-spark compare examples/fleet",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "compare",
-        summary="compare what every assignor would do, with the best there is",
-        description="Follow a rebalance of every group under every assignor of Kafka's, those of\n"
-        "the new protocol (protocol consumer) included: how many\n"
-        "partitions move and pause, in how many rounds, how even the result is, for all groups\n"
-        "and for each; beside it the least moves at the best balance there is.",
-        document=DOCUMENT,
-        example="kassign-spark compare examples/fleet",
-    )
-    add_snapshot(parser)
-    add_output(parser, "the table comparison")
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
+    parser.add_output("the table comparison")
     parser.add_argument(
         "--exact", action="store_true", help="answer as Kafka's own client does, also if badly"
     )
-    add_settings(parser)
+    parser.add_settings()
     add_source(parser, required=False)
-    add_show(parser, "print at most N groups, those first in which most moves")
-    parser.set_defaults(run=run)
+    parser.add_show("print at most N groups, those first in which most moves")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -134,9 +116,7 @@ def run(args: argparse.Namespace) -> Outcome:
             base_weight=args.base_weight,
         )
         compared = hold(found, {"rows": F.count(F.lit(1))}).frame
-        if args.output is not None:
-            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-                write_table(compared, folder, "comparison", args.format)
+        write_tables(spark, args, comparison=compared)
         facts = _facts(compared, args)
     return Outcome(0, facts, _lines(facts))
 
@@ -163,9 +143,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
         "group_count": count,
         "assignors": [{k: v for k, v in row.items() if k != "group_count"} for row in rows],
         "groups_not_shown": count - len(shown),
-        "groups": _groups(
-            compared, shown, {**_OF_GROUP, **(_LOADS_OF_GROUP if is_weighed else {})}
-        ),
+        "groups": _groups(compared, shown, _OF_GROUP | (_LOADS_OF_GROUP if is_weighed else {})),
     }
 
 
@@ -195,16 +173,16 @@ def _weighed_totals() -> dict[str, Column]:
     }
 
 
-def _groups(compared: DataFrame, shown: Rows, columns: Mapping[str, str]) -> list[Facts]:
+def _groups(compared: DataFrame, shown: list[Facts], columns: Mapping[str, str]) -> list[Facts]:
     """Collect the rows of the groups to show."""
     if not shown:
         return []
     names = [(row["cluster_id"], row["group_id"]) for row in shown]
     found = fill_cluster_id(compared).where(is_group_of(names)).collect()
-    by_name: dict[tuple[str, str], Rows] = {name: [] for name in names}
+    by_name: dict[tuple[str, str], list[Facts]] = {name: [] for name in names}
     for row in sorted(found, key=itemgetter(*_KEY)):
         by_name[row["cluster_id"], row["group_id"]].append(
-            {name: row[name] for name in (*_KEY, *columns.values(), "detail")}
+            {name: row[name] for name in (*columns.values(), "detail")}
         )
     return [
         {**{key: row[key] for key in GROUP_KEY if row[key]}, "by_assignor": by_name[name]}
@@ -215,16 +193,11 @@ def _groups(compared: DataFrame, shown: Rows, columns: Mapping[str, str]) -> lis
 def _lines(facts: Facts) -> list[str]:
     lines = [plural(facts["group_count"], "group")]
     is_weighed = facts["weights"] is not None
-    of_all = {**_OF_ALL, **(_LOADS_OF_ALL if is_weighed else {})}
-    of_group = {**_OF_GROUP, **(_LOADS_OF_GROUP if is_weighed else {})}
-    if facts["assignors"]:
-        rows = ([row[c] for c in (*_KEY, *of_all.values())] for row in facts["assignors"])
-        lines += ["", *table([*_KEY, *of_all], rows)]
+    of_all = _OF_ALL | (_LOADS_OF_ALL if is_weighed else {})
+    of_group = _OF_GROUP | (_LOADS_OF_GROUP if is_weighed else {})
+    lines += listed(facts["assignors"], of_all)
     for group in facts["groups"]:
-        rows = ([row[c] for c in (*_KEY, *of_group.values())] for row in group["by_assignor"])
-        lines += ["", group_name(group), *table([*_KEY, *of_group], rows)]
+        lines += ["", group_name(group), *listed(group["by_assignor"], of_group)[1:]]
     if facts["groups_not_shown"]:
         lines += ["", *not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])]
-    if facts["output"] is not None:
-        lines += ["", f"the table comparison is in {printable(facts['output'])}"]
-    return lines
+    return lines + written(facts["output"], "the table comparison is in")

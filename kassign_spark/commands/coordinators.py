@@ -1,7 +1,6 @@
 """``kassign-spark coordinators``: which broker each group asks, and how they are loaded."""
 
 import argparse
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -11,40 +10,29 @@ from kassign_spark.brokers.coordinator import (
     coordinator_load,
     coordinators,
 )
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    add_output,
-    add_show,
-    add_snapshot,
-    first_rows,
-    new_parser,
-    session_reading,
-    whole_number,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
+from kassign_spark.commands.options import About, Parser, whole_number
 from kassign_spark.conforming import has_cluster_id
-from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, LEADERS
-from kassign_spark.tables.snapshots import (
-    Snapshot,
-    empty_table,
-    new_folder,
-    read_snapshot,
-    write_table,
-)
+from kassign_spark.tables.snapshots import Snapshot, empty_table, read_snapshot
 
-_LOAD = {
+_LOAD: Columns = {
     "coordinator": "coordinator",
     "offsets partitions": "coordinator_partition_count",
     "groups": "group_count",
     "members": "member_count",
     "partitions": "partition_count",
     "load": "load_ratio",
-    "hot": "is_hot",
+    "hot": lambda broker: "yes" if broker["is_hot"] else "no",
 }
-
+_GROUPS: Columns = {
+    "group": group_name,
+    "offsets partition": "coordinator_partition",
+    "coordinator": "coordinator",
+}
 
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, hot_count int, groups_not_shown int",
@@ -54,22 +42,18 @@ DOCUMENT = record(
     ),
     groups=rows(f"{GROUP}, coordinator_partition int?, coordinator int?"),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="say which broker coordinates each group, and how they are loaded",
+    description="Say which partition of __consumer_offsets each group of a snapshot belongs\n"
+    "to. Where the snapshot has a table leaders (topic, partition, leader: a broker's id),\n"
+    "also its broker, the load of each broker, and hot spots.",
+    example="kassign-spark coordinators examples/fleet",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "coordinators",
-        summary="say which broker coordinates each group, and how they are loaded",
-        description="Say which partition of __consumer_offsets each group of a snapshot belongs\n"
-        "to. Where the snapshot has a table leaders (topic, partition, leader: a broker's id),\n"
-        "also its broker, the load of each broker, and hot spots.",
-        document=DOCUMENT,
-        example="kassign-spark coordinators examples/fleet",
-    )
-    add_snapshot(parser)
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
     parser.add_argument(
         "--num-partitions",
         metavar="N",
@@ -77,9 +61,8 @@ def add_parser(commands: Any) -> None:
         help="offsets.topic.num.partitions (default: as many as leaders shows, or "
         f"{DEFAULT_OFFSETS_PARTITIONS})",
     )
-    add_output(parser, "the tables coordinators and load")
-    add_show(parser, "print at most N brokers and groups")
-    parser.set_defaults(run=run)
+    parser.add_output("the tables coordinators and load")
+    parser.add_show("print at most N brokers and groups")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -90,10 +73,9 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _coordinate(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespace) -> Facts:
-    named = has_cluster_id(snapshot.members)
     leaders = snapshot.leaders
     if leaders is None:
-        leaders = empty_table(spark, LEADERS, cluster_id=named)
+        leaders = empty_table(spark, LEADERS, cluster_id=has_cluster_id(snapshot.members))
     knows_leaders = not leaders.isEmpty()
     count = args.num_partitions or (None if knows_leaders else DEFAULT_OFFSETS_PARTITIONS)
     tables: dict[str, DataFrame] = {
@@ -101,12 +83,8 @@ def _coordinate(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespac
         "load": coordinator_load(snapshot.members, leaders, snapshot.owned, num_partitions=count),
     }
     held = {name: hold(frame, {"rows": F.count(F.lit(1))}) for name, frame in tables.items()}
-    if args.output is not None:
-        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-            for name, each in held.items():
-                write_table(each.frame, folder, name, args.format)
-    load = held["load"].frame
-    brokers = load.where("coordinator IS NOT NULL")
+    write_tables(spark, args, **{name: each.frame for name, each in held.items()})
+    brokers = held["load"].frame.where("coordinator IS NOT NULL")
     busiest: list[str | Column] = [F.col("load_ratio").desc_nulls_last()]
     busiest += ["cluster_id", "coordinator"]
     rows = first_rows(held["coordinators"].frame, [*GROUP_KEY], args.show)
@@ -125,19 +103,6 @@ def _lines(facts: Facts) -> list[str]:
     lines = [plural(facts["group_count"], "group")]
     if facts["brokers"]:
         lines[0] += f", {plural(facts['hot_count'], 'hot coordinator')}"
-        rows = ([_said(row[column]) for column in _LOAD.values()] for row in facts["brokers"])
-        lines += ["", *table(list(_LOAD), rows)]
-    if facts["groups"]:
-        rows = (
-            [group_name(row), row["coordinator_partition"], row["coordinator"]]
-            for row in facts["groups"]
-        )
-        lines += ["", *table(["group", "offsets partition", "coordinator"], rows)]
-    lines += not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])
-    if facts["output"] is not None:
-        lines += ["", f"in {printable(facts['output'])}: coordinators, load"]
-    return lines
-
-
-def _said(value: Any) -> Any:
-    return ("yes" if value else "no") if isinstance(value, bool) else value
+        lines += listed(facts["brokers"], _LOAD)
+    lines += first_listed(facts, "group", _GROUPS)
+    return lines + written(facts["output"], "in", "coordinators, load")

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -10,19 +9,17 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
-    add_output,
-    add_show,
     first_rows,
-    new_parser,
     read_assigned,
     session_reading,
+    write_tables,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.display import group_name, not_shown, plural, printable
+from kassign_spark.commands.options import About, Parser
+from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.plans.delivery import deliver
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
-from kassign_spark.tables.snapshots import empty_table, new_folder, write_table
+from kassign_spark.schemas import GROUP_KEY
 
 DOCUMENT = record(
     "plan string, output string?, member_count int, members_not_shown int",
@@ -35,27 +32,22 @@ DOCUMENT = record(
         },
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="give each member its own part of a plan, as JSON",
+    description="Give each member its own part of a plan (its table assignment) or of a\n"
+    "snapshot (its table owned): as topic-partitions for a consumer's assign(), and as the\n"
+    "option assign of Spark's Kafka source.",
+    example="kassign-spark deliver build/plan --group payments-refunds",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "deliver",
-        summary="give each member its own part of a plan, as JSON",
-        description="Give each member its own part of a plan (its table assignment) or of a\n"
-        "snapshot (its table owned): as topic-partitions for a consumer's assign(), and as the\n"
-        "option assign of Spark's Kafka source.",
-        document=DOCUMENT,
-        example="kassign-spark deliver build/plan --group payments-refunds",
-    )
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
     parser.add_argument("plan", metavar="PLAN", help="folder of a plan or a snapshot")
     parser.add_argument("--group", metavar="ID", help="only this group")
     parser.add_argument("--member", metavar="ID", help="only this member")
-    add_output(parser, "the table delivery")
-    add_show(parser, "print at most N members")
-    parser.set_defaults(run=run)
+    parser.add_output("the table delivery")
+    parser.add_show("print at most N members")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -66,26 +58,22 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _deliver(spark: SparkSession, args: argparse.Namespace) -> Facts:
-    assigned = read_assigned(spark, args.plan)
-    if not assigned.columns:  # JSON lines without a line tell no columns
-        assigned = empty_table(spark, ASSIGNMENT, cluster_id=False)
+    [assigned] = read_assigned(spark, args.plan)
     for column, wanted in (("group_id", args.group), ("member_id", args.member)):
         if wanted is not None:
             assigned = assigned.where(F.col(column) == wanted)
-    found = hold(deliver(assigned), {"members": F.count(F.lit(1))})
-    if args.output is not None:
-        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-            columns = found.frame
-            if args.format == "csv":  # the same partitions are there as JSON
-                columns = columns.drop("partitions")
-            write_table(columns, folder, "delivery", args.format)
-    rows = first_rows(found.frame, [*GROUP_KEY, "member_id"], args.show)
+    found, counted = hold(deliver(assigned), {"members": F.count(F.lit(1))})
+    told = found
+    if args.format == "csv":  # the same partitions are there as JSON
+        told = told.drop("partitions")
+    write_tables(spark, args, delivery=told)
+    rows = first_rows(found, [*GROUP_KEY, "member_id"], args.show)
     texts = ("topic_partitions", "spark_assign")
     return {
         "plan": args.plan,
         "output": args.output,
-        "member_count": found.measured["members"],
-        "members_not_shown": found.measured["members"] - len(rows),
+        "member_count": counted["members"],
+        "members_not_shown": counted["members"] - len(rows),
         "members": [
             {
                 **{name: value for name, value in row.items() if name != "partitions"},
@@ -105,6 +93,4 @@ def _lines(facts: Facts) -> list[str]:
             text = json.dumps(row[name], ensure_ascii=False, separators=(",", ":"))
             lines.append(f"  {printable(text)}")
     lines += not_shown(facts["members_not_shown"], "member", of=facts["member_count"])
-    if facts["output"] is not None:
-        lines += ["", f"in {printable(facts['output'])}: delivery"]
-    return lines
+    return lines + written(facts["output"], "in", "delivery")

@@ -1,41 +1,37 @@
 """``kassign-spark diff``: what changes hands between two plans, or a snapshot and a plan."""
 
 import argparse
-from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
-    Rows,
-    add_output,
-    add_show,
     first_rows,
-    new_parser,
     read_assigned,
     session_reading,
+    topic_facts,
+    write_tables,
 )
 from kassign_spark.commands.documents import GROUP, TOPIC_RANGES, chosen, record, rows
-from kassign_spark.conforming import has_cluster_id
+from kassign_spark.commands.options import About, Parser
 from kassign_spark.display import (
     cell,
     group_name,
+    listed,
     not_shown,
     plural,
-    printable,
     table,
     topic_ranges,
+    written,
 )
 from kassign_spark.measures.holdings import with_ranges
 from kassign_spark.plans.diff import diff
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
-from kassign_spark.tables.snapshots import empty_table, new_folder, write_table
+from kassign_spark.schemas import GROUP_KEY
 
 CHANGES = ("kept", "moved", "new", "dropped")
-
 
 DOCUMENT = record(
     "before string, after string, output string?, group_count int, changed_group_count int, "
@@ -49,58 +45,36 @@ DOCUMENT = record(
         ),
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="say which partitions change hands",
+    description="Compare who has which partition before and after. BEFORE and AFTER are\n"
+    "each a plan (its table assignment counts) or a snapshot (its table owned).",
+    example="kassign-spark diff examples/fleet build/plan",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "diff",
-        summary="say which partitions change hands",
-        description="Compare who has which partition before and after. BEFORE and AFTER are\n"
-        "each a plan (its table assignment counts) or a snapshot (its table owned).",
-        document=DOCUMENT,
-        example="kassign-spark diff examples/fleet build/plan",
-    )
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
     parser.add_argument("before", metavar="BEFORE", help="folder of a plan or a snapshot")
     parser.add_argument("after", metavar="AFTER", help="folder of a plan or a snapshot")
-    add_output(parser, "the table diff")
-    add_show(parser, "print at most N groups that change, and changes of each")
-    parser.set_defaults(run=run)
+    parser.add_output("the table diff")
+    parser.add_show("print at most N groups that change, and changes of each")
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     what = f"comparing {args.before} and {args.after}"
     with session_reading(args, what, args.before, args.after) as spark:
-        before, after = _read_both(spark, args.before, args.after)
+        before, after = read_assigned(spark, args.before, args.after)
         compared = hold(diff(before, after), {"rows": F.count(F.lit(1))}).frame
-        if args.output is not None:
-            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-                write_table(compared, folder, "diff", args.format)
+        write_tables(spark, args, diff=compared)
         facts = _facts(compared, args)
     return Outcome(0, facts, _lines(facts))
 
 
-def _is(change: str) -> Column:
-    return F.col("change") == change
-
-
-def _read_both(spark: SparkSession, before: str, after: str) -> tuple[DataFrame, DataFrame]:
-    frames = [read_assigned(spark, folder) for folder in (before, after)]
-    # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
-    named = any(has_cluster_id(frame) for frame in frames)
-    first, second = (
-        frame if frame.columns else empty_table(spark, ASSIGNMENT, cluster_id=named)
-        for frame in frames
-    )
-    return first, second
-
-
 def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     keys = [name for name in GROUP_KEY if name in compared.columns]
-    counts = {change: F.count_if(_is(change)) for change in CHANGES}
+    counts = {change: F.count_if(F.col("change") == change) for change in CHANGES}
     changed = F.col("moved") + F.col("new") + F.col("dropped")
     by_group, totals = hold(
         compared.groupBy(*keys).agg(*(count.alias(name) for name, count in counts.items())),
@@ -126,7 +100,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     }
 
 
-def _changes(compared: DataFrame, shown: Rows, limit: int) -> list[Rows]:
+def _changes(compared: DataFrame, shown: list[Facts], limit: int) -> list[list[Facts]]:
     """Say for each shown group what goes from whom to whom, its first rows by member."""
     keys = [name for name in GROUP_KEY if name in compared.columns]
     if not shown:
@@ -134,7 +108,7 @@ def _changes(compared: DataFrame, shown: Rows, limit: int) -> list[Rows]:
     names = [tuple(row[name] or "" for name in keys) for row in shown]
     spark = compared.sparkSession
     wanted = spark.createDataFrame(names, ", ".join(f"{name} string" for name in keys))
-    changed = compared.where(~_is("kept")).withColumns(
+    changed = compared.where(F.col("change") != "kept").withColumns(
         {name: F.coalesce(name, F.lit("")) for name in keys}
     )
     of_shown = changed.join(F.broadcast(wanted), on=keys, how="left_semi")
@@ -147,20 +121,13 @@ def _changes(compared: DataFrame, shown: Rows, limit: int) -> list[Rows]:
         ),
     )
     place = F.row_number().over(Window.partitionBy(*keys).orderBy(*ways))
-    by_group: dict[tuple[str, ...], Rows] = {name: [] for name in names}
+    by_group: dict[tuple[str, ...], list[Facts]] = {name: [] for name in names}
     first = by_way.withColumn("place", place).where(F.col("place") <= limit)
     for row in first.orderBy(*keys, "place").collect():
         by_group[tuple(row[name] for name in keys)].append(
             {
                 **{name: row[name] for name in (*ways, "partition_count")},
-                "topics": [
-                    {
-                        "topic": topic.topic,
-                        "partition_count": topic.partition_count,
-                        "ranges": [[span.first, span.last] for span in topic.ranges],
-                    }
-                    for topic in row.topics[:limit]
-                ],
+                "topics": topic_facts(row.topics[:limit]),
             }
         )
     return [by_group[name] for name in names]
@@ -173,15 +140,11 @@ def _lines(facts: Facts) -> list[str]:
         f"{plural(facts['group_count'], 'group')}, {plural(total, 'partition')}: {counts}; "
         f"{plural(facts['changed_group_count'], 'group')} changed"
     ]
-    if facts["groups"]:
-        rows = ([group_name(row), *(row[name] for name in CHANGES)] for row in facts["groups"])
-        lines += ["", *table(["group", *CHANGES], rows)]
+    lines += listed(facts["groups"], {"group": group_name, **{name: name for name in CHANGES}})
     lines += not_shown(facts["groups_not_shown"], "changed group", of=facts["changed_group_count"])
     for group in facts["groups"]:
         lines += ["", group_name(group), *_change_lines(group)]
-    if facts["output"] is not None:
-        lines += ["", f"the table diff is in {printable(facts['output'])}"]
-    return lines
+    return lines + written(facts["output"], "the table diff is in")
 
 
 def _change_lines(group: Facts) -> list[str]:
@@ -193,7 +156,7 @@ def _change_lines(group: Facts) -> list[str]:
         ]
         for change in group["changes"]
     ]
-    listed = sum(change["partition_count"] for change in group["changes"])
-    hidden = group["moved"] + group["new"] + group["dropped"] - listed
+    shown = sum(change["partition_count"] for change in group["changes"])
+    hidden = group["moved"] + group["new"] + group["dropped"] - shown
     lines = table(["", "", ""], rows)[1:]
     return [*lines, f"  ... {plural(hidden, 'more partition')}"] if hidden else lines

@@ -9,17 +9,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampType,
-)
-
 from kassign_spark.display import print_result
 from kassign_spark.schemas import CLUSTER_ID, Table
 
@@ -31,14 +20,6 @@ GROUP = "cluster_id? string?, group_id string"
 COUNTS: Schema = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
 """Numbers by name, where the names are not known beforehand."""
 
-_NAMES: dict[type[DataType], str] = {
-    StringType: "string",
-    IntegerType: "int",
-    LongType: "bigint",
-    DoubleType: "double",
-    BooleanType: "boolean",
-    TimestampType: "timestamp",
-}
 _TYPES: dict[str, Schema] = {
     "string": {"type": "string"},
     "int": {"type": "integer"},
@@ -124,15 +105,9 @@ def _columns_of(table: Table) -> str:
     """A table's columns as text; where the input names no cluster, nor do the rows."""
     return ", ".join(
         f"{field.name}{'?' * (field.name == CLUSTER_ID)} "
-        f"{_name_of(field.dataType)}{'?' * field.nullable}"
+        f"{field.dataType.simpleString()}{'?' * field.nullable}"
         for field in table.columns
     )
-
-
-def _name_of(data_type: DataType) -> str:
-    if isinstance(data_type, ArrayType):
-        return f"array<{_name_of(data_type.elementType)}>"
-    return _NAMES[type(data_type)]
 
 
 def _typed(key: str, text: str) -> Schema:

@@ -1,25 +1,16 @@
 """``kassign-spark graph``: who can take what, as tables or a drawing, and what that rules out."""
 
 import argparse
-from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import (
-    FORMATS,
-    Facts,
-    Outcome,
-    add_show,
-    add_snapshot,
-    first_rows,
-    new_parser,
-    session_reading,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.of_group import add_group, only_group
+from kassign_spark.commands.of_group import only_group
+from kassign_spark.commands.options import FORMATS, About, Parser
 from kassign_spark.conforming import fill_cluster_id
-from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.display import counts, group_name, listed, not_shown, plural, printable
 from kassign_spark.errors import InputError
 from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.drawing import to_dot, to_graphml
@@ -40,7 +31,6 @@ _COUNTS = {
     "least max": "least_max",
 }
 
-
 DOCUMENT = record(
     "snapshot string, output string, group string?, group_count int, uneven_count int, "
     "member_count int, class_count int, part_count int, partition_count int, edge_count int, "
@@ -50,42 +40,33 @@ DOCUMENT = record(
         "even_max int, least_max int, detail string"
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="write who can take what as a graph, and say what that rules out",
+    description="Write the eligibility graph: a vertex for each member and for each class of\n"
+    "topics with the same subscribers, an edge for each subscription. Print the groups whose\n"
+    "subscriptions keep them from being even, the worst first, with the reason.",
+    example="kassign-spark graph examples/fleet --output build/graph",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "graph",
-        summary="write who can take what as a graph, and say what that rules out",
-        description="Write the eligibility graph: a vertex for each member and for each class of\n"
-        "topics with the same subscribers, an edge for each subscription. Print the groups whose\n"
-        "subscriptions keep them from being even, the worst first, with the reason.",
-        document=DOCUMENT,
-        example="kassign-spark graph examples/fleet --output build/graph",
-    )
-    add_snapshot(parser)
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
     parser.add_argument(
         "--output",
         metavar="DIR",
         required=True,
         help="new folder to write, with the tables vertices, edges and bottlenecks, or a drawing",
     )
-    add_group(parser)
+    parser.add_group()
     parser.add_argument(
         "--format",
         choices=[*FORMATS, *_DRAWINGS],
         default="parquet",
         help="of the tables; graphml and dot draw one group, named by --group (default: parquet)",
     )
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace DIR if kassign-spark wrote it and it holds nothing else",
-    )
-    add_show(parser, "print at most N groups, the worst first")
-    parser.set_defaults(run=run)
+    parser.add_overwrite()
+    parser.add_show("print at most N groups, the worst first")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -105,11 +86,13 @@ def run(args: argparse.Namespace) -> Outcome:
             else:
                 for name, frame in {**graph._asdict(), "bottlenecks": found}.items():
                     write_table(frame, folder, name, args.format)
-        groups, totals = hold(_groups(graph.vertices, found), _totals())
-        edge_count = graph.edges.count()
         worst = F.col("least_max") - F.col("even_max")
-        uneven = groups.where(worst > 0)
-        shown = first_rows(uneven, [worst.desc(), *GROUP_KEY], args.show)
+        sums = ("member_count", "class_count", "part_count", "partition_count")
+        measures = {"group_count": F.count(F.lit(1)), "uneven_count": F.count_if(worst > 0)}
+        measures |= {name: F.sum(name) for name in sums}
+        groups, totals = hold(_groups(graph.vertices, found), measures)
+        edge_count = graph.edges.count()
+        shown = first_rows(groups.where(worst > 0), [worst.desc(), *GROUP_KEY], args.show)
     facts: Facts = {
         "snapshot": args.snapshot,
         "output": args.output,
@@ -149,25 +132,14 @@ def _groups(vertices: DataFrame, found: DataFrame) -> DataFrame:
     return made_of.join(reasons, on=keys, how="inner")
 
 
-def _totals() -> dict[str, Column]:
-    counts = ("member_count", "class_count", "part_count", "partition_count")
-    return {
-        "group_count": F.count(F.lit(1)),
-        "uneven_count": F.count_if(F.col("least_max") > F.col("even_max")),
-        **{name: F.sum(name) for name in counts},
-    }
-
-
 def _drawing(graph: Eligibility, found: DataFrame, args: argparse.Namespace) -> str:
     """Draw the only group.
 
     Raises:
         InputError: it is too large for a drawing.
     """
-    order = [["id"], ["src", "dst"]]
-    vertices, edges = (
-        first_rows(frame, by, _MOST_DRAWN + 1) for frame, by in zip(graph, order, strict=True)
-    )
+    vertices = first_rows(graph.vertices, ["id"], _MOST_DRAWN + 1)
+    edges = first_rows(graph.edges, ["src", "dst"], _MOST_DRAWN + 1)
     if len(vertices) > _MOST_DRAWN or len(edges) > _MOST_DRAWN:
         raise InputError(
             f"group {args.group!r} has more than {_MOST_DRAWN:,} vertices or edges, which is no "
@@ -186,18 +158,16 @@ def _dense(found: DataFrame) -> set[tuple[str, str]]:
 
 def _lines(facts: Facts, table_format: str) -> list[str]:
     classes = facts["class_count"]
-    counts = [
-        plural(facts["group_count"], "group"),
-        plural(facts["member_count"], "member"),
+    told = [
+        *counts(facts, "group", "member"),
         "1 topic class" if classes == 1 else f"{classes:,} topic classes",
         plural(facts["edge_count"], "edge"),
     ]
     uneven = facts["uneven_count"]
     kept = "1 is kept" if uneven == 1 else f"{uneven:,} are kept"
-    lines = [", ".join(counts), f"{kept} from being even by subscriptions"]
+    lines = [", ".join(told), f"{kept} from being even by subscriptions"]
     if facts["groups"]:
-        rows = ([group_name(row), *(row[c] for c in _COUNTS.values())] for row in facts["groups"])
-        lines += ["", *table(["group", *_COUNTS], rows), ""]
+        lines += [*listed(facts["groups"], {"group": group_name, **_COUNTS}), ""]
         lines += [
             f"{group_name(row)}: {printable(row['detail'])}; {row['even_max']:,} would be even"
             for row in facts["groups"]

@@ -2,24 +2,16 @@
 
 import argparse
 from datetime import UTC, datetime
-from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.commands import history_explain, history_follow
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    add_output,
-    add_show,
-    first_rows,
-    new_parser,
-    whole_number,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, write_tables
 from kassign_spark.commands.documents import chosen, either, optional, record, rows
 from kassign_spark.commands.log import add_reading, session_reading_log
-from kassign_spark.display import cell, not_shown, plural, printable, table
+from kassign_spark.commands.options import ADDRESS, About, Parser, whole_number
+from kassign_spark.display import Columns, counts, first_listed, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.history.columns import FIRST, REASONS, STORMS
 from kassign_spark.history.explain import explain_history
@@ -31,10 +23,23 @@ from kassign_spark.live.snapshot import check_address
 from kassign_spark.log.kafka_source import kafka_options
 from kassign_spark.log.read import read_group_log
 from kassign_spark.rounds import hold
-from kassign_spark.tables.snapshots import new_folder, write_table
 
 _HOUR = 3600
-
+_HOURS: Columns = {
+    "group": "group_id",
+    "hour (UTC)": lambda row: row["hour"][:13].replace("T", " ") + "h",
+    "rebalances": "rebalances",
+    "moved": "moved",
+    "longest pause s": "longest_pause",
+    "mostly": lambda row: f"{REASONS[row['reason']]} ({row['reason_count']})",
+}
+_STORMS: Columns = {
+    "storm of": "group_id",
+    "from (UTC)": lambda row: row["begins"].replace("T", " ")[:16],
+    "to": lambda row: row["ends"].replace("T", " ")[:16],
+    "rebalances": "rebalances",
+    "why": "detail",
+}
 
 DOCUMENT = either(
     optional(
@@ -53,32 +58,24 @@ DOCUMENT = either(
     ),
     history_follow.DOCUMENT,
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="say when and why each group rebalanced, and which do so too often",
+    description="Read the group log, __consumer_offsets of a live cluster or files of it, and\n"
+    "say of every rebalance why it was, what moved and how long partitions were not read:\n"
+    "a row a group and hour, those with the most rebalances first, and the storms: times in\n"
+    "which a group rebalanced too often, who caused them, and what other settings of its\n"
+    "members would have saved. Times are UTC.\n"
+    "With --follow it goes on as the log does, until it is interrupted, and writes each\n"
+    "rebalance once: started again with the same DIR it goes on where it was.",
+    finds="there are storms",
+    example="kassign-spark history --log examples/group-log",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "history",
-        summary="say when and why each group rebalanced, and which do so too often",
-        description="Read the group log, __consumer_offsets of a live cluster or files of it, and\n"
-        "say of every rebalance why it was, what moved and how long partitions were not read:\n"
-        "a row a group and hour, those with the most rebalances first, and the storms: times in\n"
-        "which a group rebalanced too often, who caused them, and what other settings of its\n"
-        "members would have saved. Times are UTC.\n"
-        "With --follow it goes on as the log does, until it is interrupted, and writes each\n"
-        "rebalance once: started again with the same DIR it goes on where it was.",
-        finds="there are storms",
-        document=DOCUMENT,
-        example="kassign-spark history --log examples/group-log",
-    )
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        help="address of the cluster, or several with commas",
-    )
+    source.add_argument("--bootstrap-server", **ADDRESS)
     source.add_argument("--log", metavar="DIR", help="folder that kassign-spark log wrote")
     add_reading(parser)
     parser.add_argument(
@@ -116,9 +113,8 @@ def add_parser(commands: Any) -> None:
         "and on which racks (default: the cluster's own with --bootstrap-server, else what each "
         "generation shows)",
     )
-    add_output(parser, "the tables rebalances, storms and, with --explain, explained")
-    add_show(parser, "print at most N hours, N storms and N groups")
-    parser.set_defaults(run=run)
+    parser.add_output("the tables rebalances, storms and, with --explain, explained")
+    parser.add_show("print at most N hours, N storms and N groups")
 
 
 def _time(text: str) -> datetime:
@@ -166,22 +162,12 @@ def run(args: argparse.Namespace) -> Outcome:
             topics = history_explain.topics_of(args, properties, spark)
             of_generations = _since(explain_history(log, topics), args.since).where(wanted)
             tables["explained"], explained = history_explain.ask(of_generations, args.show)
-        if args.output is not None:
-            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-                for name, frame in tables.items():
-                    write_table(frame, folder, name, args.format)
-        hours, hour_count = hold(
-            by_hour(held),
-            {
-                "hours": F.count(F.lit(1)),
-                "all": F.sum("rebalances"),
-                "moves": F.sum("moved"),
-            },
-        )
+        write_tables(spark, args, **tables)
+        sums = {"all": F.sum("rebalances"), "moves": F.sum("moved")}
+        hours, hour_count = hold(by_hour(held), {"hours": F.count(F.lit(1)), **sums})
         group_count = hours.select("group_id").distinct().count()
         worst = first_rows(hours, [F.col("rebalances").desc(), "hour", "group_id"], args.show)
-        most: list[str | Column] = [F.col("rebalances").desc(), "begins", "group_id"]
-        stormy = first_rows(found, most, args.show)
+        stormy = first_rows(found, [F.desc("rebalances"), "begins", "group_id"], args.show)
     facts: Facts = {
         "source": args.log or args.bootstrap_server,
         "output": args.output,
@@ -245,58 +231,20 @@ def by_hour(told: DataFrame) -> DataFrame:
     )
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as JSON has it; times in UTC."""
-    return {
-        name: told_at(value) if isinstance(value, datetime) else value
-        for name, value in row.items()
-    }
-
-
-def told_at(time: datetime) -> str:
-    """A time in UTC; those that Spark collects are of this machine's zone."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _plain(row: Facts) -> Facts:
+    """A row as JSON has it; times in UTC: those that Spark collects are of this machine's zone."""
+    times = {name: value for name, value in row.items() if isinstance(value, datetime)}
+    return row | {n: at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for n, at in times.items()}
 
 
 def _lines(facts: Facts) -> list[str]:
-    lines = [
-        f"{plural(facts['group_count'], 'group')}, "
-        f"{plural(facts['rebalance_count'], 'rebalance')}, "
-        f"{plural(facts['moved_count'], 'partition')} moved, "
-        f"{plural(facts['storm_count'], 'storm')}"
-    ]
-    if facts["hours"]:
-        rows = (
-            [
-                printable(row["group_id"]),
-                row["hour"][:13].replace("T", " ") + "h",
-                row["rebalances"],
-                row["moved"],
-                row["longest_pause"],
-                f"{REASONS[row['reason']]} ({row['reason_count']})",
-            ]
-            for row in facts["hours"]
-        )
-        header = ["group", "hour (UTC)", "rebalances", "moved", "longest pause s", "mostly"]
-        lines += ["", *table(header, rows)]
-    lines += not_shown(facts["hours_not_shown"], "hour", of=facts["hour_count"])
-    if facts["storms"]:
-        rows = (
-            [
-                printable(row["group_id"]),
-                row["begins"].replace("T", " ")[:16],
-                row["ends"].replace("T", " ")[:16],
-                row["rebalances"],
-                cell(row["detail"]),
-            ]
-            for row in facts["storms"]
-        )
-        lines += ["", *table(["storm of", "from (UTC)", "to", "rebalances", "why"], rows)]
-    lines += not_shown(facts["storms_not_shown"], "storm", of=facts["storm_count"])
+    moved = f"{plural(facts['moved_count'], 'partition')} moved"
+    groups, rebalanced, stormy = counts(facts, "group", "rebalance", "storm")
+    lines = [f"{groups}, {rebalanced}, {moved}, {stormy}"]
+    lines += first_listed(facts, "hour", _HOURS)
+    lines += first_listed(facts, "storm", _STORMS)
     tables = "rebalances, storms"
     if "explained" in facts:
         lines += history_explain.lines(facts["explained"])
         tables += ", explained"
-    if facts["output"] is not None:
-        lines += ["", f"the history is in {printable(facts['output'])}: {tables}"]
-    return lines
+    return lines + written(facts["output"], "the history is in", tables)

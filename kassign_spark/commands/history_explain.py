@@ -2,19 +2,26 @@
 
 import argparse
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import first_rows
+from kassign_spark.commands.common import Facts, first_rows
 from kassign_spark.commands.documents import record, rows
-from kassign_spark.display import cell, not_shown, plural, printable, table
+from kassign_spark.display import first_listed, plural
 from kassign_spark.live.topics import read_topics
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import TOPICS
 from kassign_spark.tables.snapshots import read_table
 
+_COLUMNS = {
+    "group": "group_id",
+    "generations": "generations",
+    "assignor": "assignor",
+    "explained by": "explained_by",
+    "leader": "leader_client",
+    "the last of them": "detail",
+}
 DOCUMENT = record(
     "generation_count int, unknown_count int, not_explained_count int, group_count int, "
     "groups_not_shown int",
@@ -24,13 +31,6 @@ DOCUMENT = record(
     ),
 )
 """What ``--json`` prints of it."""
-
-
-class Asked(NamedTuple):
-    """The rows of ``explain_history``, and what is said of them."""
-
-    rows: DataFrame
-    facts: dict[str, Any]
 
 
 def topics_of(
@@ -49,7 +49,7 @@ def topics_of(
     return None
 
 
-def ask(explained: DataFrame, show: int) -> Asked:
+def ask(explained: DataFrame, show: int) -> tuple[DataFrame, Facts]:
     """Hold the rows and find the groups with the most generations that are not explained.
 
     Args:
@@ -72,14 +72,13 @@ def ask(explained: DataFrame, show: int) -> Asked:
         .agg(F.count(F.lit(1)).alias("generations"), F.max_by(last, "at").alias("last"))
         .select("group_id", "generations", "last.*")
     )
-    groups, count = hold(by_group, {"groups": F.count(F.lit(1))})
+    groups, count = hold(by_group, {"group_count": F.count(F.lit(1))})
     worst = first_rows(groups, [F.col("generations").desc(), "group_id"], show)
-    not_listed = count["groups"] - len(worst)
-    facts = {**counted, "group_count": count["groups"], "groups_not_shown": not_listed}
-    return Asked(held, {**facts, "groups": worst})
+    not_listed = count["group_count"] - len(worst)
+    return held, {**counted, **count, "groups_not_shown": not_listed, "groups": worst}
 
 
-def lines(facts: dict[str, Any]) -> list[str]:
+def lines(facts: Facts) -> list[str]:
     """Say it."""
     count = facts["not_explained_count"]
     are = "is not what its assignor gives" if count == 1 else "are not what their assignor gives"
@@ -87,18 +86,4 @@ def lines(facts: dict[str, Any]) -> list[str]:
     if facts["unknown_count"]:
         said += f"; of {facts['unknown_count']} nobody can tell"
     found = ["", f"{said}:" if facts["groups"] else said]
-    if facts["groups"]:
-        rows = (
-            [
-                printable(row["group_id"]),
-                row["generations"],
-                cell(row["assignor"]),
-                cell(row["explained_by"]),
-                cell(row["leader_client"]),
-                cell(row["detail"]),
-            ]
-            for row in facts["groups"]
-        )
-        header = ["group", "generations", "assignor", "explained by", "leader", "the last of them"]
-        found += ["", *table(header, rows)]
-    return found + not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])
+    return found + first_listed(facts, "group", _COLUMNS)

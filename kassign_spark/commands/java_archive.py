@@ -4,12 +4,12 @@ import argparse
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.commands.common import Outcome, announced, new_parser, one_stream
+from kassign_spark.commands.common import Outcome, announced, one_stream
 from kassign_spark.commands.documents import record
+from kassign_spark.commands.options import About, Parser
 from kassign_spark.display import printable
 from kassign_spark.errors import KassignError
 from kassign_spark.java import archive_path, archiving_options
@@ -21,25 +21,20 @@ from kassign_spark.tables.snapshots import Snapshot, read_snapshot, write_snapsh
 from kassign_spark.validation.validate import validate
 
 DOCUMENT = record("archive string, bytes int?")
-"""What ``--json`` prints."""
 
 _MEMBERS = "group_id string, member_id string, topics array<string>, generation bigint"
+ABOUT = About(
+    summary="let commands start sooner, by an archive of Java's classes",
+    description="Write an archive of the classes that Java loads for a command, about 170 MB,\n"
+    "which all later commands with this Java and this PySpark start from: some seconds\n"
+    "sooner. It lies in $XDG_CACHE_HOME/kassign-spark, or else in ~/.cache/kassign-spark.",
+    example="kassign-spark java-archive --json",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "java-archive",
-        summary="let commands start sooner, by an archive of Java's classes",
-        description="Write an archive of the classes that Java loads for a command, about 170 MB,\n"
-        "which all later commands with this Java and this PySpark start from: some seconds\n"
-        "sooner. It lies in $XDG_CACHE_HOME/kassign-spark, or else in ~/.cache/kassign-spark.",
-        document=DOCUMENT,
-        example="kassign-spark java-archive --json",
-    )
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
     parser.add_argument("--remove", action="store_true", help="delete the archive instead")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> Outcome:

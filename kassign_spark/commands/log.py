@@ -2,13 +2,13 @@
 
 import argparse
 from contextlib import AbstractContextManager
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import Facts, Outcome, announced, new_parser, session_reading
+from kassign_spark.commands.common import Facts, Outcome, announced, session_reading
 from kassign_spark.commands.documents import record
+from kassign_spark.commands.options import ADDRESS, About, Parser
 from kassign_spark.display import plural, printable
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
@@ -18,45 +18,32 @@ from kassign_spark.log.schemas import RECORDS
 from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_table, write_table
 
+_TIME = "yyyy-MM-dd'T'HH:mm:ssXXX"
 DOCUMENT = record(
     "bootstrap_server string, save string, record_count int, partition_count int, "
     "first timestamp?, last timestamp?"
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="keep the group log, the records of __consumer_offsets, in files",
+    description="Read the topic __consumer_offsets of a live cluster, as far as it goes now,\n"
+    "and write its records as they are to Parquet files, which read_group_log and\n"
+    "snapshot --from-log take. Spark reads as a group kassign-spark-log-*, which stays behind\n"
+    "without members until the brokers clear it away; records of such groups are left out.",
+    example="kassign-spark log --bootstrap-server 127.0.0.1:9092 --save build/log",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "log",
-        summary="keep the group log, the records of __consumer_offsets, in files",
-        description="Read the topic __consumer_offsets of a live cluster, as far as it goes now,\n"
-        "and write its records as they are to Parquet files, which read_group_log and\n"
-        "snapshot --from-log take. Spark reads as a group kassign-spark-log-*, which stays behind\n"
-        "without members until the brokers clear it away; records of such groups are left out.",
-        document=DOCUMENT,
-        example="kassign-spark log --bootstrap-server 127.0.0.1:9092 --save build/log",
-    )
-    parser.add_argument(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        required=True,
-        help="address of the cluster, or several with commas",
-    )
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_argument("--bootstrap-server", required=True, **ADDRESS)
     add_reading(parser)
     parser.add_argument(
         "--save", metavar="DIR", required=True, help="new folder to write, with the table records"
     )
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace DIR if kassign-spark wrote it and it holds nothing else",
-    )
-    parser.set_defaults(run=run)
+    parser.add_overwrite()
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
+def add_reading(parser: Parser) -> None:
     """Add the options by which Spark reads a cluster's log."""
     parser.add_argument(
         "--command-config",
@@ -122,15 +109,9 @@ def run(args: argparse.Namespace) -> Outcome:
     facts: Facts = {
         "bootstrap_server": args.bootstrap_server,
         "save": args.save,
-        "record_count": said[0],
-        "partition_count": said[1],
-        "first": said[2],
-        "last": said[3],
+        **dict(zip(("record_count", "partition_count", "first", "last"), said, strict=True)),
     }
     return Outcome(0, facts, _lines(facts))
-
-
-_TIME = "yyyy-MM-dd'T'HH:mm:ssXXX"
 
 
 def _lines(facts: Facts) -> list[str]:

@@ -6,30 +6,39 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.check_settings import CLIENT_COLUMNS, client_rows
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    Rows,
-    add_output,
-    add_show,
-    add_snapshot,
-    first_rows,
-    new_parser,
-    session_reading,
-    whole_number,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
-from kassign_spark.commands.of_group import add_group, only_group
-from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.commands.of_group import only_group
+from kassign_spark.commands.options import About, Parser, whole_number
+from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import read_snapshot
 from kassign_spark.whatif.migrate import TO, migrate
 from kassign_spark.whatif.migration_rules import CONSUMER, NO_LIMIT, POLICIES, VERDICTS
 
 _SUMS = ("moved", "paused", "cross_rack_before", "cross_rack_after", "next_moved")
 _MEMBERS_SHOWN = 1
-
+_GROUPS: Columns = {
+    "group": group_name,
+    "verdict": "verdict",
+    "way": "way",
+    "members": "member_count",
+    "static": "static_count",
+    "moved": "moved",
+    "paused": "paused",
+    "detail": "detail",
+}
+_STEPS: Columns = {
+    "step": "step",
+    "member": "member_id",
+    "event": "event",
+    "group is": "group_type",
+    "moved": "moved",
+    "paused": "paused",
+    "unread": "unread",
+    "who pauses": lambda row: _few(row["pausing_members"]),
+}
 
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, ready_count int, risky_count int, "
@@ -47,30 +56,24 @@ DOCUMENT = record(
         "is_rebalance boolean, moved int?, paused int?, unread int?, "
         "pausing_members array<string>?, may_lose_members array<string>?",
         moves=maybe(
-            rows(
-                "topic string, partition int, from_member_id string?, to_member_id string?",
-            )
+            rows("topic string, partition int, from_member_id string?, to_member_id string?")
         ),
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="say which groups can go over to the new protocol, and what each restart does",
+    description="Judge for every classic group whether it can go over to the protocol of\n"
+    "KIP-848 (or back, with --to classic) and follow its members' restarts one by one: who\n"
+    "pauses, what moves, how much locality is lost; with --group every step.",
+    finds="a group is blocked",
+    example="kassign-spark migrate examples/both-protocols --group billing-invoices",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "migrate",
-        summary="say which groups can go over to the new protocol, and what each restart does",
-        description="Judge for every classic group whether it can go over to the protocol of\n"
-        "KIP-848 (or back, with --to classic) and follow its members' restarts one by one: who\n"
-        "pauses, what moves, how much locality is lost; with --group every step.",
-        finds="a group is blocked",
-        document=DOCUMENT,
-        example="kassign-spark migrate examples/both-protocols --group billing-invoices",
-    )
-    add_snapshot(parser)
-    add_group(parser)
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
+    parser.add_group()
     parser.add_argument(
         "--to", choices=sorted(TO), default=CONSUMER, help="the protocol (default: consumer)"
     )
@@ -102,9 +105,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--client-version", metavar="X.Y.Z", help="version of kafka-clients of these clients"
     )
-    add_output(parser, "the tables steps and verdicts")
-    add_show(parser, "print at most N groups, blocked and risky ones first")
-    parser.set_defaults(run=run)
+    parser.add_output("the tables steps and verdicts")
+    parser.add_show("print at most N groups, blocked and risky ones first")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -120,10 +122,7 @@ def run(args: argparse.Namespace) -> Outcome:
             max_size=args.max_size,
             clients=spark.createDataFrame(clients, CLIENT_COLUMNS) if clients else None,
         )
-        if args.output is not None:
-            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-                write_table(steps, folder, "steps", args.format)
-                write_table(verdicts, folder, "verdicts", args.format)
+        write_tables(spark, args, steps=steps, verdicts=verdicts)
         totals = verdicts.agg(
             *(F.count_if(F.col("verdict") == name).alias(name) for name in VERDICTS),
             *(F.sum(name).alias(name) for name in _SUMS),
@@ -168,24 +167,9 @@ def _lines(facts: Facts) -> list[str]:
             f"{facts['cross_rack_before']:,} partitions read across racks before, "
             f"{facts['cross_rack_after']:,} afterwards"
         )
-    if facts["groups"]:
-        columns = ("verdict", "way", "member_count", "static_count", "moved", "paused", "detail")
-        rows = ([group_name(row), *(row[name] for name in columns)] for row in facts["groups"])
-        heads = ("group", "verdict", "way", "members", "static", "moved", "paused", "detail")
-        lines += ["", *table(heads, rows)]
-    lines += not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])
-    if facts["steps"]:
-        lines += ["", *_steps(facts["steps"])]
-    if facts["output"] is not None:
-        lines += ["", f"in {printable(facts['output'])}: steps, verdicts"]
-    return lines
-
-
-def _steps(steps: Rows) -> list[str]:
-    columns = ("step", "member_id", "event", "group_type", "moved", "paused", "unread")
-    rows = ([*(row[name] for name in columns), _few(row["pausing_members"])] for row in steps)
-    heads = ("step", "member", "event", "group is", "moved", "paused", "unread", "who pauses")
-    return table(heads, rows)
+    lines += first_listed(facts, "group", _GROUPS)
+    lines += listed(facts["steps"], _STEPS)
+    return lines + written(facts["output"], "in", "steps, verdicts")
 
 
 def _few(names: list[str]) -> str:

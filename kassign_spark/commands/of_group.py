@@ -1,6 +1,4 @@
-"""The option ``--group`` of commands that answer group by group."""
-
-import argparse
+"""What the option ``--group`` of commands that answer group by group does."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -10,15 +8,6 @@ from kassign_spark.errors import InputError
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.tables.snapshots import Snapshot
-
-
-def add_group(parser: argparse.ArgumentParser) -> None:
-    """Add the option."""
-    parser.add_argument(
-        "--group",
-        metavar="GROUP",
-        help="only this group; CLUSTER/GROUP where several clusters have one of that name",
-    )
 
 
 def only_group(snapshot: Snapshot, group: str | None, *, one: bool = False) -> Snapshot:
@@ -36,16 +25,15 @@ def only_group(snapshot: Snapshot, group: str | None, *, one: bool = False) -> S
         return snapshot
     members = snapshot.members
     wanted = _name(members) == group
+    names: list[str] = []
     if has_cluster_id(members):
         wanted = wanted | (F.col("group_id") == group)
         named = members.where(wanted).select(_name(members).alias("name")).distinct()
         names = sorted(row.name for row in named.limit(20).collect())
         if one and len(names) > 1:
             raise InputError(f"group {group!r} is in several clusters: name {' or '.join(names)}")
-        if not names:
-            refuse_unknown(_names(members), [group], what="group")
-    else:
-        refuse_unknown(_names(members), [group], what="group")
+    if not names:
+        refuse_unknown(members.select(_name(members).alias("name")), [group], what="group")
     owned = snapshot.owned
     return snapshot._replace(
         members=members.where(wanted), owned=None if owned is None else owned.where(wanted)
@@ -56,7 +44,3 @@ def _name(members: DataFrame) -> Column:
     if not has_cluster_id(members):
         return F.col("group_id")
     return F.concat_ws("/", F.nullif(CLUSTER_ID, F.lit("")), "group_id")
-
-
-def _names(members: DataFrame) -> DataFrame:
-    return members.select(_name(members).alias("name"))

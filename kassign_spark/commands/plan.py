@@ -1,24 +1,15 @@
 """``kassign-spark plan``: who should read what by weight, with how few moves."""
 
 import argparse
-from typing import Any
 
-from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    add_output,
-    first_rows,
-    new_parser,
-    session_reading,
-    whole_number,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import COUNTS, record, rows
+from kassign_spark.commands.options import About, Parser, whole_number
 from kassign_spark.commands.weighted import add_weights, inputs_of, number, options, read_weights
-from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.display import Columns, first_listed, group_name, plural, written
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import WEIGHT_VERDICTS, plan_by_weight
 from kassign_spark.schemas import GROUP_KEY
@@ -27,27 +18,22 @@ from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_tabl
 
 _DONE = ("within_limit", "nothing_to_do")
 
-
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, groups_not_shown int",
     verdicts=COUNTS,
     groups=rows(WEIGHT_VERDICTS),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="plan by weight: even loads with few moves",
+    description="Plan every group by the weight of its partitions: members within a limit\n"
+    "of load, with the fewest moves, and a verdict with its proof. The output is a plan that\n"
+    "diff, report, violations and deliver take.",
+    example="kassign-spark plan examples/fleet --weights build/weights --output build/plan",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "plan",
-        summary="plan by weight: even loads with few moves",
-        description="Plan every group by the weight of its partitions: members within a limit\n"
-        "of load, with the fewest moves, and a verdict with its proof. The output is a plan that\n"
-        "diff, report, violations and deliver take.",
-        document=DOCUMENT,
-        example="kassign-spark plan examples/fleet --weights build/weights --output build/plan",
-    )
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
     add_weights(parser)
     limits = parser.add_mutually_exclusive_group()
     limits.add_argument(
@@ -58,8 +44,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--max-moves", metavar="N", type=whole_number(least=0))
     parser.add_argument("--max-moved-weight", metavar="X", type=number)
     parser.add_argument("--max-count-difference", metavar="N", type=whole_number(least=0))
-    add_output(parser, "the tables assignment, verdicts and balance")
-    parser.set_defaults(run=run)
+    parser.add_output("the tables assignment, verdicts and balance")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -89,12 +74,8 @@ def run(args: argparse.Namespace) -> Outcome:
                 write_table(nobody, folder, "balance", args.format)
                 note_snapshot(spark, folder, args.snapshot)
         skew = F.col("max_load") / F.nullif(F.col("fair_load"), F.lit(0.0))
-        order: list[str | Column] = [
-            F.col("verdict").isin(*_DONE),
-            F.desc_nulls_last(skew),
-            *GROUP_KEY,
-        ]
-        rows = first_rows(plan.verdicts, order, args.show)
+        order = [F.col("verdict").isin(*_DONE), F.desc_nulls_last(skew)]
+        rows = first_rows(plan.verdicts, [*order, *GROUP_KEY], args.show)
         counts = {
             r["verdict"]: r["count"] for r in plan.verdicts.groupBy("verdict").count().collect()
         }
@@ -112,10 +93,6 @@ def run(args: argparse.Namespace) -> Outcome:
 def _lines(facts: Facts) -> list[str]:
     counts = ", ".join(f"{count:,} {verdict}" for verdict, count in facts["verdicts"].items())
     lines = [f"{plural(facts['group_count'], 'group')}: {counts or 'none'}"]
-    if facts["groups"]:
-        rows = ([group_name(row), row["verdict"], row["detail"]] for row in facts["groups"])
-        lines += ["", *table(["group", "verdict", "detail"], rows)]
-    lines += not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])
-    if facts["output"] is not None:
-        lines += ["", f"the plan is in {printable(facts['output'])}: assignment, verdicts, balance"]
-    return lines
+    columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
+    lines += first_listed(facts, "group", columns)
+    return lines + written(facts["output"], "the plan is in", "assignment, verdicts, balance")

@@ -1,7 +1,6 @@
 """``kassign-spark predict``: what Kafka itself will do, and the groups in which that goes wrong."""
 
 import argparse
-from typing import Any
 
 from pyspark.sql import functions as F
 
@@ -14,23 +13,14 @@ from kassign_spark.client.state import (
     THROWS,
     WORST_FIRST,
 )
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    add_assignor,
-    add_output,
-    add_show,
-    add_snapshot,
-    first_rows,
-    new_parser,
-    session_reading,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import record, rows
-from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.commands.options import About, Parser
+from kassign_spark.display import Columns, group_name, listed, not_shown, plural, written
 from kassign_spark.plans.predict import PREDICTED, predict
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, VERDICTS
-from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import read_snapshot
 
 _SAID = {
     OK: "answered exactly",
@@ -40,34 +30,28 @@ _SAID = {
     NEVER_SETTLES: "never settling",
 }
 
-
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, groups_not_shown int",
     ", ".join(f"{verdict}_count int" for verdict in _SAID),
     groups=rows(VERDICTS),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="say what Kafka's own client will do, and whether it will end",
+    description="Give the exact answer of Kafka's Java client for every group's next\n"
+    "rebalance, and a verdict: ok, throws, never_ends, or inexact where something that\n"
+    "decides is not known or not modelled. Groups of the new protocol get their coordinator's\n"
+    "answer, and never_settles where their members' votes for an assignor tie.",
+    finds="a group throws, never ends or never settles",
+    example="kassign-spark predict examples/fleet",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "predict",
-        summary="say what Kafka's own client will do, and whether it will end",
-        description="Give the exact answer of Kafka's Java client for every group's next\n"
-        "rebalance, and a verdict: ok, throws, never_ends, or inexact where something that\n"
-        "decides is not known or not modelled. Groups of the new protocol get their coordinator's\n"
-        "answer, and never_settles where their members' votes for an assignor tie.",
-        finds="a group throws, never ends or never settles",
-        document=DOCUMENT,
-        example="kassign-spark predict examples/fleet",
-    )
-    add_snapshot(parser)
-    add_output(parser, "the tables assignment and verdicts")
-    add_assignor(parser, PREDICTED)
-    add_show(parser, "print at most N groups that are not ok")
-    parser.set_defaults(run=run)
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
+    parser.add_output("the tables assignment and verdicts")
+    parser.add_assignor(PREDICTED)
+    parser.add_show("print at most N groups that are not ok")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -77,10 +61,7 @@ def run(args: argparse.Namespace) -> Outcome:
         assignment, found = predict(*snapshot, target=snapshot.target, assignor=args.assignor)
         counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
         verdicts, counted = hold(found, counts)
-        if args.output is not None:
-            with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-                write_table(assignment, folder, "assignment", args.format)
-                write_table(verdicts, folder, "verdicts", args.format)
+        write_tables(spark, args, assignment=assignment, verdicts=verdicts)
         order = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
         odd = first_rows(verdicts.where(F.col("verdict") != OK), [order, *GROUP_KEY], args.show)
     facts = {
@@ -103,11 +84,8 @@ def _lines(facts: Facts) -> list[str]:
         if verdict != NEVER_SETTLES or facts[f"{verdict}_count"]
     )
     lines = [f"{plural(facts['group_count'], 'group')}: {', '.join(counts)}"]
-    if facts["groups"]:
-        rows = ([group_name(row), row["verdict"], row["detail"]] for row in facts["groups"])
-        lines += ["", *table(["group", "verdict", "detail"], rows)]
+    columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
+    lines += listed(facts["groups"], columns)
     hidden = facts["groups_not_shown"]
     lines += not_shown(hidden, "group", of=len(facts["groups"]) + hidden)
-    if facts["output"] is not None:
-        lines += ["", f"the answers are in {printable(facts['output'])}: assignment, verdicts"]
-    return lines
+    return lines + written(facts["output"], "the answers are in", "assignment, verdicts")

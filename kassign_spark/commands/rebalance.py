@@ -2,31 +2,27 @@
 
 import argparse
 from operator import itemgetter
-from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.client.state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    Rows,
-    add_assignor,
-    add_output,
-    add_settings,
-    add_show,
-    add_snapshot,
-    first_rows,
-    new_parser,
-    session_reading,
-    settings_of,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
+from kassign_spark.commands.options import About, Parser, settings_of
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
-from kassign_spark.display import group_name, not_shown, plural, printable, table
+from kassign_spark.display import (
+    counts,
+    group_name,
+    listed,
+    not_shown,
+    plural,
+    printable,
+    table,
+    written,
+)
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.plans.listener import listener_calls
 from kassign_spark.plans.rebalance import rebalance
@@ -45,7 +41,6 @@ _COLUMNS = {
 }
 ACTIONS = ("retained", "revoked", "assigned", "withheld")
 
-
 DOCUMENT = record(
     "snapshot string, output string, is_exact boolean, group_count int, partition_count int, "
     "moved_count int, paused_count int, max_rounds int, unsettled_count int, failing_count int, "
@@ -57,26 +52,22 @@ DOCUMENT = record(
         by_round=rows("round int, retained int, revoked int, assigned int, withheld int"),
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="follow the rebalance of every group, round by round",
+    description="Follow the rebalance of every group of a snapshot until nothing is withheld:\n"
+    "what each member keeps, gives up and receives, and what its rebalance listener is told.\n"
+    "With --exact each round is the answer of Kafka's own client, which may also throw or\n"
+    "never end: the table verdicts says so, and the table listener leaves such groups out.",
+    finds="a group never settles, throws or never ends",
+    example="kassign-spark rebalance examples/fleet --output build/rounds",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "rebalance",
-        summary="follow the rebalance of every group, round by round",
-        description="Follow the rebalance of every group of a snapshot until nothing is withheld:\n"
-        "what each member keeps, gives up and receives, and what its rebalance listener is told.\n"
-        "With --exact each round is the answer of Kafka's own client, which may also throw or\n"
-        "never end: the table verdicts says so, and the table listener leaves such groups out.",
-        finds="a group never settles, throws or never ends",
-        document=DOCUMENT,
-        example="kassign-spark rebalance examples/fleet --output build/rounds",
-    )
-    add_snapshot(parser)
-    add_output(parser, "the tables steps, listener and summary", required=True)
-    add_assignor(parser, ASSIGNORS)
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
+    parser.add_output("the tables steps, listener and summary", required=True)
+    parser.add_assignor(ASSIGNORS)
     parser.add_argument(
         "--protocol",
         choices=(EAGER, COOPERATIVE),
@@ -85,9 +76,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--exact", action="store_true", help="answer each round exactly as Kafka's own client does"
     )
-    add_settings(parser)
-    add_show(parser, "print at most N groups, and the rounds of each")
-    parser.set_defaults(run=run)
+    parser.add_settings()
+    parser.add_show("print at most N groups, and the rounds of each")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -97,19 +87,12 @@ def run(args: argparse.Namespace) -> Outcome:
         session_reading(args, f"rebalancing {args.snapshot}", args.snapshot) as spark,
         new_folder(spark, args.output, overwrite=args.overwrite) as folder,
     ):
-        snapshot = read_snapshot(args.snapshot, spark)
-        facts = _follow(spark, snapshot, folder, args, settings)
+        facts = _follow(read_snapshot(args.snapshot, spark), folder, args, settings)
     failing = facts["unsettled_count"] + facts["failing_count"]
     return Outcome(1 if failing else 0, facts, _lines(facts))
 
 
-def _follow(
-    spark: SparkSession,
-    snapshot: Snapshot,
-    folder: str,
-    args: argparse.Namespace,
-    settings: Settings,
-) -> Facts:
+def _follow(snapshot: Snapshot, folder: str, args: argparse.Namespace, settings: Settings) -> Facts:
     members, topics, owned = snapshot
     options = {"assignor": args.assignor, "protocol": args.protocol}
     verdicts = None
@@ -127,24 +110,20 @@ def _follow(
     told = members if verdicts is None else _answered(members, verdicts)
     write_table(listener_calls(steps, told, **options), folder, "listener", args.format)
     summary = summarize(steps, owned)
-    judged, totals = hold(_judged(summary, verdicts), _totals())
+    measures = _totals()
+    judged, totals = hold(_judged(summary, verdicts), measures)
     # A group that has an answer in no round is judged, but has nothing to be summed up.
     of_steps = judged.where(F.col("rounds").isNotNull()).select(*summary.columns)
     write_table(of_steps, folder, "summary", args.format)
-    worst = first_rows(judged, [*_worst_first(), *GROUP_KEY], args.show)
+    place = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
+    most = [F.desc(name) for name in ("paused_count", "moved_count", "rounds")]
+    worst = first_rows(judged, [place, *most, *GROUP_KEY], args.show)
     return {
         "snapshot": args.snapshot,
         "output": args.output,
         "is_exact": args.exact,
-        "group_count": totals["groups"],
-        "partition_count": totals["partitions"],
-        "moved_count": totals["moved"],
-        "paused_count": totals["paused"],
-        "max_rounds": totals["rounds"],
-        "unsettled_count": totals["unsettled"],
-        "failing_count": totals["failing"],
-        "inexact_count": totals["inexact"],
-        "groups_not_shown": totals["groups"] - len(worst),
+        **{name: totals[name] for name in measures},
+        "groups_not_shown": totals["group_count"] - len(worst),
         "groups": [
             {**row, **rounds}
             for row, rounds in zip(worst, _rounds(steps, worst, args.show), strict=True)
@@ -168,34 +147,23 @@ def _judged(summary: DataFrame, verdicts: DataFrame | None) -> DataFrame:
         fill_cluster_id(summary), on=list(GROUP_KEY), how="left"
     )
     return restore_cluster_id(
-        joined.select(*GROUP_KEY, *_COLUMNS.values(), "settles", "detail"),
-        has_cluster_id(verdicts),
+        joined.select(*GROUP_KEY, *_COLUMNS.values(), "settles", "detail"), has_cluster_id(verdicts)
     )
 
 
 def _totals() -> dict[str, Column]:
-    def total(column: str) -> Column:
-        return F.coalesce(F.sum(column), F.lit(0))
-
+    summed = ("partition_count", "moved_count", "paused_count")
     return {
-        "groups": F.count(F.lit(1)),
-        "partitions": total("partition_count"),
-        "moved": total("moved_count"),
-        "paused": total("paused_count"),
-        "rounds": F.coalesce(F.max("rounds"), F.lit(0)),
-        "unsettled": F.count_if(F.col("verdict") == NEVER_SETTLES),
-        "failing": F.count_if(F.col("verdict").isin(*FAILING)),
-        "inexact": F.count_if(F.col("verdict") == INEXACT),
+        "group_count": F.count(F.lit(1)),
+        **{name: F.coalesce(F.sum(name), F.lit(0)) for name in summed},
+        "max_rounds": F.coalesce(F.max("rounds"), F.lit(0)),
+        "unsettled_count": F.count_if(F.col("verdict") == NEVER_SETTLES),
+        "failing_count": F.count_if(F.col("verdict").isin(*FAILING)),
+        "inexact_count": F.count_if(F.col("verdict") == INEXACT),
     }
 
 
-def _worst_first() -> list[Column]:
-    order = F.array(*map(F.lit, WORST_FIRST))
-    most = (F.col(c).desc() for c in ("paused_count", "moved_count", "rounds"))
-    return [F.array_position(order, F.col("verdict")), *most]
-
-
-def _rounds(steps: DataFrame, shown: Rows, limit: int) -> list[Facts]:
+def _rounds(steps: DataFrame, shown: list[Facts], limit: int) -> list[Facts]:
     """Count what happens in each round of the shown groups."""
     if not shown:
         return []
@@ -206,7 +174,7 @@ def _rounds(steps: DataFrame, shown: Rows, limit: int) -> list[Facts]:
         .groupBy(*GROUP_KEY, "round")
         .agg(*(F.count_if(F.col("action") == action).alias(action) for action in ACTIONS))
     )
-    by_group: dict[tuple[str, str], Rows] = {name: [] for name in names}
+    by_group: dict[tuple[str, str], list[Facts]] = {name: [] for name in names}
     for row in sorted(counted.collect(), key=itemgetter("round")):
         by_group[row["cluster_id"], row["group_id"]].append(
             {name: row[name] for name in ("round", *ACTIONS)}
@@ -222,19 +190,16 @@ def _rounds(steps: DataFrame, shown: Rows, limit: int) -> list[Facts]:
 
 def _lines(facts: Facts) -> list[str]:
     unsettled, failing = facts["unsettled_count"], facts["failing_count"]
-    counts = (
-        plural(facts["group_count"], "group"),
-        plural(facts["partition_count"], "partition"),
+    told = (
+        *counts(facts, "group", "partition"),
         f"{facts['moved_count']:,} moved",
         f"{facts['paused_count']:,} paused",
         f"at most {plural(facts['max_rounds'], 'round')}",
         *([f"{plural(unsettled, 'group')} never settling"] if unsettled else []),
         *([f"{plural(failing, 'group')} without an answer"] if failing else []),
     )
-    lines = [", ".join(counts)]
-    if facts["groups"]:
-        rows = ([group_name(row), *map(row.get, _COLUMNS.values())] for row in facts["groups"])
-        lines += ["", *table(["group", *_COLUMNS], rows)]
+    lines = [", ".join(told)]
+    lines += listed(facts["groups"], {"group": group_name, **_COLUMNS})
     lines += not_shown(
         facts["groups_not_shown"], "group", ", less disturbed,", of=facts["group_count"]
     )
@@ -246,6 +211,5 @@ def _lines(facts: Facts) -> list[str]:
         lines += table(["  round", *ACTIONS], per_round)
         if group["rounds_not_shown"]:
             lines.append(f"  ... {plural(group['rounds_not_shown'], 'more round')}")
-    where = printable(facts["output"])
     tables = "steps, listener, summary" + (", verdicts" if facts["is_exact"] else "")
-    return [*lines, "", f"the rounds are in {where}: {tables}"]
+    return lines + written(facts["output"], "the rounds are in", tables)

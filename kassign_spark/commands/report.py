@@ -2,21 +2,12 @@
 
 import argparse
 from importlib.util import find_spec
-from typing import Any
 
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    add_settings,
-    new_parser,
-    refuse_output_over_input,
-    session_reading,
-    settings_of,
-    whole_number,
-)
+from kassign_spark.commands.common import Facts, Outcome, refuse_output_over_input, session_reading
 from kassign_spark.commands.documents import chosen, record, rows
+from kassign_spark.commands.options import About, Parser, settings_of, whole_number
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
-from kassign_spark.display import plural, printable
+from kassign_spark.display import counts, printable
 from kassign_spark.history.columns import REBALANCES
 from kassign_spark.report.by_weight import Weighing, collect_by_weight
 from kassign_spark.report.charts import missing_extra
@@ -30,7 +21,6 @@ from kassign_spark.tables.output_file import check_new_file, write_file
 from kassign_spark.tables.snapshots import one_run
 
 _NEEDED = ("jinja2", "altair", "vl_convert")
-
 
 DOCUMENT = record(
     "plan string, snapshot string, output string, page_bytes int, "
@@ -51,21 +41,17 @@ DOCUMENT = record(
         severity=chosen([ERROR, WARNING, NOTE, GOOD]),
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="write one page that says what a plan does to the fleet",
+    description="Write one HTML page on a plan: what to look at first, groups worst first,\n"
+    "the load of members before and after, what moves from whom to whom, rounds and pauses\n"
+    "by protocol, the coordinators, the problems found. It opens from disk, without network.",
+    example="kassign-spark report build/plan --output build/report.html",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "report",
-        summary="write one page that says what a plan does to the fleet",
-        description="Write one HTML page on a plan: what to look at first, groups worst first,\n"
-        "the load of members before and after, what moves from whom to whom, rounds and pauses\n"
-        "by protocol, the coordinators, the problems found. It opens from disk, without network.",
-        document=DOCUMENT,
-        example="kassign-spark report build/plan --output build/report.html",
-    )
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
     parser.add_argument("plan", metavar="PLAN", help="folder that assign or plan wrote")
     parser.add_argument(
         "--output", metavar="FILE.html", required=True, help="new file to write, on this machine"
@@ -90,11 +76,10 @@ def add_parser(commands: Any) -> None:
         "the most had theirs",
     )
     add_source(parser, required=False)
-    add_settings(parser)
+    parser.add_settings()
     parser.add_argument(
         "--overwrite", action="store_true", help="replace FILE.html if kassign-spark wrote it"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -148,12 +133,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _lines(facts: Facts) -> list[str]:
-    counts = (
-        plural(facts["group_count"], "group"),
-        plural(facts["member_count"], "member"),
-        plural(facts["partition_count"], "partition"),
-    )
-    lines = [", ".join(counts), ""]
+    lines = [", ".join(counts(facts, "group", "member", "partition")), ""]
     lines += [
         f"{finding['severity']:<8} {printable(finding['title'])}" for finding in facts["findings"]
     ]

@@ -8,22 +8,11 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    Rows,
-    add_output,
-    add_settings,
-    add_show,
-    add_snapshot,
-    first_rows,
-    new_parser,
-    session_reading,
-    settings_of,
-)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import GROUP, chosen, optional, record, rows
+from kassign_spark.commands.options import About, Parser, settings_of
 from kassign_spark.conforming import has_cluster_id
-from kassign_spark.display import group_name, plural, printable, table
+from kassign_spark.display import counts, group_name, table, written
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
@@ -63,6 +52,13 @@ _SWEEP_COLUMNS = {
 }
 
 
+def _described(kind: str) -> str:
+    """What an event of this kind needs and [may have], in lines of the help."""
+    needs, may = (", ".join(names) for names in (KINDS[kind].needs, KINDS[kind].may))
+    text = f"  {kind}: {needs}" + (f" [{may}]" if may else "")
+    return textwrap.fill(text, 90, subsequent_indent="    ") + "\n"
+
+
 DOCUMENT = optional(
     record(
         "snapshot string, events_file string, output string?, event_count int, "
@@ -84,40 +80,28 @@ DOCUMENT = optional(
         "settles boolean?, detail string?"
     ),
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="let events happen to a snapshot, and see what they start",
+    description="Let events happen to the groups of a snapshot, one after the other: what\n"
+    "starts a rebalance and why, or why not, how soon it is noticed, the rounds it takes,\n"
+    "what moves and who pauses. Each event meets the state that the one before it left.\n\n"
+    "The file is YAML (.yaml, .yml), a list of events or the sections timeouts, events and\n"
+    "sweeps; or JSON, an event on each line. An event has a kind and what the kind needs:\n"
+    + "".join(_described(kind) for kind in KINDS)
+    + "and, where several clusters are in the snapshot, cluster_id; its own timeouts, such as\n"
+    "session_timeout_ms, if need be. A sweep asks what if: members: -3..+3, partitions: x2.",
+    finds="a group never settles",
+    example="kassign-spark simulate examples/fleet --events examples/events.yaml",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "simulate",
-        summary="let events happen to a snapshot, and see what they start",
-        description="Let events happen to the groups of a snapshot, one after the other: what\n"
-        "starts a rebalance and why, or why not, how soon it is noticed, the rounds it takes,\n"
-        "what moves and who pauses. Each event meets the state that the one before it left.\n\n"
-        "The file is YAML (.yaml, .yml), a list of events or the sections timeouts, events and\n"
-        "sweeps; or JSON, an event on each line. An event has a kind and what the kind needs:\n"
-        + "".join(_described(kind) for kind in KINDS)
-        + "and, where several clusters are in the snapshot, cluster_id; its own timeouts, such as\n"
-        "session_timeout_ms, if need be. A sweep asks what if: members: -3..+3, partitions: x2.",
-        finds="a group never settles",
-        document=DOCUMENT,
-        example="kassign-spark simulate examples/fleet --events examples/events.yaml",
-    )
-    add_snapshot(parser)
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
     parser.add_argument("--events", metavar="FILE", required=True, help="what happens, in order")
-    add_output(parser, "the tables steps and events, and sweep where the file has sweeps")
-    add_settings(parser)
-    add_show(parser, "print at most N events with their groups, and variants")
-    parser.set_defaults(run=run)
-
-
-def _described(kind: str) -> str:
-    """What an event of this kind needs and [may have], in lines of the help."""
-    needs, may = (", ".join(names) for names in (KINDS[kind].needs, KINDS[kind].may))
-    text = f"  {kind}: {needs}" + (f" [{may}]" if may else "")
-    return textwrap.fill(text, 90, subsequent_indent="    ") + "\n"
+    parser.add_output("the tables steps and events, and sweep where the file has sweeps")
+    parser.add_settings()
+    parser.add_show("print at most N events with their groups, and variants")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -131,9 +115,8 @@ def run(args: argparse.Namespace) -> Outcome:
             else new_folder(spark, args.output, overwrite=args.overwrite)
         )
         with output as folder:
-            facts = _simulate(
-                spark, read_snapshot(args.snapshot, spark), asked, folder, args, settings
-            )
+            snapshot = read_snapshot(args.snapshot, spark)
+            facts = _simulate(spark, snapshot, asked, folder, args, settings)
     return Outcome(1 if facts["unsettled_count"] else 0, facts, _lines(facts))
 
 
@@ -154,10 +137,7 @@ def _simulate(
         if folder is not None:
             write_table(steps, folder, "steps", args.format)
         most_first = (F.col("rebalance").desc(), F.col("moved_count").desc())
-        found["events"] = (
-            summarize_events(steps),
-            ["event", "stage", *most_first, *GROUP_KEY],
-        )
+        found["events"] = (summarize_events(steps), ["event", "stage", *most_first, *GROUP_KEY])
     if asked.sweeps:
         answers = sweep(*snapshot, asked.sweeps, target=snapshot.target, settings=settings)
         by_variant = ("partition_times", "partition_more", "member_change")
@@ -199,25 +179,22 @@ def _totals(frame: DataFrame) -> dict[str, Column]:
 def _lines(facts: Facts) -> list[str]:
     lines: list[str] = []
     if "events" in facts:
-        counts = (
-            plural(facts["event_count"], "event"),
-            plural(facts["rebalance_count"], "rebalance"),
+        told = (
+            *counts(facts, "event", "rebalance"),
             f"{facts['moved_count']:,} moved",
             *([f"{facts['unsettled_count']} never settling"] if facts["unsettled_count"] else []),
         )
-        lines += [", ".join(counts), "", *_table(facts["events"], _EVENT_COLUMNS)]
+        lines += [", ".join(told), "", *_table(facts["events"], _EVENT_COLUMNS)]
         lines += _hidden(facts["events_not_shown"], len(facts["events"]))
     if "sweep" in facts:
         lines += [*([""] if lines else []), *_table(facts["sweep"], _SWEEP_COLUMNS)]
         lines += _hidden(facts["sweep_not_shown"], len(facts["sweep"]))
-    if facts["output"] is not None:
-        names = [name for name in ("steps", "events", "sweep") if name == "steps" or name in facts]
-        names = names if "events" in facts else names[1:]
-        lines += ["", f"in {printable(facts['output'])}: {', '.join(names)}"]
-    return lines
+    names = [name for name in ("events", "sweep") if name in facts]
+    tables = ", ".join(["steps", *names] if "events" in facts else names)
+    return lines + written(facts["output"], "in", tables)
 
 
-def _table(rows: Rows, columns: dict[str, str]) -> list[str]:
+def _table(rows: list[Facts], columns: dict[str, str]) -> list[str]:
     shown = [name for name, column in columns.items() if any(r[column] is not None for r in rows)]
     first, *others = shown or list(columns)
     body = (

@@ -2,20 +2,12 @@
 
 import argparse
 import sys
-from typing import Any
 
 from kassign_spark.commands import snapshot_from_log
-from kassign_spark.commands.common import (
-    Facts,
-    Outcome,
-    add_output,
-    add_show,
-    new_parser,
-    one_stream,
-)
+from kassign_spark.commands.common import Facts, Outcome, one_stream
 from kassign_spark.commands.documents import either, record, rows
 from kassign_spark.commands.log import add_reading
-from kassign_spark.commands.snapshot_lines import lines
+from kassign_spark.commands.options import ADDRESS, About, Parser
 from kassign_spark.display import one_line
 from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
@@ -32,27 +24,19 @@ DOCUMENT = either(
     ),
     snapshot_from_log.DOCUMENT,
 )
-"""What ``--json`` prints."""
+ABOUT = About(
+    summary="read a live cluster's groups, topics and owned partitions",
+    description="Read every consumer group of a live cluster, and its topics, into a\n"
+    "folder of tables that the other commands take. It only asks; it changes nothing.\n"
+    "With --from-log the groups come from the records of __consumer_offsets, so that no\n"
+    "group is asked, however many there are.",
+    example="kassign-spark snapshot --bootstrap-server 127.0.0.1:9092 --output build/fleet",
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
-    parser = new_parser(
-        commands,
-        "snapshot",
-        summary="read a live cluster's groups, topics and owned partitions",
-        description="Read every consumer group of a live cluster, and its topics, into a\n"
-        "folder of tables that the other commands take. It only asks; it changes nothing.\n"
-        "With --from-log the groups come from the records of __consumer_offsets, so that no\n"
-        "group is asked, however many there are.",
-        document=DOCUMENT,
-        example="kassign-spark snapshot --bootstrap-server 127.0.0.1:9092 --output build/fleet",
-    )
-    parser.add_argument(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        help="address of the cluster, or several with commas",
-    )
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_argument("--bootstrap-server", **ADDRESS)
     parser.add_argument(
         "--from-log",
         metavar="LOG",
@@ -85,9 +69,8 @@ def add_parser(commands: Any) -> None:
         help="read begin, end and committed offsets too, with their time: plan and tradeoff make "
         "weights of them, lag from one snapshot and rates from two",
     )
-    add_output(parser, "the tables members, topics, owned and leaders", required=True)
-    add_show(parser, "print at most N groups and topics that were left out")
-    parser.set_defaults(run=run)
+    parser.add_output("the tables members, topics, owned and leaders", required=True)
+    parser.add_show("print at most N groups and topics that were left out")
 
 
 def _name(text: str) -> str:
@@ -121,7 +104,7 @@ def run(args: argparse.Namespace) -> Outcome:
         for name, frame in written.items():
             write_table(frame, folder, name, args.format)
     facts = _facts(tables, list(written), args)
-    return Outcome(0, facts, lines(facts))
+    return Outcome(0, facts, snapshot_from_log.lines(facts))
 
 
 def _progress(text: str) -> None:
@@ -133,13 +116,11 @@ def _no_progress(_: str) -> None:
 
 
 def _facts(tables: ClusterTables, written: list[str], args: argparse.Namespace) -> Facts:
-    groups = {(row[0], row[1]) for row in tables.members}
-    shown = tables.omitted[: args.show]
     return {
         "bootstrap_server": args.bootstrap_server,
         "output": args.output,
         "tables": written,
-        "group_count": len(groups),
+        "group_count": len({(row[0], row[1]) for row in tables.members}),
         "member_count": len(tables.members),
         "topic_count": len(tables.topics),
         "owned_count": len(tables.owned),
@@ -147,5 +128,5 @@ def _facts(tables: ClusterTables, written: list[str], args: argparse.Namespace) 
         "leader_count": len(tables.leaders),
         "offset_count": None if tables.offsets is None else len(tables.offsets),
         "omitted_count": len(tables.omitted),
-        "omitted": [omission._asdict() for omission in shown],
+        "omitted": [omission._asdict() for omission in tables.omitted[: args.show]],
     }

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.common import Facts, Outcome, first_rows
 from kassign_spark.commands.documents import record, rows
 from kassign_spark.commands.log import session_reading_log
-from kassign_spark.commands.snapshot_lines import lines
+from kassign_spark.display import counts, listed, not_shown, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
@@ -95,3 +95,13 @@ def _facts(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.Name
             {"kind": "group", "name": row["group_id"], "reason": row["reason"]} for row in shown
         ],
     }
+
+
+def lines(facts: Facts) -> list[str]:
+    """Say what was written, wherever it was read."""
+    owned = plural(facts["owned_count"], "owned partition")
+    said = [", ".join([*counts(facts, "group", "member", "topic"), owned])]
+    said += listed(facts["omitted"], {"left out": "kind", "name": "name", "reason": "reason"})
+    hidden = facts["omitted_count"] - len(facts["omitted"])
+    said += not_shown(hidden, "name", " that were left out", of=facts["omitted_count"])
+    return said + written(facts["output"], "the snapshot is in", ", ".join(facts["tables"]))

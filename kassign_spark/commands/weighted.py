@@ -7,7 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS
-from kassign_spark.commands.common import Facts, add_settings, add_show, add_snapshot, settings_of
+from kassign_spark.commands.common import Facts
+from kassign_spark.commands.options import Parser, settings_of
 from kassign_spark.display import group_name
 from kassign_spark.errors import InputError
 from kassign_spark.plans.offsets import partition_weights
@@ -17,9 +18,9 @@ from kassign_spark.tables.snapshots import has_table, read_given_table, read_tab
 LAG, RATE = "lag", "rate"
 
 
-def add_weights(parser: argparse.ArgumentParser) -> None:
+def add_weights(parser: Parser) -> None:
     """Add what both commands read, and what they make of it."""
-    add_snapshot(parser)
+    parser.add_snapshot()
     add_source(parser, required=True)
     parser.add_argument(
         "--cost", choices=COSTS, default="moves", help="what is few (default: moves)"
@@ -27,11 +28,11 @@ def add_weights(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--effort", choices=list(KICKS), default="default", help="how long to search"
     )
-    add_settings(parser)
-    add_show(parser, "print at most N groups")
+    parser.add_settings()
+    parser.add_show("print at most N groups")
 
 
-def add_source(parser: argparse.ArgumentParser, *, required: bool) -> None:
+def add_source(parser: Parser, *, required: bool) -> None:
     """Add where weights are from."""
     parser.add_argument(
         "--weights",
@@ -127,7 +128,7 @@ def times(value: float) -> str:
     return f"{value:.3g}x"
 
 
-def group_line(points: list[dict[str, Any]]) -> str:
+def group_line(points: list[Facts]) -> str:
     """One group's curve in a line: how far the knee gets, what more gives, and the bound."""
     first, last = points[0], points[-1]
     knee = next((point for point in points if point["is_knee"]), first)
@@ -135,21 +136,19 @@ def group_line(points: list[dict[str, Any]]) -> str:
     floor = f"no plan below {times(first['bound'] / fair)}" if fair else ""
     if last["moves"] == 0:
         return f"0 moves: {times(first['skew'])}; {floor}"
-    parts = []
+    parts = [f"0 moves: {times(first['skew'])}"]
     if knee["moves"]:
         unit = "move" if knee["moves"] == 1 else "moves"
-        parts.append(f"{knee['moves']} {unit}: {times(first['skew'])} -> {times(knee['skew'])}")
-    else:
-        parts.append(f"0 moves: {times(first['skew'])}")
+        parts = [f"{knee['moves']} {unit}: {times(first['skew'])} -> {times(knee['skew'])}"]
     near = [p for p in points if p["moves"] > knee["moves"] and p["skew"] <= last["skew"] * 1.01]
     if near:
         parts.append(f"{near[0]['moves'] - knee['moves']} more: {times(near[0]['skew'])}")
     return "; ".join([*parts, floor])
 
 
-def by_group(rows: list[dict[str, Any]]) -> list[Facts]:
+def by_group(rows: list[Facts]) -> list[Facts]:
     """Curves of groups, worst first: those that a few moves help most."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[Facts]] = {}
     for row in rows:
         groups.setdefault(group_name(row), []).append(row)
     found = []

@@ -1,0 +1,160 @@
+"""How a command's file becomes a parser, and the options that several commands take."""
+
+import argparse
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, NoReturn
+
+from kassign_spark.commands import module_of
+from kassign_spark.commands.documents import PrintSchema, as_document
+from kassign_spark.display import one_line
+from kassign_spark.settings.computing import Settings, load_settings
+
+ERROR = 2
+"""The exit code of an error of usage, input or output."""
+FORMATS = ("parquet", "csv", "json")
+ADDRESS: dict[str, Any] = {
+    "metavar": "HOST:PORT",
+    "help": "address of the cluster, or several with commas",
+}
+"""Of the option ``--bootstrap-server``."""
+
+
+class About(NamedTuple):
+    """What the help says of a command.
+
+    Attributes:
+        summary: a line for the list of commands.
+        description: what it does; its exit codes are said behind.
+        example: that works.
+        finds: when its exit code is 1; empty: never.
+    """
+
+    summary: str
+    description: str
+    example: str
+    finds: str = ""
+
+
+class Parser(argparse.ArgumentParser):
+    """Knows the options that several commands take."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the arguments in one line, like every other error."""
+        self.exit(ERROR, f"{error_line(f'{message} (see {self.prog} --help)')}\n")
+
+    def add_snapshot(self) -> None:
+        """Add what the command reads."""
+        self.add_argument(
+            "snapshot",
+            metavar="SNAPSHOT",
+            help="folder with members, topics, owned; or tables of a catalog: table:CATALOG.SCHEMA",
+        )
+        self.add_argument(
+            "--as-of",
+            metavar="TIMESTAMP",
+            help="with table:..., the newest snapshot that is not later (default: the newest)",
+        )
+
+    def add_group(self) -> None:
+        """Add the option of commands that answer group by group."""
+        self.add_argument(
+            "--group",
+            metavar="GROUP",
+            help="only this group; CLUSTER/GROUP where several clusters have one of that name",
+        )
+
+    def add_assignor(self, known: Iterable[str]) -> None:
+        """Add the option that puts one assignor in the place of each group's own."""
+        self.add_argument(
+            "--assignor",
+            choices=sorted(known),
+            help="one assignor for all groups (default: each group's own)",
+        )
+
+    def add_settings(self) -> None:
+        """Add the option that names a file of settings."""
+        self.add_argument(
+            "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
+        )
+
+    def add_output(self, holds: str, *, required: bool = False) -> None:
+        """Add the options that say where and how to write."""
+        self.add_argument(
+            "--output",
+            metavar="DIR",
+            required=required,
+            help=f"new folder to write, with {holds}; or table:CATALOG.SCHEMA, to append to",
+        )
+        self.add_argument(
+            "--format", choices=FORMATS, default="parquet", help="of its tables (default: parquet)"
+        )
+        self.add_overwrite()
+
+    def add_overwrite(self) -> None:
+        """Add the option of commands that write a folder."""
+        self.add_argument(
+            "--overwrite",
+            action="store_true",
+            help="replace DIR if kassign-spark wrote it and it holds nothing else",
+        )
+
+    def add_show(self, what: str) -> None:
+        """Add the option that bounds what is printed."""
+        whole = whole_number(least=0)
+        self.add_argument(
+            "--show", metavar="N", type=whole, default=50, help=f"{what} (default: 50)"
+        )
+
+
+def add_command(commands: Any, name: str) -> None:
+    """Add a command, with the options that all have, to what the parser of all gives for them."""
+    module = module_of(name)
+    about: About = module.ABOUT
+    finds = f"1 when {about.finds}, " if about.finds else ""
+    parser: Parser = commands.add_parser(
+        name,
+        help=about.summary,
+        description=f"{about.description}\nExits 0 when done, {finds}2 on an error.",
+        epilog=f"example:\n  {about.example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document instead of text"
+    )
+    parser.add_argument(
+        "--json-schema",
+        action=PrintSchema,
+        document=as_document(name, about.summary, module.DOCUMENT),
+        help="print the JSON Schema of that document, and do nothing else",
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="show Spark's log and, on errors, the trace"
+    )
+    module.add_options(parser)
+    parser.set_defaults(run=module.run)
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """Load the settings that were named, or take the defaults.
+
+    Raises:
+        SettingsError: the file cannot be read, or a setting is unknown or out of range.
+    """
+    return load_settings(args.settings) if args.settings else Settings()
+
+
+def whole_number(*, least: int) -> Callable[[str], int]:
+    """Give the type of an option that takes a whole number from ``least`` on."""
+
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not least <= int(text) < 2**31:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= {least}")
+        return int(text)
+
+    return parse
+
+
+def error_line(text: str) -> str:
+    """An error as the command says it."""
+    return f"kassign-spark: error: {one_line(text)}"
