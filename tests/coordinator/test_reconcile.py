@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kassign_spark.plans.consumer_listener import consumer_listener_calls
 from pyspark.sql import SparkSession
 
 from kassign_spark.coordinator.reconcile import (
@@ -16,7 +17,6 @@ from kassign_spark.coordinator.reconcile import (
     actions_in,
     reconcile,
 )
-from kassign_spark.plans.consumer_listener import consumer_listener_calls
 from tests.coordinator.chains import Computation
 from tests.coordinator.states import Described
 
