@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark import schemas
 from kassign_spark.assignors.in_tasks import KAFKAS
@@ -13,7 +13,15 @@ from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.inputs.rules import is_consumer_group, shown
 from kassign_spark.rounds import settle
-from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, VERDICTS, Table
+from kassign_spark.schemas import (
+    ASSIGNMENT,
+    CLUSTER_ID,
+    GROUP_KEY,
+    MEMBERS,
+    VERDICTS,
+    Table,
+    table_of,
+)
 from kassign_spark.tables.origin import noted_snapshot
 from kassign_spark.tables.snapshots import (
     Snapshot,
@@ -29,17 +37,10 @@ BALANCE = Table(
 )
 """The table ``balance`` as ``kassign-spark assign`` writes it."""
 
-VIOLATIONS = Table(
+VIOLATIONS = table_of(
     "violations",
-    StructType(
-        [
-            *(StructField(name, StringType()) for name in GROUP_KEY),
-            StructField("rule", StringType(), nullable=False),
-            *(StructField(name, StringType()) for name in ("member_id", "topic")),
-            StructField("partition", IntegerType()),
-            StructField("detail", StringType()),
-        ]
-    ),
+    "cluster_id string?, group_id string?, rule string, member_id string?, topic string?, "
+    "partition int?, detail string?",
 )
 
 

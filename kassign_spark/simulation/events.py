@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from kassign_spark.conforming import conform
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
@@ -14,37 +13,16 @@ from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
 from kassign_spark.inputs.rules import integer_rule, is_one_of, says, shown, text
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, Table
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, table_of
 from kassign_spark.simulation.timeouts import LEAST, Timeouts
 
-_STRING, _INT = StringType(), IntegerType()
-
-EVENTS = Table(
+EVENTS = table_of(
     "events",
-    StructType(
-        [
-            StructField(CLUSTER_ID, _STRING),
-            StructField("event", _INT, nullable=False),
-            StructField("kind", _STRING, nullable=False),
-            StructField("line", _INT),
-            StructField("group_id", _STRING),
-            StructField("member_id", _STRING),
-            StructField("group_instance_id", _STRING),
-            StructField("rack_id", _STRING),
-            StructField("topics", ArrayType(_STRING)),
-            StructField("topics_pattern", _STRING),
-            StructField("assignors", ArrayType(_STRING)),
-            StructField("new_member_id", _STRING),
-            StructField("downtime_ms", _INT),
-            StructField("topic", _STRING),
-            StructField("num_partitions", _INT),
-            StructField("topics_regex", _STRING),
-            StructField("stop", _STRING),
-            StructField("computed_before_ms", _INT),
-            StructField("replica_racks", ArrayType(ArrayType(_STRING))),
-            *(StructField(name, _INT) for name in LEAST),
-        ]
-    ),
+    "cluster_id string?, event int, kind string, line int?, group_id string?, member_id string?, "
+    "group_instance_id string?, rack_id string?, topics array<string>?, topics_pattern string?, "
+    "assignors array<string>?, new_member_id string?, downtime_ms int?, topic string?, "
+    "num_partitions int?, topics_regex string?, stop string?, computed_before_ms int?, "
+    "replica_racks array<array<string>>?, " + ", ".join(f"{name} int?" for name in LEAST),
 )
 """What happens. ``event`` is the order, of each group and of its cluster's topics: two events of
 one group have different numbers, events of two groups may have the same. ``line`` is where the

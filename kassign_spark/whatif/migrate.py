@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
@@ -21,7 +20,7 @@ from kassign_spark.inputs.regexes import regex_problem, with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, Table
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, table_of
 from kassign_spark.settings.client_settings import refused_as_consumer
 from kassign_spark.whatif.migrate_kernel import MIGRATED, migrate_arrow
 from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID
@@ -34,17 +33,7 @@ from kassign_spark.whatif.migration_rules import (
     BrokerRules,
 )
 
-RESTARTS = Table(
-    "order",
-    StructType(
-        [
-            StructField(CLUSTER_ID, StringType()),
-            StructField("group_id", StringType(), nullable=False),
-            StructField("member_id", StringType(), nullable=False),
-            StructField("position", IntegerType(), nullable=False),
-        ]
-    ),
-)
+RESTARTS = table_of("order", "cluster_id string?, group_id string, member_id string, position int")
 """In which order members restart; those that are not in it come last."""
 TO = {CONSUMER: COORDINATORS, CLASSIC: KAFKAS}
 """The protocols, and the assignors that a group can have in each, the default one first."""

@@ -96,11 +96,12 @@ def _points(batch: Batch, limit: Doubles, cost: Doubles, found: Planned) -> list
 
 
 def _undominated(points: list[Point]) -> list[Point]:
-    """Cheapest first; each must lower the load."""
+    """Cheapest first; each must have better counts, or as good ones and lower the load."""
     kept: list[Point] = []
-    for point in sorted(points, key=lambda p: (p.outside, p.cost, p.moves, p.ratio)):
+    for point in sorted(points, key=lambda p: (p.cost, p.moves, p.outside, p.ratio)):
         last = kept[-1] if kept else point._replace(ratio=np.inf)
-        if point.ratio < last.ratio * (1 - 1e-12) or point.outside < last.outside:
+        lowers = point.outside == last.outside and point.ratio < last.ratio * (1 - 1e-12)
+        if lowers or point.outside < last.outside:
             kept.append(point)
     return kept
 

@@ -140,7 +140,14 @@ def test_a_group_gets_the_same_plan_in_any_company() -> None:
 
 @pytest.mark.parametrize(
     "bounds",
-    [Bounds(max_moves=2), Bounds(max_moved_weight=300.0), Bounds(max_moves=1, max_moved_weight=90)],
+    [
+        Bounds(max_moves=2),
+        Bounds(max_moved_weight=300.0),
+        Bounds(max_moves=1, max_moved_weight=90),
+        # So few moves cannot make all counts even: then those give way.
+        Bounds(max_moves=0, max_count_difference=0),
+        Bounds(max_moves=1, max_moved_weight=90, max_count_difference=1),
+    ],
 )
 def test_bounds_on_moves_are_promises(bounds: Bounds) -> None:
     groups = [as_group(draw(seed)) for seed in range(2000, 2060)]
