@@ -1,6 +1,7 @@
 """The Spark session of the console command; under ``spark-submit`` it is spark-submit's own."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -45,6 +46,9 @@ SMALL_DEFAULTS = {
 _SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """Such a run ends before Java's second compiler has earned what it costs; one that goes on for long
 has the room for compiled code that Java gives both."""
+
+_JAVA_NOTES = re.compile("incubator|Picked up J[A-Z_]+OPTIONS")
+"""What Java says of itself before anything is wrong."""
 
 _CLIENT_ALONE = (
     "commands start a Spark of their own, and this environment has PySpark's client of Spark "
@@ -206,7 +210,7 @@ def _start_java(conf: "SparkConf", verbose: bool) -> None:
                 "asks (Maven Central first); name a version that can with --package, or run "
                 "under spark-submit with --jars"
             ) from None
-        reason = next((line for line in said if "incubator" not in line), "it gave no reason")
+        reason = next((line for line in said if not _JAVA_NOTES.search(line)), "it gave no reason")
         raise KassignError(f"Java did not start: {reason}; {INSTALL_JAVA}") from None
     os.close(writing)
     started.set()

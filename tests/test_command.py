@@ -111,7 +111,9 @@ def test_no_java(tmp_path: Path) -> None:
 def test_a_java_that_does_not_do(tmp_path: Path, release: str, expected: str) -> None:
     (tmp_path / "bin").mkdir()
     java = tmp_path / "bin" / "java"
-    java.write_text("#!/bin/sh\necho 'no memory today' >&2\nexit 1\n")
+    # The first line is Java's own of a variable that the user has set; it is no reason.
+    note = "NOTE: Picked up JDK_JAVA_OPTIONS: -Xmx9000t"
+    java.write_text(f"#!/bin/sh\necho '{note}' >&2\necho 'no memory today' >&2\nexit 1\n")
     java.chmod(0o755)
     (tmp_path / "release").write_text(f"{release}\n")
     ended = _run("validate", "x", JAVA_HOME=str(tmp_path))
