@@ -326,9 +326,19 @@ def test_whatever_a_command_writes_it_may_replace() -> None:
     sources = [path.read_text() for path in Path(commands.__path__[0]).glob("*.py")]
     calls = re.findall(r"write_table\([^,]+, folder, (\w+|\"\w+\"), ", "".join(sources))
     named = {name.strip('"') for name in calls if name != "name"}
-    assert "explained" in named
-    # Those that go by a variable: of graph, coordinators, simulate and snapshot.
-    named |= {*Eligibility._fields, "coordinators", "load", "events", "sweep"}
+    for arguments in re.findall(r"write_tables\(spark, args, ([^()]*)\)", "".join(sources)):
+        named |= set(re.findall(r"(\w+)=", arguments))
+    assert named >= {"assignment", "explained"}
+    # Those that go by a variable: of graph, coordinators, simulate, history and snapshot.
+    named |= {
+        *Eligibility._fields,
+        "coordinators",
+        "load",
+        "events",
+        "sweep",
+        "rebalances",
+        "storms",
+    }
     named |= {table.name for table in SNAPSHOT_TABLES}
     assert named <= TABLE_NAMES
 

@@ -96,7 +96,8 @@ def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) ->
 
 def verdict_row(answer: Answer) -> dict[str, Any]:
     """The columns of a verdict, without its sentence."""
-    row = {name: getattr(answer, name) for name in fields_of(VERDICT) if hasattr(answer, name)}
+    own = fields_of(VERDICT).keys() - {"dominant_count", "detail"}
+    row = {name: getattr(answer, name) for name in own}
     return {**row, "dominant_count": len(answer.dominant)}
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kassign_spark.plans.consumer_listener import consumer_listener_calls
 from pyspark.sql import SparkSession
 
 from kassign_spark.coordinator.reconcile import (
@@ -17,6 +16,7 @@ from kassign_spark.coordinator.reconcile import (
     actions_in,
     reconcile,
 )
+from kassign_spark.plans.listener import consumer_listener_calls
 from tests.coordinator.chains import Computation
 from tests.coordinator.states import Described
 

@@ -70,3 +70,8 @@ class Answer:
     dominant: tuple[int, ...] = ()
     by_count: bool = False
     proof: Proof = field(default_factory=Proof)
+
+    @property
+    def gap(self) -> float:
+        """By what share the maximum is above its bound."""
+        return self.max_load / self.load_bound - 1 if self.load_bound > 0 else 0.0
