@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from kassign_spark.ahead import load_classes, start_worker
 from kassign_spark.errors import KassignError
 from kassign_spark.java import INSTALL_JAVA, archive_options, check_java
 from kassign_spark.sessions import Py4JError
@@ -109,10 +110,13 @@ def open_session(
         session.conf.set(name, value)
     _cancel_jobs_on_interrupt(session.sparkContext)
     _delete_checkpoints_at_exit(session.sparkContext)
+    starting = None if submitted else start_worker(session)
     try:
         yield session
     finally:
         session.stop()
+        if starting is not None:
+            starting.join()
 
 
 def _cancel_jobs_on_interrupt(context: "SparkContext") -> None:
@@ -186,11 +190,9 @@ def _local_conf(log4j2: Path | None, inputs: Sequence[str], java_options: str) -
 
 def _start_java(conf: "SparkConf", verbose: bool) -> None:
     """Start Spark's JVM with its error stream under control, and Spark in it."""
-    from pyspark import SparkContext
-
     check_java()
     if verbose:
-        SparkContext(conf=conf, gateway=_launch(conf))
+        _start_spark(conf, _launch(conf))
         return
     reading, writing = os.pipe()
     starting: list[bytes] = []
@@ -214,7 +216,15 @@ def _start_java(conf: "SparkConf", verbose: bool) -> None:
         raise KassignError(f"Java did not start: {reason}; {INSTALL_JAVA}") from None
     os.close(writing)
     started.set()
+    _start_spark(conf, gateway)
+
+
+def _start_spark(conf: "SparkConf", gateway: Any) -> None:
+    from pyspark import SparkContext
+
+    loading = load_classes(gateway)
     SparkContext(conf=conf, gateway=gateway)
+    loading.join()
 
 
 def end_java() -> None:
