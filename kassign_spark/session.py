@@ -42,9 +42,14 @@ SMALL_DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     # Not one: a short list of topics may have millions of partitions.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+    # By the memory there is Spark would take 64 MB for each table of hashes, and fill it with zeros.
+    "spark.buffer.pageSize": "1m",
 }
 """Of a session of a command whose tables on this machine have ``SMALL_BYTES`` at most."""
-_SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+_SMALL_JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
+    "-Xms768m -Xmn384m -XX:MetaspaceSize=256m"
+)
 """Such a run ends before Java's second compiler has earned what it costs; one that goes on for long
 has the room for compiled code that Java gives both."""
 

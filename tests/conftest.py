@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.docs.reader import ROOT
-from tests.java import SHORT_LIVED
+from tests.java import ROOMY, SHORT_LIVED
 from tests.json_schemas import documents_checked
 from tests.kafka.broker import Brokers, running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
@@ -36,6 +36,8 @@ _SMALL_QUERIES = {
     "spark.python.daemon.module": "tests.quick_daemon",
     # Ten calls to Java for each operation on a column, to say which line of Python it is of.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # By the memory there is it would be 32 MB for each table of hashes, filled with zeros.
+    "spark.buffer.pageSize": "1m",
     "spark.executorEnv.PYTHONPATH": str(ROOT),
 }
 
@@ -108,8 +110,9 @@ def _a_unit_test_starts_no_process(
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     keep_java_names()
     hold_small_frames()
+    options = f"{SHORT_LIVED} {ROOMY}"
     session = start_session(
-        tmp_path_factory.mktemp("spark"), java_options=SHORT_LIVED, settings=_SMALL_QUERIES
+        tmp_path_factory.mktemp("spark"), java_options=options, settings=_SMALL_QUERIES
     )
     yield session
     session.stop()

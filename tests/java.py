@@ -2,12 +2,18 @@
 
 from pathlib import Path
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
+    "-XX:MetaspaceSize=256m"
+)
 """For many small plans, each run once: Java's second compiler takes half of all processor time.
 
 Without it Java keeps a fifth of the room for compiled code, 48 MB, which some minutes of tests
 fill; from then on nothing is compiled any more, and in the end a query fails for want of it.
 """
+
+ROOMY = "-Xms1g -Xmn512m"
+"""For a heap of 2 GB: one that grows by itself is collected ten times as often."""
 
 _LOG4J2 = """
 rootLogger.level = warn
