@@ -12,7 +12,7 @@ Without it Java keeps a fifth of the room for compiled code, 48 MB, which some m
 fill; from then on nothing is compiled any more, and in the end a query fails for want of it.
 """
 
-ROOMY = "-Xms1g -Xmn512m"
+ROOMY = "-Xms1g -XX:NewSize=512m"
 """For a heap of 2 GB: one that grows by itself is collected ten times as often."""
 
 _LOG4J2 = """

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from kassign_spark import workers
 from kassign_spark.spark_errors import spark_message
 from tests.interpreters import interpreter_of
+from tests.java import SHORT_LIVED
 
 _ROOT = Path(__file__).parents[1]
 
@@ -53,6 +54,7 @@ def test_the_environment_is_not_active_and_the_variable_unset(bare: Path) -> Non
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK_")}
     environment["PATH"] = f"{bare.parent}{os.pathsep}{environment['PATH']}"
     environment["PYTHONPATH"] = str(_ROOT)
+    environment["JDK_JAVA_OPTIONS"] = SHORT_LIVED
     ran = subprocess.run(
         [sys.executable, "-c", _FIRST_CONTACT],
         cwd=_ROOT,
