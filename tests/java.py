@@ -3,8 +3,7 @@
 from pathlib import Path
 
 SHORT_LIVED = (
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
-    "-XX:MetaspaceSize=256m"
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:MetaspaceSize=256m"
 )
 """For many small plans, each run once: Java's second compiler takes half of all processor time.
 
