@@ -24,8 +24,8 @@ help: ## Show this help
 run: java $(INSTALLED) ## Assign the example fleet, check and measure it, write the plan to build/plan
 	@$(BIN)/kassign-spark assign examples/fleet --output build/plan --overwrite
 
-unit: $(INSTALLED) ## The tests without Java, in less than a minute
-	@$(BIN)/pytest -m 'unit and not slow'
+unit: $(INSTALLED) ## The tests without Java, in less than two minutes
+	@$(BIN)/pytest -m 'unit and not slow' --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test: java browser lint jars ## Format, lint and type checks, then the tests but the slow ones
 	@$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist loadfile --no-loadscope-reorder

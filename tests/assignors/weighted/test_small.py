@@ -146,7 +146,10 @@ def test_a_group_gets_the_same_plan_in_any_company() -> None:
         Bounds(max_moves=1, max_moved_weight=90),
         # So few moves cannot make all counts even: then those give way.
         Bounds(max_moves=0, max_count_difference=0),
-        Bounds(max_moves=1, max_moved_weight=90, max_count_difference=1),
+        pytest.param(
+            Bounds(max_moves=1, max_moved_weight=90, max_count_difference=1),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_bounds_on_moves_are_promises(bounds: Bounds) -> None:
