@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 ZIP := build/kassign_spark.zip
+# A file at a time in each of two processes, the files in their order.
+IN_TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # What has public names, beside the package itself: a page each in the reference.
 ROOMS := brokers graph history inputs log plans producer settings simulation
 
@@ -25,13 +27,13 @@ run: java $(INSTALLED) ## Assign the example fleet, check and measure it, write 
 	@$(BIN)/kassign-spark assign examples/fleet --output build/plan --overwrite
 
 unit: $(INSTALLED) ## The tests without Java, in less than two minutes
-	@$(BIN)/pytest -m 'unit and not slow' --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/pytest -m 'unit and not slow' $(IN_TWO)
 
 test: java browser lint jars ## Format, lint and type checks, then the tests but the slow ones
-	@$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/pytest -m 'not slow' $(IN_TWO)
 
 slow: java browser jars ## The slow tests: clusters, stores, catalogs, installs, all documents, the longest of the rest
-	@$(BIN)/pytest -m slow --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/pytest -m slow $(IN_TWO)
 
 versions: java versions-lowest versions-newest ## A part of the tests on the lowest and the newest PySpark allowed
 

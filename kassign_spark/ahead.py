@@ -56,6 +56,6 @@ def _start_worker(session: SparkSession) -> None:
 
 
 def _kernels_imported(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import kassign_spark.assignors.in_tasks  # noqa: F401
+    from kassign_spark.assignors import in_tasks  # noqa: F401
 
     yield from batches

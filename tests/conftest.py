@@ -36,7 +36,7 @@ _SMALL_QUERIES = {
     "spark.python.daemon.module": "tests.quick_daemon",
     # Ten calls to Java for each operation on a column, to say which line of Python it is of.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # By the memory there is it would be 32 MB for each table of hashes, filled with zeros.
+    # By the memory there is it would be 16 MB for each table of hashes, filled with zeros.
     "spark.buffer.pageSize": "1m",
     "spark.executorEnv.PYTHONPATH": str(ROOT),
 }

@@ -12,7 +12,7 @@ fill; from then on nothing is compiled any more, and in the end a query fails fo
 """
 
 ROOMY = "-Xms1g -XX:NewSize=512m"
-"""For a heap of 2 GB: one that grows by itself is collected ten times as often."""
+"""For a heap of 2 GB: one that grows by itself is collected three times as often."""
 
 _LOG4J2 = """
 rootLogger.level = warn
