@@ -2,6 +2,8 @@
 
 Source: ``ConsumerCoordinator.onJoinPrepare`` and ``onJoinComplete`` of the classic protocol
 (kafka-clients 3.7 to 4.4). The default of ``onPartitionsLost`` calls ``onPartitionsRevoked``.
+A member that asks for its assignment (``SyncGroup``) when another has already begun the next round
+is answered REBALANCE_IN_PROGRESS, and is told nothing of that round; here all ask in time.
 Members of the new protocol are told heartbeat by heartbeat.
 """
 

@@ -113,6 +113,8 @@ public class Consumers {
 
     static class Worker extends Thread implements ConsumerRebalanceListener {
         private final Map config;
+        private final long revoking;
+        private final long betweenPolls;
         private final ArrayNode events = JSON.createArrayNode();
         private ObjectNode now = JSON.createObjectNode();
         volatile JsonNode subscription;
@@ -122,7 +124,15 @@ public class Consumers {
         Worker(String name, Map config) {
             super(name);
             this.config = config;
+            revoking = taken(config, "revoking.ms");
+            betweenPolls = taken(config, "between.polls.ms");
             setDaemon(true);
+        }
+
+        /** A setting that is the worker's own; 0 where it is not given. */
+        static long taken(Map config, String setting) {
+            String value = (String) config.remove(setting);
+            return value == null ? 0L : Long.parseLong(value);
         }
 
         public void run() {
@@ -141,8 +151,9 @@ public class Consumers {
                         subscribe(consumer, wanted);
                     }
                     subscribed = wanted;
-                    consumer.poll(Duration.ofMillis(100L));
+                    consumer.poll(Duration.ofMillis(betweenPolls == 0L ? 100L : 1L));
                     note(consumer);
+                    Thread.sleep(betweenPolls);
                 }
             } catch (Throwable e) {
                 fail(e);
@@ -200,12 +211,21 @@ public class Consumers {
             events.add(event);
         }
 
+        private void pause() {
+            try {
+                Thread.sleep(revoking);
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+
         public void onPartitionsAssigned(Collection partitions) {
             event("assigned", partitions);
         }
 
         public void onPartitionsRevoked(Collection partitions) {
             event("revoked", partitions);
+            if (!partitions.isEmpty()) pause();
         }
 
         public void onPartitionsLost(Collection partitions) {

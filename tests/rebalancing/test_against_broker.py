@@ -29,6 +29,10 @@ _GROUPS = {
     "rounds-range": "range",
 }
 _ALONE = "rounds-alone"
+_SLOW = "rounds-slow"
+"""Its second member is slow to ask what it was given: the first has begun the next round by then."""
+_CHANGES = {_ALONE: {"topic grows", "topic dropped"}, _SLOW: {"second joins", "topic grows"}}
+_CHANGES_OF_OTHERS = {"second joins", "third joins", "second leaves", "topic grows"}
 _SIZES = {"rounds-a": 7, "rounds-b": 4}
 _GROWN = {"rounds-b": 9}
 _MEMBER_ID, _TOPICS, _GENERATION = 2, 5, 7
@@ -65,11 +69,11 @@ class Fleet:
         self._sizes = dict(_SIZES)
         self.changes: dict[str, Change] = {}
 
-    def start(self, group_id: str, number: int, assignor: str) -> None:
+    def start(self, group_id: str, number: int, assignor: str, **settings: str) -> None:
         name = f"{group_id}-{number}"
         self._topics[name] = list(_SIZES)
         self._consumers.start(
-            name, group_id, self._topics[name], assignor, metadata_max_age_ms="500"
+            name, group_id, self._topics[name], assignor, metadata_max_age_ms="500", **settings
         )
 
     def stop(self, group_id: str, number: int) -> None:
@@ -140,17 +144,27 @@ class Fleet:
 def changes(spark: SparkSession, broker: SecuredBroker) -> Iterator[dict[str, Change]]:
     create_topics(broker.bootstrap_server, _SIZES)
 
-    def on_all(act: Callable[..., None], number: int, *, named: bool = False) -> None:
+    def start_all(number: int) -> None:
+        """Those that let go take their time, so that each has its answer before the next round."""
         for group_id, assignor in _GROUPS.items():
-            act(group_id, number, *((assignor,) if named else ()))
+            fleet.start(group_id, number, assignor, revoking_ms="300")
+
+    def start_second() -> None:
+        start_all(2)
+        fleet.start(_SLOW, 2, "cooperative-sticky", between_polls_ms="400")
+
+    def stop_second() -> None:
+        for group_id in _GROUPS:
+            fleet.stop(group_id, 2)
 
     with java_consumers(spark, broker.bootstrap_server) as consumers:
         fleet = Fleet(broker.bootstrap_server, consumers)
-        on_all(fleet.start, 1, named=True)
+        start_all(1)
         fleet.start(_ALONE, 1, "cooperative-sticky")
-        fleet.change("second joins", lambda: on_all(fleet.start, 2, named=True))
-        fleet.change("third joins", lambda: on_all(fleet.start, 3, named=True))
-        fleet.change("second leaves", lambda: on_all(fleet.stop, 2))
+        fleet.start(_SLOW, 1, "cooperative-sticky")
+        fleet.change("second joins", start_second)
+        fleet.change("third joins", lambda: start_all(3))
+        fleet.change("second leaves", stop_second)
         fleet.change("topic grows", fleet.grow)
         fleet.change("topic dropped", lambda: fleet.drop_topic(_ALONE, 1, "rounds-b"))
         yield fleet.changes
@@ -197,7 +211,7 @@ def _taking_part(changes: dict[str, Change]) -> Iterator[tuple[str, str, State, 
     """Change, consumer, its state then and before, of the groups in which something happened."""
     for name, change in changes.items():
         for consumer, state in change.states.items():
-            if (state.group_id == _ALONE) == (name == "topic dropped") or name == "topic grows":
+            if name in _CHANGES.get(state.group_id, _CHANGES_OF_OTHERS):
                 yield name, consumer, state, change.states_before.get(consumer)
 
 
@@ -208,6 +222,10 @@ def test_every_member_is_told_what_was_predicted(
     for name, consumer, state, before in _taking_part(changes):
         told = state.events[len(before.events) if before else 0 :]
         expected = predicted.calls[(name, state.group_id, state.member_id)]
+        if (name, consumer) == ("second joins", f"{_SLOW}-2"):
+            # The round in which it was given nothing was over when it asked.
+            assert expected[0] == ("assigned", [])
+            expected = expected[1:]
         assert told == expected, (name, consumer)
         compared += len(told)
     assert compared > 50
