@@ -69,9 +69,9 @@ class JavaConsumers:
             topics: Names, or one string: a pattern.
             assignors: One name of an assignor or several, the preferred first; None: the client's
                 own default, and the only choice with ``group_protocol="consumer"``.
-            settings: Of the consumer, with ``_`` for the dots: ``group_instance_id="i1"``. Two are of
-                the program around it: ``revoking_ms``, how long its listener takes to let go of
-                partitions, and ``between_polls_ms``, how long it does something else after each
+            settings: Of the consumer, with ``_`` for the dots: ``group_instance_id="i1"``. Two
+                are of the program around it: ``revoking_ms``, how long its listener takes to let go
+                of partitions, and ``between_polls_ms``, how long it does something else after each
                 poll, which is then a short one.
         """
         config = {

@@ -30,7 +30,7 @@ _GROUPS = {
 }
 _ALONE = "rounds-alone"
 _SLOW = "rounds-slow"
-"""Its second member is slow to ask what it was given: the first has begun the next round by then."""
+"""Its second member asks late what it was given: the first has begun the next round by then."""
 _CHANGES = {_ALONE: {"topic grows", "topic dropped"}, _SLOW: {"second joins", "topic grows"}}
 _CHANGES_OF_OTHERS = {"second joins", "third joins", "second leaves", "topic grows"}
 _SIZES = {"rounds-a": 7, "rounds-b": 4}
