@@ -116,44 +116,41 @@ def arrivals(batch: Batch, objective: Objective, state: State) -> Doubles:
 
 def _step(batch: Batch, objective: Objective, state: State) -> Bools:
     """Change the state by each group's best step; say which groups had one."""
-    groups = np.arange(len(batch.weight))
     owner, weight = state.owner, batch.weight
     now = cost_of(objective, state.load)
     gain = _GAIN * np.maximum(now.max(axis=1), 1.0)
+    at = _Places(*objective.where.shape)
+    of_owner = at.member(owner)
 
-    def at_owner(column: Doubles) -> Doubles:
-        return np.take_along_axis(column, owner, 1)
-
-    a, b, c = at_owner(objective.a), at_owner(objective.b), at_owner(objective.c)
-    left, now_at = at_owner(state.load) - weight, at_owner(now)
-    own = np.take_along_axis(objective.where, owner[:, :, None], 2)[:, :, 0]
+    a, b, c = (column.take(of_owner) for column in (objective.a, objective.b, objective.c))
+    left, now_at = state.load.take(of_owner) - weight, now.take(of_owner)
+    own = objective.where.take(at.partition(owner))
     out = member_cost(objective.is_reach, left, a, b, c) - now_at - own
     if objective.counts is not None:
         fewer = count_cost(objective, state.held - 1) - count_cost(objective, state.held)
-        out += at_owner(fewer)
+        out += fewer.take(of_owner)
     out = np.where(batch.is_there, out, FAR)
 
     into = arrivals(batch, objective, state)
-    np.put_along_axis(into, owner[:, :, None], FAR, 2)
-    nearest = np.argmin(into, axis=2)
-    best = np.take_along_axis(into, nearest[:, :, None], 2)[:, :, 0]
+    into.put(at.partition(owner), FAR)
+    nearest = into.argmin(axis=2)
+    best = into.take(at.partition(nearest))
     single = out + best
-    p = np.argmin(single, axis=1)
-    gained = single[groups, p]
+    p = single.argmin(axis=1)
+    gained = single[at.groups, p]
     moves: Bools = gained < -gain
-    to = nearest[groups, p]
+    to = nearest[at.groups, p]
     if moves.any():
-        _move(batch, state, np.flatnonzero(moves), p[moves], to[moves])
-    stuck = np.flatnonzero(~moves)
+        _move(batch, state, moves.nonzero()[0], p[moves], to[moves])
+    stuck = (~moves).nonzero()[0]
     if not len(stuck):
         return moves
 
-    np.put_along_axis(into, nearest[:, :, None], FAR * 2, 2)
+    into.put(at.partition(nearest), FAR * 2)
     second = into.min(axis=2)
     where = objective.where[stuck]
-    np.put_along_axis(where, owner[stuck][:, :, None], FAR, 2)
-    members = np.arange(where.shape[2])
-    at_member = (owner[stuck][:, None, :] == members[:, None]).astype(np.float64)
+    where.put(_Places(*where.shape).partition(owner[stuck]), FAR)
+    at_member = (owner[stuck][:, None, :] == np.arange(where.shape[2])[:, None]).astype(np.float64)
     # [p, q]: the cost at q's member if p takes q's place; one factor of each sum is not 0.
     instead = left[stuck][:, None, :] + weight[stuck][:, :, None]
     row = tuple(column[stuck][:, None, :] for column in (a, b, c))
@@ -166,25 +163,48 @@ def _step(batch: Batch, objective: Objective, state: State) -> Bools:
     chain += taken
     chain += out[stuck][:, :, None]
     taken -= own[stuck][:, None, :]
-    swap = taken + np.swapaxes(taken, 1, 2)
+    swap = taken + taken.swapaxes(1, 2)
     size = weight.shape[1]
     each = np.arange(len(stuck))
     swap, chain = swap.reshape(len(stuck), -1), chain.reshape(len(stuck), -1)
-    swap_at, chain_at = np.argmin(swap, axis=1), np.argmin(chain, axis=1)
+    swap_at, chain_at = swap.argmin(axis=1), chain.argmin(axis=1)
     swap_gain, chain_gain = swap[each, swap_at], chain[each, chain_at]
     swaps = swap_gain <= chain_gain
     pair = np.where(swaps, swap_at, chain_at)
     useful = np.minimum(swap_gain, chain_gain) < -gain[stuck]
     rows, pair, swaps = stuck[useful], pair[useful], swaps[useful]
+    if not len(rows):
+        return moves
     p, q = pair // size, pair % size
     p_from, q_from = owner[rows, p], owner[rows, q]
     on = nearest[rows, q]
-    next_best = np.argmin(into[rows, q], axis=1)
+    next_best = into[rows, q].argmin(axis=1)
     on = np.where(on == p_from, next_best, on)
     _move(batch, state, rows, p, q_from)
     _move(batch, state, rows, q, np.where(swaps, p_from, on))
     moves[rows] = True
     return moves
+
+
+class _Places:
+    """Where elements of [group, member] and [group, partition, member] are, counted flat.
+
+    To take a few numbers by one index takes a seventh of the time of ``take_along_axis``.
+    """
+
+    def __init__(self, groups: int, partitions: int, members: int) -> None:
+        self.groups = np.arange(groups)
+        self._of_member = (self.groups * members)[:, None]
+        starts = np.arange(0, groups * partitions * members, members)
+        self._of_partition = starts.reshape(groups, partitions)
+
+    def member(self, member: Longs) -> Longs:
+        """Of a member for each partition, in [group, member]."""
+        return member + self._of_member
+
+    def partition(self, member: Longs) -> Longs:
+        """Of each partition with a member, in [group, partition, member]."""
+        return member + self._of_partition
 
 
 def _move(batch: Batch, state: State, rows: Longs, partition: Longs, to: Longs) -> None:
