@@ -60,6 +60,7 @@ def test_the_worker_has_the_kernels() -> None:
     assert _said(_KERNELS) == ["False []", "True"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_processes")
 def test_the_session_of_a_command_begins_both() -> None:
     assert _said(_A_COMMANDS_SESSION) == ["1 loading", "SUCCEEDED"]

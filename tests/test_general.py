@@ -120,6 +120,7 @@ def test_rounds_give_the_same_assignment_with_flat_plans_and_nothing_left_in_the
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 
+@pytest.mark.slow
 def test_names_are_the_same_wherever_they_are_given(
     eligible: Eligible, assigned: list[Row]
 ) -> None:
@@ -128,6 +129,7 @@ def test_names_are_the_same_wherever_they_are_given(
     assert _rows(result) == assigned
 
 
+@pytest.mark.slow
 def test_order_and_partitioning_of_the_input_do_not_matter(
     spark: SparkSession, assigned: list[Row]
 ) -> None:

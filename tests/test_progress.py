@@ -16,6 +16,7 @@ mixed,c,payments,sticky
 """
 
 
+@pytest.mark.slow
 def test_progress_shows_each_round_and_the_result_counts_them(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ def _plan(frame: DataFrame) -> tuple[int, int]:
     return len(plan.treeString()), int(plan.stats().sizeInBytes())
 
 
+@pytest.mark.slow
 def test_forty_rounds_of_self_joins_leave_the_plan_and_its_size_estimate_as_they_were(
     spark: SparkSession,
 ) -> None:

@@ -83,6 +83,7 @@ def test_where_racks_count(tables: oracle.Tables, in_use: list[bool]) -> None:
             assert (row is not None and row.by_topic) == uses, group
 
 
+@pytest.mark.slow
 def test_without_a_use_for_racks_nothing_changes(
     spark: SparkSession, tables: oracle.Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:

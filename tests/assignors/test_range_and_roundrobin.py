@@ -71,6 +71,7 @@ def test_random_groups_hold_the_hard_cases() -> None:
     assert {True, False} in static
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_how_the_input_lies(tables: oracle.Tables) -> None:
     expected = assign(*tables)
     shuffled = assign(

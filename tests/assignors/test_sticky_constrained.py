@@ -41,7 +41,8 @@ def test_worked_examples(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [IN_TASKS, IN_SLICES, pytest.param(IN_BOTH, marks=pytest.mark.slow)]
+    "settings",
+    [IN_TASKS, *(pytest.param(other, marks=pytest.mark.slow) for other in (IN_SLICES, IN_BOTH))],
 )
 def test_random_groups_equal_the_client(
     kafkas: list[Assigned | str], tables: oracle.Tables, settings: Settings
@@ -73,7 +74,8 @@ def test_without_owned_all_is_handed_out(
     assert assigned == [oracle.as_sets(answer) for answer in oracle.assign(spark, fresh)]
 
 
-@pytest.mark.parametrize("settings", [IN_TASKS, pytest.param(IN_SLICES, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [IN_TASKS, IN_SLICES])
 def test_the_result_does_not_depend_on_how_the_input_lies(
     tables: oracle.Tables, settings: Settings
 ) -> None:

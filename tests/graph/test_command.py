@@ -31,7 +31,7 @@ def test_the_example(
     assert said[-3].endswith("(36 partitions): it has at least 36; 11 would be even")
 
 
-@pytest.mark.parametrize("kind", ["dot", "graphml"])
+@pytest.mark.parametrize("kind", ["dot", pytest.param("graphml", marks=pytest.mark.slow)])
 def test_a_drawing(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:

@@ -74,6 +74,7 @@ def _text(data: bytes) -> str:
 _SUBSCRIPTION = _text(protocol.encode_subscription(protocol.Subscription(_TOPICS)))
 
 
+@pytest.mark.slow
 def test_thousands_join_a_new_group_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each brings an epoch, so that members and epochs multiply; they are never seen at once."""
     at_once = 50

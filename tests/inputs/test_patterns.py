@@ -105,6 +105,7 @@ _RESOLVED = {
 }
 
 
+@pytest.mark.slow
 def test_every_function_sees_the_topics_of_a_pattern(spark: SparkSession) -> None:
     """In one call each: a cluster with the patterns, and one with the topics that they match."""
     clusters = ("given", "listed")

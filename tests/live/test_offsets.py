@@ -103,6 +103,7 @@ def test_rates_are_what_was_produced(
     assert now.leaders.count() == 4
 
 
+@pytest.mark.slow
 def test_a_plan_drains_the_lag(
     snapshots: tuple[_Cluster, Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

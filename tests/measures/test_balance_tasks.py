@@ -153,6 +153,7 @@ def test_what_has_no_meaning_belongs_to_nobody() -> None:
     assert found[None]["is_balance_optimal"] is None  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_steps_and_tasks_measure_alike(spark: SparkSession, monkeypatch: Any) -> None:
     """The same groups on both sides of the border, and some on each."""
     rng = random.Random(SEED + 2)

@@ -103,6 +103,7 @@ def test_recorded_failures(
     assert equals(group, outcome, answer)
 
 
+@pytest.mark.slow
 def test_relatives_of_a_group_that_never_ends(spark: SparkSession) -> None:
     """Some of them still do not end, most do."""
     groups = variants(failing_group("never-ends"), 30, seed=8)
