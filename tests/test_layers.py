@@ -64,10 +64,9 @@ def _imported(path: Path, modules: set[str]) -> Iterator[str]:
                     yield module if module in modules else f"{module}.__init__"
 
 
+_PATHS = dict(_modules())
 IMPORTS = {
-    name: set(_imported(path, {module for module, _ in _modules()}))
-    for name, path in _modules()
-    if name != "__init__"
+    name: set(_imported(path, set(_PATHS))) for name, path in _PATHS.items() if name != "__init__"
 }
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from unittest.mock import Mock
 
 import pytest
@@ -17,31 +18,41 @@ from kassign_spark.inputs.checks import conform_inputs
 from tests.assignors.test_general_racks import GROUPS as GENERAL
 from tests.assignors.test_general_racks import best, found
 from tests.kafka import oracle
+from tests.kafka.oracle import Group
 from tests.random_states import exact_racked_states
 from tests.rebalancing.test_steps import after, by_round
 
 SEED = 20261202
-EXACT = exact_racked_states(4000, seed=SEED)
 # Equal subscriptions make a constrained pass, which gives up claims in other racks, even if it need
 # not for the balance.
 MIXED = [group for group in GENERAL if len({frozenset(m.topics) for m in group.members}) > 1]
-GROUPS = [*EXACT, *MIXED[:150]]
+
+
+@cache
+def _exact() -> list[Group]:
+    return exact_racked_states(4000, seed=SEED)
+
+
+@cache
+def _groups() -> list[Group]:
+    return [*_exact(), *MIXED[:150]]
 
 
 @pytest.fixture(scope="module")
 def in_use(spark: SparkSession) -> list[bool]:
     """Of each group whether the client's assignor finds that racks count."""
-    return oracle.rack_use(spark, GROUPS)
+    return oracle.rack_use(spark, _groups())
 
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> oracle.Tables:
-    return oracle.to_tables(spark, GROUPS)
+    return oracle.to_tables(spark, _groups())
 
 
 def test_the_groups_hold_what_racks_can_do(in_use: list[bool]) -> None:
     kinds = Counter(
-        (group.assignor, uses) for group, uses in zip(EXACT, in_use[: len(EXACT)], strict=True)
+        (group.assignor, uses)
+        for group, uses in zip(_exact(), in_use[: len(_exact())], strict=True)
     )
     assert all(kinds[name, True] > 100 for name in ("range", "sticky", "cooperative-sticky")), kinds
     assert all(kinds[name, False] > 100 for name in ("range", "sticky", "cooperative-sticky"))
@@ -50,15 +61,17 @@ def test_the_groups_hold_what_racks_can_do(in_use: list[bool]) -> None:
 def test_one_call_gives_the_clients_answers_and_the_optimum(
     spark: SparkSession, tables: oracle.Tables
 ) -> None:
-    answers = oracle.assign(spark, EXACT)
-    assigned = oracle.from_table(assign(*tables), GROUPS)
+    answers = oracle.assign(spark, _exact())
+    assigned = oracle.from_table(assign(*tables), _groups())
     differing = [
         (SEED, index, group, answer, mine)
-        for index, (group, answer, mine) in enumerate(zip(EXACT, answers, assigned, strict=False))
+        for index, (group, answer, mine) in enumerate(
+            zip(_exact(), answers, assigned, strict=False)
+        )
         if oracle.as_sets(answer) != mine
     ]
     assert differing == []
-    for group, answer in zip(MIXED, assigned[len(EXACT) :], strict=False):
+    for group, answer in zip(MIXED, assigned[len(_exact()) :], strict=False):
         assert found(group, answer) == best(group, racks_before_moves=False), group
 
 
@@ -74,7 +87,7 @@ def test_where_racks_count(tables: oracle.Tables, in_use: list[bool]) -> None:
     """By the frames as by the client itself: group by group, no more and no fewer."""
     eligible = look(conform_inputs(*tables), known_assignors=None).eligible
     rows = {row.group_id: row for row in rack_use(eligible).collect()}
-    for index, (group, uses) in enumerate(zip(GROUPS, in_use, strict=True)):
+    for index, (group, uses) in enumerate(zip(_groups(), in_use, strict=True)):
         row = rows.get(oracle.group_id(index))
         if group.assignor != "range":
             assert (row is not None and row.by_group) == uses, group
@@ -124,7 +137,7 @@ def test_rounds_equal_the_clients(spark: SparkSession, in_use: list[bool]) -> No
     """Equal subscriptions and racks: a partition may go on to a better member in a later round."""
     groups = [
         group
-        for group, uses in zip(GROUPS, in_use, strict=True)
+        for group, uses in zip(_groups(), in_use, strict=True)
         if group.assignor == "cooperative-sticky" and uses
     ][:60]
     steps = by_round(rebalance(*oracle.to_tables(spark, groups)).collect(), len(groups))

@@ -22,7 +22,6 @@ from tests.random_states import variants
 
 # The model's part of the assignors: the others need no state within a group.
 NAMES = ("range", "sticky", "cooperative-sticky")
-GROUPS = fleet("states")
 
 _FAILING = Path(__file__).parents[1] / "kafka" / "failing-groups.jsonl"
 
@@ -56,7 +55,7 @@ def equals(group: Group, outcome: Outcome, answer: oracle.Assigned | str) -> boo
 def test_random_groups_hold_the_hard_cases() -> None:
     """Each kind of group is there often enough to prove something."""
     seen = Counter[str]()
-    for group in GROUPS:
+    for group in fleet("states"):
         members = group.members
         sizes = {t: n if isinstance(n, int) else len(n) for t, n in group.topics.items()}
         claims = [(tp, m.generation) for m in members for tp in m.owned]
@@ -114,7 +113,7 @@ def test_relatives_of_a_group_that_never_ends(spark: SparkSession) -> None:
 
 
 def test_the_order_of_claims_does_not_matter() -> None:
-    for group in GROUPS[:500]:
+    for group in fleet("states")[:500]:
         backwards = [replace(m, owned=m.owned[::-1]) for m in group.members]
         other = Group(group.topics, backwards, group.assignor)
         assert named(group, predict_group(to_state(group))) == named(
