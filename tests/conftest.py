@@ -93,7 +93,7 @@ def own_processes() -> None:
 def _a_unit_test_starts_no_process(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither a JVM: ``make unit`` runs where there is no Java, and in a minute."""
+    """Neither a JVM: ``make unit`` runs where there is no Java."""
     if request.node.get_closest_marker("unit") is None:
         return
 

@@ -27,7 +27,7 @@ _BOXES = """
 return [...arguments[0].querySelectorAll("rect")].map(
   box => [box.getAttribute("class"), getComputedStyle(box).fill]);
 """
-"""The class and the colour of each box of a drawing, in one question: there are a thousand."""
+"""The class and the colour of each box of a drawing, in one question: there are six hundred."""
 _LINES = """
 return [...arguments[0].querySelectorAll("text")].map(line => line.getBoundingClientRect());
 """
