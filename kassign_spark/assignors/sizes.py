@@ -104,7 +104,6 @@ def restrict_to(eligible: Eligible, few: DataFrame, how: str = "left_semi") -> E
 
     return eligible._replace(
         members=of_groups(eligible.members),
-        groups=of_groups(eligible.groups),
         owned=None if eligible.owned is None else of_groups(eligible.owned),
     )
 

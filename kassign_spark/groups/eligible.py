@@ -24,13 +24,12 @@ class Eligible(NamedTuple):
         topics: cluster_id string, topic string, num_partitions int >= 1, and with ``has_racks``
             replica_racks `array<array<string>>`?; one row a topic.
         owned: ``schemas.OWNED``, or None where the caller gave none.
-        groups: as ``fold_groups`` gives it.
         heterogeneous: whether members of some group may subscribe to different topics.
         most_topics: no group whose members subscribe alike subscribes to more.
         most_partitions: no such group has more.
-        about_partitions: of all groups together, estimated from the topics' mean size.
         most_edges: no group has more pairs of a member and a topic that it subscribes to.
         tasks: how many tasks to cut work over all groups into.
+        one_folds: one task folds the members sooner than several that shuffle them.
         is_one_group: there is a single group, of which one task may read all.
         has_racks: whether some member has a rack, and racks of replicas may be known.
         paths: who wants to know which way the groups go, if anybody does.
@@ -39,16 +38,20 @@ class Eligible(NamedTuple):
     members: DataFrame
     topics: DataFrame
     owned: DataFrame | None
-    groups: DataFrame
     heterogeneous: bool
     most_topics: int
     most_partitions: int
-    about_partitions: int
     most_edges: int
     tasks: int
+    one_folds: bool = False
     is_one_group: bool = False
     has_racks: bool = False
     paths: Paths | None = None
+
+    @property
+    def groups(self) -> DataFrame:
+        """One row a group, as ``fold_groups`` gives it; tasks that take whole groups need none."""
+        return fold_groups(self.members, may_differ=self.heterogeneous)
 
     @property
     def batches(self) -> int:
@@ -70,7 +73,7 @@ def restrict(eligible: Eligible, assignors: Collection[str], of: Collection[str]
     if owned is not None:
         keys = members.select(*GROUP_KEY).distinct()
         owned = owned.join(keys, on=list(GROUP_KEY), how="left_semi")
-    return eligible._replace(members=members, owned=owned, groups=eligible.groups.where(uses_one))
+    return eligible._replace(members=members, owned=owned)
 
 
 def member_order() -> tuple[Column, Column, Column]:

@@ -8,9 +8,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
-from kassign_spark.groups.eligible import Eligible, fold_groups, fold_topics
+from kassign_spark.groups.eligible import Eligible, fold_topics
 from kassign_spark.groups.rows import tasks_for
-from kassign_spark.groups.task_sizes import ONE_GROUP_BYTES, ONE_TASK_BYTES
+from kassign_spark.groups.task_sizes import (
+    ONE_FOLD_BYTES,
+    ONE_FOLD_EDGES,
+    ONE_GROUP_BYTES,
+    ONE_TASK_BYTES,
+)
 from kassign_spark.inputs.checks import (
     Inputs,
     group_refusals,
@@ -61,6 +66,7 @@ _MEASURES = {
     "most_topics": "max(topic_count)",
     "all_topics": "sum(topic_count)",
     "most_edges": "max(edges)",
+    "all_edges": "sum(edges)",
     "racked": "sum(racked)",
     "topics": "count_if(kind = 'topic')",
     "bad_topics": "count_if(bad_rows > 0 or is_inconsistent)",
@@ -75,6 +81,8 @@ class _Found(NamedTuple):
     assignors: list[str]
     estimated_bytes: float
     """By Spark, of what is read: few rows may be left of much."""
+    one_folds: bool
+    """Whether, by the same estimate, one task folds the members."""
 
 
 def look(
@@ -130,13 +138,12 @@ def look(
         inputs.members,
         _sizes(inputs.topics, is_twice, is_racked, both_types or topic_ids),
         inputs.owned,
-        fold_groups(inputs.members, may_differ=bool(counts["differing"])),
         heterogeneous=bool(counts["differing"]),
         most_topics=counts["most_topics"],
         most_partitions=most_partitions,
-        about_partitions=about,
         most_edges=counts["most_edges"],
         tasks=tasks_for(work, session),
+        one_folds=found.one_folds and counts["all_edges"] <= ONE_FOLD_EDGES,
         is_one_group=counts["groups"] == 1 and found.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
     )
@@ -150,11 +157,19 @@ def _query(
     target: DataFrame | None,
 ) -> _Found:
     """Count everything in one query; a table at a time would be a few small jobs more."""
-    size = sum(estimated_bytes(frame) for frame in (*inputs[:3], target) if frame is not None)
+    tables = (*inputs[:3], target)
+    sizes = [0.0 if frame is None else estimated_bytes(frame) for frame in tables]
+    size = sum(sizes)
     is_small = size <= ONE_TASK_BYTES
     if is_small:
         inputs = inputs.in_one_partition()
         target = None if target is None else target.coalesce(1)
+    else:
+        members, topics = (
+            frame.coalesce(1) if size <= ONE_FOLD_BYTES else frame
+            for frame, size in zip(inputs[:2], sizes[:2], strict=True)
+        )
+        inputs = inputs._replace(members=members, topics=topics)
     of_members = _of_members(inputs, known_assignors is None, both_types)
     rules = rules_of_topics(inputs.topics)
     if both_types and "topic_id" in inputs.topics.columns:
@@ -190,7 +205,7 @@ def _query(
     for row in found.collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
-    return _Found(counts, sorted(assignors), size)
+    return _Found(counts, sorted(assignors), size, one_folds=sizes[0] <= ONE_FOLD_BYTES)
 
 
 def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:

@@ -40,11 +40,10 @@ def rack_use(eligible: Eligible) -> DataFrame:
         can_mismatch boolean: some partition does not match some member.
     """
     groups = eligible.groups.where("has_racks")
-    racked = eligible.members.join(
-        groups.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi"
-    ).where(F.length("rack_id") > 0)
+    members = eligible.members.join(groups.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
+    racked = members.where(F.length("rack_id") > 0)
     member_racks = racked.groupBy(*GROUP_KEY).agg(F.collect_set("rack_id").alias("member_racks"))
-    topics = subscribed_topics(eligible._replace(groups=groups)).join(
+    topics = subscribed_topics(eligible._replace(members=members)).join(
         _by_topic(eligible.topics), on=[CLUSTER_ID, "topic"], how="inner"
     )
     can_mismatch = "size(all_racks) > 0 and size(array_except(member_racks, common_racks)) > 0"

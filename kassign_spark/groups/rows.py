@@ -50,7 +50,8 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
         all rows, takes Spark ten times as long to hand over to Python.
     """
     topics = "coalesce(topics, cast(array() as array<string>))"
-    members = eligible.members.withColumns(
+    members = eligible.members.coalesce(1) if eligible.one_folds else eligible.members
+    members = members.withColumns(
         {"topics": F.expr(topics), "subscription": F.expr(f"xxhash64({topics})")}
     )
     subscriptions = members.selectExpr(*GROUP_KEY, "subscription", "topics").distinct()

@@ -23,6 +23,11 @@ _SMALL_BYTES = 1 << 20
 ONE_TASK_BYTES = 1 << 18
 """Up to which, by Spark's own estimate, one task takes all tables from the beginning."""
 
+ONE_FOLD_BYTES = 1 << 23
+"""Up to which one task folds a table into a row a group, or a topic: a shuffle costs more."""
+ONE_FOLD_EDGES = 2_000_000
+"""The same for pairs of a member and a topic of its list, where they are needed one by one."""
+
 ONE_GROUP_BYTES = 1 << 25
 """Up to which one task reads the tables of a single group: sooner than they are shuffled."""
 

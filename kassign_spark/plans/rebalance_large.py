@@ -67,7 +67,6 @@ def _add_round(eligible: Eligible, rounds: DataFrame, last: int, settings: Setti
         eligible = eligible._replace(
             # All of them have come through the round before this one.
             members=members.withColumn("generation", F.lit(last).cast("bigint")),
-            groups=eligible.groups.join(open_groups, on=list(GROUP_KEY), how="left_semi"),
             owned=before,
         )
     added = _in_round(_round(eligible, before, settings), last + 1)

@@ -60,7 +60,6 @@ def collect_why(eligible: Eligible, names: Sequence[GroupName]) -> dict[GroupNam
     is_wanted = is_group_of(names)
     wanted = eligible._replace(
         members=eligible.members.where(is_wanted),
-        groups=eligible.groups.where(is_wanted),
         owned=None if eligible.owned is None else eligible.owned.where(is_wanted),
         has_racks=False,
     )

@@ -1,5 +1,7 @@
 """How many tasks the groups of a call are spread over, by what one look at them finds."""
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -55,3 +57,35 @@ def test_a_single_group_has_one_answer_for_any_number_of_tasks(spark: SparkSessi
     )
     assert one.count() == _TOPICS["t"]
     assert one.exceptAll(three).isEmpty()
+
+
+def test_one_task_folds_the_members_as_several_do(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = builders.members(
+        spark,
+        [
+            {
+                "group_id": f"g{group}",
+                "member_id": f"C{member}",
+                "topics": ["t", f"t{group % 3}", f"t{member % 2}"],
+            }
+            for group in range(40)
+            for member in range(5)
+        ],
+    )
+    # Read, as what Python holds may be of any size to Spark.
+    members.repartition(3).write.parquet(str(tmp_path / "members"))
+    members = spark.read.parquet(str(tmp_path / "members"))
+    topics = builders.topics(spark, {"t": 7, "t0": 2, "t1": 3, "t2": 4})
+    owned = assign(members, topics, assignor="sticky")
+    fewer = members.where("member_id != 'C3'")
+    monkeypatch.setattr(looking, "ONE_TASK_BYTES", 0)
+    answers = []
+    for most in (0, 1 << 23):
+        monkeypatch.setattr(looking, "ONE_FOLD_BYTES", most)
+        assert look(conform_inputs(fewer, topics, owned), None).eligible.one_folds == (most > 0)
+        answers.append(assign(fewer, topics, owned, assignor="sticky"))
+    several, one = answers
+    assert several.count() == 40 * 7 + sum({0: 5, 1: 5, 2: 9}[group % 3] for group in range(40))
+    assert one.exceptAll(several).isEmpty()
