@@ -15,7 +15,13 @@ _SECONDS = 10
 """Of processor time: others may be using the machine as well."""
 
 
-@pytest.mark.parametrize("subscribed", [_TOPICS, _TOPICS // 2], ids=["all", "half"])
+@pytest.mark.parametrize(
+    "subscribed",
+    [
+        pytest.param(_TOPICS, id="all"),
+        pytest.param(_TOPICS // 2, id="half", marks=pytest.mark.slow),
+    ],
+)
 def test_a_hundred_members_are_replaced(subscribed: int) -> None:
     rng = random.Random(subscribed)
     names = [f"t{i}" for i in range(_TOPICS)]

@@ -19,9 +19,10 @@ from tests.history.raw import records
 
 rebalances = import_module("kassign_spark.history.rebalances")  # its function hides it in the room
 _GROUPS = 6
+_SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", _SEEDS)
 def test_pieces_tell_what_the_whole_log_does(seed: int) -> None:
     rng = random.Random(seed)
     made = random_log(seed, groups=_GROUPS)
@@ -42,7 +43,7 @@ def test_pieces_tell_what_the_whole_log_does(seed: int) -> None:
         _keeps_little(kept)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", _SEEDS)
 def test_what_is_too_much_at_once_is_read_in_pieces(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """Each rebalance of a log, without Spark: by hand, and beside a slow reading of seeded logs."""
 
 import random
+from functools import cache
 
 import pyarrow as pa
 import pytest
@@ -13,10 +14,15 @@ from tests.history.logs import Client, Made, Partition
 from tests.history.random_logs import random_log
 
 
+@cache
+def _read_slowly(seed: int) -> tuple[Made, list[plain.Row]]:
+    made = random_log(seed)
+    return made, plain.read(made)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_it_reads_what_a_slow_reading_does(seed: int) -> None:
-    made = random_log(seed)
-    wanted = plain.read(made)
+    made, wanted = _read_slowly(seed)
     found = rebalances_arrow(_shuffled(made.log(), seed)).to_pylist()
     assert len(found) == len(wanted)
     for row, expected in zip(found, wanted, strict=True):
@@ -24,7 +30,7 @@ def test_it_reads_what_a_slow_reading_does(seed: int) -> None:
 
 
 def test_the_seeded_logs_have_every_reason_but_that_of_another_protocol() -> None:
-    found = {row["reason"] for seed in range(12) for row in plain.read(random_log(seed))}
+    found = {row["reason"] for seed in range(12) for row in _read_slowly(seed)[1]}
     assert found == set(REASONS) - {"protocol_changed"}
 
 

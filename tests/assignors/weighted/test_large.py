@@ -33,6 +33,7 @@ def test_members_get_within_their_limit_with_about_the_fewest_moves(name: str) -
     assert again.moves == 0
 
 
+@pytest.mark.slow
 def test_members_that_share_few_classes_get_within_their_limit() -> None:
     """400 classes, each for a tenth of the members: what one sheds, few others may take."""
     group = with_owners(make(LARGE["tenths"]))

@@ -124,6 +124,7 @@ def test_the_curve_is_exact_nearly_everywhere_and_never_rises(found: Found) -> N
     assert gap.max() <= 0.1
 
 
+@pytest.mark.slow
 def test_a_group_gets_the_same_plan_in_any_company() -> None:
     groups = [as_group(draw(seed)) for seed in range(1000, 1060)]
     wanted = Wanted(Limit(), Bounds(), "default")
@@ -179,24 +180,31 @@ def test_count_differences_are_kept_wherever_they_can_be() -> None:
             assert answer.verdict == "bounded_by_counts"
 
 
-def test_owners_are_subscribers_and_limits_hold_within_limit() -> None:
+@pytest.mark.parametrize(
+    "limit",
+    [
+        Limit(),
+        Limit(tolerance=0),
+        pytest.param(Limit(max_skew=1.2), marks=pytest.mark.slow),
+        pytest.param(Limit(max_load=400), marks=pytest.mark.slow),
+    ],
+)
+def test_owners_are_subscribers_and_limits_hold_within_limit(limit: Limit) -> None:
     groups = [as_group(draw(seed)) for seed in range(4000, 4100)]
-    for limit in (Limit(), Limit(max_skew=1.2), Limit(max_load=400), Limit(tolerance=0)):
-        for group, answer in zip(
-            groups, plan_groups(groups, Wanted(limit, Bounds(), "fast")), strict=True
-        ):
-            assert group.eligible[group.class_, answer.owner].all()
-            load = np.bincount(answer.owner, group.weight, len(group.capacity)) / group.capacity
-            assert answer.max_load == load.max()
-            assert answer.load_bound <= answer.best_load <= answer.max_load
-            assert answer.moves_bound <= answer.moves or answer.verdict not in (
-                "within_limit",
-                "nothing_to_do",
-            )
-            if limit.max_load and answer.verdict in ("within_limit", "nothing_to_do"):
-                assert load.max() <= 400
-            if answer.verdict == "nothing_to_do":
-                assert np.array_equal(answer.owner, group.home)
+    answers = plan_groups(groups, Wanted(limit, Bounds(), "fast"))
+    for group, answer in zip(groups, answers, strict=True):
+        assert group.eligible[group.class_, answer.owner].all()
+        load = np.bincount(answer.owner, group.weight, len(group.capacity)) / group.capacity
+        assert answer.max_load == load.max()
+        assert answer.load_bound <= answer.best_load <= answer.max_load
+        assert answer.moves_bound <= answer.moves or answer.verdict not in (
+            "within_limit",
+            "nothing_to_do",
+        )
+        if limit.max_load and answer.verdict in ("within_limit", "nothing_to_do"):
+            assert load.max() <= 400
+        if answer.verdict == "nothing_to_do":
+            assert np.array_equal(answer.owner, group.home)
 
 
 def test_a_plan_is_left_alone_the_next_time() -> None:
