@@ -106,11 +106,12 @@ def subscribed_topics(eligible: Eligible) -> DataFrame:
         cluster_id string, group_id string, topic string, num_partitions int;
         one row a group and topic.
     """
-    subscribed = eligible.groups.where("is_homogeneous").select(
+    groups = eligible.groups
+    subscribed = groups.where("is_homogeneous").select(
         *GROUP_KEY, F.explode("topics").alias("topic")
     )
     if eligible.heterogeneous:
-        differing = eligible.groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)
+        differing = groups.where(~F.col("is_homogeneous")).select(*GROUP_KEY)
         of_members = eligible.members.join(differing, on=list(GROUP_KEY), how="left_semi").select(
             *GROUP_KEY, F.explode("topics").alias("topic")
         )

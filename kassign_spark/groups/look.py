@@ -159,17 +159,17 @@ def _query(
     """Count everything in one query; a table at a time would be a few small jobs more."""
     tables = (*inputs[:3], target)
     sizes = [0.0 if frame is None else estimated_bytes(frame) for frame in tables]
+    one_folds_members, one_folds_topics = (size <= ONE_FOLD_BYTES for size in sizes[:2])
     size = sum(sizes)
     is_small = size <= ONE_TASK_BYTES
     if is_small:
         inputs = inputs.in_one_partition()
         target = None if target is None else target.coalesce(1)
     else:
-        members, topics = (
-            frame.coalesce(1) if size <= ONE_FOLD_BYTES else frame
-            for frame, size in zip(inputs[:2], sizes[:2], strict=True)
-        )
-        inputs = inputs._replace(members=members, topics=topics)
+        if one_folds_members:
+            inputs = inputs._replace(members=inputs.members.coalesce(1))
+        if one_folds_topics:
+            inputs = inputs._replace(topics=inputs.topics.coalesce(1))
     of_members = _of_members(inputs, known_assignors is None, both_types)
     rules = rules_of_topics(inputs.topics)
     if both_types and "topic_id" in inputs.topics.columns:
@@ -205,7 +205,7 @@ def _query(
     for row in found.collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
-    return _Found(counts, sorted(assignors), size, one_folds=sizes[0] <= ONE_FOLD_BYTES)
+    return _Found(counts, sorted(assignors), size, one_folds_members)
 
 
 def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:

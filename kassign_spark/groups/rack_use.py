@@ -39,11 +39,11 @@ def rack_use(eligible: Eligible) -> DataFrame:
         replicas' racks, and not every partition has a replica in each of those racks,
         can_mismatch boolean: some partition does not match some member.
     """
-    groups = eligible.groups.where("has_racks")
-    members = eligible.members.join(groups.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
-    racked = members.where(F.length("rack_id") > 0)
+    racked = eligible.members.where(F.length("rack_id") > 0)
+    members = eligible.members.join(racked, on=list(GROUP_KEY), how="left_semi")
+    of_racked = eligible._replace(members=members)
     member_racks = racked.groupBy(*GROUP_KEY).agg(F.collect_set("rack_id").alias("member_racks"))
-    topics = subscribed_topics(eligible._replace(members=members)).join(
+    topics = subscribed_topics(of_racked).join(
         _by_topic(eligible.topics), on=[CLUSTER_ID, "topic"], how="inner"
     )
     can_mismatch = "size(all_racks) > 0 and size(array_except(member_racks, common_racks)) > 0"
@@ -59,7 +59,7 @@ def rack_use(eligible: Eligible) -> DataFrame:
             F.expr(f"bool_or({can_mismatch}) as can_mismatch"),
         )
     )
-    return judged.join(groups, on=list(GROUP_KEY), how="inner").selectExpr(
+    return judged.join(of_racked.groups, on=list(GROUP_KEY), how="inner").selectExpr(
         *GROUP_KEY,
         "is_homogeneous",
         "by_topic",

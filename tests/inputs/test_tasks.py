@@ -1,6 +1,7 @@
 """How many tasks the groups of a call are spread over, by what one look at them finds."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -9,6 +10,7 @@ from kassign_spark import Settings, assign
 from kassign_spark.groups import look as looking
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
+from kassign_spark.groups.rows import fold
 from kassign_spark.inputs.checks import conform_inputs
 from tests import builders
 
@@ -81,11 +83,16 @@ def test_one_task_folds_the_members_as_several_do(
     owned = assign(members, topics, assignor="sticky")
     fewer = members.where("member_id != 'C3'")
     monkeypatch.setattr(looking, "ONE_TASK_BYTES", 0)
-    answers = []
+    answers, shuffles = [], []
     for most in (0, 1 << 23):
         monkeypatch.setattr(looking, "ONE_FOLD_BYTES", most)
-        assert look(conform_inputs(fewer, topics, owned), None).eligible.one_folds == (most > 0)
+        eligible = look(conform_inputs(fewer, topics, owned), None).eligible
+        assert eligible.one_folds == (most > 0)
+        folded: Any = fold(eligible, claims=False)
+        plan = str(folded._jdf.queryExecution().executedPlan())
+        shuffles.append(plan.count("Exchange hashpartitioning"))
         answers.append(assign(fewer, topics, owned, assignor="sticky"))
+    assert shuffles[1] < shuffles[0]  # by one task, none for the subscriptions
     several, one = answers
     assert several.count() == 40 * 7 + sum({0: 5, 1: 5, 2: 9}[group % 3] for group in range(40))
     assert one.exceptAll(several).isEmpty()
