@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from kassign_spark.groups.archives import forget_archives
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
@@ -141,6 +142,7 @@ def _call(kernel: Kernel, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
         del given
         for piece in kernel(table):
             yield from piece.to_batches()
+    forget_archives()
 
 
 def tasks_for(work: int, session: SparkSession) -> int:

@@ -1,0 +1,24 @@
+"""Zip archives that a Python worker has imported from, and reads again before each of its tasks."""
+
+import sys
+from zipimport import zipimporter
+
+import py4j
+import pyspark
+
+_PACKAGES = (py4j, pyspark, sys.modules[__name__.partition(".")[0]])
+
+
+def forget_archives() -> None:
+    """Let the worker's next task begin without reading Spark's archives, and ours, once more.
+
+    Before each task PySpark 4.1 has all finders of modules drop what they know (SPARK-54744), and
+    in Python before 3.13 one of an archive then reads its directory (CPython gh-103200): once for
+    each package imported from there, in all 0.1 s a task. A finder that is gone is not asked. Who
+    imports makes another, of what was read; none of these archives changes while a worker lives.
+    """
+    loaders = (package.__loader__ for package in _PACKAGES)
+    archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}
+    for path, finder in [*sys.path_importer_cache.items()]:
+        if isinstance(finder, zipimporter) and finder.archive in archives:
+            del sys.path_importer_cache[path]
