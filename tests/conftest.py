@@ -19,7 +19,7 @@ from tests.kafka.broker import Brokers, running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
 from tests.quick_frames import hold_small_frames
 from tests.quick_gateway import keep_java_names
-from tests.spark_session import UNCOMPILED, start_session
+from tests.spark_session import QUICK_WORKERS, UNCOMPILED, start_session
 
 _COSTLY = {
     "spark": "spark",
@@ -33,7 +33,7 @@ _COSTLY = {
 
 _SMALL_QUERIES = {
     **UNCOMPILED,
-    "spark.python.daemon.module": "tests.quick_daemon",
+    **QUICK_WORKERS,
     # Ten calls to Java for each operation on a column, to say which line of Python it is of.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # By the memory there is it would be 16 MB for each table of hashes, filled with zeros.

@@ -31,6 +31,9 @@ UNCOMPILED = {
 }
 """To compile code for a few rows takes longer than to do without."""
 
+QUICK_WORKERS = {"spark.python.daemon.module": "tests.quick_daemon"}
+"""Of workers that find this checkout."""
+
 
 def start_session(
     scratch: Path,

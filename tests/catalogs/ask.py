@@ -13,22 +13,26 @@ from kassign_spark import read_snapshot
 from tests import catalog_runs
 from tests.docs.reader import ROOT
 from tests.java import SHORT_LIVED
-from tests.spark_session import UNCOMPILED
+from tests.spark_session import QUICK_WORKERS, UNCOMPILED
 
 
 def _session(kind: str, scratch: str, settings: dict[str, str]) -> SparkSession:
     builder: Any = SparkSession.builder
     builder = builder.remote("local[2]") if kind == "connect" else builder.master("local[2]")
-    fixed = UNCOMPILED | {
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-        "spark.driver.extraJavaOptions": SHORT_LIVED,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.sql.warehouse.dir": f"{scratch}/warehouse",
-        "spark.local.dir": scratch,
-    }
+    fixed = (
+        UNCOMPILED
+        | QUICK_WORKERS
+        | {
+            "spark.sql.shuffle.partitions": "2",
+            "spark.ui.enabled": "false",
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.sql.warehouse.dir": f"{scratch}/warehouse",
+            "spark.local.dir": scratch,
+        }
+    )
     for name, value in (fixed | settings).items():
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()

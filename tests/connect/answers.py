@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 import kassign_spark as ks
 from tests.benchmarks.queries import CALLS, EXAMPLES, Call, Given
 from tests.java import SHORT_LIVED
-from tests.spark_session import UNCOMPILED
+from tests.spark_session import QUICK_WORKERS, UNCOMPILED
 
 IN_SLICES = ks.Settings(partitions_per_slice=10, max_partitions_per_task=0)
 
@@ -144,7 +144,7 @@ def main(folder: str, out: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         spark = (
             SparkSession.builder.remote("local[2]")
-            .config(map=UNCOMPILED)
+            .config(map=UNCOMPILED | QUICK_WORKERS)
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.driver.extraJavaOptions", SHORT_LIVED)
             .config("spark.driver.host", "127.0.0.1")

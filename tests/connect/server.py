@@ -13,6 +13,7 @@ import pyspark
 
 from tests.docs.reader import ROOT
 from tests.java import SHORT_LIVED
+from tests.spark_session import UNCOMPILED
 
 _SECONDS = 180
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -29,7 +30,7 @@ def connect_server(scratch: Path, python: str = sys.executable) -> Iterator[str]
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    settings = {
+    settings = UNCOMPILED | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.extraJavaOptions": SHORT_LIVED,

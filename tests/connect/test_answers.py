@@ -15,6 +15,7 @@ from kassign_spark.producer.murmur2_kernel import murmur2_of
 from tests.around.test_murmur2 import VECTORS
 from tests.benchmarks.queries import CALLS, Given, read_given
 from tests.connect.answers import FURTHER, UNWRITTEN, answers
+from tests.docs.reader import ROOT
 from tests.docs.results import columns
 from tests.public import FUNCTIONS
 
@@ -37,7 +38,7 @@ def test_spark_connect_gives_the_same_rows(spark: SparkSession, tmp_path: Path) 
     expected = answers(spark, given)
     asked = subprocess.run(
         [sys.executable, "-m", "tests.connect.answers", str(given), str(tmp_path / "found")],
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=_SECONDS,

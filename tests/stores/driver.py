@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.java import SHORT_LIVED
+from tests.spark_session import UNCOMPILED
 
 ROOT = Path(__file__).parents[2]
-_SETTINGS = {
+_SETTINGS = UNCOMPILED | {
     "spark.master": "local[2]",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -14,6 +14,7 @@ import pyspark
 import pytest
 
 from tests.java import SHORT_LIVED
+from tests.spark_session import UNCOMPILED
 from tests.stores.driver import ROOT
 from tests.stores.hadoop import Hdfs, running_hadoop
 from tests.stores.promises import put_fleet, rows, rows_of
@@ -21,7 +22,7 @@ from tests.stores.promises import put_fleet, rows, rows_of
 pytestmark = pytest.mark.slow
 
 _SPARK = Path(pyspark.__file__).parent
-_SETTINGS = {
+_SETTINGS = UNCOMPILED | {
     "spark.yarn.jars": f"local:{_SPARK}/jars/*",  # else Spark sends its 400 MB each time
     "spark.yarn.am.memory": "512m",
     "spark.driver.memory": "768m",
