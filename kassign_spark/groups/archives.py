@@ -3,10 +3,7 @@
 import sys
 from zipimport import zipimporter
 
-import py4j
-import pyspark
-
-_PACKAGES = (py4j, pyspark, sys.modules[__name__.partition(".")[0]])
+_PACKAGES = ("py4j", "pyspark", __name__.partition(".")[0])
 
 
 def forget_archives() -> None:
@@ -17,7 +14,7 @@ def forget_archives() -> None:
     each package imported from there, in all 0.1 s a task. A finder that is gone is not asked. Who
     imports makes another, of what was read; none of these archives changes while a worker lives.
     """
-    loaders = (package.__loader__ for package in _PACKAGES)
+    loaders = (sys.modules[name].__loader__ for name in _PACKAGES if name in sys.modules)
     archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}
     for path, finder in [*sys.path_importer_cache.items()]:
         if isinstance(finder, zipimporter) and finder.archive in archives:
