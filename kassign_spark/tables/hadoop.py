@@ -1,15 +1,12 @@
 """Hadoop's file systems as folders and small files of ours need them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
-from kassign_spark.sessions import Py4JJavaError
-from kassign_spark.spark_errors import spark_message
+from kassign_spark.spark_errors import raised_as
 
 _RENAMING = frozenset({"file", "hdfs", "webhdfs", "swebhdfs", "viewfs"})
 """Schemes whose rename of a folder is one step."""
@@ -76,10 +73,6 @@ def write_file(stream: Any, text: str) -> None:
         stream.close()
 
 
-@contextmanager
-def explained(path: str) -> Iterator[None]:
+def explained(path: str) -> AbstractContextManager[None]:
     """Say what cannot be done with an output in one line."""
-    try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:
-        raise OutputError(f"output {path}: {spark_message(error)}") from None
+    return raised_as(OutputError, f"output {path}")
