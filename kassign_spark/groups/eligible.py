@@ -29,7 +29,7 @@ class Eligible(NamedTuple):
         most_partitions: no such group has more.
         most_edges: no group has more pairs of a member and a topic that it subscribes to.
         tasks: how many tasks to cut work over all groups into.
-        one_folds: one task folds the members sooner than several that shuffle them.
+        one_folds: one task folds members and topics sooner than several that shuffle them.
         is_one_group: there is a single group, of which one task may read all.
         has_racks: whether some member has a rack, and racks of replicas may be known.
         paths: who wants to know which way the groups go, if anybody does.

@@ -82,7 +82,7 @@ class _Found(NamedTuple):
     estimated_bytes: float
     """By Spark, of what is read: few rows may be left of much."""
     one_folds: bool
-    """Whether, by the same estimate, one task folds the members."""
+    """Whether, by the same estimate, one task folds members and topics."""
 
 
 def look(
@@ -205,7 +205,7 @@ def _query(
     for row in found.collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
-    return _Found(counts, sorted(assignors), size, one_folds_members)
+    return _Found(counts, sorted(assignors), size, one_folds_members and one_folds_topics)
 
 
 def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:

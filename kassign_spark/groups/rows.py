@@ -51,14 +51,18 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
         all rows, takes Spark ten times as long to hand over to Python.
     """
     topics = "coalesce(topics, cast(array() as array<string>))"
-    members = eligible.members.coalesce(1) if eligible.one_folds else eligible.members
+    members, known = eligible.members, eligible.topics
+    if eligible.one_folds:
+        members = members.coalesce(1)
+        # They are joined within the task, and need no job that broadcasts topics.
+        known = known.coalesce(1).hint("shuffle_hash")
     members = members.withColumns(
         {"topics": F.expr(topics), "subscription": F.expr(f"xxhash64({topics})")}
     )
     subscriptions = members.selectExpr(*GROUP_KEY, "subscription", "topics").distinct()
     # Of an outer explode Spark infers no filter, which would have the list shuffled once more.
     each_topic = subscriptions.selectExpr(*GROUP_KEY, "explode_outer(topics) as topic")
-    subscribed = each_topic.join(eligible.topics, on=[CLUSTER_ID, "topic"], how="inner")
+    subscribed = each_topic.join(known, on=[CLUSTER_ID, "topic"], how="inner")
     racks = "to_json(replica_racks)" if eligible.has_racks else "null"
     topic_id = "topic_id" if "topic_id" in eligible.topics.columns else "null"
     table = (
