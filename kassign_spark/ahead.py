@@ -57,5 +57,7 @@ def _start_worker(session: SparkSession) -> None:
 
 def _kernels_imported(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     from kassign_spark.assignors import in_tasks  # noqa: F401
+    from kassign_spark.groups.archives import forget_archives
 
     yield from batches
+    forget_archives()

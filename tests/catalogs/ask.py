@@ -19,21 +19,17 @@ from tests.spark_session import QUICK_WORKERS, UNCOMPILED
 def _session(kind: str, scratch: str, settings: dict[str, str]) -> SparkSession:
     builder: Any = SparkSession.builder
     builder = builder.remote("local[2]") if kind == "connect" else builder.master("local[2]")
-    fixed = (
-        UNCOMPILED
-        | QUICK_WORKERS
-        | {
-            "spark.sql.shuffle.partitions": "2",
-            "spark.ui.enabled": "false",
-            "spark.driver.extraJavaOptions": SHORT_LIVED,
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.connect.grpc.binding.address": "127.0.0.1",
-            "spark.sql.warehouse.dir": f"{scratch}/warehouse",
-            "spark.local.dir": scratch,
-        }
-    )
-    for name, value in (fixed | settings).items():
+    fixed = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.sql.warehouse.dir": f"{scratch}/warehouse",
+        "spark.local.dir": scratch,
+    }
+    for name, value in (UNCOMPILED | QUICK_WORKERS | fixed | settings).items():
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
     return session

@@ -83,7 +83,7 @@ def test_one_task_folds_the_members_as_several_do(
     owned = assign(members, topics, assignor="sticky")
     fewer = members.where("member_id != 'C3'")
     monkeypatch.setattr(looking, "ONE_TASK_BYTES", 0)
-    answers, shuffles = [], []
+    answers, shuffles, broadcasts = [], [], []
     for most in (0, 1 << 23):
         monkeypatch.setattr(looking, "ONE_FOLD_BYTES", most)
         eligible = look(conform_inputs(fewer, topics, owned), None).eligible
@@ -91,8 +91,10 @@ def test_one_task_folds_the_members_as_several_do(
         folded: Any = fold(eligible, claims=False)
         plan = str(folded._jdf.queryExecution().executedPlan())
         shuffles.append(plan.count("Exchange hashpartitioning"))
+        broadcasts.append(plan.count("BroadcastExchange"))
         answers.append(assign(fewer, topics, owned, assignor="sticky"))
     assert shuffles[1] < shuffles[0]  # by one task, none for the subscriptions
+    assert broadcasts == [1, 0]
     several, one = answers
     assert several.count() == 40 * 7 + sum({0: 5, 1: 5, 2: 9}[group % 3] for group in range(40))
     assert one.exceptAll(several).isEmpty()

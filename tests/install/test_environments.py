@@ -124,7 +124,8 @@ def test_commands(environment: Environment) -> None:
     assert "<svg" in page
     assert "<script>" in page
     assert "orders-notifications" in page
-    assert "graph" in said("graph", "fleet", "--output", "graph")
+    drawn = said("graph", "fleet", "--output", "graph")
+    assert "the tables vertices, edges and bottlenecks are in graph" in drawn
 
 
 def test_type_information(environment: Environment) -> None:
