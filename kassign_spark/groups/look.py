@@ -57,8 +57,8 @@ class Looked(NamedTuple):
 _LARGEST = 100_000
 """For the mean size of topics: what nobody reads may say that it has two thousand million."""
 
-_MEASURES = {
-    "groups": "count_if(kind = 'group')",
+_OF_GROUPS = {
+    "groups": "count(*)",
     "members": "sum(members)",
     "bad_members": "count_if(is_bad)",
     "patterns": "sum(patterns)",
@@ -68,7 +68,9 @@ _MEASURES = {
     "most_edges": "max(edges)",
     "all_edges": "sum(edges)",
     "racked": "sum(racked)",
-    "topics": "count_if(kind = 'topic')",
+}
+_OF_TOPICS = {
+    "topics": "count(*)",
     "bad_topics": "count_if(bad_rows > 0 or is_inconsistent)",
     "topics_twice": "count_if(is_twice)",
     "most": "max(num_partitions)",
@@ -175,13 +177,13 @@ def _query(
     if both_types and "topic_id" in inputs.topics.columns:
         rules += topic_id_rules()
     of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules))
-    measures = dict(_MEASURES)
-    by_key = of_members.selectExpr("*", "'group' as kind").unionByName(
-        of_topics.selectExpr("*", "'topic' as kind"), allowMissingColumns=True
-    )
+    measures = dict(_OF_TOPICS)
     if both_types and "topic_id" in inputs.topics.columns:
         # A topic with two ids is one of those that are there twice.
         measures["bad_topics"] += f" + {measures['topics_twice']}"
+    none = F.expr("cast(array() as array<string>) as assignors")
+    used = F.expr("collect_set(assignor) as assignors")
+    found = [of_members.agg(_named(_OF_GROUPS), used), of_topics.agg(_named(measures), none)]
     if target is not None:
         types = inputs.members.selectExpr(
             *GROUP_KEY,
@@ -189,20 +191,17 @@ def _query(
             "cast(null as struct<what: string, hashed: bigint>) as key",
             f"{IS_CONSUMER_GROUP} as is_consumer",
         )
-        of_target = target_suspects(types, target).withColumn("kind", F.lit("target"))
-        by_key = by_key.unionByName(of_target, allowMissingColumns=True)
-        measures["bad_target"] = "sum(suspects)"
-    if is_small:
-        by_key = by_key.coalesce(1)
-    found = by_key.agg(_named(measures), F.expr("collect_set(assignor) as assignors"))
+        suspects = target_suspects(types, target)
+        found.append(suspects.agg(_named({"bad_target": "sum(suspects)"}), none))
     if inputs.owned is not None:
         bad_owned = f"count_if({any_broken(owned_rules())})"
-        of_owned = _named({"claims": "count(*)", "bad_owned": bad_owned})
-        none = F.expr("cast(array() as array<string>) as assignors")
-        found = found.unionByName(inputs.owned.agg(of_owned, none))
+        found.append(inputs.owned.agg(_named({"claims": "count(*)", "bad_owned": bad_owned}), none))
+    if not is_small:
+        # What is behind a shuffle, of one row, is a stage of its own, beside the others.
+        found = [frame.repartition(1) for frame in found]
     counts: dict[str, int] = {}
     assignors: list[str] = []
-    for row in found.collect():
+    for row in reduce(DataFrame.unionByName, found).collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
     return _Found(counts, sorted(assignors), size, one_folds_members and one_folds_topics)
@@ -214,7 +213,7 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
     is_bad = [
         f"count_if({any_broken(member_rules())}) > 0",
         # Two ids of one hash would have the problems looked for, and none found.
-        "size(collect_set(xxhash64(member_id))) < count(*)",
+        "size(array_distinct(collect_list(xxhash64(member_id)))) < count(*)",
     ]
     is_mixed = "(count(assignor) != count(*) or min(assignor) != max(assignor))"
     assignor = "assignor"
@@ -233,8 +232,9 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
         "members": "count(*)",
         "is_bad": " or ".join(is_bad),
         "patterns": "count(topics_pattern)",
-        # Lists in another order count as others: to sort them all takes as long as all the rest.
-        "may_differ": "coalesce(min(topics) != max(topics), true)",
+        # By hashes, as ``rows.fold`` tells lists apart. Lists in another order count as others: to
+        # sort them all takes as long as all the rest.
+        "may_differ": "count(topics) < count(*) or min(xxhash64(topics)) != max(xxhash64(topics))",
         "topic_count": "max(size(topics))",
         "edges": "sum(size(topics))",
         "assignor": f"min({assignor})",
