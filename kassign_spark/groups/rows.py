@@ -51,37 +51,49 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
         all rows, takes Spark ten times as long to hand over to Python.
     """
     topics = "coalesce(topics, cast(array() as array<string>))"
-    members, known = eligible.members, eligible.topics
-    if eligible.one_folds:
-        members = members.coalesce(1)
-        # They are joined within the task, and need no job that broadcasts topics.
-        known = known.coalesce(1).hint("shuffle_hash")
+    members = eligible.members.coalesce(1) if eligible.one_folds else eligible.members
     members = members.withColumns(
         {"topics": F.expr(topics), "subscription": F.expr(f"xxhash64({topics})")}
     )
-    subscriptions = members.selectExpr(*GROUP_KEY, "subscription", "topics").distinct()
-    # Of an outer explode Spark infers no filter, which would have the list shuffled once more.
-    each_topic = subscriptions.selectExpr(*GROUP_KEY, "explode_outer(topics) as topic")
-    subscribed = each_topic.join(known, on=[CLUSTER_ID, "topic"], how="inner")
-    racks = "to_json(replica_racks)" if eligible.has_racks else "null"
-    topic_id = "topic_id" if "topic_id" in eligible.topics.columns else "null"
-    table = (
-        rows(
-            members,
-            MEMBER,
-            number="coalesce(generation, -1)",
-            place="coalesce(member_seq, -1)",
-            topic="group_type",
-            texts="to_json(array(group_instance_id, rack_id, assignor))",
-        )
-        .unionByName(rows(subscriptions, SUBSCRIPTION, texts="to_json(topics)"))
-        .unionByName(
-            rows(subscribed, TOPIC, number="num_partitions", texts=racks, member_id=topic_id)
-        )
+    of_members = rows(
+        members,
+        MEMBER,
+        number="coalesce(generation, -1)",
+        place="coalesce(member_seq, -1)",
+        topic="group_type",
+        texts="to_json(array(group_instance_id, rack_id, assignor))",
     )
+    table = of_members.unionByName(_lists_and_topics(members, eligible))
     if claims and eligible.owned is not None:
         table = table.unionByName(rows(eligible.owned, CLAIM, number="partition"))
     return table
+
+
+def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
+    """The rows of kinds SUBSCRIPTION and TOPIC."""
+    lists = members.selectExpr(*GROUP_KEY, "subscription", "topics").distinct()
+    on, known = [CLUSTER_ID, "topic"], eligible.topics
+    given = {
+        "number": "num_partitions",
+        "texts": "to_json(replica_racks)" if eligible.has_racks else "null",
+        "member_id": "topic_id" if "topic_id" in known.columns else "null",
+    }
+    # Of an outer explode Spark infers no filter, which would have the list shuffled once more.
+    if not eligible.one_folds:
+        each = lists.selectExpr(*GROUP_KEY, "explode_outer(topics) as topic")
+        return rows(lists, SUBSCRIPTION, texts="to_json(topics)").unionByName(
+            rows(each.join(known, on=on, how="inner"), TOPIC, GROUP_KEY, **given)
+        )
+    # Members are read once for both kinds: the null before the topics makes the row of the list.
+    listed = "explode_outer(concat(array(null), topics)) as topic"
+    each = lists.selectExpr(*GROUP_KEY, "subscription", "to_json(topics) as list", listed)
+    # Topics are joined within the task, and need no job that broadcasts them.
+    joined = each.join(known.coalesce(1).hint("shuffle_hash"), on=on, how="left").where(
+        "topic is null or num_partitions is not null"
+    )
+    given["texts"] = f"if(topic is null, list, {given['texts']})"
+    given["subscription"] = "if(topic is null, subscription, 0)"
+    return rows(joined, f"if(topic is null, {SUBSCRIPTION}, {TOPIC})", GROUP_KEY, **given)
 
 
 def observed_rows(assignment: DataFrame) -> DataFrame:
@@ -89,7 +101,9 @@ def observed_rows(assignment: DataFrame) -> DataFrame:
     return rows(assignment, OBSERVED, number="partition")
 
 
-def rows(frame: DataFrame, kind: int, keys: tuple[str, ...] = GROUP_KEY, **given: str) -> DataFrame:
+def rows(
+    frame: DataFrame, kind: int | str, keys: tuple[str, ...] = GROUP_KEY, **given: str
+) -> DataFrame:
     """Give ``frame`` the columns of the table; those that it lacks are null, numbers 0.
 
     ``given`` is SQL of columns that are not as ``frame`` has them.
@@ -99,7 +113,7 @@ def rows(frame: DataFrame, kind: int, keys: tuple[str, ...] = GROUP_KEY, **given
 
 def rows_of_kind(
     frame: DataFrame,
-    kind: int,
+    kind: int | str,
     types: Mapping[str, str],
     keys: tuple[str, ...] = GROUP_KEY,
     zeros: tuple[str, ...] = (),
