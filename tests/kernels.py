@@ -18,7 +18,7 @@ def answer_of(name: str, groups: Sequence[Group]) -> list[Assigned | str]:
 
 def assigned(groups: Sequence[Group]) -> list[Assigned]:
     """What ``assign`` gives in a task, each group by its own assignor; the lists are sorted."""
-    found = assigned_of(assign_arrow(table_of(groups), withhold=True), groups)
+    found = assigned_of(assign_arrow(table_of(groups)), groups)
     return [{member: sorted(tps) for member, tps in of.items()} for of in found]
 
 

@@ -1,6 +1,6 @@
 """Groups that fit a task, answered there by any of Kafka's assignors."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,17 +14,20 @@ from kassign_spark.assignors.in_tasks import (
     answer,
     numbers_of,
 )
-from kassign_spark.groups.answer import Answer
+from kassign_spark.groups.answer import Answer, Moving
+from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.named import ASSIGNED, assigned_tables
+from kassign_spark.groups.hashed import HASHED_KEY, fold_hashed, read_hashed
+from kassign_spark.groups.named import ASSIGNED, assigned_tables, schema_of
 from kassign_spark.groups.paths import TASK
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.settings.computing import Settings
 
 
 def assign_in_tasks(
-    eligible: Eligible, settings: Settings, assignor: int | None = None, *, withhold: bool = False
+    eligible: Eligible, settings: Settings, assignor: int | None = None, moving: Moving = "withheld"
 ) -> DataFrame:
     """Assign whole groups, many of them in each task; runs no job.
 
@@ -32,36 +35,48 @@ def assign_in_tasks(
         eligible: the groups; all fit a task.
         settings: ``batches``, ``racks_before_moves``.
         assignor: a number of ``KAFKAS`` for all groups; None: each group's own.
-        withhold: whether groups of `cooperative-sticky` are left without what is moving.
+        moving: what becomes of what another member owns now, or several dispute.
 
     Returns:
-        The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: another member owns the
-        partition now, or several dispute it, so that a cooperative rebalance withholds it.
+        The columns of ``schemas.ASSIGNMENT``, and is_moving boolean if that is ``told``.
     """
     eligible.note_path(TASK)
-    table = fold(eligible, claims=assignor not in (RANGE, ROUNDROBIN))
+    claims = None if assignor in (RANGE, ROUNDROBIN) else eligible.owned
+    left_out = set() if eligible.has_clusters else {CLUSTER_ID}
+    left_out |= set() if moving == "told" else {"is_moving"}
+    columns = [name for name in ASSIGNED if name not in left_out]
     kernel = partial(
         assign_arrow,
+        columns=columns,
         assignor=assignor,
-        withhold=withhold,
+        withhold=moving == "withheld",
         racks_before_moves=settings.racks_before_moves,
     )
-    return in_tasks(table, kernel, ASSIGNED, settings.batches or eligible.batches)
+    schema, tasks = schema_of(columns), settings.batches or eligible.batches
+    if claims is None or eligible.has_racks:
+        table = fold(eligible, claims=claims is not None)
+        found = in_tasks(table, kernel, schema, tasks)
+    else:
+        table, hashed = fold_hashed(eligible, claims), partial(kernel, read=read_hashed)
+        found = in_tasks(table, hashed, schema, tasks, HASHED_KEY)
+    return found if eligible.has_clusters else found.selectExpr("'' as cluster_id", *columns)
 
 
 def assign_arrow(
     table: pa.Table,
     *,
+    columns: Sequence[str] = tuple(ASSIGNED),
     assignor: int | None = None,
-    withhold: bool = False,
+    withhold: bool = True,
     racks_before_moves: bool = False,
+    read: Callable[[pa.Table], tuple[Batch, Claims]] = read_batch,
 ) -> Iterator[pa.Table]:
     """Assign the groups of a task, rows of ``rows.fold``, as ``assign_in_tasks`` says.
 
     Returns:
-        The columns of ``ASSIGNED``, in pieces.
+        ``columns`` of ``ASSIGNED``, in pieces.
     """
-    batch, claims = read_batch(table)
+    batch, claims = read(table)
     assignors = numbers_of(batch, assignor)
     found = answer(
         batch, claims, batch.generation, assignors, racks_before_moves=racks_before_moves
@@ -69,4 +84,4 @@ def assign_arrow(
     if withhold:
         later = found.is_moving & (assignors[batch.slot_group] == COOPERATIVE_STICKY)
         found = Answer(np.where(later, -1, found.owner), found.is_moving)
-    yield from assigned_tables(batch, found)
+    yield from assigned_tables(batch, found, columns)

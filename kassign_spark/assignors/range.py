@@ -28,7 +28,7 @@ def assign_range(eligible: Eligible, settings: Settings) -> DataFrame:
     by_racks, others = split_by_racks(eligible, settings)
     parts = [] if others is None else [_in_blocks(others, settings)]
     if by_racks is not None:
-        parts.append(assign_in_tasks(by_racks, settings, RANGE).drop("is_moving"))
+        parts.append(assign_in_tasks(by_racks, settings, RANGE))
     return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
 

@@ -14,6 +14,7 @@ from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.roundrobin import turns, whose_turn
 from kassign_spark.assignors.sizes import by_size
 from kassign_spark.expressions import java_string_order
+from kassign_spark.groups.answer import Moving
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.paths import WINDOWS
 from kassign_spark.groups.subscribers import homogeneous_groups
@@ -33,7 +34,7 @@ def assign_sticky(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    return sticky_target(eligible, settings, STICKY).drop("is_moving")
+    return sticky_target(eligible, settings, STICKY, "given")
 
 
 def assign_cooperative_sticky(eligible: Eligible, settings: Settings) -> DataFrame:
@@ -45,12 +46,11 @@ def assign_cooperative_sticky(eligible: Eligible, settings: Settings) -> DataFra
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    target = sticky_target(eligible, settings, COOPERATIVE_STICKY)
-    return target.where(~F.col("is_moving")).drop("is_moving")
+    return sticky_target(eligible, settings, COOPERATIVE_STICKY, "withheld")
 
 
 def sticky_target(
-    eligible: Eligible, settings: Settings, assignor: int | None = STICKY
+    eligible: Eligible, settings: Settings, assignor: int, moving: Moving
 ) -> DataFrame:
     """Give the assignment that both sticky assignors aim at.
 
@@ -60,31 +60,39 @@ def sticky_target(
     Args:
         eligible: the groups.
         settings: how to compute it.
-        assignor: which of them all groups have; None: each its own, `range` and `roundrobin` too.
+        assignor: which of them all groups have.
+        moving: what becomes of what a cooperative rebalance withholds for one round.
 
     Returns:
-        The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: a cooperative rebalance
-        withholds the partition for one round.
+        The columns of ``schemas.ASSIGNMENT``, and is_moving boolean if that is ``told``.
     """
-    if _take_turns(eligible, assignor):
-        return _assign_fresh(eligible, settings)
+    if _take_turns(eligible):
+        return _with_moving(_assign_fresh(eligible, settings), moving)
     sized = by_size(eligible, settings)
     parts = []
     if sized.fitting is not None:
-        parts.append(assign_in_tasks(sized.fitting, settings, assignor))
+        parts.append(assign_in_tasks(sized.fitting, settings, assignor, moving))
     if sized.alike is not None:
         in_steps = _assign_fresh if sized.alike.owned is None else assign_constrained_in_slices
-        parts.append(in_steps(sized.alike, settings))
+        parts.append(_with_moving(in_steps(sized.alike, settings), moving))
     if sized.differing is not None:
-        parts.append(assign_general(sized.differing, settings, _log_round).assignment)
+        general = assign_general(sized.differing, settings, _log_round)
+        parts.append(_with_moving(general.assignment, moving))
     return reduce(DataFrame.unionByName, parts)
 
 
-def _take_turns(eligible: Eligible, assignor: int | None) -> bool:
+def _with_moving(target: DataFrame, moving: Moving) -> DataFrame:
+    """Leave is_moving, or do what is asked with what it tells."""
+    if moving == "told":
+        return target
+    given = target.where("not is_moving") if moving == "withheld" else target
+    return given.drop("is_moving")
+
+
+def _take_turns(eligible: Eligible) -> bool:
     """Whether members of all groups take turns, and there is more of that than one task's work."""
     return (
-        assignor is not None
-        and eligible.owned is None
+        eligible.owned is None
         and not eligible.heterogeneous
         and not eligible.has_racks
         and eligible.tasks > 1

@@ -148,6 +148,7 @@ def look(
         one_folds=found.one_folds and counts["all_edges"] <= ONE_FOLD_EDGES,
         is_one_group=counts["groups"] == 1 and found.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
+        has_clusters=inputs.has_clusters,
     )
     return Looked(eligible, found.assignors, had_patterns)
 

@@ -106,7 +106,7 @@ def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
     ]
     if together:
         own = restrict(eligible, together, names)
-        parts.append(assign_in_tasks(own, settings, withhold=True).drop("is_moving"))
+        parts.append(assign_in_tasks(own, settings))
     if not parts:  # there is no member at all
         return eligible.members.sparkSession.createDataFrame([], ASSIGNMENT.columns)
     return reduce(DataFrame.unionByName, parts)

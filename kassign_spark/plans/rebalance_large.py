@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS, Assignor
+from kassign_spark.assignors.in_tasks import STICKY
 from kassign_spark.assignors.sticky import sticky_target
 from kassign_spark.conforming import declare
 from kassign_spark.groups.eligible import Eligible
@@ -87,7 +88,7 @@ def _add_round(eligible: Eligible, rounds: DataFrame, last: int, settings: Setti
 
 def _round(eligible: Eligible, before: DataFrame, settings: Settings) -> DataFrame:
     """Compare what members own before a round with what it gives them: ``_OWNED_KEY``, action."""
-    target = sticky_target(eligible, settings).withColumn(
+    target = sticky_target(eligible, settings, STICKY, "told").withColumn(
         "partition", F.col("partition").cast("int")
     )
     compared = before.withColumn("owns", F.lit(True)).join(target, on=_OWNED_KEY, how="full")

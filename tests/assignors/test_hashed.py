@@ -1,0 +1,131 @@
+"""Claims told by hashes: the same answers as by names, or none."""
+
+import json
+import random
+from hashlib import blake2b
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kassign_spark.assignors.one_task import assign_arrow
+from kassign_spark.groups.hashed import read_hashed
+from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from tests.kafka.oracle import Group, Member
+from tests.kafka.recorded import fleet
+from tests.oracles.mixed_groups import mixed_groups
+from tests.task_rows import assigned_of, table_of
+
+SCHEMA = pa.schema(
+    {
+        "group_hash": pa.int64(),
+        "kind": pa.int8(),
+        "number": pa.int64(),
+        "place": pa.int64(),
+        "subscription": pa.int64(),
+        "hash": pa.int64(),
+        "name": pa.string(),
+        "texts": pa.string(),
+    }
+)
+"""What ``hashed.fold_hashed`` gives."""
+
+
+def hash_of(*names: str) -> int:
+    return int.from_bytes(blake2b("\0".join(names).encode(), digest_size=8).digest(), signed=True)
+
+
+def hashed(table: pa.Table, changed: dict[str, int] | None = None) -> pa.Table:
+    """What ``fold_hashed`` makes of rows of ``rows.fold``; some names have another hash."""
+
+    def of(name: str) -> int:
+        return (changed or {}).get(name, hash_of(name))
+
+    rows: list[dict[str, Any]] = []
+    for row in table.to_pylist():
+        kind, group = row["kind"], (row["cluster_id"], row["group_id"])
+        told = {name: row[name] for name in ("kind", "number", "place", "subscription", "texts")}
+        told |= {"group_hash": (changed or {}).get(group[1], hash_of(*group)), "hash": 42}
+        if kind == CLAIM:
+            told |= {"hash": of(row["member_id"]), "subscription": of(row["topic"])}
+        elif kind == SUBSCRIPTION:
+            told["name"] = json.dumps(group)
+        else:
+            told["name"] = row["member_id"] if kind == MEMBER else row["topic"]
+            told["hash"] = of(told["name"])
+        rows.append(told)
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def differing() -> list[Group]:
+    return [
+        Group(
+            shape.partitions,
+            [
+                Member(name, topics, [tp for tp, owner in shape.owned.items() if owner == name], 1)
+                for name, topics in shape.subscriptions.items()
+            ],
+            "cooperative-sticky",
+        )
+        for shape in mixed_groups(600, 7)
+    ]
+
+
+@pytest.mark.parametrize("name", ["equal", "differing", "states"])
+def test_the_answers_are_those_by_names(name: str) -> None:
+    groups = fleet(name) if name != "differing" else [*fleet(name), *differing()]
+    groups = [group for group in groups if not any(m.rack_id for m in group.members)]
+    table = table_of(groups)
+    found = assigned_of(assign_arrow(hashed(table), read=read_hashed), groups)
+    assert found == assigned_of(assign_arrow(table), groups)
+    assert len(groups) > 500
+    assert sum(row == CLAIM for row in table["kind"].to_pylist()) > 10_000
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    groups = fleet("equal")[:300]
+    table = hashed(table_of(groups))
+    order = random.Random(5).sample(range(len(table)), len(table))
+    shuffled = assign_arrow(table.take(pa.array(order)), read=read_hashed)
+    assert assigned_of(shuffled, groups) == assigned_of(
+        assign_arrow(table, read=read_hashed), groups
+    )
+
+
+def test_claims_of_what_is_not_there_are_left_out() -> None:
+    """Of a topic nobody reads, of a partition too many, of somebody who has left, of no group."""
+    member = Member("m", ["a", "missing"], [("a", 0), ("a", 9), ("missing", 0), ("other", 1)], 3)
+    table = table_of([Group({"a": 2}, [member], "sticky")])
+    claim = {"cluster_id": "", "kind": CLAIM, "topic": "a", "number": 1, "place": 0}
+    gone = [
+        claim | {"group_id": group, "member_id": owner, "subscription": 0}
+        for group, owner in (("g000000", "left"), ("gone", "m"))
+    ]
+    table = pa.concat_tables([table, pa.Table.from_pylist(gone, table.schema)])
+    batch, claims = read_hashed(hashed(table))
+    assert batch.group_names.to_pylist() == ["g000000"]
+    assert batch.generation.tolist() == [3]
+    assert sorted(claims.partition.tolist()) == [0, 9]
+    assert claims.member.tolist() == [0, 0]
+    assert sorted(claims.slot.tolist()) == [-1, 0]
+
+
+@pytest.mark.parametrize(
+    ("same", "told"),
+    [("m1 m2", "two names"), ("a b", "two names"), ("g000000 g000001", "two groups")],
+)
+def test_two_names_of_one_hash_are_noticed(same: str, told: str) -> None:
+    group = Group({"a": 2, "b": 2}, [Member(f"m{n}", ["a", "b"]) for n in (1, 2)], "sticky")
+    table = table_of([group, group])
+    read_hashed(hashed(table))
+    with pytest.raises(AssertionError, match=f"{told} .*hash"):
+        read_hashed(hashed(table, dict.fromkeys(same.split(), 7)))
+
+
+def test_a_name_of_a_member_may_be_that_of_a_topic() -> None:
+    members = [Member(name, ["a", "b"], [(name, 0)], 1) for name in ("a", "b")]
+    groups = [Group({"a": 2, "b": 2}, members, "sticky")]
+    found = assigned_of(assign_arrow(hashed(table_of(groups)), read=read_hashed), groups)
+    assert found == assigned_of(assign_arrow(table_of(groups)), groups)
+    assert all((name, 0) in found[0][name] for name in ("a", "b"))
+    assert TOPIC in table_of(groups)["kind"].to_pylist()
