@@ -83,7 +83,7 @@ def test_one_task_folds_the_members_as_several_do(
     owned = assign(members, topics, assignor="sticky")
     fewer = members.where("member_id != 'C3'")
     monkeypatch.setattr(looking, "ONE_TASK_BYTES", 0)
-    answers, shuffles, broadcasts = [], [], []
+    answers, shuffles, broadcasts, scans = [], [], [], []
     for most in (0, 1 << 23):
         monkeypatch.setattr(looking, "ONE_FOLD_BYTES", most)
         eligible = look(conform_inputs(fewer, topics, owned), None).eligible
@@ -92,9 +92,11 @@ def test_one_task_folds_the_members_as_several_do(
         plan = str(folded._jdf.queryExecution().executedPlan())
         shuffles.append(plan.count("Exchange hashpartitioning"))
         broadcasts.append(plan.count("BroadcastExchange"))
+        scans.append(plan.count("FileScan"))
         answers.append(assign(fewer, topics, owned, assignor="sticky"))
     assert shuffles[1] < shuffles[0]  # by one task, none for the subscriptions
     assert broadcasts == [1, 0]
+    assert scans == [3, 2]  # of members: for their own rows, and for those of lists and topics
     several, one = answers
     assert several.count() == 40 * 7 + sum({0: 5, 1: 5, 2: 9}[group % 3] for group in range(40))
     assert one.exceptAll(several).isEmpty()
