@@ -10,7 +10,7 @@ import pytest
 
 from kassign_spark.assignors.one_task import assign_arrow
 from kassign_spark.groups.hashed import read_hashed
-from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
 from tests.kafka.oracle import Group, Member
 from tests.kafka.recorded import fleet
 from tests.oracles.mixed_groups import mixed_groups
@@ -90,6 +90,23 @@ def test_the_order_of_rows_does_not_matter() -> None:
     assert assigned_of(shuffled, groups) == assigned_of(
         assign_arrow(table, read=read_hashed), groups
     )
+
+
+def test_a_group_is_one_of_its_cluster() -> None:
+    """Groups of one name in two clusters, of which one has no claims."""
+    groups = fleet("equal")[:300]
+    here, there = (table_of(groups).to_pylist() for _ in range(2))
+    rows = [row | {"cluster_id": "here"} for row in here]
+    rows += [row | {"cluster_id": "there"} for row in there if row["kind"] != CLAIM]
+    table = pa.Table.from_pylist(rows, table_of(groups).schema)
+    found, expected = (
+        [row for piece in assign_arrow(of, read=read) for row in piece.to_pylist()]
+        for of, read in ((hashed(table), read_hashed), (table, read_batch))
+    )
+    assert found == expected
+    of_cluster = {name: [r for r in found if r["cluster_id"] == name] for name in ("here", "there")}
+    assert all(of_cluster.values())
+    assert [row | {"cluster_id": "there"} for row in of_cluster["here"]] != of_cluster["there"]
 
 
 def test_claims_of_what_is_not_there_are_left_out() -> None:
