@@ -127,6 +127,13 @@ def test_claims_of_what_is_not_there_are_left_out() -> None:
     assert sorted(claims.slot.tolist()) == [-1, 0]
 
 
+def test_a_task_may_have_nothing_but_claims_of_groups_that_are_gone() -> None:
+    table = table_of([Group({"a": 2}, [Member("m", ["a"], [("a", 0)], 3)], "sticky")])
+    claims = hashed(table.filter(pa.array([kind == CLAIM for kind in table["kind"].to_pylist()])))
+    assert len(claims) == 1
+    assert sum(len(piece) for piece in assign_arrow(claims, read=read_hashed)) == 0
+
+
 @pytest.mark.parametrize(
     ("same", "told"),
     [("m1 m2", "two names"), ("a b", "two names"), ("g000000 g000001", "two groups")],
