@@ -22,11 +22,11 @@ class ConsumerGroupHeartbeatResponse(ApiMessage, load_json=__package__):  # type
 ConsumerGroupHeartbeatRequest.response_class = ConsumerGroupHeartbeatResponse
 
 
-def wait_for_coordinator(admin: Any) -> None:
+def wait_for_coordinator(admin: Any, group_id: str = "any-group") -> None:
     """Ask until there is one: the first question has the broker make the topic of groups."""
     for _ in range(60):
         try:
-            admin._manager.run(admin._find_coordinator_ids, ["any-group"])
+            admin._manager.run(admin._find_coordinator_ids, [group_id])
             return
         except CoordinatorNotAvailableError:
             time.sleep(1)

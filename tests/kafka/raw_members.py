@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from kafka import KafkaAdminClient
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 
+from tests.kafka.heartbeats import wait_for_coordinator
+
 MEMBER_ID_REQUIRED = 79
 
 
@@ -24,7 +26,7 @@ def raw_member(
     send = admin._manager.send
     try:
         (coordinator,) = {broker["broker_id"] for broker in admin.describe_cluster()["brokers"]}
-        admin._manager.run(admin._find_coordinator_ids, [group_id])
+        wait_for_coordinator(admin, group_id)
         member_id = ""
         for _ in range(2):  # the first request only earns the member its id
             joined = admin._manager.run(
