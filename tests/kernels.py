@@ -4,9 +4,20 @@ from collections.abc import Sequence
 
 from kassign_spark.assignors.one_task import assign_arrow
 from kassign_spark.client.model import predict_group
-from tests.kafka.oracle import Assigned, Group
+from tests.kafka.oracle import Assigned, Group, Member
+from tests.oracles.mixed_groups import MixedGroup
 from tests.prediction.states import named, to_state
 from tests.task_rows import assigned_of, table_of
+
+
+def group_of(shape: MixedGroup, assignor: str) -> Group:
+    """A group of ``mixed_groups`` whose members say what they own."""
+    owned = shape.owned.items()
+    members = [
+        Member(name, topics, [tp for tp, owner in owned if owner == name], 1)
+        for name, topics in shape.subscriptions.items()
+    ]
+    return Group(shape.partitions, members, assignor)
 
 
 def answer_of(name: str, groups: Sequence[Group]) -> list[Assigned | str]:

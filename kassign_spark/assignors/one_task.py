@@ -1,6 +1,6 @@
 """Groups that fit a task, answered there by any of Kafka's assignors."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -18,11 +18,10 @@ from kassign_spark.groups.answer import Answer, Moving
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.hashed import HASHED_KEY, fold_hashed, read_hashed
-from kassign_spark.groups.named import ASSIGNED, assigned_tables, schema_of
+from kassign_spark.groups.named import ASSIGNED, ASSIGNED_OR_MOVING, assigned_tables
 from kassign_spark.groups.paths import TASK
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
-from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.settings.computing import Settings
 
 
@@ -42,46 +41,41 @@ def assign_in_tasks(
     """
     eligible.note_path(TASK)
     claims = None if assignor in (RANGE, ROUNDROBIN) else eligible.owned
-    left_out = set() if eligible.has_clusters else {CLUSTER_ID}
-    left_out |= set() if moving == "told" else {"is_moving"}
-    columns = [name for name in ASSIGNED if name not in left_out]
     kernel = partial(
         assign_arrow,
-        columns=columns,
         assignor=assignor,
-        withhold=moving == "withheld",
+        moving=moving,
         racks_before_moves=settings.racks_before_moves,
     )
-    schema, tasks = schema_of(columns), settings.batches or eligible.batches
+    schema = ASSIGNED_OR_MOVING if moving == "told" else ASSIGNED
+    tasks = settings.batches or eligible.batches
     if claims is None or eligible.has_racks:
-        table = fold(eligible, claims=claims is not None)
-        found = in_tasks(table, kernel, schema, tasks)
-    else:
-        table, hashed = fold_hashed(eligible, claims), partial(kernel, read=read_hashed)
-        found = in_tasks(table, hashed, schema, tasks, HASHED_KEY)
-    return found if eligible.has_clusters else found.selectExpr("'' as cluster_id", *columns)
+        return in_tasks(fold(eligible, claims=claims is not None), kernel, schema, tasks)
+    hashed = partial(kernel, read=read_hashed)
+    return in_tasks(fold_hashed(eligible, claims), hashed, schema, tasks, HASHED_KEY)
 
 
 def assign_arrow(
     table: pa.Table,
     *,
-    columns: Sequence[str] = tuple(ASSIGNED),
     assignor: int | None = None,
-    withhold: bool = True,
+    moving: Moving = "withheld",
     racks_before_moves: bool = False,
     read: Callable[[pa.Table], tuple[Batch, Claims]] = read_batch,
 ) -> Iterator[pa.Table]:
-    """Assign the groups of a task, rows of ``rows.fold``, as ``assign_in_tasks`` says.
+    """Assign the groups of a task as ``assign_in_tasks`` says.
+
+    ``table`` has the rows of ``rows.fold``, or others that ``read`` reads.
 
     Returns:
-        ``columns`` of ``ASSIGNED``, in pieces.
+        The columns of ``ASSIGNED``, or also what is moving, in pieces.
     """
     batch, claims = read(table)
     assignors = numbers_of(batch, assignor)
     found = answer(
         batch, claims, batch.generation, assignors, racks_before_moves=racks_before_moves
     )
-    if withhold:
+    if moving == "withheld":
         later = found.is_moving & (assignors[batch.slot_group] == COOPERATIVE_STICKY)
         found = Answer(np.where(later, -1, found.owner), found.is_moving)
-    yield from assigned_tables(batch, found, columns)
+    yield from assigned_tables(batch, found, tells_moving=moving == "told")

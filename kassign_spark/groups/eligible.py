@@ -32,7 +32,6 @@ class Eligible(NamedTuple):
         one_folds: one task folds members and topics sooner than several that shuffle them.
         is_one_group: there is a single group, of which one task may read all.
         has_racks: whether some member has a rack, and racks of replicas may be known.
-        has_clusters: whether ``cluster_id`` may be another than "", as nobody gave one.
         paths: who wants to know which way the groups go, if anybody does.
     """
 
@@ -47,7 +46,6 @@ class Eligible(NamedTuple):
     one_folds: bool = False
     is_one_group: bool = False
     has_racks: bool = False
-    has_clusters: bool = True
     paths: Paths | None = None
 
     @property

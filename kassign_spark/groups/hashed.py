@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.groups.batch import Batch, Claims, claims_of
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.numbers import Longs, find, key
+from kassign_spark.groups.numbers import Longs, dense, find, names
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, parsed, read_batch
 from kassign_spark.groups.rows import fold
 
@@ -66,8 +66,14 @@ def read_hashed(table: pa.Table) -> tuple[Batch, Claims]:
     is_claim = table["kind"].to_numpy() == CLAIM
     told = table.filter(pa.array(~is_claim))
     kind, name, hashed = told["kind"].to_numpy(), told["name"], told["hash"].to_numpy()
-    hash_of_group, group = np.unique(told["group_hash"].to_numpy(), return_inverse=True)
-    cluster_id, group_id = _names_of_groups(name, np.flatnonzero(kind == SUBSCRIPTION), group)
+    # Each group has a list at least, whose row names it.
+    lists = np.flatnonzero(kind == SUBSCRIPTION)
+    of_row = told["group_hash"].to_numpy()
+    pair = names(name.take(pa.array(lists))).code
+    hash_of_group, first = _different(of_row[lists], pair, "groups")
+    both = parsed(name, lists[first], pa.list_(pa.string())).flatten()
+    cluster_id, group_id = both[::2], both[1::2]
+    group = find(hash_of_group, of_row)
     of_kind = {of: pc.if_else(pa.array(kind == of), name, None) for of in (MEMBER, TOPIC)}
     rows = {
         "cluster_id": cluster_id.take(pa.array(group)),
@@ -77,11 +83,9 @@ def read_hashed(table: pa.Table) -> tuple[Batch, Claims]:
     }
     as_they_are = ("kind", "number", "place", "subscription", "texts")
     batch, _ = read_batch(pa.table(rows | {column: told[column] for column in as_they_are}))
-    cluster_code, group_code = (
-        pc.index_in(named, value_set=known).to_numpy().astype(np.int64) + 1
-        for named, known in ((cluster_id, batch.cluster_names), (group_id, batch.group_names))
-    )
-    number_of_group = find(key(batch.cluster, batch.group), key(cluster_code, group_code))
+    # As the batch numbers them.
+    codes = (names(pa.chunked_array([of], pa.string())).code for of in (cluster_id, group_id))
+    _, number_of_group = dense(*codes)
 
     claims = table.select(["group_hash", "number", "subscription", "hash"])
     claims = claims.filter(pa.array(is_claim))
@@ -103,29 +107,22 @@ def read_hashed(table: pa.Table) -> tuple[Batch, Claims]:
     )
 
 
-def _names_of_groups(
-    name: pa.ChunkedArray, lists: Longs, group: Longs
-) -> tuple[pa.Array, pa.Array]:
-    """cluster_id and group_id of each group, which its lists have; there is one at least."""
-    pairs = name.take(pa.array(lists)).combine_chunks().dictionary_encode()
-    first = np.unique(group[lists], return_index=True)[1]
-    code = pairs.indices.to_numpy()
-    if (code != code[first[group[lists]]]).any():
-        raise AssertionError("two groups have the same 64-bit hash")
-    both = parsed(name, lists[first], pa.list_(pa.string())).flatten()
-    return both[::2], both[1::2]
-
-
 def _codes(wanted: pa.ChunkedArray, hashed: Longs, name: pa.ChunkedArray, known: pa.Array) -> Longs:
     """The codes of the names that are wanted by their hashes; 0: of no name.
 
     ``hashed`` are the hashes of ``name``, ``known`` the strings by code - 1.
     """
     code = pc.index_in(name, value_set=known).to_numpy().astype(np.int64) + 1
+    different, first = _different(hashed, code, "names")
+    return np.append(code[first], 0)[_places(wanted, different)]
+
+
+def _different(hashed: Longs, code: Longs, what: str) -> tuple[Longs, Longs]:
+    """The different hashes, ascending, and where each is first; ``code`` is of what is hashed."""
     different, first, number = np.unique(hashed, return_index=True, return_inverse=True)
     if (code != code[first[number]]).any():
-        raise AssertionError("two names have the same 64-bit hash")
-    return np.append(code[first], 0)[_places(wanted, different)]
+        raise AssertionError(f"two {what} have the same 64-bit hash")
+    return different, first
 
 
 def _places(wanted: pa.ChunkedArray, known: Longs) -> Longs:

@@ -148,7 +148,6 @@ def look(
         one_folds=found.one_folds and counts["all_edges"] <= ONE_FOLD_EDGES,
         is_one_group=counts["groups"] == 1 and found.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
-        has_clusters=inputs.has_clusters,
     )
     return Looked(eligible, found.assignors, had_patterns)
 
@@ -174,14 +173,12 @@ def _query(
         if one_folds_topics:
             inputs = inputs._replace(topics=inputs.topics.coalesce(1))
     of_members = _of_members(inputs, known_assignors is None, both_types)
-    rules = rules_of_topics(inputs.topics)
+    rules, measures = rules_of_topics(inputs.topics), dict(_OF_TOPICS)
     if both_types and "topic_id" in inputs.topics.columns:
         rules += topic_id_rules()
-    of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules))
-    measures = dict(_OF_TOPICS)
-    if both_types and "topic_id" in inputs.topics.columns:
         # A topic with two ids is one of those that are there twice.
         measures["bad_topics"] += f" + {measures['topics_twice']}"
+    of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules))
     none = F.expr("cast(array() as array<string>) as assignors")
     used = F.expr("collect_set(assignor) as assignors")
     found = [of_members.agg(_named(_OF_GROUPS), used), of_topics.agg(_named(measures), none)]

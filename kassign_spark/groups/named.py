@@ -1,6 +1,6 @@
 """Answers about many groups with the names put back, in pieces that no Arrow column outgrows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -9,37 +9,28 @@ from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.numbers import Longs
 
-ASSIGNED = {
-    "cluster_id": "string",
-    "group_id": "string",
-    "member_id": "string",
-    "topic": "string",
-    "partition": "int",
-    "is_moving": "boolean",
-}
-"""The columns of ``schemas.ASSIGNMENT`` and is_moving, with their types."""
+ASSIGNED = "cluster_id string, group_id string, member_id string, topic string, partition int"
+"""The columns of ``schemas.ASSIGNMENT``."""
+
+ASSIGNED_OR_MOVING = f"{ASSIGNED}, is_moving boolean"
 
 PIECE = 50_000
 """Rows of a piece: Spark takes one while the next is named, and none comes near 2 GiB a column."""
 
 
-def schema_of(columns: Iterable[str]) -> str:
-    """The schema of some of the columns of ``ASSIGNED``, as Spark reads it."""
-    return ", ".join(f"{name} {ASSIGNED[name]}" for name in columns)
-
-
-def assigned_tables(batch: Batch, answer: Answer, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Name who is given each partition: some of the columns of ``ASSIGNED``."""
+def assigned_tables(batch: Batch, answer: Answer, *, tells_moving: bool) -> Iterator[pa.Table]:
+    """Name who is given each partition: the columns of ``ASSIGNED``, or also what is moving."""
     for first in range(0, len(answer.owner), PIECE):
         slots = np.arange(first, min(first + PIECE, len(answer.owner)))
         slots = slots[answer.owner[slots] >= 0]
-        named = {
+        columns = {
             **group_columns(batch, batch.slot_group[slots]),
             "member_id": member_ids(batch, answer.owner[slots]),
             **partition_columns(batch, slots),
-            "is_moving": pa.array(answer.is_moving[slots]),
         }
-        yield pa.table(named).select(columns)
+        if tells_moving:
+            columns["is_moving"] = pa.array(answer.is_moving[slots])
+        yield pa.table(columns)
 
 
 def group_columns(batch: Batch, group: Longs) -> dict[str, pa.Array]:

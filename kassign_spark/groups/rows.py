@@ -121,8 +121,8 @@ def rows_of_kind(
 ) -> DataFrame:
     """Give ``frame``, which has ``keys``, the columns of a tasks' table.
 
-    These are ``keys``, kind tinyint, and ``types``: as ``given``, SQL, or as ``frame`` has them,
-    else null, or 0 if the type is one of ``zeros``.
+    These are ``keys``, kind tinyint (a number, or SQL), and ``types``: as ``given``, SQL, or as
+    ``frame`` has them, else null, or 0 if the type is one of ``zeros``.
     """
     given = {name: name for name in frame.columns} | given
     columns = []

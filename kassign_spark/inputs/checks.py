@@ -36,8 +36,6 @@ class Inputs(NamedTuple):
     owned: DataFrame | None
     has_regexes: bool = False
     """Whether members may subscribe by a regex that the broker resolves."""
-    has_clusters: bool = True
-    """Whether the callers' tables name clusters; if not, each ``cluster_id`` is ""."""
 
     def in_one_partition(self) -> "Inputs":
         """Each table in one partition: shuffled neither to be joined nor to be counted."""
@@ -53,14 +51,12 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
         SchemaError: columns are missing or of the wrong type; lists every one of a table.
     """
     topics_form = topics_table(topics)
-    tables = [(MEMBERS, members), (topics_form, topics), (OWNED, owned)]
-    has_clusters = check_same_clusters(tables)
+    check_same_clusters([(MEMBERS, members), (topics_form, topics), (OWNED, owned)])
     return Inputs(
         conform(members, MEMBERS),
         conform(topics, topics_form),
         None if owned is None else conform(owned, OWNED),
         has_regexes="topics_regex" in members.columns,
-        has_clusters=has_clusters,
     )
 
 

@@ -13,6 +13,7 @@ from kassign_spark.groups.hashed import read_hashed
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
 from tests.kafka.oracle import Group, Member
 from tests.kafka.recorded import fleet
+from tests.kernels import group_of
 from tests.oracles.mixed_groups import mixed_groups
 from tests.task_rows import assigned_of, table_of
 
@@ -57,24 +58,11 @@ def hashed(table: pa.Table, changed: dict[str, int] | None = None) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def differing() -> list[Group]:
-    return [
-        Group(
-            shape.partitions,
-            [
-                Member(name, topics, [tp for tp, owner in shape.owned.items() if owner == name], 1)
-                for name, topics in shape.subscriptions.items()
-            ],
-            "cooperative-sticky",
-        )
-        for shape in mixed_groups(600, 7)
-    ]
-
-
 @pytest.mark.parametrize("name", ["equal", "differing", "states"])
 def test_the_answers_are_those_by_names(name: str) -> None:
-    groups = fleet(name) if name != "differing" else [*fleet(name), *differing()]
-    groups = [group for group in groups if not any(m.rack_id for m in group.members)]
+    groups = [group for group in fleet(name) if not any(m.rack_id for m in group.members)]
+    if name == "differing":
+        groups += [group_of(shape, "cooperative-sticky") for shape in mixed_groups(600, 7)]
     table = table_of(groups)
     found = assigned_of(assign_arrow(hashed(table), read=read_hashed), groups)
     assert found == assigned_of(assign_arrow(table), groups)
@@ -95,10 +83,10 @@ def test_the_order_of_rows_does_not_matter() -> None:
 def test_a_group_is_one_of_its_cluster() -> None:
     """Groups of one name in two clusters, of which one has no claims."""
     groups = fleet("equal")[:300]
-    here, there = (table_of(groups).to_pylist() for _ in range(2))
-    rows = [row | {"cluster_id": "here"} for row in here]
-    rows += [row | {"cluster_id": "there"} for row in there if row["kind"] != CLAIM]
-    table = pa.Table.from_pylist(rows, table_of(groups).schema)
+    told = table_of(groups)
+    rows = [row | {"cluster_id": "here"} for row in told.to_pylist()]
+    rows += [row | {"cluster_id": "there"} for row in told.to_pylist() if row["kind"] != CLAIM]
+    table = pa.Table.from_pylist(rows, told.schema)
     found, expected = (
         [row for piece in assign_arrow(of, read=read) for row in piece.to_pylist()]
         for of, read in ((hashed(table), read_hashed), (table, read_batch))

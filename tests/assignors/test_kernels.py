@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from kassign_spark.assignors.one_task import assign_arrow
-from tests.kafka.oracle import Assigned, Group, Member
+from tests.kafka.oracle import Assigned, Group
 from tests.kafka.recorded import NOT_VALID, answers, fleet, measured, told
-from tests.kernels import answer_of, assigned
+from tests.kernels import answer_of, assigned, group_of
 from tests.oracles.mixed_groups import mixed_groups
 from tests.oracles.optimal import Optimum, least_cost
 from tests.task_rows import assigned_of, table_of
@@ -56,17 +56,7 @@ def test_differing_subscriptions_get_the_optimum(differing: list[Assigned]) -> N
 def test_every_shape_of_subscriptions_gets_the_optimum() -> None:
     """Chains, stars, parts that share nothing, members and topics alone; after every change."""
     shapes = mixed_groups(2_940, 20_261)
-    groups = [
-        Group(
-            shape.partitions,
-            [
-                Member(name, topics, [tp for tp, owner in shape.owned.items() if owner == name], 1)
-                for name, topics in shape.subscriptions.items()
-            ],
-            "sticky",
-        )
-        for shape in shapes
-    ]
+    groups = [group_of(shape, "sticky") for shape in shapes]
     off, moving = [], 0
     for shape, group, answer in zip(shapes, groups, assigned(groups), strict=True):
         owned = shape.valid_owned()
