@@ -51,6 +51,8 @@ class Claims:
 
     def where(self, rows: Flags | Longs) -> "Claims":
         """Some of the rows."""
+        if rows.dtype == bool and rows.all():
+            return self
         return Claims(**{name: column[rows] for name, column in vars(self).items()})
 
 
@@ -268,3 +270,16 @@ def claims_of(batch: Batch, group: Longs, name: Longs, topic: Longs, partition: 
     exists = (place >= 0) & (partition < np.append(batch.size, 0)[place])
     slot = np.where(exists, batch.first_slot[place] + partition, -1)
     return Claims(member, name, group, topic, partition, slot)
+
+
+def claims_at(batch: Batch, member: Longs, topic: Longs, partition: Longs) -> Claims:
+    """Claims of members of the batch to partitions of topics that their groups subscribe to."""
+    slot = np.where(partition < batch.size[topic], batch.first_slot[topic] + partition, -1)
+    return Claims(
+        member,
+        batch.member_name[member],
+        batch.member_group[member],
+        batch.topic_name[topic],
+        partition,
+        slot,
+    )

@@ -29,6 +29,7 @@ class Eligible(NamedTuple):
         most_partitions: no such group has more.
         most_edges: no group has more pairs of a member and a topic that it subscribes to.
         tasks: how many tasks to cut work over all groups into.
+        one_list: the members of each group list the same topics, in the same order.
         one_folds: one task folds members and topics sooner than several that shuffle them.
         is_one_group: there is a single group, of which one task may read all.
         has_racks: whether some member has a rack, and racks of replicas may be known.
@@ -43,6 +44,7 @@ class Eligible(NamedTuple):
     most_partitions: int
     most_edges: int
     tasks: int
+    one_list: bool = False
     one_folds: bool = False
     is_one_group: bool = False
     has_racks: bool = False

@@ -1,10 +1,15 @@
-"""Whole groups as rows that tell claims by hashes: a fifth less to shuffle and to give to Python.
+"""Whole groups as rows of few columns, which tell claims by hashes.
 
 Nine rows in ten of a fleet are claims, and the names in them stand in the rows of members and
 topics as well. To an assignment a claim matters only if its member and topic are there; so it names
-its group, member and topic by 64-bit hashes. Two names of one hash in a task are noticed, and
-nothing is answered. A claim of somebody who is *not* there, whose hash is that of somebody who is,
-would go unnoticed: of a million such claims in groups of a thousand members, once in 10^10 runs.
+them by 64-bit hashes of the group and the name. Two names of one hash in a task are noticed, and
+nothing is answered. A claim of somebody who is *not* there, whose hash is that of somebody of the
+group who is, would go unnoticed: of a million such claims in groups of a thousand members, once in
+10^10 runs.
+
+Before each row that Spark 4.1 hands over to Python it adds up how large all columns have become
+(``BatchedPythonArrowInput``, ``spark.sql.execution.arrow.maxBytesPerBatch``), which takes longer
+than to write their values. So what only the few other rows have is one text.
 """
 
 import numpy as np
@@ -12,47 +17,46 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from kassign_spark.groups.batch import Batch, Claims, claims_of
+from kassign_spark.groups.batch import Batch, Claims, claims_at
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.numbers import Longs, dense, find, names
-from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, parsed, read_batch
+from kassign_spark.groups.numbers import Longs, dense, find, key, names
+from kassign_spark.groups.read import MEMBER, SUBSCRIPTION, TOPIC, parsed, read_batch
 from kassign_spark.groups.rows import fold
+from kassign_spark.schemas import GROUP_KEY
 
 HASHED_KEY = ("group_hash",)
 """The rows of a group are equal in it."""
+
+_GROUP = f"xxhash64({', '.join(GROUP_KEY)})"
+_LINES = {"kind": pa.int8(), "number": pa.int64(), "texts": pa.string(), "name": pa.string()}
+"""Of a text, with their types. Names may have line ends of their own: theirs is the last one."""
 
 
 def fold_hashed(eligible: Eligible, owned: DataFrame) -> DataFrame:
     """Put the tables of the groups, and what is owned, into the rows of one; runs no job.
 
     Returns:
-        group_hash bigint, kind tinyint, number bigint, place bigint, subscription bigint,
-        hash bigint, name string, texts string; by kind, where it differs from ``rows.fold``:
-        MEMBER: name (member_id) and its hash;
-        SUBSCRIPTION: name (cluster_id and group_id, as JSON);
-        TOPIC: name (topic) and its hash;
-        CLAIM: hash (of the member_id), subscription (hash of the topic), number (partition).
+        group_hash bigint, place bigint, subscription bigint, hash bigint, text string.
+        Of a claim: place (partition), and the hashes of its group and topic, as subscription, and
+        of its group and member_id.
+        Of other rows of ``rows.fold``: place, subscription, hash (of its group and name), text
+        (``_LINES``); name is a member_id or topic, and of SUBSCRIPTION its group, as JSON.
     """
-    name = "coalesce(member_id, topic)"
+    name = f"coalesce(member_id, topic, to_json(array({', '.join(GROUP_KEY)})))"
+    lines = {"name": name, "texts": "coalesce(texts, 'null')"}
     told = fold(eligible, claims=False).selectExpr(
-        "xxhash64(cluster_id, group_id) as group_hash",
-        "kind",
-        "number",
+        f"{_GROUP} as group_hash",
         "place",
         "subscription",
-        f"xxhash64({name}) as hash",
-        f"if(kind = {SUBSCRIPTION}, to_json(array(cluster_id, group_id)), {name}) as name",
-        "texts",
+        f"xxhash64({_GROUP}, coalesce(member_id, topic)) as hash",
+        f"concat_ws(chr(10), {', '.join(lines.get(line, line) for line in _LINES)}) as text",
     )
     claims = owned.selectExpr(
-        "xxhash64(cluster_id, group_id) as group_hash",
-        f"cast({CLAIM} as tinyint) as kind",
-        "cast(partition as bigint) as number",
-        "0L as place",
-        "xxhash64(topic) as subscription",
-        "xxhash64(member_id) as hash",
-        "cast(null as string) as name",
-        "cast(null as string) as texts",
+        f"{_GROUP} as group_hash",
+        "cast(partition as bigint) as place",
+        f"xxhash64({_GROUP}, topic) as subscription",
+        f"xxhash64({_GROUP}, member_id) as hash",
+        "cast(null as string) as text",
     )
     return told.unionByName(claims)
 
@@ -63,9 +67,9 @@ def read_hashed(table: pa.Table) -> tuple[Batch, Claims]:
     Raises:
         AssertionError: two names have the same hash.
     """
-    is_claim = table["kind"].to_numpy() == CLAIM
-    told = table.filter(pa.array(~is_claim))
-    kind, name, hashed = told["kind"].to_numpy(), told["name"], told["hash"].to_numpy()
+    told = table.filter(table["text"].is_valid())
+    line = _lines(told["text"])
+    kind, name = line["kind"].to_numpy(), line["name"]
     # Each group has a list at least, whose row names it.
     lists = np.flatnonzero(kind == SUBSCRIPTION)
     of_row = told["group_hash"].to_numpy()
@@ -78,43 +82,41 @@ def read_hashed(table: pa.Table) -> tuple[Batch, Claims]:
     rows = {
         "cluster_id": cluster_id.take(pa.array(group)),
         "group_id": group_id.take(pa.array(group)),
+        "kind": line["kind"],
         "member_id": of_kind[MEMBER],
         "topic": of_kind[TOPIC],
+        "number": line["number"],
+        "place": told["place"],
+        "subscription": told["subscription"],
+        "texts": line["texts"],
     }
-    as_they_are = ("kind", "number", "place", "subscription", "texts")
-    batch, _ = read_batch(pa.table(rows | {column: told[column] for column in as_they_are}))
+    batch, _ = read_batch(pa.table(rows))
     # As the batch numbers them.
     codes = (names(pa.chunked_array([of], pa.string())).code for of in (cluster_id, group_id))
-    _, number_of_group = dense(*codes)
+    group = dense(*codes)[1][group]
 
-    claims = table.select(["group_hash", "number", "subscription", "hash"])
-    claims = claims.filter(pa.array(is_claim))
-    place = _places(claims["group_hash"], hash_of_group)
-    member, topic = (
-        _codes(claims[column], hashed[kind == of], name.filter(pa.array(kind == of)), known)
-        for column, of, known in (
-            ("hash", MEMBER, batch.member_names),
-            ("subscription", TOPIC, batch.topic_names),
-        )
-    )
-    is_there = (place >= 0) & (member > 0) & (topic > 0)
-    return batch, claims_of(
-        batch,
-        number_of_group[place[is_there]],
-        member[is_there],
-        topic[is_there],
-        claims["number"].to_numpy()[is_there],
-    )
+    claims = table.filter(table["text"].is_null())
+    found = []
+    for of, column, known, keys in (
+        (MEMBER, "hash", batch.member_names, key(batch.member_group, batch.member_name)),
+        (TOPIC, "subscription", batch.topic_names, key(batch.topic_group, batch.topic_name)),
+    ):
+        at = np.flatnonzero(kind == of)
+        place = find(keys, key(group[at], _codes(name.take(pa.array(at)), known)))
+        found.append(_places(claims[column], told["hash"].to_numpy()[at], place))
+    is_there = (found[0] >= 0) & (found[1] >= 0)
+    member, topic = (places[is_there] for places in found)
+    in_group = batch.member_group[member] == batch.topic_group[topic]
+    partition = claims["place"].to_numpy()[is_there]
+    return batch, claims_at(batch, member[in_group], topic[in_group], partition[in_group])
 
 
-def _codes(wanted: pa.ChunkedArray, hashed: Longs, name: pa.ChunkedArray, known: pa.Array) -> Longs:
-    """The codes of the names that are wanted by their hashes; 0: of no name.
-
-    ``hashed`` are the hashes of ``name``, ``known`` the strings by code - 1.
-    """
-    code = pc.index_in(name, value_set=known).to_numpy().astype(np.int64) + 1
-    different, first = _different(hashed, code, "names")
-    return np.append(code[first], 0)[_places(wanted, different)]
+def _lines(text: pa.ChunkedArray) -> dict[str, pa.ChunkedArray]:
+    """The lines of texts, by name."""
+    parts = pc.split_pattern(text, "\n", max_splits=len(_LINES) - 1)
+    return {
+        name: pc.list_element(parts, at).cast(of) for at, (name, of) in enumerate(_LINES.items())
+    }
 
 
 def _different(hashed: Longs, code: Longs, what: str) -> tuple[Longs, Longs]:
@@ -125,8 +127,15 @@ def _different(hashed: Longs, code: Longs, what: str) -> tuple[Longs, Longs]:
     return different, first
 
 
-def _places(wanted: pa.ChunkedArray, known: Longs) -> Longs:
-    """Where each hash is among those that are known; -1: it is not."""
-    at = pc.index_in(wanted, value_set=pa.array(known))
-    found: Longs = pc.fill_null(at, -1).to_numpy().astype(np.int64)
+def _codes(name: pa.ChunkedArray, known: pa.Array) -> Longs:
+    """The codes of names, all of which are known: strings by code - 1."""
+    codes: Longs = pc.index_in(name, value_set=known).to_numpy().astype(np.int64) + 1
+    return codes
+
+
+def _places(wanted: pa.ChunkedArray, hashed: Longs, place: Longs) -> Longs:
+    """The places of what is wanted by hashes; ``place`` is of what is hashed; -1: it is none."""
+    different, first = _different(hashed, place, "names")
+    at = pc.index_in(wanted, value_set=pa.array(different))
+    found: Longs = np.append(place[first], -1)[pc.fill_null(at, -1).to_numpy()]
     return found

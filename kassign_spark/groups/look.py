@@ -145,6 +145,7 @@ def look(
         most_partitions=most_partitions,
         most_edges=counts["most_edges"],
         tasks=tasks_for(work, session),
+        one_list=not counts["differing"],
         one_folds=found.one_folds and counts["all_edges"] <= ONE_FOLD_EDGES,
         is_one_group=counts["groups"] == 1 and found.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,

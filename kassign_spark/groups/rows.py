@@ -40,8 +40,8 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
         MEMBER: member_id, number (generation, or -1), place (member_seq, or -1),
-        subscription (of the list of topics), texts (group_instance_id, rack_id, assignor), topic
-        (group_type);
+        subscription (which of the group's lists of topics), texts (group_instance_id, rack_id,
+        assignor), topic (group_type);
         SUBSCRIPTION: subscription, texts (the topics);
         TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack),
         member_id (the topic's id, where the look kept it): those that exist, and that a member of
@@ -52,9 +52,9 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     """
     topics = "coalesce(topics, cast(array() as array<string>))"
     members = eligible.members.coalesce(1) if eligible.one_folds else eligible.members
-    members = members.withColumns(
-        {"topics": F.expr(topics), "subscription": F.expr(f"xxhash64({topics})")}
-    )
+    # Where a group has one list, members need not be read with it to know which is theirs.
+    which = "0L" if eligible.one_list else f"xxhash64({topics})"
+    members = members.withColumns({"topics": F.expr(topics), "subscription": F.expr(which)})
     of_members = rows(
         members,
         MEMBER,

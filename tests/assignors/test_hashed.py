@@ -10,7 +10,7 @@ import pytest
 
 from kassign_spark.assignors.one_task import assign_arrow
 from kassign_spark.groups.hashed import read_hashed
-from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC, read_batch
+from kassign_spark.groups.read import CLAIM, TOPIC, read_batch
 from tests.kafka.oracle import Group, Member
 from tests.kafka.recorded import fleet
 from tests.kernels import group_of
@@ -20,13 +20,10 @@ from tests.task_rows import assigned_of, table_of
 SCHEMA = pa.schema(
     {
         "group_hash": pa.int64(),
-        "kind": pa.int8(),
-        "number": pa.int64(),
         "place": pa.int64(),
         "subscription": pa.int64(),
         "hash": pa.int64(),
-        "name": pa.string(),
-        "texts": pa.string(),
+        "text": pa.string(),
     }
 )
 """What ``hashed.fold_hashed`` gives."""
@@ -39,22 +36,25 @@ def hash_of(*names: str) -> int:
 def hashed(table: pa.Table, changed: dict[str, int] | None = None) -> pa.Table:
     """What ``fold_hashed`` makes of rows of ``rows.fold``; some names have another hash."""
 
-    def of(name: str) -> int:
-        return (changed or {}).get(name, hash_of(name))
+    def of(*names: str) -> int:
+        return (changed or {}).get(names[-1], hash_of(*names))
 
     rows: list[dict[str, Any]] = []
     for row in table.to_pylist():
         kind, group = row["kind"], (row["cluster_id"], row["group_id"])
-        told = {name: row[name] for name in ("kind", "number", "place", "subscription", "texts")}
-        told |= {"group_hash": (changed or {}).get(group[1], hash_of(*group)), "hash": 42}
+        told = {"group_hash": of(*group)}
         if kind == CLAIM:
-            told |= {"hash": of(row["member_id"]), "subscription": of(row["topic"])}
-        elif kind == SUBSCRIPTION:
-            told["name"] = json.dumps(group)
-        else:
-            told["name"] = row["member_id"] if kind == MEMBER else row["topic"]
-            told["hash"] = of(told["name"])
-        rows.append(told)
+            hashes = {
+                "hash": of(*group, row["member_id"]),
+                "subscription": of(*group, row["topic"]),
+            }
+            rows.append(told | hashes | {"place": row["number"]})
+            continue
+        name = row["member_id"] or row["topic"]
+        told |= {"place": row["place"], "subscription": row["subscription"]}
+        told["hash"] = 42 if name is None else of(*group, name)
+        said = (kind, row["number"], row["texts"] or "null", name or json.dumps(group))
+        rows.append(told | {"text": "\n".join(map(str, said))})
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
@@ -141,3 +141,22 @@ def test_a_name_of_a_member_may_be_that_of_a_topic() -> None:
     assert found == assigned_of(assign_arrow(table_of(groups)), groups)
     assert all((name, 0) in found[0][name] for name in ("a", "b"))
     assert TOPIC in table_of(groups)["kind"].to_pylist()
+
+
+def test_names_may_have_line_ends() -> None:
+    members = [Member(name, ["a"], [("a", n)], 1) for n, name in enumerate(("m\n1", "m\n", "m"))]
+    groups = [Group({"a": 4}, members, "sticky")]
+    found = assigned_of(assign_arrow(hashed(table_of(groups)), read=read_hashed), groups)
+    assert found == assigned_of(assign_arrow(table_of(groups)), groups)
+    assert all(("a", n) in found[0][name] for n, name in enumerate(("m\n1", "m\n", "m")))
+
+
+def test_a_claim_is_of_one_group() -> None:
+    """Somebody who has left one group may have the hash of a member of another."""
+    table = hashed(table_of([Group({"a": 2}, [Member("m", ["a"])], "sticky")] * 2))
+    claim = {"group_hash": hash_of("", "g000000"), "place": 0}
+    claim["subscription"] = hash_of("", "g000000", "a")
+    for group, count in (("g000000", 1), ("g000001", 0)):
+        told = [claim | {"hash": hash_of("", group, "m")}]
+        _, claims = read_hashed(pa.concat_tables([table, pa.Table.from_pylist(told, SCHEMA)]))
+        assert len(claims.slot) == count
