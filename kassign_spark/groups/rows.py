@@ -27,6 +27,9 @@ _COLUMNS = {
     "subscription": "bigint",
     "texts": "string",
 }
+_TEXTS = "group_instance_id, rack_id, assignor"
+# Nearly all say none of these, and for each of a million rows Spark would begin a JSON of its own.
+_SAID_BY_MEMBERS = f"if(coalesce({_TEXTS}) is null, '[null,null,null]', to_json(array({_TEXTS})))"
 _WORK_OF_ONE_TASK = 20_000
 _MOST_WORK_OF_A_TASK = 2_000_000
 
@@ -61,7 +64,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
         number="coalesce(generation, -1)",
         place="coalesce(member_seq, -1)",
         topic="group_type",
-        texts="to_json(array(group_instance_id, rack_id, assignor))",
+        texts=_SAID_BY_MEMBERS,
     )
     table = of_members.unionByName(_lists_and_topics(members, eligible))
     if claims and eligible.owned is not None:
