@@ -12,7 +12,7 @@ from kassign_spark.assignors.one_task import assign_arrow
 from kassign_spark.groups.hashed import read_hashed
 from kassign_spark.groups.read import CLAIM, TOPIC, read_batch
 from tests.kafka.oracle import Group, Member
-from tests.kafka.recorded import fleet
+from tests.kafka.recorded import FLEETS
 from tests.kernels import group_of
 from tests.oracles.mixed_groups import mixed_groups
 from tests.task_rows import assigned_of, table_of
@@ -60,18 +60,18 @@ def hashed(table: pa.Table, changed: dict[str, int] | None = None) -> pa.Table:
 
 @pytest.mark.parametrize("name", ["equal", "differing", "states"])
 def test_the_answers_are_those_by_names(name: str) -> None:
-    groups = [group for group in fleet(name) if not any(m.rack_id for m in group.members)]
+    groups = [g for g in FLEETS[name](1_000, 7) if not any(m.rack_id for m in g.members)]
     if name == "differing":
         groups += [group_of(shape, "cooperative-sticky") for shape in mixed_groups(600, 7)]
     table = table_of(groups)
-    found = assigned_of(assign_arrow(hashed(table), read=read_hashed), groups)
-    assert found == assigned_of(assign_arrow(table), groups)
+    found = list(assign_arrow(hashed(table), read=read_hashed))
+    assert found == list(assign_arrow(table))
     assert len(groups) > 500
-    assert sum(row == CLAIM for row in table["kind"].to_pylist()) > 10_000
+    assert sum(row == CLAIM for row in table["kind"].to_pylist()) > 5_000
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
-    groups = fleet("equal")[:300]
+    groups = FLEETS["equal"](300, 7)
     table = hashed(table_of(groups))
     order = random.Random(5).sample(range(len(table)), len(table))
     shuffled = assign_arrow(table.take(pa.array(order)), read=read_hashed)
@@ -82,7 +82,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 def test_a_group_is_one_of_its_cluster() -> None:
     """Groups of one name in two clusters, of which one has no claims."""
-    groups = fleet("equal")[:300]
+    groups = FLEETS["equal"](300, 7)
     told = table_of(groups)
     rows = [row | {"cluster_id": "here"} for row in told.to_pylist()]
     rows += [row | {"cluster_id": "there"} for row in told.to_pylist() if row["kind"] != CLAIM]
