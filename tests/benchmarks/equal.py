@@ -5,7 +5,7 @@
 Ours goes from Parquet to Parquet, checks included. The floor is what Spark needs to read the same
 inputs and to write as many rows of the same columns, with no assignor in between. Java's assignors
 (the kafka-clients jar) work on the same groups in memory, on one thread, in the same JVM and run.
-Every figure is a median; the ratios are those of medians.
+Every figure is a median, and the ratios are those of medians; in brackets is the best of the runs.
 """
 
 import argparse
@@ -120,7 +120,8 @@ def _run(
         floor, mine = statistics.median(floors), statistics.median(ours)
         line = (
             f"  {label}: {mine:.2f} s, {shape.total / mine:,.0f} partitions/s, "
-            f"{mine / floor:.1f} x the floor of {floor:.2f} s"
+            f"{mine / floor:.2f} x the floor of {floor:.2f} s "
+            f"({min(ours):.2f} s, {min(ours) / min(floors):.2f} x {min(floors):.2f} s)"
         )
         if java:
             theirs = statistics.median(
