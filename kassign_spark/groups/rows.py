@@ -27,9 +27,6 @@ _COLUMNS = {
     "subscription": "bigint",
     "texts": "string",
 }
-_TEXTS = "group_instance_id, rack_id, assignor"
-# Nearly all say none of these, and for each of a million rows Spark would begin a JSON of its own.
-_SAID_BY_MEMBERS = f"if(coalesce({_TEXTS}) is null, '[null,null,null]', to_json(array({_TEXTS})))"
 _WORK_OF_ONE_TASK = 20_000
 _MOST_WORK_OF_A_TASK = 2_000_000
 
@@ -58,15 +55,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     # Where a group has one list, members need not be read with it to know which is theirs.
     which = "0L" if eligible.one_list else f"xxhash64({topics})"
     members = members.withColumns({"topics": F.expr(topics), "subscription": F.expr(which)})
-    of_members = rows(
-        members,
-        MEMBER,
-        number="coalesce(generation, -1)",
-        place="coalesce(member_seq, -1)",
-        topic="group_type",
-        texts=_SAID_BY_MEMBERS,
-    )
-    table = of_members.unionByName(_lists_and_topics(members, eligible))
+    table = member_rows(members).unionByName(_lists_and_topics(members, eligible))
     if claims and eligible.owned is not None:
         table = table.unionByName(rows(eligible.owned, CLAIM, number="partition"))
     return table
@@ -97,6 +86,21 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
     given["texts"] = f"if(topic is null, list, {given['texts']})"
     given["subscription"] = "if(topic is null, subscription, 0)"
     return rows(joined, f"if(topic is null, {SUBSCRIPTION}, {TOPIC})", GROUP_KEY, **given)
+
+
+def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
+    """Rows of kind MEMBER, of ``schemas.MEMBERS`` and subscription; with further texts, columns."""
+    texts = ("group_instance_id", "rack_id", "assignor", *more_texts)
+    listed, none = ", ".join(texts), ",".join(["null"] * len(texts))
+    return rows(
+        members,
+        MEMBER,
+        number="coalesce(generation, -1)",
+        place="coalesce(member_seq, -1)",
+        topic="group_type",
+        # Nearly all members say none of them, and need no JSON writer: it takes its time a row.
+        texts=f"if(coalesce({listed}) is null, '[{none}]', to_json(array({listed})))",
+    )
 
 
 def observed_rows(assignment: DataFrame) -> DataFrame:

@@ -5,8 +5,8 @@ from functools import reduce
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
-from kassign_spark.groups.rows import rows
+from kassign_spark.groups.read import CLAIM, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.rows import member_rows, rows
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.patterns import match_topics
 from kassign_spark.inputs.regexes import match_regexes
@@ -72,14 +72,7 @@ def fold_events(
         of_groups.where("event.is_topic").select(*_KEYS, F.col("event.topic").alias("topic")),
     ]
     parts = [
-        rows(
-            members,
-            MEMBER,
-            number="coalesce(generation, -1)",
-            place="coalesce(member_seq, -1)",
-            topic="group_type",
-            texts="to_json(array(group_instance_id, rack_id, assignor, topics_regex))",
-        ),
+        member_rows(members, "topics_regex"),
         rows(subscriptions, SUBSCRIPTION, topic="topics_pattern", texts="to_json(topics)"),
         rows(of_groups, EVENT, texts="to_json(event, map('ignoreNullFields', 'false'))"),
     ]
