@@ -1,7 +1,7 @@
 """Groups as the rows that a task is given, without Spark: kernels are tested by the thousand."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -94,12 +94,22 @@ def assigned_of(
     found: list[dict[str, set[tuple[str, int]]]] = [
         {member.member_id: set() for member in group.members} for group in groups
     ]
+    for row in each_partition(tables):
+        given = found[int(row["group_id"][1:])][row["member_id"]]
+        assert (row["topic"], row["partition"]) not in given
+        given.add((row["topic"], row["partition"]))
+    return found
+
+
+def each_partition(tables: Iterable[pa.Table]) -> Iterator[Row]:
+    """The rows that lists of ``named.LISTS`` stand for."""
     for table in tables:
         for row in table.to_pylist():
-            given = found[int(row["group_id"][1:])][row["member_id"]]
-            assert (row["topic"], row["partition"]) not in given
-            given.add((row["topic"], row["partition"]))
-    return found
+            first, members = row["first_partition"], row["member_ids"]
+            for partition, member_id in enumerate(members, first):
+                if member_id is not None:
+                    key = {name: row[name] for name in ("cluster_id", "group_id", "topic")}
+                    yield key | {"partition": partition, "member_id": member_id}
 
 
 def as_table(rows: Iterable[Row], schema: pa.Schema = MEASURED) -> pa.Table:

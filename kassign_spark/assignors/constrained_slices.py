@@ -26,7 +26,7 @@ from kassign_spark.assignors.equal import hold_claims, quotas
 from kassign_spark.expressions import div
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
-from kassign_spark.groups.named import ASSIGNED_OR_MOVING
+from kassign_spark.groups.named import ASSIGNED
 from kassign_spark.groups.numbers import Longs, place_in_run, starts
 from kassign_spark.groups.paths import SLICES
 from kassign_spark.groups.read import CLAIM, MEMBER, ROWS, SUBSCRIPTION, TOPIC, read_batch
@@ -83,7 +83,7 @@ def assign_constrained_in_slices(eligible: Eligible, settings: Settings) -> Data
     ready = kept.join(first_places, on=list(_SLICE_KEY), how="inner").repartition(
         tasks, *_SLICE_KEY
     )
-    return ready.mapInArrow(each_row(_assigned), ASSIGNED_OR_MOVING)
+    return ready.mapInArrow(each_row(_assigned), f"{ASSIGNED}, is_moving boolean")
 
 
 def _cut(eligible: Eligible, settings: Settings) -> DataFrame:

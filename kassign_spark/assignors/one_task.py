@@ -18,10 +18,11 @@ from kassign_spark.groups.answer import Answer, Moving
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.hashed import HASHED_KEY, fold_hashed, read_hashed
-from kassign_spark.groups.named import ASSIGNED, ASSIGNED_OR_MOVING, assigned_tables
+from kassign_spark.groups.named import LISTS, assigned_lists
 from kassign_spark.groups.paths import TASK
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 
@@ -47,12 +48,18 @@ def assign_in_tasks(
         moving=moving,
         racks_before_moves=settings.racks_before_moves,
     )
-    schema = ASSIGNED_OR_MOVING if moving == "told" else ASSIGNED
     tasks = settings.batches or eligible.batches
     if claims is None or eligible.has_racks:
-        return in_tasks(fold(eligible, claims=claims is not None), kernel, schema, tasks)
-    hashed = partial(kernel, read=read_hashed)
-    return in_tasks(fold_hashed(eligible, claims), hashed, schema, tasks, HASHED_KEY)
+        lists = in_tasks(fold(eligible, claims=claims is not None), kernel, LISTS, tasks)
+    else:
+        hashed = partial(kernel, read=read_hashed)
+        lists = in_tasks(fold_hashed(eligible, claims), hashed, LISTS, tasks, HASHED_KEY)
+    each = lists.selectExpr("*", "posexplode(member_ids) as (place, member_id)")
+    partition = "first_partition + place as partition"
+    told = ["is_moving[place] as is_moving"] if moving == "told" else []
+    return each.where("member_id is not null").selectExpr(
+        *GROUP_KEY, "member_id", "topic", partition, *told
+    )
 
 
 def assign_arrow(
@@ -68,7 +75,7 @@ def assign_arrow(
     ``table`` has the rows of ``rows.fold``, or others that ``read`` reads.
 
     Returns:
-        The columns of ``ASSIGNED``, or also what is moving, in pieces.
+        The columns of ``LISTS``, in pieces.
     """
     batch, claims = read(table)
     assignors = numbers_of(batch, assignor)
@@ -78,4 +85,4 @@ def assign_arrow(
     if moving == "withheld":
         later = found.is_moving & (assignors[batch.slot_group] == COOPERATIVE_STICKY)
         found = Answer(np.where(later, -1, found.owner), found.is_moving)
-    yield from assigned_tables(batch, found, tells_moving=moving == "told")
+    yield from assigned_lists(batch, found)

@@ -15,7 +15,7 @@ from tests.kafka.oracle import Group, Member
 from tests.kafka.recorded import FLEETS
 from tests.kernels import group_of
 from tests.oracles.mixed_groups import mixed_groups
-from tests.task_rows import assigned_of, table_of
+from tests.task_rows import assigned_of, each_partition, table_of
 
 SCHEMA = pa.schema(
     {
@@ -88,7 +88,7 @@ def test_a_group_is_one_of_its_cluster() -> None:
     rows += [row | {"cluster_id": "there"} for row in told.to_pylist() if row["kind"] != CLAIM]
     table = pa.Table.from_pylist(rows, told.schema)
     found, expected = (
-        [row for piece in assign_arrow(of, read=read) for row in piece.to_pylist()]
+        [*each_partition(assign_arrow(of, read=read))]
         for of, read in ((hashed(table), read_hashed), (table, read_batch))
     )
     assert found == expected
