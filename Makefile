@@ -26,7 +26,7 @@ help: ## Show this help
 run: java $(INSTALLED) ## Assign the example fleet, check and measure it, write the plan to build/plan
 	@$(BIN)/kassign-spark assign examples/fleet --output build/plan --overwrite
 
-unit: $(INSTALLED) ## The tests without Java, in less than two minutes
+unit: $(INSTALLED) ## The tests without Java, in a minute
 	@$(BIN)/pytest -m 'unit and not slow' $(IN_TWO)
 
 test: java browser lint jars ## Format, lint and type checks, then the tests but the slow ones
