@@ -7,12 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.assignors.in_tasks import KAFKAS, part_of
 from kassign_spark.client.protocols import COOPERATIVE
-from kassign_spark.plans.rounds import REVOKED, Steps, follow
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.plans.rounds import (
+    REVOKED,
+    Followed,
+    Steps,
+    follow,
+    held_claims,
+    steps_of_claims,
+)
 from kassign_spark.simulation.consumer import begin, happen
-from kassign_spark.simulation.decisions import MIXED, Decision, decide, is_eager
-from kassign_spark.simulation.followed import follow_mixed
+from kassign_spark.simulation.decisions import MIXED, Choice, Decision, decide, is_eager
 from kassign_spark.simulation.members import Changed, Event, change_members
 from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quoted
 from kassign_spark.simulation.read import read_groups
@@ -33,14 +41,13 @@ class _Following(NamedTuple):
 
     place: int
     group: Group
-    assignor: int
-    protocol: str | None
+    chosen: Choice
 
 
-def simulate_arrow(
-    table: pa.Table, *, racks_before_moves: bool = False, max_rounds: int = 1_000
-) -> Iterator[pa.Table]:
+def simulate_arrow(table: pa.Table, **options: Any) -> Iterator[pa.Table]:
     """Take the groups of a task, rows of ``fold.fold_events``, through their events.
+
+    The options are those of ``rounds.follow``.
 
     Returns:
         The columns of ``HAPPENED``, in pieces. A group with an event that is not possible ends
@@ -48,7 +55,6 @@ def simulate_arrow(
     """
     groups, naming = read_groups(table)
     last = max((len(group.events) for group in groups), default=0)
-    options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     yield from told((take_step(groups, at, naming, **options) for at in range(last)), naming)
 
 
@@ -110,9 +116,7 @@ def _take(
     }
     step.tell(row, given_up)
     if rebalance and group.here():
-        assert chosen.assignor is not None
-        number = KAFKAS.index(chosen.assignor)
-        following.append(_Following(place, group, number, chosen.protocol))
+        following.append(_Following(place, group, chosen))
     elif rebalance:
         group.owned = NOTHING
 
@@ -183,17 +187,17 @@ def _follow(
         )
         one.group.events = []
     for is_mixed in (False, True):
-        some = [one for one in fitting if (one.protocol == MIXED) == is_mixed]
+        some = [one for one in fitting if (one.chosen.protocol == MIXED) == is_mixed]
         if not some:
             continue
         groups = [one.group for one in some]
         batch, claims, members = batch_of(groups, naming)
-        assignor = np.array([one.assignor for one in some])
+        assignor = np.array([KAFKAS.index(one.chosen.assignor) for one in some])
         if is_mixed:
             eager = np.array([is_eager(member.assignors or ()) for member in members])
             found = follow_mixed(batch, claims, assignor, eager, **options)
         else:
-            cooperative = np.array([one.protocol == COOPERATIVE for one in some])
+            cooperative = np.array([one.chosen.protocol == COOPERATIVE for one in some])
             found = follow(batch, claims, assignor, cooperative, **options)
         places = np.array([one.place for one in some])
         step.place.append(places[batch.member_group[found.steps.member]])
@@ -201,3 +205,65 @@ def _follow(
         for group, owned in zip(groups, owned_of(batch, found.owner), strict=True):
             group.owned = owned
             group.next_generation()
+
+
+def follow_mixed(
+    batch: Batch,
+    claims: Claims,
+    assignor: Longs,
+    is_eager: Flags,
+    *,
+    racks_before_moves: bool = False,
+    max_rounds: int = 1_000,
+) -> Followed:
+    """Follow groups in which eager members give up everything before each round.
+
+    The assignor is a cooperative one, as cooperative members list no other. It sees what the
+    cooperative members own; of the eager ones it knows nothing (``ConsumerCoordinator`` clears
+    their owned partitions). A round follows while cooperative members have to give something up.
+
+    The arguments are those of ``rounds.follow``, but for ``is_eager``, which is of each member.
+    """
+    claims = claims.where(claims.member >= 0)
+    # Which members, slots and groups of the batch that was given those of the round are.
+    members, slots, groups = (
+        np.arange(len(rows)) for rows in (batch.member_group, batch.slot_group, batch.group)
+    )
+    parts: list[Steps] = []
+    owner = np.full(len(slots), -1)
+    rounds = np.zeros(len(groups), np.int64)
+    settles = np.zeros(len(groups), bool)
+    for number in range(1, max_rounds + 1):
+        gives_all = is_eager[claims.member]
+        found = follow(
+            batch,
+            claims.where(~gives_all),
+            assignor,
+            np.ones(len(groups), bool),
+            racks_before_moves=racks_before_moves,
+            max_rounds=1,
+        )
+        parts += [
+            replace(step, round=np.full(len(step.round), number), member=members[step.member])
+            for step in (found.steps, steps_of_claims(claims.where(gives_all), number, REVOKED))
+        ]
+        has = np.flatnonzero(found.owner >= 0)
+        owner[slots] = -1
+        owner[slots[has]] = members[found.owner[has]]
+        rounds[groups] = number
+        settles[groups] = found.settles
+        revoked = found.steps.action == REVOKED
+        revoked &= batch.subscribes(found.steps.member, found.steps.topic)
+        again = np.zeros(len(groups), bool)
+        again[batch.member_group[found.steps.member[revoked]]] = True
+        if not again.any():
+            break
+        held = has[again[batch.slot_group[has]]]
+        claims = held_claims(batch, held, found.owner[held])
+        batch, of_members, of_slots = batch.part(again)
+        claims = part_of(claims, again, of_members, of_slots)
+        # All have come through the round, and so are of one generation.
+        batch = replace(batch, generation=np.full(len(of_members), number))
+        members, slots, groups = members[of_members], slots[of_slots], groups[again]
+        is_eager, assignor = is_eager[of_members], assignor[again]
+    return Followed(Steps.join(parts), rounds, owner, settles)
