@@ -18,8 +18,7 @@ from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.event_file import EventFile, read_events
 from kassign_spark.simulation.events import KINDS
-from kassign_spark.simulation.simulate import simulate
-from kassign_spark.simulation.summary import summarize_events
+from kassign_spark.simulation.simulate import simulate, summarize_events
 from kassign_spark.simulation.sweep import sweep
 from kassign_spark.tables.snapshots import Snapshot, new_folder, read_snapshot, write_table
 

@@ -1,8 +1,7 @@
 """What happens to groups over time: events, the rebalances that they start, and what-if sweeps."""
 
 from kassign_spark.simulation.questions import Sweep, parse_sweep
-from kassign_spark.simulation.simulate import simulate
-from kassign_spark.simulation.summary import summarize_events
+from kassign_spark.simulation.simulate import simulate, summarize_events
 from kassign_spark.simulation.sweep import sweep
 from kassign_spark.simulation.timeouts import Timeouts
 

@@ -20,7 +20,7 @@ from kassign_spark.simulation.consumer_decisions import (
     topics_of,
     value,
 )
-from kassign_spark.simulation.course import Course, pairs_of, parts_of
+from kassign_spark.simulation.course import Course, pairs_of
 from kassign_spark.simulation.members import Changed, Event, is_restart
 from kassign_spark.simulation.state import Group, Naming, Owned
 from kassign_spark.simulation.told import LOST
@@ -176,7 +176,7 @@ def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> 
     )
 
     def rows(names: list[str], pairs: Pairs, number: int, action: int | Longs) -> Steps:
-        of_topic, partition = parts_of(pairs.partitions)
+        of_topic, partition = pairs.partitions >> 32, pairs.partitions & 0xFFFF_FFFF
         member = np.array([*(code[name] for name in names), 0], np.int64)[pairs.members]
         same = np.ones(len(member), np.int64)
         return Steps(same * number, member, topics[of_topic], partition, same * action)

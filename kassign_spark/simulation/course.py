@@ -23,11 +23,9 @@ from kassign_spark.coordinator.life import (
 from kassign_spark.coordinator.model import TargetOutcome
 from kassign_spark.coordinator.reconcile import Pairs, reconcile
 from kassign_spark.coordinator.reconcile import Steps as Reconciled
-from kassign_spark.groups.numbers import Longs
+from kassign_spark.groups.numbers import Longs, key
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
-_SHIFT = 32
-"""Partitions are below 2^31: a partition of a topic is one number."""
 
 
 class Spread(NamedTuple):
@@ -147,12 +145,7 @@ class Course:
 
 def numbers_of(listed: Listed) -> Longs:
     """Partitions as single numbers; topics by the codes of their ids."""
-    return listed.topics << _SHIFT | listed.partitions
-
-
-def parts_of(numbers: Longs) -> tuple[Longs, Longs]:
-    """Codes of ids and partitions of ``numbers_of``."""
-    return numbers >> _SHIFT, numbers & (1 << _SHIFT) - 1
+    return key(listed.topics, listed.partitions)
 
 
 def pairs_of(lists: Mapping[str, Listed], names: list[str]) -> Pairs:

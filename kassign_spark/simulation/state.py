@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.groups.batch import Batch, Claims, claims_of
-from kassign_spark.groups.numbers import Flags, Longs, find, key, starts
+from kassign_spark.groups.numbers import Flags, Longs, key, starts
 from kassign_spark.groups.racks import read_racks
 from kassign_spark.groups.read import sets_of
 from kassign_spark.inputs.rules import INT_MAX
@@ -179,28 +179,29 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
     member_group: list[int] = []
     subscription: list[int] = []
     lists: list[Longs] = []
-    list_group: list[int] = []
     member_code, text_code = naming.members.of, naming.texts.of
+    places: dict[tuple[int, int], int] = {}
     for number, group in enumerate(groups):
         members = sorted(group.here(), key=lambda member: member_code[member.member_id])
-        places: dict[int, int] = {}
         for member in members:
             names = member.resolved or ()
-            place = places.setdefault(id(names), len(lists))
+            place = places.setdefault((number, id(names)), len(lists))
             if place == len(lists):
                 lists.append(naming.topics.of_list(names))
-                list_group.append(number)
             subscription.append(place)
         here += members
         member_group += [number] * len(members)
     listed = np.concatenate([np.zeros(0, np.int64), *lists])
     lengths = np.array([len(names) for names in lists], np.int64)
-    of_list = np.array(list_group, np.int64)
-    wanted = np.unique(key(np.repeat(of_list, lengths), listed))
-    keys, topics = _topics(groups, naming)
-    read = find(keys, wanted)
-    read = read[read >= 0]
-    keys, topics = keys[read], [topics[place] for place in read.tolist()]
+    of_list = np.array([number for number, _ in places], np.int64)
+    by_key = {
+        number << 32 | naming.topics.of[name]: topic
+        for number, group in enumerate(groups)
+        for name, topic in group.topics.items()
+    }
+    wanted = key(np.repeat(of_list, lengths), listed)
+    keys = np.intersect1d(wanted, np.fromiter(by_key, np.int64, len(by_key)))
+    topics = [by_key[number] for number in keys.tolist()]
     size = np.array([topic.size for topic in topics], np.int64)
     subscribed, set_topic, set_start = sets_of(of_list, listed, starts(lengths), keys)
     rack = np.array([text_code[member.rack] for member in here], np.int64)
@@ -252,18 +253,6 @@ def owned_of(batch: Batch, owner: Longs) -> list[Owned]:
     )
     cut = (np.split(column, ends) for column in columns)
     return [Owned(*of_group) for of_group in zip(*cut, strict=True)]
-
-
-def _topics(groups: Sequence[Group], naming: Naming) -> tuple[Longs, list[Topic]]:
-    """The topics of all groups, and sorted keys of group and name."""
-    code = naming.topics.of
-    by_key = {
-        at << 32 | code[name]: topic
-        for at, group in enumerate(groups)
-        for name, topic in group.topics.items()
-    }
-    keys = np.array(sorted(by_key), np.int64)
-    return keys, [by_key[number] for number in keys.tolist()]
 
 
 def _numbers(values: Sequence[int | None]) -> Longs:

@@ -13,7 +13,7 @@ from kassign_spark.display import plural
 from kassign_spark.plans.rounds import follow
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
 from kassign_spark.simulation.consumer_decisions import of_coordinator, topics_of
-from kassign_spark.simulation.course import Course, draw_id
+from kassign_spark.simulation.course import draw_id
 from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.read import read_groups
@@ -36,16 +36,14 @@ class Variant(NamedTuple):
 
 
 def sweep_arrow(
-    table: pa.Table,
-    *,
-    variants: Sequence[Variant],
-    racks_before_moves: bool = False,
-    max_rounds: int = 1_000,
+    table: pa.Table, *, variants: Sequence[Variant], **options: Any
 ) -> Iterator[pa.Table]:
-    """Answer all variants of the groups of a task, rows of ``rows.fold``: ``SWEPT``, in pieces."""
-    most_copies = max((variant.member_change for variant in variants), default=0)
-    groups, naming = read_groups(table, copies=max(0, most_copies))
-    options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
+    """Answer all variants of the groups of a task, rows of ``rows.fold``: ``SWEPT``, in pieces.
+
+    The other options are those of ``rounds.follow``.
+    """
+    copies = max([0, *(variant.member_change for variant in variants)])
+    groups, naming = read_groups(table, copies=copies)
     told: list[dict[str, Any]] = []
     varied: list[Group] = []
     rows: list[dict[str, Any]] = []
@@ -178,31 +176,24 @@ def _of_consumers(group: Group, other: Group, naming: Naming) -> dict[str, Any]:
         for member in fresh:
             key = (group.cluster_id, group.group_id, member.member_id, course.salt)
             course.join(member.member_id, of_coordinator(member, draw_id(*key)))
-    outcomes = [
+    outcome, *_ = [
         course.compute(None) if course.life.group_epoch > course.life.assignment_epoch else None
         for course in courses
     ]
-    outcome = outcomes[0]
     says = [] if outcome is None or outcome.detail is None else [outcome.detail]
     if fresh:
         says.append(says_of_draws([member.member_id for member in fresh], courses))
-    return _outcome(first) | {
-        "settles": outcome is None or outcome.verdict != "never_settles",
-        "detail": "; ".join(says) or None,
-    }
-
-
-def _outcome(course: Course) -> dict[str, Any]:
-    followed, _ = course.reconcile()
-    spread = course.spread()
-    loads = spread.loads
+    followed, _ = first.reconcile()
+    loads, moved, _ = first.spread()
     paused = followed.is_held & (followed.changed_in != NEVER)
     return {
         "partition_count": sum(loads),
         "min_assigned": loads[0],
         "max_assigned": loads[-1],
         "idle_count": loads.count(0),
-        "moved_count": spread.moved,
+        "moved_count": moved,
         "paused_count": int(paused.sum()),
         "rounds": followed.round_count,
+        "settles": outcome is None or outcome.verdict != "never_settles",
+        "detail": "; ".join(says) or None,
     }

@@ -3,7 +3,7 @@
 from pyspark.sql import SparkSession
 
 from kassign_spark.results import RESULTS
-from kassign_spark.simulation.summary import summarize_events
+from kassign_spark.simulation.simulate import summarize_events
 
 _COLUMNS = ("group_id", "event", "round", "member_id", "partition", "action")
 _STEPS = [
