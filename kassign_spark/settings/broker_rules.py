@@ -68,7 +68,10 @@ def broker_rules() -> list[Rule]:
         *_time_rules(""),
         *_time_rules(_OF_BROKER),
         *_limit_rules(),
-        *_size_rules(),
+        *(
+            refused(setting, number(setting) < least, f"must be at least {least}")
+            for setting, least in ((_MAX_SIZE, 1), (_THREADS, 1), (_REFRESH, 10_000))
+        ),
         *_name_rules(),
     ]
 
@@ -125,11 +128,6 @@ def _limit_rules() -> Iterator[Rule]:
 def _unknown_before(version: str, setting: str) -> Rule:
     is_unknown = ~since(version) & given(setting).isNotNull()
     return advised(setting, is_unknown, f"unknown to brokers before {version}")
-
-
-def _size_rules() -> Iterator[Rule]:
-    for setting, least in ((_MAX_SIZE, 1), (_THREADS, 1), (_REFRESH, 10_000)):
-        yield refused(setting, number(setting) < least, f"must be at least {least}")
 
 
 def _name_rules() -> Iterator[Rule]:

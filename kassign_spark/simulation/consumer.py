@@ -10,7 +10,7 @@ from kassign_spark.coordinator.life import NOTHING, CoordinatedGroup, Listed
 from kassign_spark.coordinator.model import TargetOutcome
 from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.inputs.rules import STATIC_AWAY
+from kassign_spark.inputs.rules import CONSUMER, STATIC_AWAY
 from kassign_spark.plans.rounds import REVOKED, Steps
 from kassign_spark.simulation.consumer_decisions import (
     Acts,
@@ -25,7 +25,6 @@ from kassign_spark.simulation.members import Changed, Event, is_restart
 from kassign_spark.simulation.state import Group, Naming, Owned
 from kassign_spark.simulation.told import LOST
 
-PROTOCOL = "consumer"
 DRAWS = 4
 """Other draws of member ids that an outcome is held against."""
 MOST_DRAWN = 100_000
@@ -79,7 +78,7 @@ def happen(
         "rebalance": rises,
         "reason": reason,
         "assignor": told.life.choice() if not is_empty else None,
-        "protocol": PROTOCOL,
+        "protocol": CONSUMER,
         "noticed_within_ms": acts.noticed_ms if rises else None,
         "joined_within_ms": None,
         "group_epoch": told.life.group_epoch,

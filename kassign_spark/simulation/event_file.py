@@ -138,8 +138,12 @@ def _json_entries(text: str, problems: list[str]) -> Iterator[Entry]:
             value = json.loads(line, object_pairs_hook=_without_repeats)
         except InputError as error:
             problems.append(f"line {number}: {error}")
-        except (ValueError, RecursionError) as error:  # plain ValueError: a number without end
-            problems.append(f"line {number}: no JSON: {_said(error)}")
+        except json.JSONDecodeError as error:
+            problems.append(f"line {number}: no JSON: {error.msg}")
+        except ValueError:  # a number without end
+            problems.append(f"line {number}: no JSON: a number is too long")
+        except RecursionError:
+            problems.append(f"line {number}: no JSON: nested too deeply")
         else:
             for section, name in (("timeouts", "timeouts"), ("sweeps", "sweep")):
                 if isinstance(value, dict) and list(value) == [name]:
@@ -147,12 +151,6 @@ def _json_entries(text: str, problems: list[str]) -> Iterator[Entry]:
                     break
             else:
                 yield number, "events", value
-
-
-def _said(error: ValueError | RecursionError) -> str:
-    if isinstance(error, RecursionError):
-        return "nested too deeply"
-    return error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -62,8 +62,7 @@ def fold_events(
     # A hash runs on from column to column: the size says where the list ends, or that it is null.
     code = F.xxhash64(F.size("topics"), "topics", F.isnull("topics_pattern"), "topics_pattern")
     members = members.withColumn("subscription", code)
-    subscribed = ["subscription", "topics", "topics_pattern"]
-    subscriptions = members.select(*_KEYS, *subscribed).distinct()
+    subscriptions = members.select(*_KEYS, "subscription", "topics", "topics_pattern").distinct()
     # Not of_groups: what is planned for it would be planned, and run, for each of these again.
     own = events.frame.where("NOT is_topic")
     named = [
@@ -78,8 +77,8 @@ def fold_events(
     ]
     if patterns or events.counts["patterns"]:
         matched = _matched(subscriptions, topics, events)
-        named.append(matched.select(*_KEYS, F.explode("topics").alias("topic")))
-        parts.append(rows(matched, PATTERN, topic="topics_pattern", texts="to_json(topics)"))
+        named.append(matched.select(*_KEYS, F.explode("matching").alias("topic")))
+        parts.append(rows(matched, PATTERN, topic="topics_pattern", texts="to_json(matching)"))
     if inputs.has_regexes or events.counts["regexes"]:
         regexes = members.select(*_KEYS, "topics_regex").unionByName(
             own.select(*_KEYS, "topics_regex")
@@ -128,7 +127,7 @@ def _of_groups(members: DataFrame, events: Events) -> DataFrame:
 
 
 def _matched(subscriptions: DataFrame, topics: DataFrame, events: Events) -> DataFrame:
-    """All names that patterns of groups ever match: GROUP_KEY, topics_pattern, topics."""
+    """All names that patterns of groups ever match: GROUP_KEY, topics_pattern, matching."""
     own = events.frame.where("NOT is_topic")
     asked = (
         subscriptions.select(*_KEYS, "topics_pattern")
@@ -136,11 +135,9 @@ def _matched(subscriptions: DataFrame, topics: DataFrame, events: Events) -> Dat
         .where("topics_pattern IS NOT NULL")
         .distinct()
     )
-    ever = _ever(topics, events)
     of_cluster = [CLUSTER_ID, "topics_pattern"]
-    found = match_topics(asked.select(*of_cluster), ever)
-    matching = found.withColumnRenamed("matching", "topics")
-    return asked.join(F.broadcast(matching), on=of_cluster, how="inner")
+    found = match_topics(asked.select(*of_cluster), _ever(topics, events))
+    return asked.join(F.broadcast(found), on=of_cluster, how="inner")
 
 
 def _ever(topics: DataFrame, events: Events) -> DataFrame:

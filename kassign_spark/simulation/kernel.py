@@ -115,10 +115,16 @@ def _take(
         "joined_within_ms": event["max_poll_interval_ms"] if rebalance else None,
     }
     step.tell(row, given_up)
-    if rebalance and group.here():
-        following.append(_Following(place, group, chosen))
-    elif rebalance:
+    if rebalance and not group.here():
         group.owned = NOTHING
+    elif rebalance and (count := group.partition_count()) > MOST_PARTITIONS:
+        row["problem"] = (
+            f"group {quoted(group.group_id)} reads {count:,} partitions; simulate follows "
+            f"groups of at most {MOST_PARTITIONS:,}: leave it out"
+        )
+        group.events = []
+    elif rebalance:
+        following.append(_Following(place, group, chosen))
 
 
 def _of_event(group: Group, event: Event) -> dict[str, Any]:
@@ -175,19 +181,8 @@ def _follow(
     following: list[_Following], naming: Naming, step: Step, options: dict[str, Any]
 ) -> None:
     """Follow the rebalances of groups; each is left with what its members own in the end."""
-    fitting = []
-    for one in following:
-        count = one.group.partition_count()
-        if count <= MOST_PARTITIONS:
-            fitting.append(one)
-            continue
-        step.happened[one.place]["problem"] = (
-            f"group {quoted(one.group.group_id)} reads {count:,} partitions; simulate follows "
-            f"groups of at most {MOST_PARTITIONS:,}: leave it out"
-        )
-        one.group.events = []
     for is_mixed in (False, True):
-        some = [one for one in fitting if (one.chosen.protocol == MIXED) == is_mixed]
+        some = [one for one in following if (one.chosen.protocol == MIXED) == is_mixed]
         if not some:
             continue
         groups = [one.group for one in some]

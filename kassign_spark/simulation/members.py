@@ -83,41 +83,29 @@ def change_members(
     topics that it subscribes to now.
     """
     joins = event["kind"] == "member_joins"
-    changed = [_change(member, event, _is_target(member, event), resolve) for member in members]
+    changed = [_change(member, event, resolve) for member in members]
     if joins and all(member.member_id != event["member_id"] for member in members):
-        changed.append(_change(_joiner(members, event), event, True, resolve, is_new=True))
+        changed.append(_change(_joiner(members, event), event, resolve, is_new=True))
     return changed
-
-
-def _is_target(member: Member, event: Event) -> bool:
-    named = event["member_id"]
-    by_instance = event["kind"] != "member_joins" and named == member.instance
-    return named is not None and bool(named == member.member_id or by_instance)
-
-
-def _is_awaited(member: Member, event: Event) -> bool:
-    """Whether a group waits for a member that restarts: it is static, and back in time."""
-    downtime, session = event["downtime_ms"] or 0, event["session_timeout_ms"]
-    return member.instance is not None and bool(downtime < session)
 
 
 _GOING = ("member_leaves", "member_crashes", "member_polls_too_late")
 
 
 def _change(
-    member: Member,
-    event: Event,
-    is_target: bool,
-    resolve: Callable[[Member], Member],
-    *,
-    is_new: bool = False,
+    member: Member, event: Event, resolve: Callable[[Member], Member], *, is_new: bool = False
 ) -> Changed:
     kind, is_back = event["kind"], is_restart(event) and event["stage"] == 2
+    names = (member.member_id, None if kind == "member_joins" else member.instance)
+    is_target = event["member_id"] is not None and event["member_id"] in names
     resubscribing = kind == "subscription_changes" and not member.is_away
     resubscribing = resubscribing and (event["member_id"] is None or is_target)
     if not is_target and not resubscribing:
         return Changed(member, resolve(member))
-    is_going = is_restart(event) and not is_back and not _is_awaited(member, event)
+    # The group waits for a static member that is back in time.
+    is_in_time = (event["downtime_ms"] or 0) < event["session_timeout_ms"]
+    is_awaited = member.instance is not None and is_in_time
+    is_going = is_restart(event) and not is_back and not is_awaited
     goes = is_target and not member.is_away and (is_going or kind in _GOING)
     comes = is_target and (kind == "member_joins" or is_back)
     gives = any(event[name] is not None for name in SUBSCRIBES)

@@ -52,9 +52,7 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     ):
         instance, rack, assignor, regex = (*json.loads(said), None)[:4]
         group.consumer |= group_type == CONSUMER
-        votes: Texts = (assignor,)
-        if group.consumer:
-            votes = () if assignor is None else votes
+        votes: Texts = () if group.consumer and assignor is None else (assignor,)
         listed, pattern = subscriptions[id(group), code]
         member = Member(
             member_id,
@@ -88,9 +86,8 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
 
     for group, owned, target in zip(groups, owned_of(CLAIM), owned_of(TARGET), strict=True):
         group.owned, group.target = owned, target
-    unordered = np.unique(number[(kind == TARGET) & (position < 0)]).tolist()
-    for place, group in enumerate(groups):
-        group.target_is_ordered = place not in unordered
+    for place in np.unique(number[(kind == TARGET) & (position < 0)]).tolist():
+        groups[place].target_is_ordered = False
     return groups, naming
 
 

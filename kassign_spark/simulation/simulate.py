@@ -13,7 +13,7 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.results import answer
+from kassign_spark.results import RESULTS, answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET
 from kassign_spark.settings.computing import Settings
@@ -28,11 +28,9 @@ from kassign_spark.simulation.events import (
 from kassign_spark.simulation.fold import fold_events
 from kassign_spark.simulation.kernel import simulate_arrow
 from kassign_spark.simulation.timeouts import Timeouts
-from kassign_spark.simulation.told import HAPPENED
+from kassign_spark.simulation.told import HAPPENED, OF_ROUNDS
 
-_TOLD_ONCE = ["kind", "rebalance", "reason", "assignor", "protocol"]
-_TOLD_ONCE += ["noticed_within_ms", "joined_within_ms", "computed_within_ms", "settled_within_ms"]
-_TOLD_ONCE += ["group_epoch", "verdict", "detail"]
+_TOLD_ONCE = [name for name in RESULTS["simulate"] if name not in OF_ROUNDS]
 
 
 def simulate(
@@ -133,7 +131,7 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
     given = has_cluster_id(simulated)
     cluster = F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit("")
     key = [*GROUP_KEY, "event", "stage"]
-    told_once = [*key, *_TOLD_ONCE, "rounds"]
+    told_once = [CLUSTER_ID, *_TOLD_ONCE, "rounds"]
     last = f"coalesce(max(round) over (partition by {', '.join(key)}), 0) as rounds"
     had = "round = 0 or (round = 1 and action in ('retained', 'revoked'))"
     holds = "round = rounds and action in ('retained', 'assigned')"

@@ -19,9 +19,6 @@ MOST_PARTITIONS = 2_000_000
 """A group of more is not taken inside a task."""
 
 
-_RACKS = pa.list_(pa.list_(pa.string()))
-
-
 class Codes:
     """Names as numbers, from 1, in Java's order of the strings; 0 is None."""
 
@@ -108,7 +105,7 @@ class Group:
     regexes: dict[str, Texts] = field(default_factory=dict)
     target: Owned = NOTHING
     consumer: bool = False
-    target_is_ordered: bool = False
+    target_is_ordered: bool = True
     times_made: int = 0
     courses: list[Course] = field(default_factory=list)
     drawn: set[str] = field(default_factory=set)
@@ -206,7 +203,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
     subscribed, set_topic, set_start = sets_of(of_list, listed, starts(lengths), keys)
     rack = np.array([text_code[member.rack] for member in here], np.int64)
     of_members = naming.texts.strings.take(pa.array(rack - 1, mask=rack == 0))
-    of_topics = pa.array([topic.racks for topic in topics], _RACKS)
+    of_topics = pa.array([topic.racks for topic in topics], pa.list_(pa.list_(pa.string())))
     batch = Batch(
         cluster_names=pa.array([group.cluster_id for group in groups], pa.string()),
         group_names=pa.array([group.group_id for group in groups], pa.string()),

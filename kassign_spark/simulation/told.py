@@ -19,8 +19,8 @@ HAPPENED = pa.schema(arrow_types(f"{columns_of('simulate')}, line bigint, proble
 LOST = len(ACTIONS)
 """The action of a member that goes without giving up what it has."""
 _ACTIONS = pa.array([*ACTIONS, "lost"])
-_ROUNDS = ("round", "member_id", "topic", "partition", "action")
-_OF_EVENT = pa.schema([field for field in HAPPENED if field.name not in _ROUNDS])
+OF_ROUNDS = ("round", "member_id", "topic", "partition", "action")
+_OF_EVENT = pa.schema([field for field in HAPPENED if field.name not in OF_ROUNDS])
 _ROWS_OF_A_TABLE = 100_000
 
 
