@@ -7,20 +7,15 @@ from kassign_spark.conforming import conform
 from kassign_spark.results import answer
 from kassign_spark.schemas import table_of
 from kassign_spark.settings.broker_rules import BROKER_NUMBERS, BROKER_SETTINGS, broker_rules
-from kassign_spark.settings.protocol_rules import protocol_rules
-from kassign_spark.settings.rules import (
-    ADVICE,
+from kassign_spark.settings.client_rules import (
     CLIENT_NUMBERS,
     CLIENT_SETTINGS,
     GROUP_ID,
     INSTANCE_ID,
     PROTOCOL,
-    REFUSED,
-    Rule,
     client_rules,
-    given,
-    trimmed,
 )
+from kassign_spark.settings.rules import ADVICE, REFUSED, Rule, given, trimmed
 from kassign_spark.settings.versions import version_number
 
 CLIENTS = table_of("clients", "client string, client_version string, setting string, value string")
@@ -62,7 +57,7 @@ def check_settings(clients: DataFrame) -> DataFrame:
     """
     rows = conform(clients, CLIENTS).where("setting IS NULL OR value IS NOT NULL")
     by_client = _by_client(rows)
-    rules = [*client_rules(), *protocol_rules(), *broker_rules()]
+    rules = [*client_rules(), *broker_rules()]
     known = by_client.where(F.col("version").isNotNull())
     found = known.select("client", F.explode(_findings(rules)).alias("finding"))
     unknown = by_client.where(F.col("version").isNull()).select(

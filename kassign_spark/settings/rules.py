@@ -1,11 +1,10 @@
-"""What Kafka's Java consumer and its broker refuse in settings, by version, and what is advised.
+"""What the rules of settings are made of: what is refused, by version, and what is advised.
 
 Every rule was tried on the clients of the versions around its limits. Rules look at columns that
 ``client_settings`` makes: ``version`` (``versions.version_number``), ``given`` (a map of what is
 set), and for the whole-number settings ``number`` (a map, null where a text is no number).
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from pyspark.sql import Column
@@ -14,55 +13,6 @@ from pyspark.sql import functions as F
 from kassign_spark.settings.versions import version_of
 
 REFUSED, ADVICE = "refused", "advice"
-
-SESSION, HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
-POLL_INTERVAL, POLL_RECORDS = "max.poll.interval.ms", "max.poll.records"
-REQUEST, STRATEGY = "request.timeout.ms", "partition.assignment.strategy"
-GROUP_ID, INSTANCE_ID = "group.id", "group.instance.id"
-PROTOCOL, REMOTE_ASSIGNOR = "group.protocol", "group.remote.assignor"
-INTERNAL_TOPICS = "exclude.internal.topics"
-SHARE_SETTINGS = ("share.acknowledgement.mode", "share.acquire.mode")
-
-_LEAST = {
-    HEARTBEAT: (0, "2.1.0"),
-    POLL_INTERVAL: (1, "0.10.1"),
-    POLL_RECORDS: (1, "0.10.0"),
-    REQUEST: (0, "0.9.0"),
-}
-"""The least values that the consumer's constructor takes, and since when it looks."""
-CLIENT_NUMBERS = [SESSION, *_LEAST]
-"""Settings of clients that are whole numbers."""
-CLIENT_SETTINGS = [
-    *CLIENT_NUMBERS,
-    STRATEGY,
-    GROUP_ID,
-    INSTANCE_ID,
-    PROTOCOL,
-    REMOTE_ASSIGNOR,
-    "client.rack",
-    INTERNAL_TOPICS,
-    *SHARE_SETTINGS,
-]
-"""All that some rule of clients looks at."""
-
-SINCE = {
-    POLL_RECORDS: "0.10.0",
-    POLL_INTERVAL: "0.10.1",
-    INSTANCE_ID: "2.3.0",
-    PROTOCOL: "3.7.0",
-    REMOTE_ASSIGNOR: "3.7.0",
-}
-"""The first version of the client that knows a setting."""
-_PACKAGE = "org.apache.kafka.clients.consumer."
-_ASSIGNORS = {
-    "range": "RangeAssignor",
-    "roundrobin": "RoundRobinAssignor",
-    "sticky": "StickyAssignor",
-    "cooperative-sticky": "CooperativeStickyAssignor",
-}
-_EAGER = [_PACKAGE + _ASSIGNORS[name] for name in ("range", "roundrobin", "sticky")]
-_STICKY = _PACKAGE + "StickyAssignor"
-_COOPERATIVE = _PACKAGE + "CooperativeStickyAssignor"
 
 
 class Rule(NamedTuple):
@@ -90,17 +40,6 @@ def advised(
     return Rule(setting, ADVICE, broken, F.lit(detail), value)
 
 
-def client_rules() -> list[Rule]:
-    """List the rules of clients, but for those of their group's protocol, in no order."""
-    return [
-        *_number_rules(),
-        *_timeout_rules(),
-        *_static_rules(),
-        *_assignor_rules(),
-        *_version_rules(),
-    ]
-
-
 def given(setting: str) -> Column:
     """The text that a setting is set to, or null."""
     return F.try_element_at("given", F.lit(setting))
@@ -109,142 +48,6 @@ def given(setting: str) -> Column:
 def trimmed(setting: str) -> Column:
     """The same as Kafka reads it: without blanks around it (Java's ``String.trim``)."""
     return F.regexp_replace(given(setting), r"^[\x00-\x20]+|[\x00-\x20]+\z", "")
-
-
-def _number_rules() -> Iterator[Rule]:
-    for setting in CLIENT_NUMBERS:
-        yield no_number(setting, since(SINCE.get(setting, "0.0")))
-    for setting, (least, version) in _LEAST.items():
-        broken = since(version) & (number(setting) < least)
-        yield refused(setting, broken, f"must be at least {least}")
-
-
-def _timeout_rules() -> Iterator[Rule]:
-    default = F.when(since("3.0.0"), 45_000).when(since("0.10.1"), 10_000).otherwise(30_000)
-    session = F.coalesce(number(SESSION), default)
-    heartbeat = F.coalesce(number(HEARTBEAT), F.lit(3000))
-    readable = _is_readable(SESSION) & _is_readable(HEARTBEAT) & ~is_consumer_protocol()
-    yield refused(
-        HEARTBEAT,
-        readable & (heartbeat >= session),
-        F.format_string("must be lower than session.timeout.ms, which is %d", session),
-        heartbeat,
-    )
-    yield advised(
-        HEARTBEAT,
-        readable & (heartbeat < session) & (heartbeat * 3 > session),
-        F.format_string(
-            "fewer than three heartbeats in a session.timeout.ms of %d; one that is lost may cost "
-            "the membership",
-            session,
-        ),
-        heartbeat,
-    )
-    longest = F.when(since("2.3.0"), 1_800_000).otherwise(300_000)
-    yield refused(
-        SESSION,
-        ~is_consumer_protocol() & ~number(SESSION).between(6000, longest),
-        F.format_string(
-            "the broker answers INVALID_SESSION_TIMEOUT: by default a broker of this version takes "
-            "6000 (group.min.session.timeout.ms) to %d (group.max.session.timeout.ms)",
-            longest,
-        ),
-    )
-    request_default = F.when(since("0.10.1"), 305_000).otherwise(40_000)
-    request = F.coalesce(number(REQUEST), request_default)
-    readable = _is_readable(REQUEST) & _is_readable(SESSION)
-    yield refused(
-        REQUEST,
-        ~since("2.0.0") & readable & (request >= 0) & (request <= session),
-        F.format_string("must be greater than session.timeout.ms, which is %d", session),
-        request,
-    )
-    poll = F.coalesce(number(POLL_INTERVAL), F.lit(300_000))
-    readable = _is_readable(POLL_INTERVAL) & _is_readable(SESSION) & ~is_consumer_protocol()
-    yield advised(
-        POLL_INTERVAL,
-        since("0.10.1") & readable & (poll >= 1) & (poll < session),
-        F.format_string(
-            "lower than session.timeout.ms, which is %d; the Java client takes it, clients on "
-            "librdkafka refuse it",
-            session,
-        ),
-        poll,
-    )
-
-
-def _static_rules() -> Iterator[Rule]:
-    instance, knows_instance = trimmed(INSTANCE_ID), since(SINCE[INSTANCE_ID])
-    broken = ~instance.rlike(r"^[A-Za-z0-9._-]{1,249}\z") | instance.isin(".", "..")
-    yield refused(
-        INSTANCE_ID,
-        knows_instance & broken,
-        'must be 1 to 249 of the characters A-Z, a-z, 0-9, ".", "_", "-"; not "." or ".."',
-    )
-    yield refused(
-        INSTANCE_ID,
-        knows_instance & (F.col("same_instance") > 1),
-        F.format_string(
-            'group "%s" has %d clients of this id: the broker fences all but the last to join',
-            trimmed(GROUP_ID),
-            F.col("same_instance"),
-        ),
-    )
-    is_blank = trimmed(GROUP_ID) == ""
-    yield refused(GROUP_ID, since("4.0.0") & is_blank, "must not be empty or blank")
-    advice = "empty or blank: clients from 4.0 on refuse it"
-    yield advised(GROUP_ID, ~since("4.0.0") & is_blank, advice)
-
-
-def _assignor_rules() -> Iterator[Rule]:
-    text = trimmed(STRATEGY)
-    names = F.when(text == "", F.array().cast("array<string>")).otherwise(F.split(text, r"\s*,\s*"))
-    is_classic = ~is_consumer_protocol()
-
-    def has(*classes: str) -> Column:
-        return F.arrays_overlap(names, F.array(*(F.lit(name) for name in classes)))
-
-    # Clients from 4.2 on drop the second one with a warning (KIP-1161).
-    is_twice = F.size(F.array_distinct(names)) < F.size(names)
-    refuses_twice = since("3.1.0") & ~since("4.2.0") & is_classic
-    yield refused(STRATEGY, refuses_twice & is_twice, "an assignor is there twice")
-    has_empty = F.array_contains(names, "")
-    yield refused(STRATEGY, is_classic & has_empty, "an entry of the list is empty")
-    for name, simple in _ASSIGNORS.items():
-        yield refused(
-            STRATEGY,
-            is_classic & F.array_contains(names, name),
-            f'"{name}" is no class: the setting takes {_PACKAGE}{simple}',
-        )
-    for name, version in ((_STICKY, "0.11.0"), (_COOPERATIVE, "2.4.0")):
-        detail = f"the client has no {name} before {version}"
-        yield refused(STRATEGY, ~since(version) & has(name), detail)
-    yield advised(
-        STRATEGY,
-        is_classic & has(_COOPERATIVE) & has(*_EAGER),
-        "eager: a consumer is cooperative when all its assignors are; keep the eager one only "
-        "while members are changed over",
-    )
-    rack = F.coalesce(trimmed("client.rack"), F.lit(""))
-    is_sticky = has(_STICKY, _COOPERATIVE)
-    yield advised(
-        STRATEGY,
-        since("3.5.0") & ~since("3.7.1") & is_sticky & (rack != ""),
-        "with client.rack the sticky assignors of 3.5.0 to 3.7.0 can throw (KAFKA-15170)",
-    )
-    yield advised(
-        STRATEGY,
-        since("2.4.0") & ~since("3.0.0") & is_sticky,
-        "the sticky assignors of 2.4 to 2.8 can throw: some partitions are unassigned but all "
-        "consumers are at maximum capacity",
-    )
-
-
-def _version_rules() -> Iterator[Rule]:
-    for setting, version in SINCE.items():
-        is_unknown = ~since(version) & given(setting).isNotNull()
-        detail = f"unknown to clients before {version}, which ignore it"
-        yield advised(setting, is_unknown, detail)
 
 
 def no_number(setting: str, applies: Column) -> Rule:
@@ -258,17 +61,6 @@ def number(setting: str) -> Column:
     return F.try_element_at("number", F.lit(setting))
 
 
-def _is_readable(setting: str) -> Column:
-    """Not set, or set to a number."""
-    return given(setting).isNull() | number(setting).isNotNull()
-
-
 def since(version: str) -> Column:
     """Whether a client is of a version, or of a later one."""
     return F.col("version") >= version_of(version)
-
-
-def is_consumer_protocol() -> Column:
-    """Whether the client uses KIP-848's protocol; before 3.7 there is no such setting."""
-    is_set = F.coalesce(F.lower(trimmed(PROTOCOL)) == "consumer", F.lit(False))
-    return since(SINCE[PROTOCOL]) & is_set
