@@ -31,7 +31,7 @@ _LIMITS = {
 """The least and the greatest value where the broker sets no other limits, and since when."""
 _LEAST_OF_ALL = {_SESSION: 1, _HEARTBEAT: 1, _INTERVAL: 0}
 """What also a limit must be at least."""
-_DEFAULTS = {_SESSION: 45_000, _HEARTBEAT: 5_000}
+_DEFAULTS = {_SESSION: 45_000, _HEARTBEAT: 5_000, _INTERVAL: 1_000}
 _MAX_SIZE, _THREADS = "group.consumer.max.size", "group.coordinator.background.threads"
 _REFRESH = "group.consumer.regex.refresh.interval.ms"
 _ASSIGNORS, _POLICY = "group.consumer.assignors", "group.consumer.migration.policy"
@@ -86,7 +86,7 @@ def _time_rules(before: str) -> Iterator[Rule]:
         )
         yield _unknown_before(version, setting)
     session, heartbeat = (
-        F.coalesce(number(before + name), F.lit(default)) for name, default in _DEFAULTS.items()
+        F.coalesce(number(before + name), F.lit(_DEFAULTS[name])) for name in (_SESSION, _HEARTBEAT)
     )
     is_set = given(before + _SESSION).isNotNull() | given(before + _HEARTBEAT).isNotNull()
     yield refused(
@@ -110,8 +110,7 @@ def _limit_rules() -> Iterator[Rule]:
     for name, (_, _, version) in _LIMITS.items():
         least, most = _limits(name)
         # The broker's default is not moved by a limit that leaves it out.
-        default = {**_DEFAULTS, _INTERVAL: 1_000}[name]
-        time = F.coalesce(number(_OF_BROKER + name), F.lit(default))
+        time = F.coalesce(number(_OF_BROKER + name), F.lit(_DEFAULTS[name]))
         least_of_all = _LEAST_OF_ALL[name]
         for which, is_left_out in (("min", time < least), ("max", time > most)):
             limit = _limit(which, name)

@@ -33,12 +33,12 @@ MOST_DRAWN = 100_000
 
 def happen(
     group: Group, event: Event, changed: list[Changed], naming: Naming, columns: dict[str, Any]
-) -> tuple[dict[str, Any] | None, Steps]:
+) -> tuple[dict[str, Any], Steps] | None:
     """Let a possible event happen to a group of the new protocol.
 
     Returns:
-        The row of the event, ``columns`` and those of ``told.HAPPENED`` beside those of rounds, or
-        None where it is told with the next stage; and the rows of its rounds.
+        The row of the event, ``columns`` and those of ``told.HAPPENED`` beside those of rounds, and
+        the rows of its rounds; None where it is told with the next stage.
     """
     acts = acts_of(group, event, changed)
     fresh = draws_id(event, changed) if acts.is_told else []
@@ -63,7 +63,7 @@ def happen(
         for after in (change.after for change in changed)
     ]
     if not acts.is_told:
-        return None, Steps.join([])
+        return None
     steps, rounds = _steps(told, naming, acts, is_computed=outcome is not None)
     interval = value(group, event, "heartbeat_interval_ms")
     verdict, detail = _verdict(group, outcome)

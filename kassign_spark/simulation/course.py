@@ -144,7 +144,7 @@ class Course:
 
 
 def numbers_of(listed: Listed) -> Longs:
-    """Partitions as single numbers; topics by the codes of their ids."""
+    """Partitions as single numbers: above 32 bits the code of the topic's id."""
     return key(listed.topics, listed.partitions)
 
 

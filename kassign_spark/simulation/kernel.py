@@ -93,9 +93,9 @@ def _take(
         _stop(group, event, step, problem)
         return
     if group.consumer:
-        row, steps = happen(group, event, changed, naming, _of_event(group, event))
-        if row is not None:
-            step.tell(row, steps)
+        happened = happen(group, event, changed, naming, _of_event(group, event))
+        if happened is not None:
+            step.tell(*happened)
         return
     decision = decide(event, changed, _lost(group, changed, naming))
     given_up = _carry(group, event, changed, decision, naming)
