@@ -3,26 +3,41 @@
 import argparse
 import sys
 
-from kassign_spark.commands import snapshot_from_log
-from kassign_spark.commands.common import Facts, Outcome, one_stream
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import Facts, Outcome, first_rows, one_stream
 from kassign_spark.commands.documents import either, record, rows
-from kassign_spark.commands.log import add_reading
+from kassign_spark.commands.log import add_reading, session_reading_log
 from kassign_spark.commands.options import ADDRESS, About, Parser
-from kassign_spark.display import one_line
+from kassign_spark.display import counts, listed, not_shown, one_line, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
-from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
+from kassign_spark.live.snapshot import check_address, read_cluster, to_snapshot
+from kassign_spark.live.topics import read_topics
+from kassign_spark.log.kafka_source import kafka_options
+from kassign_spark.log.newest import newest_state
+from kassign_spark.log.read import read_group_log
+from kassign_spark.schemas import TOPICS
 from kassign_spark.session import open_session
-from kassign_spark.tables.snapshots import new_folder, write_table
+from kassign_spark.tables.snapshots import new_folder, read_table, write_table
 
+_WRITTEN = (
+    "output string, tables array<string>, group_count int, member_count int, topic_count int, "
+    "owned_count int, target_count int"
+)
+_OMITTED = rows("kind string, name string, reason string")
 DOCUMENT = either(
     record(
-        "bootstrap_server string, output string, tables array<string>, group_count int, "
-        "member_count int, topic_count int, owned_count int, target_count int, "
+        f"bootstrap_server string, {_WRITTEN}",
         "leader_count int, offset_count int?, omitted_count int",
-        omitted=rows("kind string, name string, reason string"),
+        omitted=_OMITTED,
     ),
-    snapshot_from_log.DOCUMENT,
+    record(
+        f"bootstrap_server string?, from_log string, {_WRITTEN}",
+        "omitted_count int",
+        omitted=_OMITTED,
+    ),
 )
 ABOUT = About(
     summary="read a live cluster's groups, topics and owned partitions",
@@ -81,8 +96,11 @@ def _name(text: str) -> str:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    if args.from_log is not None:
-        return snapshot_from_log.run(args)
+    facts = _from_cluster(args) if args.from_log is None else _from_log(args)
+    return Outcome(0, facts, _lines(facts))
+
+
+def _from_cluster(args: argparse.Namespace) -> Facts:
     if args.topics is not None:
         raise InputError("--topics goes with --from-log")
     if args.bootstrap_server is None:
@@ -100,26 +118,13 @@ def run(args: argparse.Namespace) -> Outcome:
             offsets=args.offsets,
             progress=_no_progress if args.json and one_stream() else _progress,
         )
-        written = to_snapshot(tables, spark).tables()
-        for name, frame in written.items():
+        frames = to_snapshot(tables, spark).tables()
+        for name, frame in frames.items():
             write_table(frame, folder, name, args.format)
-    facts = _facts(tables, list(written), args)
-    return Outcome(0, facts, snapshot_from_log.lines(facts))
-
-
-def _progress(text: str) -> None:
-    print(one_line(text), file=sys.stderr)
-
-
-def _no_progress(_: str) -> None:
-    """Leave the stream to the document."""
-
-
-def _facts(tables: ClusterTables, written: list[str], args: argparse.Namespace) -> Facts:
     return {
         "bootstrap_server": args.bootstrap_server,
         "output": args.output,
-        "tables": written,
+        "tables": list(frames),
         "group_count": len({(row[0], row[1]) for row in tables.members}),
         "member_count": len(tables.members),
         "topic_count": len(tables.topics),
@@ -130,3 +135,88 @@ def _facts(tables: ClusterTables, written: list[str], args: argparse.Namespace) 
         "omitted_count": len(tables.omitted),
         "omitted": [omission._asdict() for omission in tables.omitted[: args.show]],
     }
+
+
+def _progress(text: str) -> None:
+    print(one_line(text), file=sys.stderr)
+
+
+def _no_progress(_: str) -> None:
+    """Leave the stream to the document."""
+
+
+def _from_log(args: argparse.Namespace) -> Facts:
+    """Write the groups' newest state, from what they recorded."""
+    _refuse_with_log(args)
+    properties = read_properties(args.command_config) if args.command_config else {}
+    inputs = [path for path in (args.from_log, args.topics) if path]
+    with session_reading_log(args, args.from_log, *inputs) as spark:
+        source = args.from_log or kafka_options(args.bootstrap_server, properties)
+        records = read_group_log(source, spark).records
+        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
+            tables = _cluster_tables(args, properties, spark)
+            state = newest_state(records, tables["topics"], consumer_groups=args.consumer_groups)
+            tables = {**state.snapshot.tables(), **tables}
+            for name, frame in tables.items():
+                write_table(frame, folder, name, args.format)
+            return _recorded(state.omitted, tables, args)
+
+
+def _refuse_with_log(args: argparse.Namespace) -> None:
+    if args.offsets:
+        raise InputError(
+            "--offsets: the log has no begin and end offsets; ask the cluster, without --from-log"
+        )
+    if args.bootstrap_server is None and not args.from_log:
+        raise InputError("--from-log without a folder needs --bootstrap-server")
+    if args.bootstrap_server is None and args.topics is None:
+        raise InputError(
+            "--from-log needs --bootstrap-server or --topics: the log has no partition counts"
+        )
+    if args.topics is not None and args.cluster_id is not None:
+        raise InputError("--cluster-id: with --topics it is the one that the table topics has")
+    if args.bootstrap_server is not None:
+        check_address(args.bootstrap_server)
+
+
+def _cluster_tables(
+    args: argparse.Namespace, properties: dict[str, str], spark: SparkSession
+) -> dict[str, DataFrame]:
+    """Tables that are not of groups: topics and, from a cluster, leaders."""
+    if args.topics is not None:
+        return {"topics": read_table(spark, args.topics, TOPICS)}
+    cluster = read_topics(args.bootstrap_server, properties, spark, cluster_id=args.cluster_id)
+    found = {"topics": cluster.topics, "leaders": cluster.leaders}
+    return {name: frame for name, frame in found.items() if frame is not None}
+
+
+def _recorded(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.Namespace) -> Facts:
+    members = tables["members"]
+    shown = first_rows(omitted, ["group_id"], args.show)
+    group_count, member_count = members.agg(
+        F.count_distinct("group_id"), F.count(F.lit(1))
+    ).collect()[0]
+    return {
+        "bootstrap_server": args.bootstrap_server,
+        "from_log": args.from_log,
+        "output": args.output,
+        "tables": list(tables),
+        "group_count": group_count,
+        "member_count": member_count,
+        "topic_count": tables["topics"].count(),
+        "owned_count": tables["owned"].count(),
+        "target_count": tables["target"].count() if "target" in tables else 0,
+        "omitted_count": omitted.count(),
+        "omitted": [
+            {"kind": "group", "name": row["group_id"], "reason": row["reason"]} for row in shown
+        ],
+    }
+
+
+def _lines(facts: Facts) -> list[str]:
+    owned = plural(facts["owned_count"], "owned partition")
+    said = [", ".join([*counts(facts, "group", "member", "topic"), owned])]
+    said += listed(facts["omitted"], {"left out": "kind", "name": "name", "reason": "reason"})
+    hidden = facts["omitted_count"] - len(facts["omitted"])
+    said += not_shown(hidden, "name", " that were left out", of=facts["omitted_count"])
+    return said + written(facts["output"], "the snapshot is in", ", ".join(facts["tables"]))
