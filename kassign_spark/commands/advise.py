@@ -8,8 +8,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.of_group import only_group
-from kassign_spark.commands.options import About, Parser
+from kassign_spark.commands.options import About, Parser, given, only_group
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.rounds import hold
@@ -61,9 +60,7 @@ def run(args: argparse.Namespace) -> Outcome:
         total = snapshot.members.select(*(k for k in GROUP_KEY if k in snapshot.members.columns))
         group_count = total.distinct().count()
     facts: Facts = {
-        "snapshot": args.snapshot,
-        "output": args.output,
-        "group": args.group,
+        **given(args, "snapshot", "output", "group"),
         "group_count": group_count,
         "advised_count": count,
         "restarting_count": restarting,

@@ -14,7 +14,7 @@ from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.commands.assign_lines import lines
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, topic_facts
 from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
-from kassign_spark.commands.options import About, Parser, settings_of
+from kassign_spark.commands.options import About, Parser, given, settings_of
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
@@ -127,8 +127,7 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
     order = [spread.desc(), F.desc("stddev_assigned")]
     worst = first_rows(measured, [*order, *GROUP_KEY], args.show)
     return {
-        "snapshot": args.snapshot,
-        "output": args.output,
+        **given(args, "snapshot", "output"),
         **{name: totals[name] for name in sums},
         "violation_count": counted["count"],
         "violations": broken,

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, announced, first_rows, write_tables
 from kassign_spark.commands.documents import chosen, record, rows
-from kassign_spark.commands.options import About, Parser
+from kassign_spark.commands.options import About, Parser, given
 from kassign_spark.display import listed, plural, written
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.rounds import hold
@@ -58,8 +58,7 @@ def run(args: argparse.Namespace) -> Outcome:
         by = ("client", "setting", "detail")
         shown = first_rows(findings, [F.desc("severity"), *by], args.show)
     facts = {
-        "client_version": args.client_version,
-        "output": args.output,
+        **given(args, "client_version", "output"),
         "client_count": len(dict.fromkeys(args.files)),
         "refused_count": counted["refused"],
         "advice_count": counted["rows"] - counted["refused"],

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kassign_spark.client.state import FAILING, NEVER_SETTLES, WORST_FIRST
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
-from kassign_spark.commands.options import About, Parser, settings_of
+from kassign_spark.commands.options import About, Parser, given, settings_of
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, listed, not_shown, plural, written
@@ -136,8 +136,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     )
     shown = first_rows(most, [F.col("moved").desc(), F.col("paused").desc(), *GROUP_KEY], args.show)
     return {
-        "snapshot": args.snapshot,
-        "output": args.output,
+        **given(args, "snapshot", "output"),
         "is_exact": args.exact,
         "weights": args.weights,
         "group_count": count,

@@ -12,7 +12,7 @@ from kassign_spark.brokers.coordinator import (
 )
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.options import About, Parser, whole_number
+from kassign_spark.commands.options import About, Parser, given, whole_number
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.rounds import hold
@@ -89,8 +89,7 @@ def _coordinate(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespac
     busiest += ["cluster_id", "coordinator"]
     rows = first_rows(held["coordinators"].frame, [*GROUP_KEY], args.show)
     return {
-        "snapshot": args.snapshot,
-        "output": args.output,
+        **given(args, "snapshot", "output"),
         "group_count": held["coordinators"].measured["rows"],
         "brokers": first_rows(brokers, busiest, args.show) if knows_leaders else [],
         "hot_count": brokers.where("is_hot").count() if knows_leaders else 0,

@@ -15,7 +15,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.options import About, Parser
+from kassign_spark.commands.options import About, Parser, given
 from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.plans.delivery import deliver
 from kassign_spark.rounds import hold
@@ -70,8 +70,7 @@ def _deliver(spark: SparkSession, args: argparse.Namespace) -> Facts:
     rows = first_rows(found, [*GROUP_KEY, "member_id"], args.show)
     texts = ("topic_partitions", "spark_assign")
     return {
-        "plan": args.plan,
-        "output": args.output,
+        **given(args, "plan", "output"),
         "member_count": counted["members"],
         "members_not_shown": counted["members"] - len(rows),
         "members": [

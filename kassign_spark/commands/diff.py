@@ -15,7 +15,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import GROUP, TOPIC_RANGES, chosen, record, rows
-from kassign_spark.commands.options import About, Parser
+from kassign_spark.commands.options import About, Parser, given
 from kassign_spark.display import (
     cell,
     group_name,
@@ -86,9 +86,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     )
     most = first_rows(by_group.where(changed > 0), [changed.desc(), *keys], args.show)
     return {
-        "before": args.before,
-        "after": args.after,
-        "output": args.output,
+        **given(args, "before", "after", "output"),
         "group_count": totals["groups"],
         "changed_group_count": totals["changed"],
         **{f"{name}_count": totals[name] for name in CHANGES},

@@ -7,8 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.of_group import only_group
-from kassign_spark.commands.options import FORMATS, About, Parser
+from kassign_spark.commands.options import FORMATS, About, Parser, given, only_group
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import counts, group_name, listed, not_shown, plural, printable
 from kassign_spark.errors import InputError
@@ -94,9 +93,7 @@ def run(args: argparse.Namespace) -> Outcome:
         edge_count = graph.edges.count()
         shown = first_rows(groups.where(worst > 0), [worst.desc(), *GROUP_KEY], args.show)
     facts: Facts = {
-        "snapshot": args.snapshot,
-        "output": args.output,
-        "group": args.group,
+        **given(args, "snapshot", "output", "group"),
         **{name: count or 0 for name, count in totals.items()},
         "edge_count": edge_count,
         "groups_not_shown": totals["uneven_count"] - len(shown),

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, announced, session_reading
 from kassign_spark.commands.documents import record
-from kassign_spark.commands.options import ADDRESS, About, Parser
+from kassign_spark.commands.options import ADDRESS, About, Parser, given
 from kassign_spark.display import plural, printable
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
@@ -107,8 +107,7 @@ def run(args: argparse.Namespace) -> Outcome:
             F.date_format(F.max("timestamp"), _TIME),
         ).collect()[0]
     facts: Facts = {
-        "bootstrap_server": args.bootstrap_server,
-        "save": args.save,
+        **given(args, "bootstrap_server", "save"),
         **dict(zip(("record_count", "partition_count", "first", "last"), said, strict=True)),
     }
     return Outcome(0, facts, _lines(facts))

@@ -8,8 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.check_settings import CLIENT_COLUMNS, client_rows
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
-from kassign_spark.commands.of_group import only_group
-from kassign_spark.commands.options import About, Parser, whole_number
+from kassign_spark.commands.options import About, Parser, given, only_group, whole_number
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import GROUP_KEY
@@ -133,9 +132,7 @@ def run(args: argparse.Namespace) -> Outcome:
         of_group = first_rows(steps, [*GROUP_KEY, "step"], 2**31 - 1) if args.group else []
     counts = {name: row[name] for name in VERDICTS}
     facts: Facts = {
-        "snapshot": args.snapshot,
-        "output": args.output,
-        "to": args.to,
+        **given(args, "snapshot", "output", "to"),
         "group_count": sum(counts.values()),
         **{f"{name}_count": count for name, count in counts.items()},
         **{name: row[name] for name in _SUMS},

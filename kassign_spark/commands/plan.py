@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import COUNTS, record, rows
-from kassign_spark.commands.options import About, Parser, whole_number
+from kassign_spark.commands.options import About, Parser, given, whole_number
 from kassign_spark.commands.weighted import add_weights, inputs_of, number, options, read_weights
 from kassign_spark.display import Columns, first_listed, group_name, plural, written
 from kassign_spark.measures.balance import balance
@@ -80,8 +80,7 @@ def run(args: argparse.Namespace) -> Outcome:
             r["verdict"]: r["count"] for r in plan.verdicts.groupBy("verdict").count().collect()
         }
     facts = {
-        "snapshot": args.snapshot,
-        "output": args.output,
+        **given(args, "snapshot", "output"),
         "group_count": sum(counts.values()),
         "verdicts": dict(sorted(counts.items())),
         "groups_not_shown": sum(counts.values()) - len(rows),

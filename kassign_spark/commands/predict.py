@@ -15,7 +15,7 @@ from kassign_spark.client.state import (
 )
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import record, rows
-from kassign_spark.commands.options import About, Parser
+from kassign_spark.commands.options import About, Parser, given
 from kassign_spark.display import Columns, group_name, listed, not_shown, plural, written
 from kassign_spark.plans.predict import PREDICTED, predict
 from kassign_spark.rounds import hold
@@ -65,8 +65,7 @@ def run(args: argparse.Namespace) -> Outcome:
         order = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
         odd = first_rows(verdicts.where(F.col("verdict") != OK), [order, *GROUP_KEY], args.show)
     facts = {
-        "snapshot": args.snapshot,
-        "output": args.output,
+        **given(args, "snapshot", "output"),
         "group_count": sum(counted.values()),
         **{f"{verdict}_count": counted[verdict] for verdict in _SAID},
         "groups_not_shown": sum(counted.values()) - counted[OK] - len(odd),

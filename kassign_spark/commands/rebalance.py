@@ -11,7 +11,7 @@ from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.client.state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
-from kassign_spark.commands.options import About, Parser, settings_of
+from kassign_spark.commands.options import About, Parser, given, settings_of
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import (
     counts,
@@ -119,8 +119,7 @@ def _follow(snapshot: Snapshot, folder: str, args: argparse.Namespace, settings:
     most = [F.desc(name) for name in ("paused_count", "moved_count", "rounds")]
     worst = first_rows(judged, [place, *most, *GROUP_KEY], args.show)
     return {
-        "snapshot": args.snapshot,
-        "output": args.output,
+        **given(args, "snapshot", "output"),
         "is_exact": args.exact,
         **{name: totals[name] for name in measures},
         "groups_not_shown": totals["group_count"] - len(worst),

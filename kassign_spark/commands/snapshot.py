@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.common import Facts, Outcome, first_rows, one_stream
 from kassign_spark.commands.documents import either, record, rows
 from kassign_spark.commands.log import add_reading, session_reading_log
-from kassign_spark.commands.options import ADDRESS, About, Parser
+from kassign_spark.commands.options import ADDRESS, About, Parser, given
 from kassign_spark.display import counts, listed, not_shown, one_line, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.live.client_properties import read_properties
@@ -122,8 +122,7 @@ def _from_cluster(args: argparse.Namespace) -> Facts:
         for name, frame in frames.items():
             write_table(frame, folder, name, args.format)
     return {
-        "bootstrap_server": args.bootstrap_server,
-        "output": args.output,
+        **given(args, "bootstrap_server", "output"),
         "tables": list(frames),
         "group_count": len({(row[0], row[1]) for row in tables.members}),
         "member_count": len(tables.members),
@@ -197,9 +196,7 @@ def _recorded(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.N
         F.count_distinct("group_id"), F.count(F.lit(1))
     ).collect()[0]
     return {
-        "bootstrap_server": args.bootstrap_server,
-        "from_log": args.from_log,
-        "output": args.output,
+        **given(args, "bootstrap_server", "from_log", "output"),
         "tables": list(tables),
         "group_count": group_count,
         "member_count": member_count,

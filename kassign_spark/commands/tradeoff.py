@@ -4,7 +4,7 @@ import argparse
 
 from kassign_spark.commands.common import Facts, Outcome, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.options import About, Parser
+from kassign_spark.commands.options import About, Parser, given
 from kassign_spark.commands.weighted import add_weights, by_group, inputs_of, options, read_weights
 from kassign_spark.display import first_listed, plural, written
 from kassign_spark.plans.by_weight import TRADEOFF, tradeoff
@@ -43,8 +43,7 @@ def run(args: argparse.Namespace) -> Outcome:
         rows = [row.asDict() for row in curve.join(shown, on=keys, how="left_semi").collect()]
     groups = by_group(rows)
     facts = {
-        "snapshot": args.snapshot,
-        "output": args.output,
+        **given(args, "snapshot", "output"),
         "group_count": count,
         "groups_not_shown": count - len(groups),
         "groups": groups,

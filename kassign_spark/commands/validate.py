@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import record, rows
-from kassign_spark.commands.options import About, Parser
+from kassign_spark.commands.options import About, Parser, given
 from kassign_spark.display import first_listed, plural, printable, written
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, WEIGHTS
@@ -55,8 +55,7 @@ def run(args: argparse.Namespace) -> Outcome:
         count = counted["count"]
         rows = first_rows(problems, _ORDER, args.show) if count else []
     facts = {
-        "snapshot": args.snapshot,
-        "output": args.output,
+        **given(args, "snapshot", "output"),
         "problem_count": count,
         "problems_not_shown": count - len(rows),
         "problems": rows,

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS
 from kassign_spark.commands.common import Facts
-from kassign_spark.commands.options import Parser, settings_of
+from kassign_spark.commands.options import Parser, given, settings_of
 from kassign_spark.display import group_name
 from kassign_spark.errors import InputError
 from kassign_spark.plans.offsets import partition_weights
@@ -115,10 +115,7 @@ def _offsets(spark: SparkSession, folder: str) -> DataFrame:
 def options(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments that ``plan_by_weight`` and ``tradeoff`` have in common."""
     return {
-        "cost": args.cost,
-        "missing_weight": args.missing_weight,
-        "base_weight": args.base_weight,
-        "effort": args.effort,
+        **given(args, "cost", "missing_weight", "base_weight", "effort"),
         "settings": settings_of(args),
     }
 
