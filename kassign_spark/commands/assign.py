@@ -102,7 +102,8 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
     written = read_table(spark, folder, ASSIGNMENT)
     if not written.columns:  # JSON lines without a line tell no columns
         written = empty_table(spark, ASSIGNMENT, cluster_id=has_cluster_id(members))
-    assignors = _assignors(members, args.assignor)
+    named = conform(members, MEMBERS).groupBy(*GROUP_KEY)
+    assignors = named.agg(F.min("assignor").alias("assignor"))
 
     withheld = _withholding(owned, members, assignors, args.assignor)
     found, counted = hold(
@@ -114,13 +115,13 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
         broken = first_rows(found, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
 
     loads = balance(written, members, owned, topics)
-    named = _with_paths(_with_assignors(loads, assignors, args.assignor), paths)
+    told = _with_ways(loads, assignors, args.assignor, paths)
     sums = {
         "group_count": F.count(F.lit(1)),
         "member_count": F.coalesce(F.sum("member_count"), F.lit(0)),
         "partition_count": F.coalesce(F.sum("partition_count"), F.lit(0)),
     }
-    measured, totals = hold(named, sums)
+    measured, totals = hold(told, sums)
     write_table(measured, folder, "balance", args.format)
     note_snapshot(spark, folder, args.snapshot)
     spread = F.col("max_assigned") - F.col("min_assigned")
@@ -139,13 +140,6 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
     }
 
 
-def _assignors(members: DataFrame, chosen: str | None) -> DataFrame:
-    """Name each group's assignor: cluster_id string, group_id string, assignor string."""
-    conforming = conform(members, MEMBERS)
-    named = F.min("assignor") if chosen is None else F.lit(chosen)
-    return conforming.groupBy(*GROUP_KEY).agg(named.alias("assignor"))
-
-
 def _withholding(
     owned: DataFrame | None, members: DataFrame, assignors: DataFrame, chosen: str | None
 ) -> DataFrame | None:
@@ -159,20 +153,21 @@ def _withholding(
     return restore_cluster_id(kept, has_cluster_id(members))
 
 
-def _with_assignors(measured: DataFrame, assignors: DataFrame, chosen: str | None) -> DataFrame:
-    if chosen is not None:
-        return measured.withColumn("assignor", F.lit(chosen))
-    named = fill_cluster_id(measured).join(assignors, on=list(GROUP_KEY), how="left")
-    return restore_cluster_id(named, has_cluster_id(measured))
-
-
-def _with_paths(measured: DataFrame, paths: Paths) -> DataFrame:
-    """Add path string: which way each group was computed."""
+def _with_ways(
+    measured: DataFrame, assignors: DataFrame, chosen: str | None, paths: Paths
+) -> DataFrame:
+    """Add assignor string, and path string: which way each group was computed."""
+    told, keys = fill_cluster_id(measured), list(GROUP_KEY)
+    if chosen is None:
+        told = told.join(assignors, on=keys, how="left")
+    else:
+        told = told.withColumn("assignor", F.lit(chosen))
     only, of_groups = paths.only(), paths.frame()
     if only is not None or of_groups is None:
-        return measured.withColumn("path", F.lit(only).cast("string"))
-    joined = fill_cluster_id(measured).join(of_groups, on=list(GROUP_KEY), how="left")
-    return restore_cluster_id(joined, has_cluster_id(measured))
+        told = told.withColumn("path", F.lit(only).cast("string"))
+    else:
+        told = told.join(of_groups, on=keys, how="left")
+    return restore_cluster_id(told, has_cluster_id(measured))
 
 
 def _path_counts(measured: DataFrame, paths: Paths, group_count: int) -> dict[str, int]:

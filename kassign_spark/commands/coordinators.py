@@ -2,7 +2,6 @@
 
 import argparse
 
-from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import (
@@ -17,7 +16,7 @@ from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, LEADERS
-from kassign_spark.tables.snapshots import Snapshot, empty_table, read_snapshot
+from kassign_spark.tables.snapshots import empty_table, read_snapshot
 
 _LOAD: Columns = {
     "coordinator": "coordinator",
@@ -68,34 +67,29 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"reading {args.snapshot}", args.snapshot) as spark:
-        facts = _coordinate(spark, read_snapshot(args.snapshot, spark), args)
+        snapshot = read_snapshot(args.snapshot, spark)
+        members, leaders = snapshot.members, snapshot.leaders
+        if leaders is None:
+            leaders = empty_table(spark, LEADERS, cluster_id=has_cluster_id(members))
+        knows_leaders = not leaders.isEmpty()
+        count = args.num_partitions or (None if knows_leaders else DEFAULT_OFFSETS_PARTITIONS)
+        of_groups = coordinators(members, leaders, num_partitions=count)
+        of_brokers = coordinator_load(members, leaders, snapshot.owned, num_partitions=count)
+        found, counted = hold(of_groups, {"groups": F.count(F.lit(1))})
+        load = hold(of_brokers).frame
+        write_tables(spark, args, coordinators=found, load=load)
+        brokers = load.where("coordinator IS NOT NULL")
+        by = (F.desc_nulls_last("load_ratio"), "cluster_id", "coordinator")
+        rows = first_rows(found, GROUP_KEY, args.show)
+        facts = {
+            **given(args, "snapshot", "output"),
+            "group_count": counted["groups"],
+            "brokers": first_rows(brokers, by, args.show) if knows_leaders else [],
+            "hot_count": brokers.where("is_hot").count() if knows_leaders else 0,
+            "groups_not_shown": counted["groups"] - len(rows),
+            "groups": rows,
+        }
     return Outcome(0, facts, _lines(facts))
-
-
-def _coordinate(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespace) -> Facts:
-    leaders = snapshot.leaders
-    if leaders is None:
-        leaders = empty_table(spark, LEADERS, cluster_id=has_cluster_id(snapshot.members))
-    knows_leaders = not leaders.isEmpty()
-    count = args.num_partitions or (None if knows_leaders else DEFAULT_OFFSETS_PARTITIONS)
-    tables: dict[str, DataFrame] = {
-        "coordinators": coordinators(snapshot.members, leaders, num_partitions=count),
-        "load": coordinator_load(snapshot.members, leaders, snapshot.owned, num_partitions=count),
-    }
-    held = {name: hold(frame, {"rows": F.count(F.lit(1))}) for name, frame in tables.items()}
-    write_tables(spark, args, **{name: each.frame for name, each in held.items()})
-    brokers = held["load"].frame.where("coordinator IS NOT NULL")
-    busiest: list[str | Column] = [F.col("load_ratio").desc_nulls_last()]
-    busiest += ["cluster_id", "coordinator"]
-    rows = first_rows(held["coordinators"].frame, [*GROUP_KEY], args.show)
-    return {
-        **given(args, "snapshot", "output"),
-        "group_count": held["coordinators"].measured["rows"],
-        "brokers": first_rows(brokers, busiest, args.show) if knows_leaders else [],
-        "hot_count": brokers.where("is_hot").count() if knows_leaders else 0,
-        "groups_not_shown": held["coordinators"].measured["rows"] - len(rows),
-        "groups": rows,
-    }
 
 
 def _lines(facts: Facts) -> list[str]:

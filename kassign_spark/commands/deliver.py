@@ -3,7 +3,6 @@
 import argparse
 import json
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import (
@@ -21,6 +20,7 @@ from kassign_spark.plans.delivery import deliver
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 
+_TEXTS = ("topic_partitions", "spark_assign")
 DOCUMENT = record(
     "plan string, output string?, member_count int, members_not_shown int",
     members=rows(
@@ -53,34 +53,22 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"delivering {args.plan}", args.plan) as spark:
-        facts = _deliver(spark, args)
-    return Outcome(0, facts, _lines(facts))
-
-
-def _deliver(spark: SparkSession, args: argparse.Namespace) -> Facts:
-    [assigned] = read_assigned(spark, args.plan)
-    for column, wanted in (("group_id", args.group), ("member_id", args.member)):
-        if wanted is not None:
-            assigned = assigned.where(F.col(column) == wanted)
-    found, counted = hold(deliver(assigned), {"members": F.count(F.lit(1))})
-    told = found
-    if args.format == "csv":  # the same partitions are there as JSON
-        told = told.drop("partitions")
-    write_tables(spark, args, delivery=told)
-    rows = first_rows(found, [*GROUP_KEY, "member_id"], args.show)
-    texts = ("topic_partitions", "spark_assign")
-    return {
+        [assigned] = read_assigned(spark, args.plan)
+        for column, wanted in (("group_id", args.group), ("member_id", args.member)):
+            if wanted is not None:
+                assigned = assigned.where(F.col(column) == wanted)
+        found, counted = hold(deliver(assigned), {"members": F.count(F.lit(1))})
+        # In CSV the same partitions are there as JSON.
+        told = found.drop("partitions") if args.format == "csv" else found
+        write_tables(spark, args, delivery=told)
+        rows = first_rows(found.drop("partitions"), [*GROUP_KEY, "member_id"], args.show)
+    facts = {
         **given(args, "plan", "output"),
         "member_count": counted["members"],
         "members_not_shown": counted["members"] - len(rows),
-        "members": [
-            {
-                **{name: value for name, value in row.items() if name != "partitions"},
-                **{name: json.loads(row[name]) for name in texts},
-            }
-            for row in rows
-        ],
+        "members": [row | {name: json.loads(row[name]) for name in _TEXTS} for row in rows],
     }
+    return Outcome(0, facts, _lines(facts))
 
 
 def _lines(facts: Facts) -> list[str]:
@@ -88,7 +76,7 @@ def _lines(facts: Facts) -> list[str]:
     for row in facts["members"]:
         heading = f"{group_name(row)} {printable(row['member_id'])}"
         lines += ["", f"{heading}: {plural(row['partition_count'], 'partition')}"]
-        for name in ("topic_partitions", "spark_assign"):
+        for name in _TEXTS:
             text = json.dumps(row[name], ensure_ascii=False, separators=(",", ":"))
             lines.append(f"  {printable(text)}")
     lines += not_shown(facts["members_not_shown"], "member", of=facts["member_count"])

@@ -16,6 +16,7 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.commands.documents import GROUP, TOPIC_RANGES, chosen, record, rows
 from kassign_spark.commands.options import About, Parser, given
+from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import (
     cell,
     group_name,
@@ -29,7 +30,7 @@ from kassign_spark.display import (
 from kassign_spark.measures.holdings import with_ranges
 from kassign_spark.plans.diff import diff
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 CHANGES = ("kept", "moved", "new", "dropped")
 
@@ -100,29 +101,25 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
 
 def _changes(compared: DataFrame, shown: list[Facts], limit: int) -> list[list[Facts]]:
     """Say for each shown group what goes from whom to whom, its first rows by member."""
-    keys = [name for name in GROUP_KEY if name in compared.columns]
     if not shown:
         return []
-    names = [tuple(row[name] or "" for name in keys) for row in shown]
-    spark = compared.sparkSession
-    wanted = spark.createDataFrame(names, ", ".join(f"{name} string" for name in keys))
-    changed = compared.where(F.col("change") != "kept").withColumns(
-        {name: F.coalesce(name, F.lit("")) for name in keys}
-    )
-    of_shown = changed.join(F.broadcast(wanted), on=keys, how="left_semi")
+    names = [(row.get(CLUSTER_ID) or "", row["group_id"]) for row in shown]
+    wanted = compared.sparkSession.createDataFrame(names, "cluster_id string, group_id string")
+    changed = fill_cluster_id(compared).where(F.col("change") != "kept")
+    of_shown = changed.join(F.broadcast(wanted), on=list(GROUP_KEY), how="left_semi")
     ways = ["change", "from_member", "to_member"]
-    spans = with_ranges(of_shown, [*keys, *ways, "topic"], limit=limit)
-    by_way = spans.groupBy(*keys, *ways).agg(
+    spans = with_ranges(of_shown, [*GROUP_KEY, *ways, "topic"], limit=limit)
+    by_way = spans.groupBy(*GROUP_KEY, *ways).agg(
         F.sum("partition_count").alias("partition_count"),
         F.sort_array(F.collect_list(F.struct("topic", "partition_count", "ranges"))).alias(
             "topics"
         ),
     )
-    place = F.row_number().over(Window.partitionBy(*keys).orderBy(*ways))
-    by_group: dict[tuple[str, ...], list[Facts]] = {name: [] for name in names}
+    place = F.row_number().over(Window.partitionBy(*GROUP_KEY).orderBy(*ways))
+    by_group: dict[tuple[str, str], list[Facts]] = {name: [] for name in names}
     first = by_way.withColumn("place", place).where(F.col("place") <= limit)
-    for row in first.orderBy(*keys, "place").collect():
-        by_group[tuple(row[name] for name in keys)].append(
+    for row in first.orderBy(*GROUP_KEY, "place").collect():
+        by_group[row["cluster_id"], row["group_id"]].append(
             {
                 **{name: row[name] for name in (*ways, "partition_count")},
                 "topics": topic_facts(row.topics[:limit]),

@@ -219,15 +219,8 @@ def by_hour(told: DataFrame) -> DataFrame:
             F.max("longest_pause").alias("longest_pause"),
             ranked.alias("most"),
         )
-        .select(
-            "group_id",
-            "hour",
-            "rebalances",
-            "moved",
-            "longest_pause",
-            F.col("most.reason").alias("reason"),
-            (-F.col("most.fewest")).alias("reason_count"),
-        )
+        .select("*", "most.reason", (-F.col("most.fewest")).alias("reason_count"))
+        .drop("most")
     )
 
 
