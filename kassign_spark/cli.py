@@ -37,12 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             logging.getLogger().addHandler(logging.NullHandler())
     try:
         outcome: Outcome = args.run(args)
-    except KeyboardInterrupt as interrupt:
-        return _interrupted(interrupt)
-    except Exception as error:
-        interrupt_before = _interrupt_before(error)
-        if interrupt_before is not None:
-            return _interrupted(interrupt_before)
+    except (KeyboardInterrupt, Exception) as error:
+        interrupt = _interrupt_before(error)
+        if interrupt is not None:
+            return _interrupted(interrupt)
         if args.verbose:
             traceback.print_exc()
         return _fail(_explained(error), ERROR)
@@ -80,7 +78,7 @@ def _interrupted(interrupt: KeyboardInterrupt) -> int:
     return _fail(f"{what}; nothing was written", _SIGNALLED + number)
 
 
-def _explained(error: Exception) -> str:
+def _explained(error: BaseException) -> str:
     if isinstance(error, KassignError):
         return str(error)
     if isinstance(error, SparkError):

@@ -114,11 +114,6 @@ def java_causes(error: Exception) -> Iterable[Any]:
         thrown = thrown.getCause()
 
 
-def server_version(session: SparkSession) -> str | None:
-    """The version of Spark behind Spark Connect, which is asked for it; None: it is not behind."""
-    return session.version if is_connect(session) else None
-
-
 def rpc_message(text: str) -> str | None:
     """Say in one line what a call of Spark Connect ended with; None: it is no such text."""
     found = _RPC.search(text)

@@ -9,25 +9,19 @@ import os
 import shutil
 import subprocess
 import sys
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import SessionError, WorkerError
-from kassign_spark.sessions import (
-    is_connect,
-    rpc_message,
-    server_version,
-    starts_workers_here,
-    worker_python,
-)
+from kassign_spark.sessions import is_connect, rpc_message, starts_workers_here, worker_python
 
 VARIABLE = "PYSPARK_PYTHON"
 _NEEDED = ("numpy", "pyarrow")
 _SECONDS = 60
-_answered: WeakSet[SparkSession] = WeakSet()
-"""Sessions whose server has answered."""
+_answered: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
+"""By session, the version of its server, which has answered."""
 
 # Looks for packages without importing them, as numpy and pyarrow take a second.
 _LOOK = """
@@ -57,13 +51,11 @@ def check_workers(spark: SparkSession) -> None:
 
 
 def _check_server(spark: SparkSession) -> None:
-    if spark in _answered:
-        return
-    try:
-        server_version(spark)
-    except PySparkException as error:
-        raise SessionError(rpc_message(str(error)) or str(error)) from None
-    _answered.add(spark)
+    if spark not in _answered:
+        try:
+            _answered[spark] = spark.version
+        except PySparkException as error:
+            raise SessionError(rpc_message(str(error)) or str(error)) from None
 
 
 @functools.cache

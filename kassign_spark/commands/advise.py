@@ -2,6 +2,7 @@
 
 import argparse
 from itertools import groupby
+from operator import itemgetter
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,7 +13,7 @@ from kassign_spark.commands.options import About, Parser, given, only_group
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot
 from kassign_spark.whatif.advise import advise
 
@@ -79,19 +80,15 @@ def _worst(advice: DataFrame, show: int) -> tuple[int, list[Facts]]:
     names = firsts.orderBy(*worst).limit(show).select(*GROUP_KEY)
     rows = keyed.join(F.broadcast(names), on=list(GROUP_KEY), how="left_semi")
     listed = [row.asDict(recursive=True) for row in rows.orderBy(*worst, "rank").collect()]
+    about = (*GROUP_KEY, "max_before", "spread_before", "idle_before", "reason")
     groups: list[Facts] = []
-    for key, of_group in groupby(listed, key=lambda row: {name: row[name] for name in GROUP_KEY}):
+    for _, of_group in groupby(listed, key=itemgetter(*GROUP_KEY)):
         changes = list(of_group)
         first = changes[0]
-        about = ("max_before", "spread_before", "idle_before", "reason")
         groups.append(
             {
-                **{name: value for name, value in key.items() if value},
-                **{name: first[name] for name in about},
-                "changes": [
-                    {n: v for n, v in row.items() if n not in (*about, *GROUP_KEY)}
-                    for row in changes
-                ],
+                **{name: first[name] for name in about if name != CLUSTER_ID or first[name]},
+                "changes": [{n: v for n, v in row.items() if n not in about} for row in changes],
             }
         )
     return counted["groups"], groups

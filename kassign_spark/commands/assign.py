@@ -90,9 +90,7 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
     paths = Paths()
     with _rounds_counted(shown=args.progress) as counter:
         assignment = assign_on_paths(
-            members,
-            topics,
-            owned,
+            *snapshot,
             target=snapshot.target,
             assignor=args.assignor,
             settings=settings,

@@ -21,11 +21,9 @@ from kassign_spark.tables.snapshots import read_snapshot
 from kassign_spark.whatif.compare import compare
 
 _KEY = {"assignor": "assignor", "protocol": "protocol"}
+_OF_BOTH = {**_KEY, "moved": "moved", "least": "least_moves", "paused": "paused"}
 _OF_ALL = {
-    **_KEY,
-    "moved": "moved",
-    "least": "least_moves",
-    "paused": "paused",
+    **_OF_BOTH,
     "rounds": "max_rounds",
     "spread": "max_spread",
     "of a topic": "max_topic_spread",
@@ -34,10 +32,7 @@ _OF_ALL = {
     "without end": "failing_count",
 }
 _OF_GROUP = {
-    **_KEY,
-    "moved": "moved",
-    "least": "least_moves",
-    "paused": "paused",
+    **_OF_BOTH,
     "rounds": "rounds",
     "spread": "spread",
     "of a topic": "topic_spread",
@@ -123,7 +118,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     is_weighed = args.weights is not None
-    sums = _totals() | (_weighed_totals() if is_weighed else {})
+    sums = _sums(is_weighed)
     totals = compared.groupBy(*_KEY).agg(
         F.count("*").alias("group_count"), *(of.alias(name) for name, of in sums.items())
     )
@@ -146,30 +141,23 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     }
 
 
-def _totals() -> dict[str, Column]:
+def _sums(is_weighed: bool) -> dict[str, Column]:
     failing = F.col("verdict").isin(*FAILING, NEVER_SETTLES)
     is_balanced = F.col("sum_of_squares") <= F.coalesce("least_sum_of_squares", F.lit(0))
-    return {
-        "moved": F.sum("moved"),
-        "least_moves": F.sum("least_moves"),
-        "paused": F.sum("paused"),
-        "max_rounds": F.max("rounds"),
-        "max_spread": F.max("spread"),
-        "max_topic_spread": F.max("topic_spread"),
+    sums = {
+        **{name: F.sum(name) for name in ("moved", "least_moves", "paused")},
+        **{f"max_{name}": F.max(name) for name in ("rounds", "spread", "topic_spread")},
         "cross_rack_more": F.sum("cross_rack_more"),
         "balanced_count": F.count_if(~failing & is_balanced),
         "failing_count": F.count_if(failing),
     }
-
-
-def _weighed_totals() -> dict[str, Column]:
-    return {
-        "max_load_skew": F.max("load_skew"),
-        "max_least_skew": F.max(
+    if is_weighed:
+        sums["max_load_skew"] = F.max("load_skew")
+        sums["max_least_skew"] = F.max(
             F.col("load_bound") * F.col("load_skew") / F.nullif(F.col("max_load"), F.lit(0.0))
-        ),
-        "moved_weight": F.sum("moved_weight"),
-    }
+        )
+        sums["moved_weight"] = F.sum("moved_weight")
+    return sums
 
 
 def _groups(compared: DataFrame, shown: list[Facts], columns: Mapping[str, str]) -> list[Facts]:

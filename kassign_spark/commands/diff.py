@@ -80,18 +80,16 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     by_group, totals = hold(
         compared.groupBy(*keys).agg(*(count.alias(name) for name, count in counts.items())),
         {
-            "groups": F.count(F.lit(1)),
-            "changed": F.count_if(changed > 0),
-            **{name: F.coalesce(F.sum(name), F.lit(0)) for name in CHANGES},
+            "group_count": F.count(F.lit(1)),
+            "changed_group_count": F.count_if(changed > 0),
+            **{f"{name}_count": F.coalesce(F.sum(name), F.lit(0)) for name in CHANGES},
         },
     )
     most = first_rows(by_group.where(changed > 0), [changed.desc(), *keys], args.show)
     return {
         **given(args, "before", "after", "output"),
-        "group_count": totals["groups"],
-        "changed_group_count": totals["changed"],
-        **{f"{name}_count": totals[name] for name in CHANGES},
-        "groups_not_shown": totals["changed"] - len(most),
+        **totals,
+        "groups_not_shown": totals["changed_group_count"] - len(most),
         "groups": [
             {**row, "changes": changes}
             for row, changes in zip(most, _changes(compared, most, args.show), strict=True)

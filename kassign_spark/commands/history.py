@@ -138,16 +138,13 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.bootstrap_server is not None:
         check_address(args.bootstrap_server)
     properties = read_properties(args.command_config) if args.command_config else {}
-    inputs = [path for path in (args.log, args.topics) if path]
-    with session_reading_log(args, args.log, *inputs) as spark:
+    with session_reading_log(args, args.log) as spark:
         source = args.log or kafka_options(args.bootstrap_server, properties)
         log = read_group_log(source, spark, stream=args.follow)
         told = _since(rebalances(log), args.since)
-        if args.follow:
-            if args.group is not None:
-                told = told.where(F.col("group_id") == args.group)
-            return history_follow.run(told, args)
         wanted = F.lit(True) if args.group is None else F.col("group_id") == args.group
+        if args.follow:
+            return history_follow.run(told.where(wanted), args)
         held, counted = hold(told, {"rows": F.count_if(wanted)})
         if args.group is not None and not counted["rows"]:
             names = held.select(F.col("group_id").alias("name"))
@@ -163,8 +160,8 @@ def run(args: argparse.Namespace) -> Outcome:
             of_generations = _since(explain_history(log, topics), args.since).where(wanted)
             tables["explained"], explained = history_explain.ask(of_generations, args.show)
         write_tables(spark, args, **tables)
-        sums = {"all": F.sum("rebalances"), "moves": F.sum("moved")}
-        hours, hour_count = hold(by_hour(held), {"hours": F.count(F.lit(1)), **sums})
+        sums = {"rebalance_count": F.sum("rebalances"), "moved_count": F.sum("moved")}
+        hours, totals = hold(by_hour(held), {**sums, "hour_count": F.count(F.lit(1))})
         group_count = hours.select("group_id").distinct().count()
         worst = first_rows(hours, [F.col("rebalances").desc(), "hour", "group_id"], args.show)
         stormy = first_rows(found, [F.desc("rebalances"), "begins", "group_id"], args.show)
@@ -172,10 +169,8 @@ def run(args: argparse.Namespace) -> Outcome:
         "source": args.log or args.bootstrap_server,
         "output": args.output,
         "group_count": group_count,
-        "rebalance_count": hour_count["all"] or 0,
-        "moved_count": hour_count["moves"] or 0,
-        "hour_count": hour_count["hours"],
-        "hours_not_shown": hour_count["hours"] - len(worst),
+        **{name: total or 0 for name, total in totals.items()},
+        "hours_not_shown": totals["hour_count"] - len(worst),
         "hours": [_plain(row) for row in worst],
         "storm_count": storm_count["storms"],
         "storms_not_shown": storm_count["storms"] - len(stormy),

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.common import Facts, Outcome, announced, session_reading
 from kassign_spark.commands.documents import record
 from kassign_spark.commands.options import ADDRESS, About, Parser, given
-from kassign_spark.display import plural, printable
+from kassign_spark.display import counts, written
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.live.snapshot import check_address
 from kassign_spark.log.kafka_source import PACKAGE, SEES_INTERNAL_TOPICS, kafka_options
@@ -70,9 +70,11 @@ def _coordinates(text: str) -> str:
 
 
 def session_reading_log(
-    args: argparse.Namespace, log: str | None, *inputs: str
+    args: argparse.Namespace, log: str | None
 ) -> AbstractContextManager[SparkSession]:
     """Open the session of a command that reads files of the log or, without ``log``, a cluster's.
+
+    What ``args.topics`` names is read as well.
 
     Raises:
         KassignError: as ``session_reading``.
@@ -80,7 +82,7 @@ def session_reading_log(
     return session_reading(
         args,
         "reading the group log",
-        *inputs,
+        *filter(None, (log, args.topics)),
         package="" if log else args.package,
         settings=SEES_INTERNAL_TOPICS,
     )
@@ -99,8 +101,8 @@ def run(args: argparse.Namespace) -> Outcome:
         new_folder(spark, args.save, overwrite=args.overwrite) as folder,
     ):
         write_table(read_group_log(options, spark).records, folder, RECORDS.name)
-        written = read_table(spark, folder, RECORDS)
-        said = written.agg(
+        records = read_table(spark, folder, RECORDS)
+        said = records.agg(
             F.count(F.lit(1)),
             F.count_distinct("partition"),
             F.date_format(F.min("timestamp"), _TIME),
@@ -110,13 +112,6 @@ def run(args: argparse.Namespace) -> Outcome:
         **given(args, "bootstrap_server", "save"),
         **dict(zip(("record_count", "partition_count", "first", "last"), said, strict=True)),
     }
-    return Outcome(0, facts, _lines(facts))
-
-
-def _lines(facts: Facts) -> list[str]:
-    return [
-        f"{plural(facts['record_count'], 'record')} of "
-        f"{plural(facts['partition_count'], 'partition')}, {facts['first']} to {facts['last']}",
-        "",
-        f"the log is in {printable(facts['save'])}: records",
-    ]
+    counted = " of ".join(counts(facts, "record", "partition"))
+    line = f"{counted}, {facts['first']} to {facts['last']}"
+    return Outcome(0, facts, [line, *written(args.save, "the log is in", "records")])

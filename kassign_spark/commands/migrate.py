@@ -1,7 +1,6 @@
 """``kassign-spark migrate``: which groups can go over to the new protocol, and what it will do."""
 
 import argparse
-from typing import Any
 
 from pyspark.sql import functions as F
 
@@ -110,7 +109,9 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    clients = _client_rows(args)
+    if bool(args.client_config) != (args.client_version is not None):
+        raise InputError("--client-config and --client-version go together: give both or neither")
+    clients = client_rows(args.client_config, args.client_version) if args.client_config else []
     with session_reading(args, f"migrating {args.snapshot}", args.snapshot) as spark:
         snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
         steps, verdicts = migrate(
@@ -141,12 +142,6 @@ def run(args: argparse.Namespace) -> Outcome:
         "steps": of_group,
     }
     return Outcome(1 if facts["blocked_count"] else 0, facts, _lines(facts))
-
-
-def _client_rows(args: argparse.Namespace) -> list[Any]:
-    if bool(args.client_config) != (args.client_version is not None):
-        raise InputError("--client-config and --client-version go together: give both or neither")
-    return client_rows(args.client_config, args.client_version) if args.client_config else []
 
 
 def _lines(facts: Facts) -> list[str]:

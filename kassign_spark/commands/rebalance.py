@@ -93,23 +93,18 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _follow(snapshot: Snapshot, folder: str, args: argparse.Namespace, settings: Settings) -> Facts:
-    members, topics, owned = snapshot
     options = {"assignor": args.assignor, "protocol": args.protocol}
     verdicts = None
     if args.exact:
-        found, verdicts = rebalance(
-            members, topics, owned, target=snapshot.target, **options, exact=True
-        )
+        found, verdicts = rebalance(*snapshot, target=snapshot.target, **options, exact=True)
         write_table(verdicts, folder, "verdicts", args.format)
     else:
-        found = rebalance(
-            members, topics, owned, target=snapshot.target, **options, settings=settings
-        )
+        found = rebalance(*snapshot, target=snapshot.target, **options, settings=settings)
     steps = hold(found, {"count": F.count(F.lit(1))}).frame
     write_table(steps, folder, "steps", args.format)
-    told = members if verdicts is None else _answered(members, verdicts)
+    told = snapshot.members if verdicts is None else _answered(snapshot.members, verdicts)
     write_table(listener_calls(steps, told, **options), folder, "listener", args.format)
-    summary = summarize(steps, owned)
+    summary = summarize(steps, snapshot.owned)
     measures = _totals()
     judged, totals = hold(_judged(summary, verdicts), measures)
     # A group that has an answer in no round is judged, but has nothing to be summed up.

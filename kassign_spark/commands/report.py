@@ -88,9 +88,7 @@ def run(args: argparse.Namespace) -> Outcome:
         raise missing_extra()
     settings = settings_of(args)
     check_new_file(args.output, mark=MARK, overwrite=args.overwrite)
-    past_folders = [] if args.history is None else [args.history]
-    inputs = [*inputs_of(args), *past_folders]
-    with session_reading(args, f"reporting {args.plan}", *inputs) as spark:
+    with session_reading(args, f"reporting {args.plan}", *inputs_of(args)) as spark:
         args.plan = one_run(spark, args.plan, BALANCE.name)
         snapshot = snapshot_of(spark, args.plan, args.snapshot)
         refuse_output_over_input(spark, args.output, snapshot)

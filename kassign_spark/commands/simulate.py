@@ -2,6 +2,7 @@
 
 import argparse
 import textwrap
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -127,7 +128,7 @@ def _simulate(
     args: argparse.Namespace,
     settings: Settings,
 ) -> Facts:
-    found: dict[str, tuple[DataFrame, list[str | Column]]] = {}
+    found: dict[str, tuple[DataFrame, Sequence[str | Column], dict[str, Column]]] = {}
     if asked.rows:
         events = asked.events(spark, cluster_id=has_cluster_id(snapshot.members))
         steps = simulate(
@@ -136,11 +137,16 @@ def _simulate(
         if folder is not None:
             write_table(steps, folder, "steps", args.format)
         most_first = (F.col("rebalance").desc(), F.col("moved_count").desc())
-        found["events"] = (summarize_events(steps), ["event", "stage", *most_first, *GROUP_KEY])
+        sums = {
+            "rebalance_count": F.count_if("rebalance"),
+            "moved_count": F.coalesce(F.sum("moved_count"), F.lit(0)),
+        }
+        by_event: list[str | Column] = ["event", "stage", *most_first, *GROUP_KEY]
+        found["events"] = (summarize_events(steps), by_event, sums)
     if asked.sweeps:
         answers = sweep(*snapshot, asked.sweeps, target=snapshot.target, settings=settings)
         by_variant = ("partition_times", "partition_more", "member_change")
-        found["sweep"] = (answers, ["sweep", *GROUP_KEY, *by_variant])
+        found["sweep"] = (answers, ["sweep", *GROUP_KEY, *by_variant], {})
     facts: Facts = {
         "snapshot": args.snapshot,
         "events_file": args.events,
@@ -150,29 +156,17 @@ def _simulate(
         "moved_count": 0,
         "unsettled_count": 0,
     }
-    for name, (frame, order) in found.items():
-        counted = hold(frame, _totals(frame))
+    of_both = {"rows": F.count(F.lit(1)), "unsettled": F.count_if(~F.col("settles"))}
+    for name, (frame, order, sums) in found.items():
+        held, counted = hold(frame, of_both | sums)
         if folder is not None:
-            write_table(counted.frame, folder, name, args.format)
-        rows = first_rows(counted.frame, order, args.show)
+            write_table(held, folder, name, args.format)
+        rows = first_rows(held, order, args.show)
         facts[name] = rows
-        facts[f"{name}_not_shown"] = counted.measured["rows"] - len(rows)
-        facts["unsettled_count"] += counted.measured["unsettled"]
-        if name == "events":
-            facts["rebalance_count"] = counted.measured["rebalances"]
-            facts["moved_count"] = counted.measured["moved"]
+        facts[f"{name}_not_shown"] = counted["rows"] - len(rows)
+        facts["unsettled_count"] += counted["unsettled"]
+        facts |= {of: counted[of] for of in sums}
     return facts
-
-
-def _totals(frame: DataFrame) -> dict[str, Column]:
-    totals = {
-        "rows": F.count(F.lit(1)),
-        "unsettled": F.count_if(~F.col("settles")),
-        "moved": F.coalesce(F.sum("moved_count"), F.lit(0)),
-    }
-    if "rebalance" in frame.columns:
-        totals["rebalances"] = F.count_if("rebalance")
-    return totals
 
 
 def _lines(facts: Facts) -> list[str]:
@@ -183,24 +177,26 @@ def _lines(facts: Facts) -> list[str]:
             f"{facts['moved_count']:,} moved",
             *([f"{facts['unsettled_count']} never settling"] if facts["unsettled_count"] else []),
         )
-        lines += [", ".join(told), "", *_table(facts["events"], _EVENT_COLUMNS)]
-        lines += _hidden(facts["events_not_shown"], len(facts["events"]))
+        lines += [", ".join(told), "", *_table(facts, "events", _EVENT_COLUMNS)]
     if "sweep" in facts:
-        lines += [*([""] if lines else []), *_table(facts["sweep"], _SWEEP_COLUMNS)]
-        lines += _hidden(facts["sweep_not_shown"], len(facts["sweep"]))
+        lines += [*([""] if lines else []), *_table(facts, "sweep", _SWEEP_COLUMNS)]
     names = [name for name in ("events", "sweep") if name in facts]
     tables = ", ".join(["steps", *names] if "events" in facts else names)
     return lines + written(facts["output"], "in", tables)
 
 
-def _table(rows: list[Facts], columns: dict[str, str]) -> list[str]:
+def _table(facts: Facts, name: str, columns: dict[str, str]) -> list[str]:
+    rows, hidden = facts[name], facts[f"{name}_not_shown"]
     shown = [name for name, column in columns.items() if any(r[column] is not None for r in rows)]
     first, *others = shown or list(columns)
     body = (
         [_said(row, columns[first]), group_name(row), *(_said(row, columns[n]) for n in others)]
         for row in rows
     )
-    return table([first, "group", *others], body)
+    lines = table([first, "group", *others], body)
+    if hidden:
+        lines.append(f"{hidden:,} more not shown (--show {hidden + len(rows)} shows all)")
+    return lines
 
 
 def _said(row: dict[str, Any], column: str) -> object:
@@ -212,7 +208,3 @@ def _said(row: dict[str, Any], column: str) -> object:
     if column.endswith("_ms") and value is not None:
         return "at once" if value == 0 else f"{value / 1000:g} s"
     return value
-
-
-def _hidden(count: int, shown: int) -> list[str]:
-    return [f"{count:,} more not shown (--show {count + shown} shows all)"] if count else []

@@ -106,6 +106,11 @@ def _from_cluster(args: argparse.Namespace) -> Facts:
     if args.bootstrap_server is None:
         raise InputError("--bootstrap-server or --from-log is needed")
     properties = read_properties(args.command_config) if args.command_config else {}
+
+    def progress(text: str) -> None:
+        if not (args.json and one_stream()):  # the stream is the document's
+            print(one_line(text), file=sys.stderr)
+
     with (
         open_session(verbose=args.verbose) as spark,
         new_folder(spark, args.output, overwrite=args.overwrite) as folder,
@@ -116,7 +121,7 @@ def _from_cluster(args: argparse.Namespace) -> Facts:
             cluster_id=args.cluster_id,
             consumer_groups=args.consumer_groups,
             offsets=args.offsets,
-            progress=_no_progress if args.json and one_stream() else _progress,
+            progress=progress,
         )
         frames = to_snapshot(tables, spark).tables()
         for name, frame in frames.items():
@@ -136,20 +141,11 @@ def _from_cluster(args: argparse.Namespace) -> Facts:
     }
 
 
-def _progress(text: str) -> None:
-    print(one_line(text), file=sys.stderr)
-
-
-def _no_progress(_: str) -> None:
-    """Leave the stream to the document."""
-
-
 def _from_log(args: argparse.Namespace) -> Facts:
     """Write the groups' newest state, from what they recorded."""
     _refuse_with_log(args)
     properties = read_properties(args.command_config) if args.command_config else {}
-    inputs = [path for path in (args.from_log, args.topics) if path]
-    with session_reading_log(args, args.from_log, *inputs) as spark:
+    with session_reading_log(args, args.from_log) as spark:
         source = args.from_log or kafka_options(args.bootstrap_server, properties)
         records = read_group_log(source, spark).records
         with new_folder(spark, args.output, overwrite=args.overwrite) as folder:

@@ -84,22 +84,18 @@ def _totals(touched: DataFrame) -> Facts:
     # Rows of a cooperative group count a topic each, and add up; those of an eager one count all
     # that the group reads, which is more than a topic where two of its topics are among them.
     is_eager = F.max("partition_count") < F.max("reassigned_count")
+    most, sum_of_all = F.max("reassigned_count"), F.sum("reassigned_count")
     by_group = (
         fill_cluster_id(touched)
         .groupBy(*GROUP_KEY)
         .agg(
-            F.max("group_member_count").alias("members"),
-            F.when(is_eager, F.max("reassigned_count"))
-            .otherwise(F.sum("reassigned_count"))
-            .alias("reassigned"),
+            F.max("group_member_count").alias("member_count"),
+            F.when(is_eager, most).otherwise(sum_of_all).alias("reassigned_count"),
         )
     )
-    totals = by_group.agg(
-        F.count("*").alias("group_count"),
-        F.coalesce(F.sum("members"), F.lit(0)).alias("member_count"),
-        F.coalesce(F.sum("reassigned"), F.lit(0)).alias("reassigned_count"),
-    )
-    return totals.collect()[0].asDict()
+    summed = ("member_count", "reassigned_count")
+    sums = (F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in summed)
+    return by_group.agg(F.count("*").alias("group_count"), *sums).collect()[0].asDict()
 
 
 def _lines(facts: Facts) -> list[str]:

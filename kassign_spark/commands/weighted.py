@@ -74,9 +74,9 @@ def number(text: str) -> float:
 
 def inputs_of(args: argparse.Namespace) -> list[str]:
     """The folders that the arguments name."""
-    weights = None if args.weights in (LAG, RATE) else args.weights
-    given = (getattr(args, "plan", None), args.snapshot, weights, args.before)
-    return [folder for folder in given if folder is not None]
+    named = vars(args) | {"weights": None if args.weights in (LAG, RATE) else args.weights}
+    folders = map(named.get, ("plan", "snapshot", "weights", "before", "history"))
+    return [folder for folder in folders if folder is not None]
 
 
 def read_weights(
