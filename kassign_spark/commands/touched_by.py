@@ -83,14 +83,14 @@ def _totals(touched: DataFrame) -> Facts:
     """Groups, members and partitions: a group counts once, however many of the topics it reads."""
     # Rows of a cooperative group count a topic each, and add up; those of an eager one count all
     # that the group reads, which is more than a topic where two of its topics are among them.
-    is_eager = F.max("partition_count") < F.max("reassigned_count")
-    most, sum_of_all = F.max("reassigned_count"), F.sum("reassigned_count")
+    most = F.max("reassigned_count")
+    is_eager = F.max("partition_count") < most
     by_group = (
         fill_cluster_id(touched)
         .groupBy(*GROUP_KEY)
         .agg(
             F.max("group_member_count").alias("member_count"),
-            F.when(is_eager, most).otherwise(sum_of_all).alias("reassigned_count"),
+            F.when(is_eager, most).otherwise(F.sum("reassigned_count")).alias("reassigned_count"),
         )
     )
     summed = ("member_count", "reassigned_count")

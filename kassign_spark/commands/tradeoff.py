@@ -5,8 +5,8 @@ import argparse
 from kassign_spark.commands.common import Facts, Outcome, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.options import About, Parser, given
-from kassign_spark.commands.weighted import add_weights, by_group, inputs_of, options, read_weights
-from kassign_spark.display import first_listed, plural, written
+from kassign_spark.commands.weighted import add_weights, inputs_of, options, read_weights
+from kassign_spark.display import first_listed, group_name, plural, written
 from kassign_spark.plans.by_weight import TRADEOFF, tradeoff
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> Outcome:
         shown = starts.limit(args.show).select(*keys)
         count = curve.where("moves = 0").count()
         rows = [row.asDict() for row in curve.join(shown, on=keys, how="left_semi").collect()]
-    groups = by_group(rows)
+    groups = _by_group(rows)
     facts = {
         **given(args, "snapshot", "output"),
         "group_count": count,
@@ -55,3 +55,39 @@ def _lines(facts: Facts) -> list[str]:
     lines = [f"{plural(facts['group_count'], 'group')} with weights"]
     lines += first_listed(facts, "group", {"group": "group", "what moves would give": "says"})
     return lines + written(facts["output"], "the curves are in", "tradeoff")
+
+
+def _times(value: float) -> str:
+    """A skew as people read it."""
+    return f"{value:.3g}x"
+
+
+def _group_line(points: list[Facts]) -> str:
+    """One group's curve in a line: how far the knee gets, what more gives, and the bound."""
+    first, last = points[0], points[-1]
+    knee = next((point for point in points if point["is_knee"]), first)
+    fair = first["max_load"] / first["skew"] if first["skew"] else 1.0
+    floor = f"no plan below {_times(first['bound'] / fair)}" if fair else ""
+    if last["moves"] == 0:
+        return f"0 moves: {_times(first['skew'])}; {floor}"
+    parts = [f"0 moves: {_times(first['skew'])}"]
+    if knee["moves"]:
+        unit = "move" if knee["moves"] == 1 else "moves"
+        parts = [f"{knee['moves']} {unit}: {_times(first['skew'])} -> {_times(knee['skew'])}"]
+    near = [p for p in points if p["moves"] > knee["moves"] and p["skew"] <= last["skew"] * 1.01]
+    if near:
+        parts.append(f"{near[0]['moves'] - knee['moves']} more: {_times(near[0]['skew'])}")
+    return "; ".join([*parts, floor])
+
+
+def _by_group(rows: list[Facts]) -> list[Facts]:
+    """Curves of groups, worst first: those that a few moves help most."""
+    groups: dict[str, list[Facts]] = {}
+    for row in rows:
+        groups.setdefault(group_name(row), []).append(row)
+    found = []
+    for name, points in groups.items():
+        points.sort(key=lambda point: point["moves"])
+        facts: Facts = {k: points[0][k] for k in GROUP_KEY if k in points[0]}
+        found.append({**facts, "group": name, "says": _group_line(points), "points": points})
+    return sorted(found, key=lambda group: (-group["points"][0]["skew"], group["group"]))

@@ -1,4 +1,4 @@
-"""What ``plan`` and ``tradeoff`` share: where weights are from, and how loads are shown."""
+"""What commands that go by weight share: where weights are from, and what is made of them."""
 
 import argparse
 from typing import Any
@@ -7,9 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS
-from kassign_spark.commands.common import Facts
 from kassign_spark.commands.options import Parser, given, settings_of
-from kassign_spark.display import group_name
 from kassign_spark.errors import InputError
 from kassign_spark.plans.offsets import partition_weights
 from kassign_spark.schemas import OFFSETS, WEIGHTS
@@ -118,39 +116,3 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
         **given(args, "cost", "missing_weight", "base_weight", "effort"),
         "settings": settings_of(args),
     }
-
-
-def times(value: float) -> str:
-    """A skew as people read it."""
-    return f"{value:.3g}x"
-
-
-def group_line(points: list[Facts]) -> str:
-    """One group's curve in a line: how far the knee gets, what more gives, and the bound."""
-    first, last = points[0], points[-1]
-    knee = next((point for point in points if point["is_knee"]), first)
-    fair = first["max_load"] / first["skew"] if first["skew"] else 1.0
-    floor = f"no plan below {times(first['bound'] / fair)}" if fair else ""
-    if last["moves"] == 0:
-        return f"0 moves: {times(first['skew'])}; {floor}"
-    parts = [f"0 moves: {times(first['skew'])}"]
-    if knee["moves"]:
-        unit = "move" if knee["moves"] == 1 else "moves"
-        parts = [f"{knee['moves']} {unit}: {times(first['skew'])} -> {times(knee['skew'])}"]
-    near = [p for p in points if p["moves"] > knee["moves"] and p["skew"] <= last["skew"] * 1.01]
-    if near:
-        parts.append(f"{near[0]['moves'] - knee['moves']} more: {times(near[0]['skew'])}")
-    return "; ".join([*parts, floor])
-
-
-def by_group(rows: list[Facts]) -> list[Facts]:
-    """Curves of groups, worst first: those that a few moves help most."""
-    groups: dict[str, list[Facts]] = {}
-    for row in rows:
-        groups.setdefault(group_name(row), []).append(row)
-    found = []
-    for name, points in groups.items():
-        points.sort(key=lambda point: point["moves"])
-        facts: Facts = {k: points[0][k] for k in ("cluster_id", "group_id") if k in points[0]}
-        found.append({**facts, "group": name, "says": group_line(points), "points": points})
-    return sorted(found, key=lambda group: (-group["points"][0]["skew"], group["group"]))
