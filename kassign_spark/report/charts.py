@@ -1,6 +1,6 @@
 """The page's plots: static SVG, which prints well, needs no script and tells its values aloud."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from kassign_spark.errors import KassignError
@@ -149,7 +149,7 @@ def _protocols(altair: Any, found: Found) -> Any:
         y=altair.Y("how:N", sort=None, title=None),
         yOffset=altair.YOffset("what:N", sort=["moved", "paused"]),
         x=altair.X("partitions:Q", title="partitions", axis=counts(altair)),
-        color=_colours(altair, "what:N", moved=MOVED, paused="#d9822b"),
+        color=colours(altair, "what:N", {"moved": MOVED, "paused": "#d9822b"}),
         description="d:N",
     ).properties(width=WIDTH, height=130)
 
@@ -175,19 +175,20 @@ def _coordinators(altair: Any, found: Found) -> Any:
     return plot.encode(
         y=altair.Y("broker:N", sort=None, title=None),
         x=altair.X("load:Q", title="load, as a multiple of the mean"),
-        color=_colours(altair, "hot:N", **{"hot": HOT, "not hot": AFTER}),
+        color=colours(altair, "hot:N", {"hot": HOT, "not hot": AFTER}),
         description="d:N",
     ).properties(**row_size(rows))
 
 
 def when_colours(altair: Any) -> Any:
     """The colours of before and after."""
-    return _colours(altair, "when:N", before=BEFORE, after=AFTER)
+    return colours(altair, "when:N", {"before": BEFORE, "after": AFTER})
 
 
-def _colours(altair: Any, field: str, **colours: str) -> Any:
-    scale = altair.Scale(domain=list(colours), range=list(colours.values()))
-    return altair.Color(field, scale=scale)
+def colours(altair: Any, field: str, of: Mapping[str, str], **options: Any) -> Any:
+    """The colours of a field's values, in this order."""
+    scale = altair.Scale(domain=list(of), range=list(of.values()))
+    return altair.Color(field, scale=scale, **options)
 
 
 def counts(altair: Any) -> Any:

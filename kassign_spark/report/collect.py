@@ -11,7 +11,7 @@ from kassign_spark.brokers.coordinator import coordinator_load
 from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import group_name, printable
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.report.details import as_json, collect_details
+from kassign_spark.report.details import Rows, as_json, collect_details, rows_of
 from kassign_spark.report.followed import follow, member_loads
 from kassign_spark.report.measures import (
     measure_groups,
@@ -28,8 +28,6 @@ from kassign_spark.settings.computing import Settings
 from kassign_spark.validation.validate import validate
 from kassign_spark.whatif.migrate import with_pattern_findings
 from kassign_spark.whatif.migration_rules import CONSUMER, VERDICTS, BrokerRules, Facts, judge
-
-Rows = list[dict[str, Any]]
 
 MAX_GROUPS = 20_000
 MAX_PROBLEMS = 2_000
@@ -78,7 +76,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
     odd = hold(validate(members, topics, owned), {"rows": F.count(F.lit(1))}).frame
     followed = follow(plan, settings)
     groups, summed = hold(measure_groups(plan, followed, odd), {**totals(), **spread_counts()})
-    rows = _rows(groups.orderBy(*worst_first()).limit(MAX_GROUPS))
+    rows = rows_of(groups.orderBy(*worst_first()).limit(MAX_GROUPS))
     problems = _problems(plan, odd)
     names = [(row["cluster_id"], row["group_id"]) for row in rows[:details]]
     loads = member_loads(followed.final, members, owned)
@@ -88,7 +86,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         {**as_json(name, found, row["member_count"]), "why": why.get(name)}
         for name, row in zip(names, rows, strict=False)
     ]
-    by_kind = _rows(problems.groupBy("source", "kind").count())
+    by_kind = rows_of(problems.groupBy("source", "kind").count())
     listed = problems.orderBy(F.col("source").desc(), *_PROBLEM[1:])
     brokers, hot_count = _brokers(plan)
     return Found(
@@ -103,13 +101,9 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
         brokers=brokers,
         hot_count=hot_count,
         problem_counts=sorted(by_kind, key=lambda row: (row["source"] == "plan", row["kind"])),
-        problems=_rows(listed.limit(MAX_PROBLEMS)) if by_kind else [],
+        problems=rows_of(listed.limit(MAX_PROBLEMS)) if by_kind else [],
         migrations=_migrations(plan),
     )
-
-
-def _rows(frame: DataFrame) -> Rows:
-    return [row.asDict(recursive=True) for row in frame.collect()]
 
 
 def _problems(plan: Plan, odd: DataFrame) -> DataFrame:
@@ -130,7 +124,7 @@ def _brokers(plan: Plan) -> tuple[Rows, int]:
     loads, counts = hold(measured, {"hot": F.count_if("is_hot")})
     busiest = F.col("load_ratio").desc_nulls_first()
     in_order = loads.orderBy(busiest, "cluster_id", "coordinator")
-    return _rows(in_order.limit(MAX_BROKERS)), counts["hot"]
+    return rows_of(in_order.limit(MAX_BROKERS)), counts["hot"]
 
 
 def fitting(details: list[dict[str, Any]]) -> int:

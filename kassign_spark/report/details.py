@@ -11,10 +11,11 @@ from kassign_spark.display import printable, topic_ranges
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.measures.holdings import with_ranges
 from kassign_spark.plans.diff import diff
+from kassign_spark.report.why import GroupName
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, OWNED
 
-GroupName = tuple[str, str]
 Order = list[Column | str]
+Rows = list[dict[str, Any]]
 
 MAX_MEMBERS = 100
 MAX_MOVES = 60
@@ -34,9 +35,9 @@ class Details(NamedTuple):
         problems: dicts of kind, member_id, topic, partition, detail.
     """
 
-    members: dict[GroupName, list[dict[str, Any]]]
-    moves: dict[GroupName, list[dict[str, Any]]]
-    problems: dict[GroupName, list[dict[str, Any]]]
+    members: dict[GroupName, Rows]
+    moves: dict[GroupName, Rows]
+    problems: dict[GroupName, Rows]
 
 
 def collect_details(
@@ -61,22 +62,17 @@ def collect_details(
     mean = F.avg("after").over(Window.partitionBy(*GROUP_KEY))
     far = loads.where(is_wanted).withColumn("distance", F.abs(F.col("after") - mean))
     farthest: Order = [F.col("distance").desc(), F.col("after").desc(), "member_id"]
-    members = _first(far, farthest, MAX_MEMBERS)
-    moves: list[dict[str, Any]] = []
+    members = _by_group(_first(far, farthest, MAX_MEMBERS))
+    for rows in members.values():
+        rows.sort(key=lambda row: (-row["after"], -(row["before"] or 0), row["member_id"]))
+    moves: dict[GroupName, Rows] = {}
     if owned is not None:
         before = conform(owned, OWNED).where(is_wanted)
         after = conform(final, ASSIGNMENT).where(is_wanted)
-        moves = _by_place(_moves(before, after))
+        moves = _by_group(_moves(before, after))
     order: Order = ["kind", "member_id", "topic", "partition", "detail"]
     first = _first(problems.where(is_wanted), order, MAX_PROBLEMS)
-    loaded = sorted(
-        _by_place(members), key=lambda row: (-row["after"], -(row["before"] or 0), row["member_id"])
-    )
-    return Details(
-        members=_by_group(loaded),
-        moves=_by_group(moves),
-        problems=_by_group(_by_place(first)),
-    )
+    return Details(members, moves, _by_group(first))
 
 
 def _moves(before: DataFrame, after: DataFrame) -> DataFrame:
@@ -101,17 +97,17 @@ def _first(frame: DataFrame, order: Order, count: int) -> DataFrame:
     return frame.withColumn("place", F.row_number().over(in_order)).where(F.col("place") <= count)
 
 
-def _by_place(frame: DataFrame) -> list[dict[str, Any]]:
+def _by_group(frame: DataFrame) -> dict[GroupName, Rows]:
     """Collect what ``_first`` keeps: it is little, and sorted here rather than by Spark."""
-    rows = [row.asDict(recursive=True) for row in frame.collect()]
-    return sorted(rows, key=lambda row: row["place"])
-
-
-def _by_group(rows: Sequence[dict[str, Any]]) -> dict[GroupName, list[dict[str, Any]]]:
-    found: dict[GroupName, list[dict[str, Any]]] = {}
-    for row in rows:
+    found: dict[GroupName, Rows] = {}
+    for row in sorted(rows_of(frame), key=lambda row: row["place"]):
         found.setdefault((row["cluster_id"], row["group_id"]), []).append(row)
     return found
+
+
+def rows_of(frame: DataFrame) -> Rows:
+    """Collect the rows of a frame as dicts."""
+    return [row.asDict(recursive=True) for row in frame.collect()]
 
 
 def partitions_text(move: dict[str, Any]) -> str:

@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import conform
 from kassign_spark.display import printable
 from kassign_spark.history.columns import FIRST, REASONS, REBALANCES, STORMS
+from kassign_spark.report.charts import WIDTH, as_svg, colours, counts, row_size, short_name
+from kassign_spark.report.details import Rows
 from kassign_spark.rounds import hold
 from kassign_spark.tables.snapshots import has_table, read_table
-
-Rows = list[dict[str, Any]]
 
 MAX_LISTED = 200
 MAX_TIMELINES = 12
@@ -20,6 +20,22 @@ MAX_POINTS = 300
 MAX_DAYS = 92
 _DAY = 86_400
 _AT_ALL = ("group_id", "at", "generation", "reason", "moved", "longest_pause", "offset")
+_COLOURS = {
+    "member_joined": "#2f6fde",
+    "member_left": "#8a97a6",
+    "member_restarted": "#7b5cd6",
+    "member_crashed": "#d64545",
+    "member_too_slow": "#e58a1f",
+    "members_changed": "#56a3c9",
+    "subscription_changed": "#b8549c",
+    "assignor_changed": "#8c6d46",
+    "partitions_added": "#1f9d76",
+    "handover": "#9fc23c",
+    "protocol_changed": "#3c4a5c",
+    "gap": "#c9b458",
+    "unknown": "#c3c9d1",
+}
+"""Of each reason but the first of all, which no plot shows."""
 
 
 class Past(NamedTuple):
@@ -62,11 +78,7 @@ def collect_past(spark: SparkSession, folder: str) -> Past:
         storm_count=None if storms is None else storms.count(),
         days=_days(kept, counted["last"]),
         groups=[
-            {
-                **row.asDict(),
-                "name": printable(row.group_id),
-                "mostly": REASONS.get(row.mostly, row.mostly),
-            }
+            {**row.asDict(), "name": printable(row.group_id), "mostly": _meaning(row.mostly)}
             for row in worst
         ],
         timelines=_timelines(kept, names),
@@ -126,3 +138,78 @@ def _timelines(told: DataFrame, names: list[str]) -> Rows:
     for row in shown.collect():
         points[row.group_id].append(row.asDict())
     return [{"name": printable(name), "points": points[name]} for name in names]
+
+
+def charts_of_past(past: Past) -> dict[str, str]:
+    """SVG by name, days and timelines; one of which nothing is known is left out."""
+    return as_svg(past, days=_drawn_days, timelines=_drawn_timelines)
+
+
+def _words(reason: str) -> str:
+    return reason.replace("_", " ")
+
+
+def _meaning(reason: str) -> str:
+    return REASONS.get(reason, reason)
+
+
+def _reason_colours(altair: Any, rows: Rows) -> Any:
+    used = {row["reason"] for row in rows}
+    shown = {_words(of): colour for of, colour in _COLOURS.items() if _words(of) in used}
+    return colours(altair, "reason:N", shown, legend=altair.Legend(columns=3))
+
+
+def _drawn_days(altair: Any, past: Past) -> Any:
+    if not past.days:
+        return None
+    rows = [
+        {
+            "day": row["day"],
+            "reason": _words(row["reason"]),
+            "count": row["count"],
+            "d": f"{row['day']}: {row['count']:,} times {_meaning(row['reason'])}",
+        }
+        for row in past.days
+    ]
+    plot = altair.Chart(altair.Data(values=rows)).mark_bar()
+    return plot.encode(
+        x=altair.X("day:O", title="day (UTC)", axis=altair.Axis(labelOverlap=True)),
+        y=altair.Y("count:Q", title="rebalances", axis=counts(altair)),
+        color=_reason_colours(altair, rows),
+        description="d:N",
+    ).properties(width=WIDTH, height=180)
+
+
+def _drawn_timelines(altair: Any, past: Past) -> Any:
+    rows = [
+        {
+            "group": f"{place + 1}. {short_name(line['name'])}",
+            "at": point["at"],
+            "reason": _words(point["reason"]),
+            "moved": point["moved"],
+            "d": _said(line["name"], point),
+        }
+        for place, line in enumerate(past.timelines)
+        for point in line["points"]
+    ]
+    if not rows:
+        return None
+    plot = altair.Chart(altair.Data(values=rows)).mark_circle(opacity=0.8)
+    return plot.encode(
+        x=altair.X("at:T", title="UTC", scale=altair.Scale(type="utc")),
+        y=altair.Y("group:N", sort=None, title=None),
+        size=altair.Size("moved:Q", legend=None, scale=altair.Scale(range=[25, 220])),
+        color=_reason_colours(altair, rows),
+        description="d:N",
+    ).properties(**row_size(past.timelines))
+
+
+def _said(name: str, point: dict[str, Any]) -> str:
+    at = datetime.fromtimestamp(point["at"] / 1000, UTC)
+    pause = (
+        "" if point["pause"] is None else f", a partition was not read for {point['pause']:.1f} s"
+    )
+    return (
+        f"{name}, {at:%Y-%m-%d %H:%M:%S}, generation {point['generation']}: "
+        f"{_meaning(point['reason'])}; {point['moved']:,} partitions moved{pause}"
+    )
