@@ -13,8 +13,9 @@ from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, member_ids
 from kassign_spark.groups.numbers import Flags, Longs, find, key
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
-from kassign_spark.plans.rounds import ASSIGNED, RETAINED, WITHHELD, Steps, different, follow
-from kassign_spark.whatif.outcome import Outcomes, measure
+from kassign_spark.plans.rounds import WITHHELD, Steps, different, follow
+from kassign_spark.whatif.columns import table_of
+from kassign_spark.whatif.outcome import Outcomes, extremes, has_in_the_end, measure
 
 _OF_EACH = (("rounds", "int"), ("moved", "bigint"), ("paused", "bigint"), ("settles", "boolean"))
 _LOADS = ("min_before", "max_before", "idle_before", "idle_after")
@@ -35,7 +36,8 @@ FOLLOWED = "cluster_id string, group_id string, member_id string, topic string, 
 """Rows of two kinds: a group, whose member_id is null, and a partition that somebody has in the
 end, of groups that withhold some at first."""
 
-Columns = dict[str, pa.Array]
+Columns = dict[str, Any]
+"""Arrays, or values to make some of, by name."""
 
 
 def follow_both_arrow(
@@ -75,37 +77,23 @@ def follow_both_arrow(
     group = batch.member_group[steps.member]
     is_withheld = (steps.round == 1) & (steps.action == WITHHELD) & cooperates[group]
     withheld = np.bincount(group[is_withheld & (not at_once)], minlength=batch.group_count)
-    is_last = steps.round == measured[COOPERATIVE].rounds[group]
-    has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
-    ends = is_last & has & (withheld > 0)[group]
+    ends = has_in_the_end(steps, measured[COOPERATIVE].rounds[group]) & (withheld > 0)[group]
     of_plan = (planned.member >= 0) & (withheld == 0)[planned.group]
     after = np.concatenate((planned.member[of_plan], steps.member[ends]))
     known = {
-        "protocol": pa.array(np.where(cooperates, COOPERATIVE, EAGER).tolist(), pa.string()),
+        "protocol": np.where(cooperates, COOPERATIVE, EAGER).tolist(),
         **_rounds(batch, of_protocol, measured, cooperates, is_owned=is_owned),
-        "withheld_count": pa.array(withheld),
+        "withheld_count": withheld,
         **_loads(batch, claims, after, is_owned=is_owned),
     }
     if at_once:
         known |= _at_once(batch, claims, planned, is_owned=is_owned)
         for name in ("protocol", *(f"{EAGER}_{name}" for name, _ in _OF_EACH)):
             known[name] = pc.if_else(pa.array(has_none), None, known[name])
-    yield _whole(group_columns(batch, np.arange(batch.group_count)) | known)
+    yield table_of(FOLLOWED, group_columns(batch, np.arange(batch.group_count)) | known)
     rows = np.flatnonzero(ends)
     for first in range(0, len(rows), PIECE):
-        yield _whole(_partitions(batch, steps, rows[first : first + PIECE]))
-
-
-def _whole(given: Columns) -> pa.Table:
-    """A piece of ``FOLLOWED``; columns that are not given are null."""
-    types = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
-    count, columns = len(given["group_id"]), dict(column.split() for column in FOLLOWED.split(", "))
-    return pa.table(
-        {
-            name: given[name] if name in given else pa.nulls(count, types[of])
-            for name, of in columns.items()
-        }
-    )
+        yield table_of(FOLLOWED, _partitions(batch, steps, rows[first : first + PIECE]))
 
 
 def _rounds(
@@ -122,8 +110,7 @@ def _rounds(
     for protocol, steps in of_protocol.items():
         of = measured[protocol]
         happens = np.bincount(batch.member_group[steps.member], minlength=batch.group_count) > 0
-        rounds = of.rounds.astype(np.int32)
-        numbers[protocol] = [rounds, of.moved, of.paused, of.settles, happens]
+        numbers[protocol] = [of.rounds, of.moved, of.paused, of.settles, happens]
     numbers["planned"] = [
         np.where(cooperates, of_cooperative, of_eager)
         for of_eager, of_cooperative in zip(numbers[EAGER], numbers[COOPERATIVE], strict=True)
@@ -148,10 +135,10 @@ def _at_once(batch: Batch, claims: Claims, planned: Claims, *, is_owned: bool) -
 
     unknown = np.full(batch.group_count, not is_owned)
     return {
-        "planned_rounds": pa.array(np.ones(batch.group_count, np.int32)),
+        "planned_rounds": np.ones(batch.group_count, np.int64),
         "planned_moved": pa.array(per_group(moves), mask=unknown),
         "planned_paused": pa.array(per_group(moves & still_there), mask=unknown),
-        "planned_settles": pa.array(np.ones(batch.group_count, bool)),
+        "planned_settles": np.ones(batch.group_count, bool),
     }
 
 
@@ -163,17 +150,13 @@ def _loads(batch: Batch, claims: Claims, after: Longs, *, is_owned: bool) -> Col
     here = claims.where(claims.member >= 0)
     had = np.bincount(here.member[different(here)], minlength=len(batch.member_group))
     has = np.bincount(after, minlength=len(batch.member_group))
-    least = np.full(batch.group_count, np.iinfo(np.int64).max)
-    np.minimum.at(least, batch.member_group, had)
-    most = np.zeros(batch.group_count, np.int64)
-    np.maximum.at(most, batch.member_group, had)
+    least, most = extremes(batch.member_group, had, batch.group_count)
 
     def idle(load: Longs) -> Longs:
         return np.bincount(batch.member_group[load == 0], minlength=batch.group_count)
 
-    unknown = np.full(batch.group_count, not is_owned)
-    before = [pa.array(of, mask=unknown) for of in (least, most, idle(had))]
-    return dict(zip(_LOADS, [*before, pa.array(idle(has))], strict=True))
+    loads = dict(zip(_LOADS, (least, most, idle(had), idle(has)), strict=True))
+    return loads if is_owned else {"idle_after": loads["idle_after"]}
 
 
 def _partitions(batch: Batch, steps: Steps, rows: Longs) -> Columns:
@@ -181,5 +164,5 @@ def _partitions(batch: Batch, steps: Steps, rows: Longs) -> Columns:
         **group_columns(batch, batch.member_group[steps.member[rows]]),
         "member_id": member_ids(batch, steps.member[rows]),
         "topic": batch.topic_names.take(pa.array(steps.topic[rows] - 1)),
-        "partition": pa.array(steps.partition[rows].astype(np.int32)),
+        "partition": steps.partition[rows],
     }

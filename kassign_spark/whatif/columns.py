@@ -1,5 +1,8 @@
 """The columns that tasks answer with: those that a result declares, for Spark and for Arrow."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 
 from kassign_spark.results import RESULTS
@@ -23,3 +26,10 @@ def columns_of(result: str) -> str:
 def arrow_types(columns: str) -> dict[str, pa.DataType]:
     """By name the types of columns that are written as ``columns_of`` does."""
     return {name: _TYPES[of] for name, of in (column.split() for column in columns.split(", "))}
+
+
+def table_of(columns: str, given: Mapping[str, Any]) -> pa.Table:
+    """Make a table with these columns, of arrays or values; null is what is not given."""
+    types = arrow_types(columns)
+    nothing = {name: pa.nulls(len(given["group_id"]), of) for name, of in types.items()}
+    return pa.Table.from_pydict(nothing | dict(given), pa.schema(types))

@@ -12,6 +12,7 @@ from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer
 from kassign_spark.groups.answer import Answer
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs, key
+from kassign_spark.whatif.outcome import extremes
 
 
 class Evenness(NamedTuple):
@@ -65,10 +66,8 @@ def _measure(
     """Measure an answer, when all its rounds are over."""
     count, group = batch.group_count, batch.member_group
     load = np.bincount(found.owner, minlength=len(group))
-    most, least = np.zeros(count, np.int64), np.full(count, np.iinfo(np.int64).max)
-    np.maximum.at(most, group, load)
-    np.minimum.at(least, group, load)
-    least = np.where(least == np.iinfo(np.int64).max, 0, least)
+    least, most = extremes(group, load, count)
+    least = np.minimum(least, most)  # without members there is none
     idle = np.bincount(group[load == 0], minlength=count)
 
     exists = claims.slot >= 0

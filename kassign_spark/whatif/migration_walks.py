@@ -15,7 +15,8 @@ from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, claims_of
 from kassign_spark.groups.numbers import Flags, Longs, ranges
 from kassign_spark.plans.exact import follow_exactly
-from kassign_spark.plans.rounds import ASSIGNED, RETAINED, REVOKED
+from kassign_spark.plans.rounds import REVOKED
+from kassign_spark.whatif.outcome import has_in_the_end, last_rounds
 
 Verdict = tuple[str, str | None]
 
@@ -194,8 +195,7 @@ def _rebalanced(batch: Batch, here: Flags, owner: Longs, by: Longs, groups: Flag
     pauses = np.zeros(len(owner), bool)
     if not groups.any():
         return _Rebalanced(after, pauses, {})
-    members = np.flatnonzero(here)
-    some, kept, slots = _with_members(batch, members).part(np.append(groups, False))
+    some, kept, slots = _set_aside(batch, ~here).part(np.append(groups, False))
     held = slots[owner[slots] != NOBODY]
     held = held[here[owner[held]]]
     claims = claims_of(
@@ -208,38 +208,28 @@ def _rebalanced(batch: Batch, here: Flags, owner: Longs, by: Longs, groups: Flag
     judged = follow_exactly(some, claims, by[groups], by[groups] == COOPERATIVE_STICKY)
     steps = judged.steps
     group = some.member_group[steps.member]
-    rounds = np.ones(some.group_count, np.int64)
-    np.maximum.at(rounds, group, steps.round)
     name = some.member_name[steps.member]
     slot = claims_of(some, group, name, steps.topic, steps.partition).slot
-    has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
-    ends = has & (slot >= 0) & (steps.round == rounds[group])
-    after[slots[slot[ends]]] = members[kept][steps.member[ends]]
+    last = last_rounds(group, steps, some.group_count)[group]
+    ends = has_in_the_end(steps, last) & (slot >= 0)
+    after[slots[slot[ends]]] = kept[steps.member[ends]]
     pauses[slots[slot[(steps.action == REVOKED) & (slot >= 0)]]] = True
     numbers = np.flatnonzero(groups).tolist()
     return _Rebalanced(after, pauses, dict(zip(numbers, judged.verdicts, strict=True)))
 
 
-def _with_members(batch: Batch, members: Longs) -> Batch:
-    """Keep some members, and put topics that nobody reads then into a further group, the last."""
-    sets = np.unique(batch.member_set[members])
+def _set_aside(batch: Batch, left: Flags) -> Batch:
+    """Put members, and topics that only they read, into a further group, the last."""
+    sets = np.unique(batch.member_set[~left])
     counts = np.diff(batch.set_start)[sets]
     is_read = np.zeros(len(batch.size), bool)
     is_read[batch.set_topic[ranges(batch.set_start[sets], counts)]] = True
-    slots, topics = np.arange(int(batch.first_slot[-1])), np.arange(len(batch.size))
     return replace(
         batch,
         cluster=np.append(batch.cluster, 0),
         group=np.append(batch.group, 0),
-        member_group=batch.member_group[members],
-        member_name=batch.member_name[members],
+        member_group=np.where(left, batch.group_count, batch.member_group),
         # Members of a settled group all own what they own in its current generation.
-        generation=np.ones(len(members), np.int64),
-        member_seq=batch.member_seq[members],
-        instance=batch.instance[members],
-        rack=batch.rack[members],
-        assignor=batch.assignor[members],
-        subscription=batch.subscription[members],
+        generation=np.ones(len(left), np.int64),
         topic_group=np.where(is_read, batch.topic_group, batch.group_count),
-        racks=None if batch.racks is None else batch.racks.part(members, slots, topics),
     )

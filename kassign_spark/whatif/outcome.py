@@ -38,25 +38,21 @@ class Outcomes(NamedTuple):
 def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
     """Measure what the steps lead to; claims are from before, also those of members that left."""
     count, group = batch.group_count, batch.member_group[steps.member]
-    rounds = np.ones(count, np.int64)
-    np.maximum.at(rounds, group, steps.round)
-    is_last = steps.round == rounds[group]
+    rounds = last_rounds(group, steps, count)
     settles = np.ones(count, bool)
-    settles[group[is_last & (steps.action == WITHHELD)]] = False
+    settles[group[(steps.round == rounds[group]) & (steps.action == WITHHELD)]] = False
     of_claims, of_steps = _partitions(group, claims, steps)
     revoked = np.flatnonzero(steps.action == REVOKED)
     paused = revoked[np.unique(of_steps[revoked], return_index=True)[1]]
-    ends = is_last & ((steps.action == RETAINED) | (steps.action == ASSIGNED))
+    ends = has_in_the_end(steps, rounds[group])
     member, of_group = steps.member[ends], group[ends]
     mine = of_steps[ends]
     owners = np.unique(key(of_claims, claims.name))
     is_kept = find(owners, key(mine, batch.member_name[member])) >= 0
     was_owned = np.isin(mine, of_claims)
     load = np.bincount(member, minlength=len(batch.member_group))
-    least = np.full(count, np.iinfo(np.int64).max)
-    np.minimum.at(least, batch.member_group, load)
-    most, squares = np.zeros((2, count), np.int64)
-    np.maximum.at(most, batch.member_group, load)
+    least, most = extremes(batch.member_group, load, count)
+    squares = np.zeros(count, np.int64)
     np.add.at(squares, batch.member_group, load * load)
 
     def per_group(rows: Flags) -> Longs:
@@ -82,6 +78,28 @@ def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
         slot,
         was_owned & ~is_kept,
     )
+
+
+def last_rounds(group: Longs, steps: Steps, count: int) -> Longs:
+    """Of each group its last round, at least the first; ``group`` is that of each step."""
+    rounds = np.ones(count, np.int64)
+    np.maximum.at(rounds, group, steps.round)
+    return rounds
+
+
+def has_in_the_end(steps: Steps, last: Longs) -> Flags:
+    """Whether a step says who has its partition after the last round, which is told of each."""
+    has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
+    ends: Flags = has & (steps.round == last)
+    return ends
+
+
+def extremes(of: Longs, values: Longs, count: int) -> tuple[Longs, Longs]:
+    """The least and the greatest value of each of so many; of none, the greatest number and 0."""
+    least, most = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
+    np.minimum.at(least, of, values)
+    np.maximum.at(most, of, values)
+    return least, most
 
 
 def _partitions(group: Longs, claims: Claims, steps: Steps) -> tuple[Longs, Longs]:
@@ -112,10 +130,7 @@ def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
     subscribed = batch.subscribes(member[exists], batch.topic_name[topic])
     pairs, held = np.unique(key(topic[subscribed], member[exists][subscribed]), return_counts=True)
     topic = pairs >> 32
-    most = np.zeros(len(batch.size), np.int64)
-    np.maximum.at(most, topic, held)
-    least = np.full(len(batch.size), np.iinfo(np.int64).max)
-    np.minimum.at(least, topic, held)
+    least, most = extremes(topic, held, len(batch.size))
     holders = np.bincount(topic, minlength=len(batch.size))
     least[holders < batch.subscribers.size] = 0
     found = np.zeros(batch.group_count, np.int64)
