@@ -17,7 +17,7 @@ from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.rounds import held_claims
 from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, Known, candidates
 from kassign_spark.whatif.changes import NOTHING, Changes, apply_changes, pieces
-from kassign_spark.whatif.columns import columns_of, table_of
+from kassign_spark.whatif.columns import arrow_table, columns_of
 from kassign_spark.whatif.evenness import Evenness, evaluate
 from kassign_spark.whatif.sentences import Described, change_of, ids_of, reason_of, restart_of
 
@@ -241,4 +241,4 @@ def _table(known: Known, group: Longs, reasons: dict[int, str], **given: Any) ->
         "idle_before": before.idle[group],
         "reason": [reasons[each] for each in group.tolist()],
     }
-    return table_of(ADVICE, group_columns(known.batch, group) | given)
+    return arrow_table(ADVICE, group_columns(known.batch, group) | given)

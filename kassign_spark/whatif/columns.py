@@ -6,15 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from kassign_spark.results import RESULTS
-from kassign_spark.schemas import CLUSTER_ID
-
-_TYPES = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "array<string>": pa.list_(pa.string()),
-}
+from kassign_spark.schemas import CLUSTER_ID, arrow_schema, table_of
 
 
 def columns_of(result: str) -> str:
@@ -25,10 +17,11 @@ def columns_of(result: str) -> str:
 
 def arrow_types(columns: str) -> dict[str, pa.DataType]:
     """By name the types of columns that are written as ``columns_of`` does."""
-    return {name: _TYPES[of] for name, of in (column.split() for column in columns.split(", "))}
+    schema = arrow_schema(table_of("columns", columns).columns)
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
-def table_of(columns: str, given: Mapping[str, Any]) -> pa.Table:
+def arrow_table(columns: str, given: Mapping[str, Any]) -> pa.Table:
     """Make a table with these columns, of arrays or values; null is what is not given."""
     types = arrow_types(columns)
     nothing = {name: pa.nulls(len(given["group_id"]), of) for name, of in types.items()}

@@ -20,7 +20,7 @@ from kassign_spark.plans.exact import follow_exactly
 from kassign_spark.plans.rounds import follow
 from kassign_spark.plans.runs import Judged
 from kassign_spark.plans.weighted_groups import Given
-from kassign_spark.whatif.columns import columns_of
+from kassign_spark.whatif.columns import arrow_table, columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
 from kassign_spark.whatif.outcome import crossing_now, measure, optimum
 from kassign_spark.whatif.weighed import PROBLEM, Weighed, read_weighed
@@ -60,23 +60,22 @@ def compare_arrow(
     now = crossing_now(batch, claims)
     same = {
         **group_columns(batch, np.arange(batch.group_count)),
-        "member_count": pa.array(np.diff(batch.first_member).astype(np.int32)),
+        "member_count": np.diff(batch.first_member),
         "least_moves": pa.array(moves, mask=~exists | (not is_owned)),
         "least_sum_of_squares": pa.array(squares, mask=~exists),
     }
     schema = COMPARED if weighed is None else COMPARED_BY_WEIGHT
-    names = [column.split()[0] for column in schema.split(", ")]
     rules = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     for name, protocol, judged in _judged(table, batch, claims, exact, rules):
         known = {
             **same,
-            "assignor": pa.array([name] * batch.group_count),
-            "protocol": pa.array([protocol] * batch.group_count),
+            "assignor": [name] * batch.group_count,
+            "protocol": [protocol] * batch.group_count,
             **_measured(
                 batch, claims, judged, weighed, now, is_owned=is_owned, has_racks=has_racks
             ),
         }
-        yield pa.table({name: known[name] for name in names})
+        yield arrow_table(schema, known)
 
 
 def _judged(
@@ -107,29 +106,29 @@ def _measured(
     *,
     is_owned: bool,
     has_racks: bool,
-) -> dict[str, pa.Array]:
+) -> dict[str, Any]:
     """The columns that one assignor decides; null where it has no answer."""
     measured = measure(batch, claims, judged.steps)
     none = np.array([verdict in FAILING for verdict, _ in judged.verdicts], bool)
     unknown = none | (not is_owned)
-    loads: dict[str, pa.Array] = {}
+    loads: dict[str, Any] = {}
     if weighed is not None:
         loads = weighed.measure(measured.member, measured.slot, measured.is_moved)
         hidden = {"moved_weight": unknown, "max_load": none, "load_skew": none}
         for name, without in hidden.items():
             loads[name] = pc.if_else(pa.array(without), pa.scalar(None, pa.float64()), loads[name])
-        loads[PROBLEM] = pa.array(weighed.problem, pa.string())
+        loads[PROBLEM] = weighed.problem
     return {
         **loads,
-        "verdict": pa.array([verdict for verdict, _ in judged.verdicts], pa.string()),
-        "detail": pa.array([detail for _, detail in judged.verdicts], pa.string()),
+        "verdict": [verdict for verdict, _ in judged.verdicts],
+        "detail": [detail for _, detail in judged.verdicts],
         "partition_count": pa.array(measured.partition_count, mask=none),
         "kept": pa.array(measured.kept, mask=unknown),
         "moved": pa.array(measured.moved, mask=unknown),
         "spread": pa.array(measured.most - measured.least, mask=none),
         "topic_spread": pa.array(measured.topic_spread, mask=none),
         "sum_of_squares": pa.array(measured.sum_of_squares, mask=none),
-        "rounds": pa.array(measured.rounds.astype(np.int32), mask=none),
+        "rounds": pa.array(measured.rounds, mask=none),
         "paused": pa.array(measured.paused, mask=none),
         "cross_rack": pa.array(measured.cross_rack, mask=none | (not has_racks)),
         "cross_rack_more": pa.array(measured.cross_rack - now, mask=unknown | (not has_racks)),

@@ -14,10 +14,9 @@ from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.plans.exact import predict_batch
 from kassign_spark.plans.rounds import Steps
+from kassign_spark.whatif.columns import arrow_table, columns_of
 
-EXPLAINED = (
-    "cluster_id string, group_id string, assignor string, differing_count bigint, detail string"
-)
+EXPLAINED = columns_of("explain")
 MOST_STALE = 16
 """Members of a group whose stale claims are tried one by one, the first by member id."""
 
@@ -167,14 +166,11 @@ class _Tried:
     def told(self) -> pa.Table:
         """What explains each group: ``EXPLAINED``."""
         found = [_conclude(sorted(of_group)) for of_group in self.variants]
-        return pa.table(
-            {
-                **group_columns(self.batch, np.arange(self.batch.group_count)),
-                "assignor": pa.array([assignor for assignor, _, _ in found], pa.string()),
-                "differing_count": pa.array([count for _, count, _ in found], pa.int64()),
-                "detail": pa.array([detail for _, _, detail in found], pa.string()),
-            }
-        )
+        given = group_columns(self.batch, np.arange(self.batch.group_count))
+        given["assignor"] = [assignor for assignor, _, _ in found]
+        given["differing_count"] = [count for _, count, _ in found]
+        given["detail"] = [detail for _, _, detail in found]
+        return arrow_table(EXPLAINED, given)
 
 
 def _conclude(variants: list[_Variant]) -> tuple[str | None, int, str | None]:

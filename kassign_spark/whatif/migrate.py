@@ -22,8 +22,7 @@ from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, table_of
 from kassign_spark.settings.client_settings import refused_as_consumer
-from kassign_spark.whatif.migrate_kernel import MIGRATED, migrate_arrow
-from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID
+from kassign_spark.whatif.migrate_kernel import CLIENT, MIGRATED, ORDER, SAID, migrate_arrow
 from kassign_spark.whatif.migration_rules import (
     CLASSIC,
     CONSUMER,

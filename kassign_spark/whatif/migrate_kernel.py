@@ -1,28 +1,25 @@
 """The way of the groups of a task to the other protocol: from rows to rows."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.coordinator.migration import Change
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
-from kassign_spark.groups.batch import Batch
-from kassign_spark.groups.named import group_columns
-from kassign_spark.groups.numbers import Longs
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.named import group_columns, member_ids
+from kassign_spark.groups.numbers import Longs, rows_by
 from kassign_spark.groups.read import read_batch
+from kassign_spark.plans.rounds import held_claims
 from kassign_spark.results import RESULTS
-from kassign_spark.whatif.columns import columns_of
+from kassign_spark.whatif.columns import arrow_table, columns_of
 from kassign_spark.whatif.coordinator_states import GroupStates
-from kassign_spark.whatif.migration_rows import (
-    Beside,
-    name_of,
-    order_of,
-    owners_of,
-    read_beside,
-    state_of,
-)
 from kassign_spark.whatif.migration_rules import (
     CLASSIC,
     CONSUMER,
@@ -32,12 +29,30 @@ from kassign_spark.whatif.migration_rules import (
     judge,
 )
 from kassign_spark.whatif.migration_walks import Walk, downgrade, in_batch, slots_of, upgrade
-from kassign_spark.whatif.outcome import crosses
+from kassign_spark.whatif.outcome import crossing_now
+
+SAID, ORDER, CLIENT = range(5, 8)
+"""Kinds of rows beside those of ``rows.fold``.
+
+SAID: member_id, texts: a list of its pattern, what RE2/J makes of that, its regex;
+ORDER: member_id, number: its place among the restarts;
+CLIENT: texts: what is wrong with a client of the group.
+"""
 
 _STEP = {name: of for name, of in RESULTS["migrate.steps"].items() if name != "group_id"}
 _FIELDS = ", ".join(f"{name}: {of}" for name, of in _STEP.items())
-MIGRATED = f"{columns_of('migrate.verdicts')}, steps array<struct<{_FIELDS}>>"
+_VERDICTS = columns_of("migrate.verdicts")
+MIGRATED = f"{_VERDICTS}, steps array<struct<{_FIELDS}>>"
 """What ``migrate_arrow`` gives, one row a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What rows of further kinds say of a group."""
+
+    said: dict[str, list[str | None]] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    clients: list[str] = field(default_factory=list)
 
 
 def migrate_arrow(
@@ -46,7 +61,7 @@ def migrate_arrow(
     """Follow each group to the protocol ``to``: ``MIGRATED``.
 
     Args:
-        table: rows of ``rows.fold``, and of the kinds of ``migration_rows``.
+        table: rows of ``rows.fold``, and of the kinds of this module.
         to: `consumer` or `classic`.
         assignor: that the group is to have then.
         rules: of the broker.
@@ -55,12 +70,16 @@ def migrate_arrow(
     batch, claims = read_batch(table)
     if not batch.group_count:
         return
-    beside = read_beside(table)
-    owner = owners_of(batch, claims)
     groups = range(batch.group_count)
+    names = group_columns(batch, np.array(groups))
+    by_name = _read_beside(table)
+    beside = [
+        by_name[name] for name in zip(*(of.to_pylist() for of in names.values()), strict=True)
+    ]
+    owner = _owners(batch, claims)
     known = GroupStates(table, batch)
-    states = [state_of(batch, group, known) for group in groups]
-    orders = [order_of(batch, group, beside) for group in groups]
+    states = [_state(batch, group, known) for group in groups]
+    orders = [_order(batch, group, beside[group].places) for group in groups]
     if to == CONSUMER:
         walks = upgrade(batch, owner, states, orders, assignor)
     else:
@@ -68,10 +87,11 @@ def migrate_arrow(
     ends = owner.copy()
     for group, walk in enumerate(walks):
         ends[slots_of(batch, group)] = in_batch(batch, group, walk.changes[-1].after)
-    crossing = [_cross_racks(batch, of) for of in (owner, ends)]
+    slots = np.arange(len(owner))
+    crossing = [crossing_now(batch, held_claims(batch, slots, of)) for of in (owner, ends)]
     lost = crossing[1] - crossing[0]
     facts = [
-        _facts(batch, group, to, assignor, beside, walks[group], int(lost[group]) * is_owned)
+        _facts(batch, group, to, assignor, beside[group], walks[group], int(lost[group]) * is_owned)
         for group in groups
     ]
     judged = [judge(of, rules) for of in facts]
@@ -79,11 +99,46 @@ def migrate_arrow(
     yield _table(batch, walks, judged, crossing, steps, is_owned=is_owned)
 
 
-def _cross_racks(batch: Batch, owner: Longs) -> Longs:
-    held = np.flatnonzero(owner != NOBODY)
-    across = held[crosses(batch, owner[held], held)]
-    counts: Longs = np.bincount(batch.slot_group[across], minlength=batch.group_count)
-    return counts
+def _read_beside(table: pa.Table) -> defaultdict[tuple[str, str], _Beside]:
+    """Read the rows of the kinds of this module, by cluster and group."""
+    found: defaultdict[tuple[str, str], _Beside] = defaultdict(_Beside)
+    columns = ("kind", "cluster_id", "group_id", "member_id", "number", "texts")
+    kinds = pa.array([SAID, ORDER, CLIENT], pa.int8())
+    rows = table.select(columns).filter(pc.is_in(table["kind"], kinds))
+    for kind, cluster, group, member, number, texts in zip(
+        *(rows[name].to_pylist() for name in columns), strict=True
+    ):
+        if kind == SAID:
+            found[cluster, group].said[member] = json.loads(texts)
+        elif kind == ORDER:
+            found[cluster, group].places[member] = number
+        else:
+            found[cluster, group].clients.append(texts)
+    return found
+
+
+def _owners(batch: Batch, claims: Claims) -> Longs:
+    """Of each slot who claims it: of several the first by id."""
+    here = claims.where((claims.slot >= 0) & (claims.member >= 0))
+    owner = np.full(int(batch.first_slot[-1]), NOBODY)
+    order = np.argsort(-here.member, kind="stable")
+    owner[here.slot[order]] = here.member[order]
+    return owner
+
+
+def _state(batch: Batch, group: int, states: GroupStates) -> ConsumerGroupState:
+    """A group as the coordinator sees it once it is one of the new protocol, before any target."""
+    members = np.arange(*batch.first_member[group : group + 2])
+    state = states.of(group, members)
+    return replace(state, votes=states.votes(members), is_order_known=False)
+
+
+def _order(batch: Batch, group: int, places: Mapping[str, int]) -> Longs:
+    """Order a group's members for their restarts: as asked, then static ones before others."""
+    members = np.arange(*batch.first_member[group : group + 2])
+    ids = member_ids(batch, members).to_pylist()
+    asked = [places.get(member, len(places)) for member in ids]
+    return rows_by(np.array(asked, np.int64), batch.rank[members])
 
 
 def _facts(
@@ -91,14 +146,14 @@ def _facts(
     group: int,
     to: str,
     assignor: str,
-    beside: Beside,
+    beside: _Beside,
     walk: Walk,
     lost_locality: int,
 ) -> Facts:
     first, end = batch.first_member[group : group + 2]
     codes = np.unique(batch.assignor[first:end])
     own = batch.texts.take(pa.array(codes - 1, mask=codes == 0)).to_pylist()
-    said = sorted(beside.said.get(name_of(batch, group), {}).items())
+    said = sorted(beside.said.items())
     patterns = {
         (of[0], of[1]): (member, of[0], of[1]) for member, of in reversed(said) if of[0] and of[1]
     }
@@ -109,7 +164,7 @@ def _facts(
         int(end - first),
         patterns=[patterns[key] for key in sorted(patterns)],
         regexes=[member for member, of in said if of[2]],
-        clients=sorted(beside.clients.get(name_of(batch, group), [])),
+        clients=sorted(beside.clients),
         lost_locality=lost_locality,
         shared_counts=_in_step(batch, group) if own == ["range"] else (),
         failing=walk.verdicts,
@@ -209,35 +264,24 @@ def _table(
     is_owned: bool,
 ) -> pa.Table:
     changes = [walk.changes for walk in walks]
-    counts = {
+    given = {
+        **group_columns(batch, np.arange(batch.group_count)),
+        **{name: [getattr(of, name) for of in judged] for name in Judgement._fields},
         "member_count": np.diff(batch.first_member),
         "static_count": np.bincount(
             batch.member_group[batch.instance > 0], minlength=batch.group_count
         ),
         "step_count": [len(of) for of in changes],
     }
-    moved = [(of[0].before != of[-1].after) & (of[0].before != NOBODY) for of in changes]
-    of_owned = {
-        "moved": [sum(len(c.moves) for c in of) for of in changes],
-        "paused": [sum(int(c.pauses.sum()) for c in of) for of in changes],
-        "end_moved": [int(of.sum()) for of in moved],
-        "next_moved": [walk.next_moved for walk in walks],
-    }
-    of_racks = dict(zip(("cross_rack_before", "cross_rack_after"), crossing, strict=True))
-    is_unknown = dict.fromkeys(of_owned, not is_owned)
-    is_unknown |= dict.fromkeys(of_racks, batch.racks is None or not is_owned)
-    return pa.table(
-        {
-            **group_columns(batch, np.arange(batch.group_count)),
-            **{
-                name: pa.array([getattr(of, name) for of in judged], pa.string())
-                for name in Judgement._fields
-            },
-            **{name: pa.array(values, pa.int32()) for name, values in counts.items()},
-            **{
-                name: pa.array(np.asarray(values), mask=np.full(len(walks), is_unknown[name]))
-                for name, values in (of_owned | of_racks).items()
-            },
-            "steps": _lists(steps, pa.concat_arrays(steps)),
+    if is_owned:
+        moved = [(of[0].before != of[-1].after) & (of[0].before != NOBODY) for of in changes]
+        given |= {
+            "moved": [sum(len(c.moves) for c in of) for of in changes],
+            "paused": [sum(int(c.pauses.sum()) for c in of) for of in changes],
+            "end_moved": [int(of.sum()) for of in moved],
+            "next_moved": [walk.next_moved for walk in walks],
         }
-    )
+    if is_owned and batch.racks is not None:
+        given |= zip(("cross_rack_before", "cross_rack_after"), crossing, strict=True)
+    table = arrow_table(_VERDICTS, given)
+    return table.append_column("steps", _lists(steps, pa.concat_arrays(steps)))

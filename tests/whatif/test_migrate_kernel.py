@@ -13,8 +13,7 @@ from kassign_spark.coordinator.migration import MixedGroup
 from kassign_spark.coordinator.state import ConsumerGroupState
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.inputs import re2j
-from kassign_spark.whatif.migrate_kernel import migrate_arrow
-from kassign_spark.whatif.migration_rows import CLIENT, ORDER, SAID
+from kassign_spark.whatif.migrate_kernel import CLIENT, ORDER, SAID, migrate_arrow
 from kassign_spark.whatif.migration_rules import POLICIES, BrokerRules
 from tests.task_rows import SCHEMA
 
