@@ -61,7 +61,8 @@ class Ranked(NamedTuple):
 def advise_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Advise the groups of a task (rows of ``rows.fold``): the columns of ``ADVICE``."""
     for ranked in ranked_pieces(table):
-        reasons = _reasons(ranked)
+        groups = np.union1d(ranked.group, np.flatnonzero(ranked.restart_moved)).tolist()
+        reasons = {group: reason_of(ranked.known, group) for group in groups}
         yield _rows(ranked, reasons)
         yield _restart_rows(ranked, reasons)
 
@@ -175,12 +176,6 @@ def _part(batch: Batch, claims: Claims, groups: Flags) -> tuple[Batch, Claims]:
     is_here = claims.member[groups[claims.group]] >= 0
     kept = part_of(claims, groups, members, slots)
     return some, replace(kept, member=np.where(is_here, kept.member, -1))
-
-
-def _reasons(ranked: Ranked) -> dict[int, str]:
-    """Say of each group that has a row why it is as it is."""
-    groups = np.union1d(ranked.group, np.flatnonzero(ranked.restart_moved))
-    return {int(group): reason_of(ranked.known, int(group)) for group in groups}
 
 
 def _rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kassign_spark.coordinator.orders import inverse
 from kassign_spark.graph.batch import same_lists
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import member_ids
@@ -173,9 +174,7 @@ class _Copies:
         self.name = np.concatenate((code_of_old[batch.member_name[like[old]] - 1], code_of_new))
         by_name = np.lexsort((self.name, self.copy))
         self._place = np.full(len(copy), -1)
-        place = np.empty(len(by_name), np.int64)
-        place[by_name] = np.arange(len(by_name))
-        self._place[old] = place[: len(old)]
+        self._place[old] = inverse(by_name)[: len(old)]
         self.copy, self.like = self.copy[by_name], self.like[by_name]
         self.is_new, self.name = self.is_new[by_name], self.name[by_name]
 

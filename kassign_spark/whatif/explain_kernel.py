@@ -21,17 +21,11 @@ MOST_STALE = 16
 """Members of a group whose stale claims are tried one by one, the first by member id."""
 
 
-class _Partition(NamedTuple):
-    """A partition that an assignor gives to others than were seen with it."""
-
-    topic: str
-    number: int
-    observed: list[str]
-    expected: list[str]
-
-
 class _Variant(NamedTuple):
-    """One prediction beside what was seen; the fields are in the order of preference."""
+    """One prediction beside what was seen; the fields are in the order of preference.
+
+    ``first`` tells of the first partition that is given to others than were seen with it.
+    """
 
     is_other: bool
     is_without: bool
@@ -40,7 +34,7 @@ class _Variant(NamedTuple):
     assignor: int
     without: str
     verdict: str
-    first: _Partition | None
+    first: str | None
 
 
 def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
@@ -125,7 +119,7 @@ class _Tried:
                 )
             )
 
-    def _compare(self, given: Steps, groups: Flags) -> tuple[Longs, dict[int, _Partition]]:
+    def _compare(self, given: Steps, groups: Flags) -> tuple[Longs, dict[int, str]]:
         """Count partitions that are with others than were seen, and find each group's first."""
         batch, seen = self.batch, self._observed.where(groups[self._observed.group])
         group = np.concatenate((seen.group, batch.member_group[given.member]))
@@ -144,24 +138,21 @@ class _Tried:
         differing = np.flatnonzero(differs)
         of_group = group[first[differing]]
         count = np.bincount(of_group, minlength=batch.group_count)
-        found: dict[int, _Partition] = {}
+        found: dict[int, str] = {}
         begins = np.flatnonzero(np.diff(of_group, prepend=-1))
         order = np.argsort(partition, kind="stable")
         ends = np.searchsorted(partition[order], differing[begins], side="right")
         starts = np.searchsorted(partition[order], differing[begins])
         for which, start, end in zip(begins.tolist(), starts.tolist(), ends.tolist(), strict=True):
             rows = order[start:end]
-            row = rows[0]
-            found[int(of_group[which])] = _Partition(
-                self._topics[topic[row] - 1],
-                int(number[row]),
-                self._names(name[rows[sign[rows] > 0]]),
-                self._names(name[rows[sign[rows] < 0]]),
-            )
+            observed, expected = (self._names(name[rows[sign[rows] == of]]) for of in (1, -1))
+            place = f"{self._topics[topic[rows[0]] - 1]}-{number[rows[0]]}"
+            found[int(of_group[which])] = f"{place} is with {observed}, not with {expected}"
         return count, found
 
-    def _names(self, codes: Longs) -> list[str]:
-        return [self._members[code - 1] for code in codes[np.argsort(self._member_rank[codes])]]
+    def _names(self, codes: Longs) -> str:
+        codes = codes[np.argsort(self._member_rank[codes])]
+        return ", ".join(self._members[code - 1] for code in codes) or "nobody"
 
     def told(self) -> pa.Table:
         """What explains each group: ``EXPLAINED``."""
@@ -195,10 +186,4 @@ def _nearest(best: _Variant) -> str:
     says = f"nearest is {KAFKAS[best.assignor]}"
     if best.verdict != OK:
         says += f" ({best.verdict})"
-    if best.first is None:
-        return says
-    observed, expected = (
-        ", ".join(names) or "nobody" for names in (best.first.observed, best.first.expected)
-    )
-    place = f"{best.first.topic}-{best.first.number}"
-    return f"{says}: {place} is with {observed}, not with {expected}"
+    return says if best.first is None else f"{says}: {best.first}"

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, RANGE, assignors_of
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, RANGE, assignors_of, part_of
 from kassign_spark.coordinator.migration import JOIN, LEAVE, Change, MixedGroup
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, claims_of
 from kassign_spark.groups.numbers import Flags, Longs, ranges
 from kassign_spark.plans.exact import follow_exactly
-from kassign_spark.plans.rounds import REVOKED
+from kassign_spark.plans.rounds import REVOKED, held_claims
 from kassign_spark.whatif.outcome import has_in_the_end, last_rounds
 
 Verdict = tuple[str, str | None]
@@ -198,13 +198,7 @@ def _rebalanced(batch: Batch, here: Flags, owner: Longs, by: Longs, groups: Flag
     some, kept, slots = _set_aside(batch, ~here).part(np.append(groups, False))
     held = slots[owner[slots] != NOBODY]
     held = held[here[owner[held]]]
-    claims = claims_of(
-        some,
-        (np.cumsum(groups) - 1)[batch.slot_group[held]],
-        batch.member_name[owner[held]],
-        batch.topic_name[batch.slot_topic[held]],
-        batch.slot_partition[held],
-    )
+    claims = part_of(held_claims(batch, held, owner[held]), groups, kept, slots)
     judged = follow_exactly(some, claims, by[groups], by[groups] == COOPERATIVE_STICKY)
     steps = judged.steps
     group = some.member_group[steps.member]

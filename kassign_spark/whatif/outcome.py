@@ -6,6 +6,7 @@ import numpy as np
 
 from kassign_spark.assignors.blocks import range_owners
 from kassign_spark.assignors.differing import topic_classes
+from kassign_spark.coordinator.orders import inverse
 from kassign_spark.flow.arrays import settle
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by, utf_8_rank
@@ -133,9 +134,7 @@ def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
     least, most = extremes(topic, held, len(batch.size))
     holders = np.bincount(topic, minlength=len(batch.size))
     least[holders < batch.subscribers.size] = 0
-    found = np.zeros(batch.group_count, np.int64)
-    np.maximum.at(found, batch.topic_group, most - np.minimum(least, most))
-    return found
+    return extremes(batch.topic_group, most - np.minimum(least, most), batch.group_count)[1]
 
 
 def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
@@ -182,8 +181,7 @@ def optimum(batch: Batch, claims: Claims) -> tuple[Flags, Longs, Longs]:
     slot, owner = existing.slot[first], existing.member[first]
 
     classes = topic_classes(batch)
-    place = np.empty(len(batch.by_rank), np.int64)
-    place[batch.by_rank] = np.arange(len(place))
+    place = inverse(batch.by_rank)
     class_of_slot = classes.of_topic[batch.slot_topic]
     here = owner >= 0
     edge = find(
