@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
-from kassign_spark.display import group_name, printable
+from kassign_spark.display import group_name
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import tradeoff
@@ -80,7 +80,7 @@ def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
     chosen = _first(held, F.coalesce("skew_before", "skew_after"), MAX_CURVES)
     curves = _curves(plan, weighing, [(row["cluster_id"], row["group_id"]) for row in chosen])
     return FoundByWeight(
-        counted["groups"], [{**row, "name": printable(group_name(row))} for row in groups], curves
+        counted["groups"], [{**row, "name": group_name(row)} for row in groups], curves
     )
 
 
@@ -106,7 +106,7 @@ def _curves(plan: Plan, weighing: Weighing, names: list[tuple[str, str]]) -> Row
             {"moves": row.moves, "skew": row.skew, "floor": floor, "is_knee": row.is_knee}
         )
     return [
-        {"name": printable(group_name(dict(zip(GROUP_KEY, name, strict=True)))), "points": of}
+        {"name": group_name(dict(zip(GROUP_KEY, name, strict=True))), "points": of}
         for name, of in points.items()
         if of
     ]

@@ -82,7 +82,7 @@ def judge(facts: Facts, rules: BrokerRules) -> Judgement:
     for_good, online = blocks(facts, rules)
     if for_good or online:
         return Judgement(BLOCKED, None if for_good else OFFLINE, "; ".join([*for_good, *online]))
-    risks = [*_risks(facts, rules), *_classic_risks(facts)]
+    risks = _risks(facts, rules)
     way = OFFLINE if facts.is_single else ONLINE
     return Judgement(RISKY if risks else READY, way, "; ".join(risks) or None)
 
@@ -172,6 +172,10 @@ def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
             f"{count} more partition{'s' if count > 1 else ''} read across racks in the end, as no "
             "assignor of the coordinator looks at racks"
         )
+    for verdict, detail in facts.failing:
+        if verdict not in (OK, INEXACT):
+            why = f", {detail}" if detail else ""
+            found.append(f"a rebalance of the classic protocol on the way: {verdict}{why}")
     return found
 
 
@@ -184,15 +188,6 @@ def _of_pattern(member: str, pattern: str, finding: str) -> str:
         f'pattern "{pattern}" of member {member}: as a SubscriptionPattern {says}; as a '
         "java.util.regex.Pattern it stays what it is"
     )
-
-
-def _classic_risks(facts: Facts) -> list[str]:
-    return [
-        f"a rebalance of the classic protocol on the way: {verdict}"
-        + (f", {detail}" if detail else "")
-        for verdict, detail in facts.failing
-        if verdict not in (OK, INEXACT)
-    ]
 
 
 def _listed(names: Sequence[str]) -> str:
