@@ -137,7 +137,8 @@ def _order(batch: Batch, group: int, places: Mapping[str, int]) -> Longs:
     """Order a group's members for their restarts: as asked, then static ones before others."""
     members = np.arange(*batch.first_member[group : group + 2])
     ids = member_ids(batch, members).to_pylist()
-    asked = [places.get(member, len(places)) for member in ids]
+    last = max(places.values(), default=0) + 1
+    asked = [places.get(member, last) for member in ids]
     return rows_by(np.array(asked, np.int64), batch.rank[members])
 
 

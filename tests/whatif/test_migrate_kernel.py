@@ -65,7 +65,7 @@ def table(
         rows.append({**row, "member_id": _IDS.get(topic)})
     for member, says in (said or {}).items():
         rows.append({**key, "kind": SAID, "member_id": member, "texts": json.dumps(says)})
-    for place, member in enumerate(order):
+    for place, member in enumerate(order, 100):
         rows.append({**key, "kind": ORDER, "member_id": member, "number": place})
     rows += [{**key, "kind": CLIENT, "texts": text} for text in clients]
     return rows
@@ -102,6 +102,12 @@ def test_a_newcomer_to_a_group_of_range_takes_two() -> None:
     assert len(change.moves) == 2
     # Both others are classic and eager: they stop everything, also what they keep.
     assert change.pauses.all()
+
+
+def test_members_without_a_place_in_the_order_come_last() -> None:
+    owned = {name: [("t", p)] for p, name in enumerate("abc")}
+    row = migrated(table("g", owned, {"t": 3}, order=["c", "b"]))["g"]
+    assert list(dict.fromkeys(step["member_id"] for step in row["steps"])) == ["c", "b", "a"]
 
 
 def test_static_members_go_for_free() -> None:
