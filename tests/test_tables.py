@@ -219,6 +219,43 @@ def test_text_that_is_no_value(
     assert str(error.value) == f"table owned in {tmp_path}{expected}"
 
 
+_NO_TEXTS = [
+    '"group_instance_id": ["x"]',
+    '"group_instance_id": {"x": 1}',
+    '"topics": ["t0", ["t1"]]',
+    '"topics": [{"name": "t0"}]',
+]
+
+
+@pytest.mark.parametrize("value", _NO_TEXTS)
+def test_lists_and_records_in_json_where_a_text_belongs(
+    spark: SparkSession, tmp_path: Path, value: str
+) -> None:
+    line = f'{{"group_id": "g", "member_id": "C0", {value}}}'
+    (tmp_path / "members.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError) as error:
+        read_table(spark, str(tmp_path), MEMBERS)
+    assert str(error.value).startswith(
+        f"table members in {tmp_path}: {line} is no JSON record of some of (cluster_id string, "
+    )
+
+
+def test_lists_in_lists_of_json_where_a_text_belongs(spark: SparkSession, tmp_path: Path) -> None:
+    line = '{"topic": "t0", "replica_racks": [["a"], [["b"]]]}'
+    (tmp_path / "topics.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError, match=r"\[\[\"b\"\]\]\]\} is no JSON record of some of"):
+        read_table(spark, str(tmp_path), TOPICS)
+
+
+def test_texts_in_json_that_look_like_lists(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "members.jsonl").write_text(
+        '{"member_id": "[1]", "topics": ["{}", null, 7], "rack_id": null, "note": ["mine"]}\n'
+    )
+    row = read_table(spark, str(tmp_path), MEMBERS).first()
+    assert row is not None
+    assert (row.member_id, row.topics, row.rack_id) == ("[1]", ["{}", None, "7"], None)
+
+
 @pytest.mark.parametrize("cell", ['"[""t0"""', '"[""t0"" x]"'])
 def test_lists_in_csv_that_are_none(spark: SparkSession, tmp_path: Path, cell: str) -> None:
     (tmp_path / "members.csv").write_text(f"group_id,member_id,topics\ng,C0,{cell}\n")

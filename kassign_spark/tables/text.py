@@ -6,7 +6,14 @@ read; the frame itself stays lazy.
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.rules import says
@@ -73,14 +80,21 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
             begins the text.
     """
     fields = fields_of(table)
-    types = ", ".join(f"`{f.name}` {_read_type(f)}" for f in fields)
+    # A list or record where a string belongs would be read as its text.
+    types = ", ".join(f"`{f.name}` {_read_type(f).replace('string', 'variant')}" for f in fields)
     parsed = F.from_json(
         "value", f"{types}, {_CORRUPT} STRING", {"columnNameOfCorruptRecord": _CORRUPT}
-    )
+    ).alias("parsed")
     expected = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in fields)
-    is_record = F.json_object_keys("value").isNotNull() & parsed[_CORRUPT].isNull()
+    has_no_text = " or ".join(
+        _has_no_text(f"parsed.`{f.name}`", f.dataType) for f in fields if "string" in _read_type(f)
+    )
+    is_record = F.expr(
+        f"json_object_keys(value) is not null and parsed.{_CORRUPT} is null "
+        f"and not coalesce({has_no_text}, false)"
+    )
     problem = F.expr(says(f": {{}} is no JSON record of some of ({expected})", "value"))
-    lines = spark.read.text(path).where(F.trim("value") != "")
+    lines = spark.read.text(path).where(F.trim("value") != "").select("value", parsed)
     (found,) = lines.select(
         F.array_distinct(F.flatten(F.collect_set(F.json_object_keys("value")))).alias("keys"),
         F.min(F.when(~is_record, problem)).alias("problem"),
@@ -111,6 +125,13 @@ def _read_type(field: StructField) -> str:
     """Whole numbers are read wide: what is out of range is then refused by its value."""
     integer = isinstance(field.dataType, IntegerType)
     return "BIGINT" if integer else field.dataType.simpleString()
+
+
+def _has_no_text(value: str, type_: DataType) -> str:
+    """Whether a list or record is where strings belong, in SQL; ``value`` has variants there."""
+    if isinstance(type_, ArrayType):
+        return f"exists({value}, each -> {_has_no_text('each', type_.elementType)})"
+    return f"schema_of_variant({value}) rlike '^(ARRAY|OBJECT)'"
 
 
 def _parsed(field: StructField) -> str:
