@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.schemas import TOPICS
-from kassign_spark.tables import output_folder, output_run
+from kassign_spark.tables import output_folder
 from kassign_spark.tables.folder_runs import CURRENT, name_run, run_in, run_name
 from kassign_spark.tables.hadoop import located, renames_at_once
 from kassign_spark.tables.leftovers import new_owner
@@ -213,7 +213,7 @@ def test_the_marker_is_put_but_the_answer_lost(
         raise KeyboardInterrupt
 
     plan = tmp_path / "plan"
-    monkeypatch.setattr(output_run, "name_run", put_and_fail)
+    monkeypatch.setattr(output_folder, "name_run", put_and_fail)
     with pytest.raises(KeyboardInterrupt):
         _write(spark, plan, {"t0": 1})
     assert _topics(spark, plan) == {"t0": 1}

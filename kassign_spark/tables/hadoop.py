@@ -1,6 +1,6 @@
 """Hadoop's file systems as folders and small files of ours need them."""
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -58,19 +58,14 @@ def renames_at_once(files: Any, path: Any) -> bool:
 
 def read_file(files: Any, path: Any) -> str:
     """Read a small text file."""
-    stream = files.open(path)
-    try:
+    with closing(files.open(path)) as stream:
         return bytes(stream.readAllBytes()).decode()
-    finally:
-        stream.close()
 
 
 def write_file(stream: Any, text: str) -> None:
     """Write a small text file to a stream of Hadoop's, and close it."""
-    try:
+    with closing(stream):
         stream.write(bytearray(text.encode()))
-    finally:
-        stream.close()
 
 
 def explained(path: str) -> AbstractContextManager[None]:

@@ -1,13 +1,16 @@
-"""What a run that ended in the middle left beside its output, and how a later run tells it.
+"""What a run that failed left beside its output: it tidies up, or else a later run does.
 
 A run writes into ``.NAME.OWNER-RUN.writing`` and, with ``--overwrite``, moves what was there to
 ``.NAME.OWNER-RUN.replaced`` for a moment. OWNER names a process by its machine's boot, its process
-id and its start, so that another run on the same machine knows whether it is still at work. What
+id and its start, so that another run on the same machine knows whether it ended in the middle. What
 was left from another machine stays: nobody here can tell whether its run has ended.
 """
 
 import os
 import re
+import sys
+import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
@@ -15,12 +18,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from kassign_spark.sessions import Py4JJavaError
+from kassign_spark.errors import KassignError
+from kassign_spark.sessions import Py4JError, Py4JJavaError
 from kassign_spark.tables.hadoop import entries
 
 WRITING, REPLACED = "writing", "replaced"
 OWNER = r"[0-9a-f]{12}-\d+-\d+-[0-9a-f]{12}"
 """What names a run, its process and its machine."""
+_LOOKS, _LOOK_SECONDS = 10, 0.1
 
 
 def hidden_stem(name: str) -> str:
@@ -56,6 +61,45 @@ def clear_leftovers(files: Any, target: Any, rename: Callable[[Any, Any], None])
             # Else the new folder was in its place, and somebody took it away: the old one stays.
             if writing is not None:
                 files.delete(writing, True)
+
+
+def missing_folders(files: Any, folder: Any) -> list[Any]:
+    """The folder and those above it that are still to be made, the innermost first."""
+    missing = []
+    while folder is not None and not files.exists(folder):
+        missing.append(folder)
+        folder = folder.getParent()
+    return missing
+
+
+def tidy(files: Any, writing: Any, missing: list[Any], before: Callable[[], bool]) -> None:
+    """Remove what was being written, and folders above it, missing before, if they are empty.
+
+    What ``before`` does comes first; if it says False, nothing is removed.
+    """
+    # What was asked of Java before an interrupt may still be at work there, and make the folder
+    # anew; if it comes so late that nobody looks any more, Java deletes it when it ends.
+    looks = 0 if isinstance(sys.exception(), KassignError) else _LOOKS
+
+    def work() -> None:
+        with suppress(Py4JError):
+            if not before():
+                return
+            files.delete(writing, True)
+            quiet = 0
+            while quiet < looks:
+                time.sleep(_LOOK_SECONDS)
+                quiet = 0 if files.delete(writing, True) else quiet + 1
+            if not looks:
+                files.cancelDeleteOnExit(writing)
+            for parent in missing:
+                files.delete(parent, False)
+
+    # In a thread of its own, which has its own connection to Java: an interrupt leaves the one of
+    # this thread in the middle of an answer.
+    tidying = threading.Thread(target=work)
+    tidying.start()
+    tidying.join()
 
 
 def _ended(files: Any, target: Any) -> dict[str, dict[str, Any]]:

@@ -71,8 +71,13 @@ def write_file(path: str, text: str, *, mark: str, overwrite: bool = False) -> N
             with suppress(FileNotFoundError):
                 writing.unlink()
     except FileExistsError:
-        raise OutputError(
-            f"output {path}: another run has written it meanwhile; this run's result is dropped"
-        ) from None
+        raise written_meanwhile(path) from None
     except OSError as error:
         raise OutputError(f"output {path}: {error.strerror}") from None
+
+
+def written_meanwhile(path: str) -> OutputError:
+    """Say that another run was first to write an output."""
+    return OutputError(
+        f"output {path}: another run has written it meanwhile; this run's result is dropped"
+    )

@@ -1,22 +1,39 @@
 """A folder of results appears whole or not at all, and only a folder of ours is ever replaced.
 
-Everything is written beside its place under a hidden name, which is then renamed; in object stores,
-which cannot rename a folder, ``output_run`` has another way.
+Everything is written beside its place under a hidden name, which is then renamed. In object stores,
+which cannot rename a folder, tables are written where they stay, and a marker, written last, says
+so (``folder_runs``).
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
 from kassign_spark.sessions import Py4JJavaError, is_connect
-from kassign_spark.tables.hadoop import child, explained, located, path_class, renames_at_once
-from kassign_spark.tables.leftovers import REPLACED, WRITING, clear_leftovers, hidden_stem
-from kassign_spark.tables.ours import MARK, check_target
-from kassign_spark.tables.output_run import new_run
-from kassign_spark.tables.tidying import missing_folders, tidy
+from kassign_spark.tables.folder_runs import CURRENT, name_run, named_run, owner_of, run_name
+from kassign_spark.tables.hadoop import (
+    child,
+    entries,
+    explained,
+    located,
+    path_class,
+    renames_at_once,
+)
+from kassign_spark.tables.leftovers import (
+    REPLACED,
+    WRITING,
+    clear_leftovers,
+    has_ended,
+    hidden_stem,
+    missing_folders,
+    new_owner,
+    tidy,
+)
+from kassign_spark.tables.ours import MARK, check_target, is_ours
+from kassign_spark.tables.output_file import written_meanwhile
 
 
 @contextmanager
@@ -38,7 +55,7 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
     if renames_at_once(files, target):
         folder = _renamed_folder(spark, files, target, path, overwrite=overwrite)
     else:
-        folder = new_run(files, target, path, overwrite=overwrite)
+        folder = _marked_run(files, target, path, overwrite=overwrite)
     with folder as writing:
         yield writing
 
@@ -142,6 +159,60 @@ def _replace(
     if replaced is not None:
         files.delete(replaced, True)
     if lost:
-        raise OutputError(
-            f"output {path}: another run has written it meanwhile; this run's result is dropped"
-        )
+        raise written_meanwhile(path)
+
+
+@contextmanager
+def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[str]:
+    """Give a folder in ``target`` to write into, which a marker names when all went well.
+
+    What was there is read until then, and goes afterwards. Nothing is renamed or copied, however
+    many files there are.
+    """
+    with explained(path):
+        _clear_ended(files, target)
+        found = entries(files, target)
+        # Runs at work are no output, nor is what S3A keeps of a folder whose files are gone.
+        if not all(owner_of(name) for name in found):
+            check_target(files, target, path, overwrite=overwrite)
+        missing = missing_folders(files, target)
+    name = run_name(new_owner())
+    writing = child(target, name)
+    try:
+        with explained(path):
+            files.create(child(writing, MARK)).close()
+            # For an end that Java sees and Python does not, as SIGTERM to spark-submit; S3A is
+            # closed before it looks at this, so there the next run tidies up.
+            files.deleteOnExit(writing)
+        yield writing.toString()
+        with explained(path):
+            before = named_run(files, target)
+            files.cancelDeleteOnExit(writing)
+            if not name_run(files, target, name, overwrite=overwrite):
+                raise written_meanwhile(path)
+    except BaseException:
+        # Where nobody can tell whether the marker names it, it stays.
+        tidy(files, writing, missing, lambda: named_run(files, target) != name)
+        raise
+    if overwrite:
+        _clear_replaced(files, target, before)
+
+
+def _clear_replaced(files: Any, target: Any, before: str | None) -> None:
+    """Remove what the marker named before, or the folder held without one."""
+    with suppress(Py4JJavaError):
+        for name in entries(files, target):
+            if name == before or (name != CURRENT and is_ours(name)):
+                files.delete(child(target, name), True)
+
+
+def _clear_ended(files: Any, target: Any) -> None:
+    """Remove the folders of runs that ended on this machine without a marker."""
+    with suppress(Py4JJavaError):
+        names = entries(files, target)
+        ended = [name for name in names if (owner := owner_of(name)) and has_ended(owner)]
+        # Only now: what has ended by here has its marker already, if it will ever have one.
+        current = named_run(files, target) if ended else None
+        for name in ended:
+            if name != current:
+                files.delete(child(target, name), True)
