@@ -5,12 +5,18 @@ for ever. Kafka's racks need no rule of their own while partitions are moved: a 
 rack happens only where the same move would happen without.
 """
 
-from kassign_spark.client.balancing import Balancing
+from collections.abc import Sequence
+
 from kassign_spark.client.claims import Believed
-from kassign_spark.client.hash_order import HashOrder
+from kassign_spark.client.hash_order import HashOrder, java_hash
 from kassign_spark.client.holdings import Holdings
+from kassign_spark.client.movements import Movements
 from kassign_spark.client.racks import Racks
-from kassign_spark.client.state import Claims, GroupState
+from kassign_spark.client.state import Claims, GroupState, NeverEnds, Thrown
+
+_PASSES_UNWATCHED = 8
+"""Passes before states are compared: nearly all groups are done by then."""
+_LEAST_PASS_LIMIT = 1000
 
 
 def assign_general(
@@ -41,7 +47,7 @@ def assign_general(
     pool = holdings.hand_out(racks)
     earlier = _earlier_claims(state, claims, believed.max_generation, members.order)
     before = [list(held) for held in holdings.held]
-    balancing = Balancing(holdings, earlier, members, by_id)
+    balancing = _Balancing(holdings, earlier, members, by_id)
     if not must_revoke:
         balancing.reassign(holdings.movable(pool))
     has_moved = balancing.reassign(holdings.movable(holdings.all_partitions))
@@ -64,3 +70,169 @@ def _earlier_claims(
                 if partition not in found or state.generations[found[partition]] < generation:
                     found[partition] = member
     return found
+
+
+class _Balancing:
+    """A group while it is balanced; changes the holdings that it is given.
+
+    Members that hold all they can get, and nothing that others could take, are set aside.
+    """
+
+    def __init__(
+        self, holdings: Holdings, earlier: dict[int, int], members: HashOrder, by_id: list[int]
+    ) -> None:
+        """Begin; ``earlier`` has a former owner by partition, ``by_id`` members by their ids."""
+        self.holdings, self.earlier, self.order = holdings, earlier, members.order
+        self.layout, self.subscribers = holdings.layout, holdings.subscribers
+        self.owner, self.held, self.sizes = holdings.owner, holdings.held, holdings.sizes
+        self.caps = [self._cap(topics) for topics in holdings.topics_of]
+        self.is_active = [self._can_take_part(member) for member in range(len(self.sizes))]
+        self.active = [member for member in by_id if self.is_active[member]]
+        self.has_twins = sum(self.sizes) > sum(1 for member in self.owner if member >= 0)
+        self.movements = Movements(self.layout, list(map(java_hash, self.layout.topics)))
+        # How many partitions of a topic each member holds: what the test for balance looks at.
+        self.counts: list[dict[int, int]] = [{} for _ in self.layout.topics]
+        for member in self.active:
+            for partition in self.held[member]:
+                if partition not in self.layout.missing:
+                    counts = self.counts[self.layout.topic_of[partition]]
+                    counts[member] = counts.get(member, 0) + 1
+        self.witness: tuple[int, int, int] | None = None
+
+    def _cap(self, topics: list[int]) -> int:
+        if len(topics) == len(self.layout.topics):
+            return self.layout.partition_count
+        return sum(self.layout.counts[topic] for topic in topics)
+
+    def _can_take_part(self, member: int) -> bool:
+        topic_of, is_shared = self.layout.topic_of, self.holdings.is_shared
+        return self.sizes[member] < self.caps[member] or any(
+            is_shared(topic_of[partition]) for partition in self.held[member]
+        )
+
+    def reassign(self, partitions: list[int]) -> bool:
+        """Repeat passes over the partitions until one changes nothing; say whether any did.
+
+        Raises:
+            Thrown: a former owner was set aside.
+            NeverEnds: a state came back, or the bound of passes was reached.
+        """
+        limit = max(_LEAST_PASS_LIMIT, 10 + len(partitions))
+        watched, watched_at = None, 0
+        for number in range(1, limit + 1):
+            if not self._pass(partitions):
+                return number > 1
+            if number < _PASSES_UNWATCHED:
+                continue
+            now = (self.owner.copy(), self.movements.snapshot())
+            if now == watched:
+                raise NeverEnds(f"after pass {number} everything is as after pass {watched_at}")
+            if number & (number - 1) == 0:
+                watched, watched_at = now, number
+        raise NeverEnds(f"{limit} passes, the bound, were not enough")
+
+    def _pass(self, partitions: list[int]) -> bool:
+        """Move what can be moved for a better balance, once; say whether anything was."""
+        sizes, owner, topic_of = self.sizes, self.owner, self.layout.topic_of
+        size_of = sizes.__getitem__
+        modified = False
+        is_balanced = not partitions or self.is_balanced()
+        for partition in partitions:
+            if is_balanced:
+                break
+            size = sizes[owner[partition]]
+            former = self.earlier.get(partition)
+            if former is not None:
+                if not self.is_active[former]:
+                    raise self._aside(partition)
+                if size > sizes[former] + 1:
+                    self._move(partition, former)
+                    modified, is_balanced = True, self.is_balanced()
+                    continue
+            target = min(self.subscribers[topic_of[partition]], key=size_of)
+            if not self.is_active[target]:
+                raise self._aside(partition)
+            if size > sizes[target] + 1:
+                self._move(partition, target)
+                modified, is_balanced = True, self.is_balanced()
+        return modified
+
+    def _aside(self, partition: int) -> Thrown:
+        why = "owned before by, or subscribed to by, a member that has all it can get"
+        return Thrown("NullPointerException", f"{self.layout.name(partition)} is {why}")
+
+    def _move(self, asked: int, target: int) -> None:
+        partition = self.movements.instead(asked, self.owner[asked], target)
+        source = self.owner[partition]
+        self.movements.record(partition, source, target)
+        self.held[source].remove(partition)
+        self.held[target].append(partition)
+        self.sizes[source] -= 1
+        self.sizes[target] += 1
+        self.owner[partition] = target
+        counts = self.counts[self.layout.topic_of[partition]]
+        counts[source] -= 1
+        if not counts[source]:
+            del counts[source]
+        counts[target] = counts.get(target, 0) + 1
+
+    def is_balanced(self) -> bool:
+        """Whether nobody below its cap could take a partition from one that has two more."""
+        sizes, caps = self.sizes, self.caps
+        if self.witness is not None:
+            topic, taker, giver = self.witness
+            if (
+                sizes[taker] + 1 < sizes[giver]
+                and sizes[taker] != caps[taker]
+                and giver in self.counts[topic]
+            ):
+                return False
+        self.witness = None
+        of_active = [sizes[member] for member in self.active]
+        if min(of_active) >= max(of_active) - 1:
+            return True
+        if self.has_twins:
+            return self._is_balanced_with_twins()
+        size_of = sizes.__getitem__
+        for topic, counts in enumerate(self.counts):
+            if not counts:
+                continue
+            giver = max(counts, key=size_of)
+            most = sizes[giver] - 1
+            for taker in self.subscribers[topic]:
+                size = sizes[taker]
+                if size < most and size != caps[taker] and self.is_active[taker]:
+                    self.witness = topic, taker, giver
+                    return False
+        return True
+
+    def _is_balanced_with_twins(self) -> bool:
+        """Whether it is where partitions are held twice: the client asks the last of their holders.
+
+        That follows from claims of partitions that do not exist (see ``_unowned``).
+        """
+        sizes = self.sizes
+        holder = {
+            partition: member
+            for member in self.order
+            if self.is_active[member]
+            for partition in self.held[member]
+        }
+        for member in sorted(self.active, key=sizes.__getitem__):
+            if sizes[member] == self.caps[member]:
+                continue
+            held = set(self.held[member])
+            for topic in self.holdings.topics_of[member]:
+                for partition in self.layout.existing(topic):
+                    if partition in held:
+                        continue
+                    if partition not in holder:
+                        raise self._aside(partition)
+                    if sizes[member] + 1 < sizes[holder[partition]]:
+                        return False
+        return True
+
+    def score(self, sizes: Sequence[int]) -> int:
+        """Give the sum over all pairs of members of the difference of their sizes."""
+        ordered = sorted(sizes[member] for member in self.active)
+        return sum((2 * i - len(ordered) + 1) * size for i, size in enumerate(ordered))

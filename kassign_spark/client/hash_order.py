@@ -61,10 +61,7 @@ def bucket(code: int, capacity: int) -> int:
 
 def capacity_for(count: int) -> int:
     """Give the size of the table of a map made without arguments that has held ``count`` keys."""
-    capacity = _FIRST_TABLE
-    while 4 * count > 3 * capacity:
-        capacity *= 2
-    return capacity
+    return max(_FIRST_TABLE, 1 << ((4 * count + 2) // 3 - 1).bit_length())
 
 
 def hash_map_order(codes: Sequence[int]) -> HashOrder:
