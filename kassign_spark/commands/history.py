@@ -18,8 +18,8 @@ from kassign_spark.history.explain import explain_history
 from kassign_spark.history.rebalances import rebalances
 from kassign_spark.history.storms import storms
 from kassign_spark.inputs.nearest import refuse_unknown
+from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
-from kassign_spark.live.snapshot import check_address
 from kassign_spark.log.kafka_source import kafka_options
 from kassign_spark.log.read import read_group_log
 from kassign_spark.rounds import hold

@@ -10,8 +10,8 @@ from kassign_spark.commands.common import Facts, Outcome, announced, session_rea
 from kassign_spark.commands.documents import record
 from kassign_spark.commands.options import ADDRESS, About, Parser, given
 from kassign_spark.display import counts, written
+from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
-from kassign_spark.live.snapshot import check_address
 from kassign_spark.log.kafka_source import PACKAGE, SEES_INTERNAL_TOPICS, kafka_options
 from kassign_spark.log.read import read_group_log
 from kassign_spark.log.schemas import RECORDS

@@ -12,9 +12,9 @@ from kassign_spark.commands.log import add_reading, session_reading_log
 from kassign_spark.commands.options import ADDRESS, About, Parser, given
 from kassign_spark.display import counts, listed, not_shown, one_line, plural, written
 from kassign_spark.errors import InputError
+from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
-from kassign_spark.live.snapshot import check_address, read_cluster, to_snapshot
-from kassign_spark.live.topics import read_topics
+from kassign_spark.live.snapshot import read_cluster, read_topics, to_snapshot
 from kassign_spark.log.kafka_source import kafka_options
 from kassign_spark.log.newest import newest_state
 from kassign_spark.log.read import read_group_log

@@ -2,18 +2,28 @@
 
 import contextlib
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kassign_spark.errors import ClusterError, KassignError
+from kassign_spark.live.client_properties import admin_settings
 
 _BOOTSTRAP_MS = 10_000
 _REQUEST_MS = 30_000
+_ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]]+):[0-9]{1,5}")
 
 
 @contextlib.contextmanager
-def admin_client(bootstrap_server: str, settings: Mapping[str, Any]) -> Iterator[Any]:
-    """A connected client; what goes wrong with it is one ClusterError without the cause's text."""
+def admin_client(bootstrap_server: str, properties: Mapping[str, str]) -> Iterator[Any]:
+    """A connected client; what goes wrong with it is one ClusterError without the cause's text.
+
+    Raises:
+        ClusterError: also where kafka-python is not installed.
+        SettingsError: a property is not understood; only its key is named.
+    """
+    check_address(bootstrap_server)
+    settings = admin_settings(properties)
     try:
         import kafka
         from kafka import errors
@@ -42,6 +52,18 @@ def admin_client(bootstrap_server: str, settings: Mapping[str, Any]) -> Iterator
         finally:
             if admin is not None:
                 admin.close()
+
+
+def check_address(bootstrap_server: str) -> None:
+    """Refuse what is no address.
+
+    Raises:
+        ClusterError: it is not host:port, or several with commas.
+    """
+    if not all(_ADDRESS.fullmatch(address) for address in bootstrap_server.split(",")):
+        raise ClusterError(
+            f"bootstrap server {bootstrap_server!r} is not host:port (several with commas)"
+        )
 
 
 def send(admin: Any, request: Any, **to: int) -> Any:

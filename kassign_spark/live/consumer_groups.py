@@ -43,24 +43,6 @@ class DescribedGroups(NamedTuple):
     target: list[Row]
     reasons: dict[str, str]
 
-    @property
-    def group_count(self) -> int:
-        """How many groups are in the rows."""
-        return len({row[0] for row in self.members})
-
-
-class DescribedSettings(NamedTuple):
-    """What the cluster said of some groups' settings.
-
-    Attributes:
-        rows: group_id, setting, value: what applies, whether set for the group or the broker's
-            default.
-        reasons: of groups whose settings are not in the rows, by name.
-    """
-
-    rows: list[tuple[str, str, str | None]]
-    reasons: dict[str, str]
-
 
 def consumer_group_names(admin: Any, brokers: Sequence[int]) -> dict[int, list[str]]:
     """List the groups of the new protocol by the broker that coordinates them."""
@@ -96,26 +78,34 @@ def describe_consumer_groups(
     return found
 
 
-def describe_group_settings(admin: Any, names: Sequence[str]) -> DescribedSettings:
-    """Ask for the settings of groups, many in a request; any broker knows them all."""
+def describe_group_settings(
+    admin: Any, names: Sequence[str]
+) -> tuple[list[tuple[str, str, str | None]], dict[str, str]]:
+    """Ask for the settings of groups, many in a request; any broker knows them all.
+
+    Returns:
+        group_id, setting, value: what applies, whether set for the group or the broker's default;
+        and why settings are not there, by group.
+    """
     from kafka import errors
     from kafka.admin import ConfigResourceType
     from kafka.protocol.admin import DescribeConfigsRequest
 
-    found = DescribedSettings([], {})
+    rows: list[tuple[str, str, str | None]] = []
+    reasons: dict[str, str] = {}
     for batch in batches(names):
         resources = [(ConfigResourceType.GROUP, name, None) for name in batch]
         for result in send(admin, DescribeConfigsRequest(resources=resources)).results:
             if result.error_code:
                 error = errors.for_code(result.error_code)
-                found.reasons[result.resource_name] = str(error(result.error_message or ""))
+                reasons[result.resource_name] = str(error(result.error_message or ""))
                 continue
-            found.rows.extend(
+            rows.extend(
                 (result.resource_name, config.name, config.value)
                 for config in sorted(result.configs, key=lambda config: config.name)
                 if config.name.startswith(_OF_CONSUMER_GROUPS)
             )
-    return found
+    return rows, reasons
 
 
 def kafka_topic_id(topic_id: uuid.UUID | str) -> str:

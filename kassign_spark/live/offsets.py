@@ -66,7 +66,7 @@ def read_offsets(
         for topic in described
         if topic["name"] in wanted
     }
-    ends, partition_reasons = _ends(admin, wanted, described, progress)
+    ends, partition_reasons = _ends(admin, partitions, described, progress)
     rows: list[Row] = []
     of_nobody = set()
     for group in sorted(topics_of):
@@ -138,18 +138,13 @@ def _offsets_of(answer: Any) -> dict[Partition, int]:
 
 def _ends(
     admin: Any,
-    topics: Collection[str],
+    partitions_of: Mapping[str, Sequence[int]],
     described: Sequence[Mapping[str, Any]],
     progress: Callable[[str], None],
 ) -> tuple[dict[Partition, _Ends], dict[Partition, str]]:
     """Begin and end of all partitions of some topics, and the partitions that could not be read."""
     found: dict[Partition, _Ends] = {}
-    pending = {
-        (topic["name"], p["partition_index"])
-        for topic in described
-        if topic["name"] in topics
-        for p in topic["partitions"]
-    }
+    pending = {(topic, p) for topic, numbers in partitions_of.items() for p in numbers}
     count, reasons = len(pending), dict.fromkeys(pending, "its topic is not there any more")
     for attempt in range(_ATTEMPTS):
         if not pending:

@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from kassign_spark.errors import ClusterError
 from kassign_spark.live.admin import admin_client, batches
-from kassign_spark.live.client_properties import admin_settings
 from kassign_spark.live.cluster_rows import (
     Omission,
     Row,
@@ -45,7 +43,6 @@ from kassign_spark.tables.snapshots import Snapshot
 
 _ATTEMPTS = 4
 _PAUSE_SECONDS = 1.0
-_ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]]+):[0-9]{1,5}")
 
 
 class ClusterTables(NamedTuple):
@@ -120,30 +117,29 @@ def read_cluster(
         ClusterError: the cluster cannot be reached or read, or kafka-python is not installed.
         SettingsError: a property is not understood; only its key is named.
     """
-    check_address(bootstrap_server)
-    settings = admin_settings(properties or {})
-    with admin_client(bootstrap_server, settings) as admin:
+    with admin_client(bootstrap_server, properties or {}) as admin:
         racks = racks_of(admin.describe_cluster()["brokers"])
         progress(f"connected to {bootstrap_server}: {len(racks)} brokers")
         described_topics = admin.describe_topics()
         topics, omitted = topic_rows(described_topics, racks, cluster_id)
         progress(f"{len(topics)} topics")
-        groups, omitted_groups = _stable_groups(admin, sorted(racks), progress)
+        groups, reasons = _stable_groups(admin, sorted(racks), progress)
         members, owned = group_rows(groups, cluster_id)
         target: list[Row] = []
-        settings_rows: list[Row] = []
+        settings: list[Row] = []
+        omitted_settings: dict[str, str] = {}
         if consumer_groups:
             described = describe_consumer_groups(admin, consumer_group_names(admin, sorted(racks)))
-            progress(f"described {described.group_count} groups of the new protocol")
+            names = sorted({row[0] for row in described.members})
+            progress(f"described {len(names)} groups of the new protocol")
             members += [(cluster_id, *row) for row in described.members]
             owned += [(cluster_id, *row) for row in described.owned]
             target = [(cluster_id, *row) for row in described.target]
-            reasons = {o.name: o.reason for o in omitted_groups if o.reason != NOT_ASKED_FOR}
-            omitted_groups = _omissions(reasons | described.reasons)
-            said = describe_group_settings(admin, sorted({row[0] for row in described.members}))
-            settings_rows = [(cluster_id, *row) for row in said.rows]
-            omitted_groups += _omissions(said.reasons, "settings")
-        omitted += omitted_groups
+            reasons = {name: why for name, why in reasons.items() if why != NOT_ASKED_FOR}
+            reasons |= described.reasons
+            rows, omitted_settings = describe_group_settings(admin, names)
+            settings = [(cluster_id, *row) for row in rows]
+        omitted += _omissions(reasons, "group") + _omissions(omitted_settings, "settings")
         found = None
         if offsets:
             read = topics_of(members, owned)
@@ -158,20 +154,29 @@ def read_cluster(
         target,
         leader_rows(described_topics, cluster_id),
         None if found is None else [(cluster_id, *row) for row in found.rows],
-        settings_rows,
+        settings,
     )
 
 
-def check_address(bootstrap_server: str) -> None:
-    """Refuse what is no address.
+def read_topics(
+    bootstrap_server: str,
+    properties: Mapping[str, str],
+    spark: SparkSession,
+    *,
+    cluster_id: str | None = None,
+) -> Snapshot:
+    """Read a cluster's topics and the leaders of ``__consumer_offsets``, and no group.
 
     Raises:
-        ClusterError: it is not host:port, or several with commas.
+        ClusterError: the cluster cannot be reached or read, or kafka-python is not installed.
+        SettingsError: a property is not understood; only its key is named.
     """
-    if not all(_ADDRESS.fullmatch(address) for address in bootstrap_server.split(",")):
-        raise ClusterError(
-            f"bootstrap server {bootstrap_server!r} is not host:port (several with commas)"
-        )
+    with admin_client(bootstrap_server, properties) as admin:
+        racks = racks_of(admin.describe_cluster()["brokers"])
+        described = admin.describe_topics()
+        topics, omitted = topic_rows(described, racks, cluster_id)
+        leaders = leader_rows(described, cluster_id)
+    return to_snapshot(ClusterTables([], topics, [], omitted, leaders=leaders), spark)
 
 
 def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
@@ -203,7 +208,7 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
 
 def _stable_groups(
     admin: Any, brokers: Sequence[int], progress: Callable[[str], None]
-) -> tuple[list[dict[str, Any]], list[Omission]]:
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Descriptions of all stable groups by name, and the others with the reason.
 
     Each broker lists the groups that it coordinates, so no look-up of coordinators is needed; a
@@ -234,10 +239,10 @@ def _stable_groups(
                 progress(f"described {done} of {total} groups")
         if not pending:
             break
-    return [stable[group_id] for group_id in sorted(stable)], _omissions(reasons)
+    return [stable[group_id] for group_id in sorted(stable)], reasons
 
 
-def _omissions(reasons: Mapping[str, str], kind: str = "group") -> list[Omission]:
+def _omissions(reasons: Mapping[str, str], kind: str) -> list[Omission]:
     return [Omission(kind, name, reasons[name]) for name in sorted(reasons)]
 
 
