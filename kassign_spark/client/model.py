@@ -36,11 +36,7 @@ def predict_group(state: GroupState) -> Outcome:
         return Outcome(THROWS, str(thrown), [], {}, layout)
     except NeverEnds as never:
         return Outcome(NEVER_ENDS, str(never), [], {}, layout)
-    if state.assignor == "sticky":
-        moving = {}
-    for partition, member in moving.items():
-        assigned[member].remove(partition)
-    return Outcome(INEXACT if unsure else OK, unsure, assigned, moving, layout)
+    return _withholding(assigned, {} if state.assignor == "sticky" else moving, unsure, layout)
 
 
 def follow_constrained(state: GroupState) -> Outcome:
@@ -50,17 +46,16 @@ def follow_constrained(state: GroupState) -> Outcome:
     what exists.
     """
     claims = lay_out(state)
-    members = member_order(state.member_ids)
-    assigned, moving, _ = assign_constrained(
-        claims.layout,
-        believe(state, claims, members),
-        members,
-        java_sorted(state.member_ids),
-        _racks_in_use(state, claims.layout),
-    )
+    assigned, moving, _ = _assign_sticky(state, claims, is_homogeneous=True)
+    return _withholding(assigned, moving, None, claims.layout)
+
+
+def _withholding(
+    assigned: list[list[int]], moving: dict[int, int], unsure: str | None, layout: Layout
+) -> Outcome:
     for partition, member in moving.items():
         assigned[member].remove(partition)
-    return Outcome(OK, None, assigned, moving, claims.layout)
+    return Outcome(INEXACT if unsure else OK, unsure, assigned, moving, layout)
 
 
 def _racks_in_use(state: GroupState, layout: Layout) -> Racks | None:
@@ -73,16 +68,19 @@ def _racks_in_use(state: GroupState, layout: Layout) -> Racks | None:
 
 
 def _assign_sticky(
-    state: GroupState, claims: Claims
+    state: GroupState, claims: Claims, *, is_homogeneous: bool = False
 ) -> tuple[list[list[int]], dict[int, int], str | None]:
-    """Give each member's partitions, those that change hands, and why this may not be so."""
+    """Give each member's partitions, those that change hands, and why this may not be so.
+
+    With ``is_homogeneous`` subscriptions are the same, however they are listed.
+    """
     layout = claims.layout
     members = member_order(state.member_ids)
     by_id = java_sorted(state.member_ids)
     racks = _racks_in_use(state, layout)
     believed = believe(state, claims, members)
     by_order = believed.by_order
-    if believed.is_homogeneous:
+    if is_homogeneous or believed.is_homogeneous:
         assigned, moving, in_pass = assign_constrained(layout, believed, members, by_id, racks)
         by_order, unsure = by_order or in_pass, None
     else:

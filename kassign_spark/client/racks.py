@@ -1,6 +1,8 @@
 """Racks as bits: which partitions have a replica where a member is."""
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 from kassign_spark.client.state import GroupState, Layout
@@ -48,9 +50,5 @@ def need_matching(member_racks: Sequence[int], partition_racks: Sequence[int]) -
     They can where some member's rack is among the replicas' racks, and not every partition has a
     replica in each of those racks (``AbstractPartitionAssignor.useRackAwareAssignment``).
     """
-    members = all_replicas = 0
-    for rack in member_racks:
-        members |= rack
-    for racks in partition_racks:
-        all_replicas |= racks
+    members, all_replicas = reduce(or_, member_racks, 0), reduce(or_, partition_racks, 0)
     return bool(members & all_replicas) and any(racks != all_replicas for racks in partition_racks)

@@ -88,13 +88,9 @@ def _match_racks(topics: list[_Topic], count: int, assigned: list[list[int]]) ->
 
 def _in_member_order(state: GroupState) -> list[int]:
     """Positions in the order of ``MemberInfo``: static members first, by ``group.instance.id``."""
-
-    def key(member: int) -> tuple[bool, bytes, bytes]:
-        instance = state.member_instances[member]
-        return (
-            instance is None,
-            java_string_key(instance or ""),
-            java_string_key(state.member_ids[member]),
-        )
-
-    return sorted(range(len(state.member_ids)), key=key)
+    instances, ids = state.member_instances, state.member_ids
+    keys = [
+        (instance is None, java_string_key(instance or ""), java_string_key(member_id))
+        for instance, member_id in zip(instances, ids, strict=True)
+    ]
+    return sorted(range(len(keys)), key=keys.__getitem__)

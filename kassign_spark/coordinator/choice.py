@@ -39,9 +39,8 @@ def choose_assignor(votes: Sequence[str | None], assignors: Sequence[str] = ASSI
     unknown = tuple(i for i, vote in enumerate(votes) if vote is not None and vote not in assignors)
     if not counts:
         return Choice(assignors[0], unknown=unknown)
-    most = max(counts.values())
-    first = [name for name in (*ASSIGNORS, *assignors) if counts[name] == most]
+    first = max((*ASSIGNORS, *assignors), key=counts.__getitem__)
     undecided: tuple[int, ...] = ()
     if counts == {"uniform": 1, "range": 1}:
         undecided = tuple(i for i, vote in enumerate(votes) if vote in ASSIGNORS)
-    return Choice(first[0], undecided, unknown)
+    return Choice(first, undecided, unknown)

@@ -94,7 +94,7 @@ def list_targets(
     first = np.full(len(entries), np.iinfo(np.int64).max)
     np.minimum.at(first, of_entry, inserted)
     if is_range:
-        first = _places_in_sets(state, outcome, entry_member, entry_topic)
+        first, name_counts = _places_in_sets(state, outcome, entry_member, entry_topic)
     else:
         # HashMap.computeIfAbsent puts a key before those that its bucket has, put behind them.
         first = np.where(of_kept, first, -first)
@@ -108,7 +108,7 @@ def list_targets(
     # HashMap.computeIfAbsent looks for room before it adds, so it grows one later than put.
     table = powers_of_two((4 * np.maximum(topics_had, most_topics - 1) + 2) // 3, least=1)
     if is_range:  # its maps are new, and made for all names of a member, also of missing topics
-        table = powers_of_two(4 * (_name_counts(state) + 1) // 3, least=1)
+        table = powers_of_two(4 * (name_counts + 1) // 3, least=1)
     in_map = bucket_keys(codes, table[entry_member])
     entry_record = inverse(np.lexsort((first, in_map, entry_member)))
     in_read = bucket_keys(codes, map_capacities(topics_has)[entry_member])
@@ -132,9 +132,10 @@ def list_targets(
 
 def _places_in_sets(
     state: ConsumerGroupState, outcome: TargetOutcome, members: Ints, topics: Ints
-) -> Ints:
-    """Of members and topics the topic's place in the member's own set of names."""
+) -> tuple[Ints, Ints]:
+    """Of members and topics the topic's place in the member's own set of names; the sets' sizes."""
     place: dict[tuple[int, int], int] = {}
+    sizes = np.zeros(len(state.member_ids), np.int64)
     orders: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
     for member in np.unique(members).tolist():
         regex = state.regexes[member] if state.regexes else None
@@ -142,22 +143,12 @@ def _places_in_sets(
         if kind not in orders:
             found = state.resolved.get(regex, ()) if regex else ()
             orders[kind] = _union_order(state.subscriptions[member], sorted(found))
+        sizes[member] = len(orders[kind])
         rank = {name: i for i, name in enumerate(orders[kind])}
         for topic in outcome.layout.subscribed[member]:
             place[member, int(topic)] = rank[state.topics[topic]]
     pairs = zip(members.tolist(), topics.tolist(), strict=True)
-    return np.array([place[pair] for pair in pairs], np.int64)
-
-
-def _name_counts(state: ConsumerGroupState) -> Ints:
-    """Of each member how many names it lists or its regex finds."""
-    regexes = state.regexes or [None] * len(state.member_ids)
-    kinds = [(tuple(of), regex) for of, regex in zip(state.subscriptions, regexes, strict=True)]
-    counts = {
-        (names, regex): len({*names, *(state.resolved.get(regex, ()) if regex else ())})
-        for names, regex in set(kinds)
-    }
-    return np.array([counts[kind] for kind in kinds], np.int64)
+    return np.array([place[pair] for pair in pairs], np.int64), sizes
 
 
 def _union_order(names: Sequence[str], found: Sequence[str]) -> list[str]:

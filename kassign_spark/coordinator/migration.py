@@ -77,7 +77,7 @@ class MixedGroup:
         else its leaving and its joining each lead to a new target (kip-848.md, 1, 7 and 8). In
         between the change settles: a restart so quick that one computation serves both is cheaper.
         """
-        if self._is_static(member):
+        if self.state.instance_ids and self.state.instance_ids[member]:
             yield self.replace(member, as_new=as_new)
             return
         yield self.leave(member)
@@ -136,6 +136,3 @@ class MixedGroup:
         pauses = is_kept & ((before != after) | gives_up_all)
         self.owner = after
         return Change(member, event, before, after, pauses, is_rebalance=bool(here.any()))
-
-    def _is_static(self, member: int) -> bool:
-        return bool(self.state.instance_ids and self.state.instance_ids[member])

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kassign_spark.client.hash_order import HashOrder, bucket, java_hash
+from kassign_spark.client.hash_order import HashOrder, bucket, capacity_for, java_hash
 
 Ints = NDArray[np.int64]
 
@@ -72,9 +72,7 @@ def topic_id_hash(topic_id: str) -> int:
 
 def copied_set_order(codes: Sequence[int], sized_for: int) -> HashOrder:
     """Order keys as a ``HashSet`` made from a collection of ``sized_for`` keys iterates."""
-    capacity = 1 << (max(4 * sized_for // 3 + 1, _SMALLEST_TABLE) - 1).bit_length()
-    while 4 * len(codes) > 3 * capacity:
-        capacity *= 2
+    capacity = max(1 << (4 * sized_for // 3).bit_length(), capacity_for(len(codes)))
     buckets = [bucket(code, capacity) for code in codes]
     order = sorted(range(len(codes)), key=buckets.__getitem__)
     return HashOrder(order, buckets, max(Counter(buckets).values(), default=0) < _TREE_BIN)
