@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from kassign_spark.client.claims import Believed
 from kassign_spark.client.hash_order import HashOrder, java_hash
-from kassign_spark.client.holdings import Holdings
-from kassign_spark.client.movements import Movements
+from kassign_spark.client.holdings import Holdings, Movements
 from kassign_spark.client.racks import Racks
 from kassign_spark.client.state import Claims, GroupState, NeverEnds, Thrown
 

@@ -207,23 +207,18 @@ def _steps(group: _Group, outcome: TargetOutcome) -> pa.StructArray:
 def _rows_of(
     steps: Steps, member_ids: Sequence[str], topics: Sequence[str], firsts: Ints
 ) -> pa.StructArray:
-    rounds, rows, actions = [], [], []
     # A group in which nothing changes has one round as well, in which all is retained.
-    for number in range(1, max(steps.round_count, 1) + 1):
-        action = actions_in(steps, number)
-        matter = np.flatnonzero(action != "")
-        rounds.append(np.full(len(matter), number, dtype=np.int32))
-        rows.append(matter)
-        actions.append(action[matter])
-    of = np.concatenate(rows)
+    numbers = range(1, max(steps.round_count, 1) + 1)
+    actions = np.array([actions_in(steps, number) for number in numbers])
+    rounds, of = np.nonzero(actions != "")
     topic = np.searchsorted(firsts, steps.partitions[of], side="right") - 1
     return pa.StructArray.from_arrays(
         [
-            pa.array(np.concatenate(rounds)),
+            pa.array((rounds + 1).astype(np.int32)),
             _named(member_ids, steps.members[of]),
             _named(topics, topic),
             pa.array((steps.partitions[of] - firsts[topic]).astype(np.int32)),
-            pa.array(np.concatenate(actions).tolist(), type=pa.string()),
+            pa.array(actions[rounds, of].tolist(), type=pa.string()),
         ],
         names=["round", "member_id", "topic", "partition", "action"],
     )

@@ -40,7 +40,5 @@ def choose_assignor(votes: Sequence[str | None], assignors: Sequence[str] = ASSI
     if not counts:
         return Choice(assignors[0], unknown=unknown)
     first = max((*ASSIGNORS, *assignors), key=counts.__getitem__)
-    undecided: tuple[int, ...] = ()
-    if counts == {"uniform": 1, "range": 1}:
-        undecided = tuple(i for i, vote in enumerate(votes) if vote in ASSIGNORS)
-    return Choice(first, undecided, unknown)
+    undecided = ASSIGNORS if counts == {"uniform": 1, "range": 1} else ()
+    return Choice(first, tuple(i for i, vote in enumerate(votes) if vote in undecided), unknown)

@@ -71,12 +71,10 @@ def assign_differing(
     )
     subscribers = {topic: topics[topic].tolist() for topic in sorted_topics}
     given_at, clock = np.zeros_like(owner), count(1)
-    parts = {
-        t: _Part(*(of[layout.starts[t] : layout.starts[t + 1]] for of in (owner, given_at)))
-        for t in sorted_topics
-    }
+    parts: dict[int, _Part] = {}
     for topic in sorted_topics:
-        part = parts[topic]
+        here = slice(layout.starts[topic], layout.starts[topic + 1])
+        part = parts[topic] = _Part(owner[here], given_at[here])
         free = np.flatnonzero(part.owner == NOBODY)
         if len(free):
             ends = _Ends(subscribers[topic], loads)

@@ -156,7 +156,6 @@ class CoordinatedGroup:
         self.table.remove((member_id,))
         self.table.insert(replace(member, vote=member.vote or before.vote))
         self.newcomers |= {member.member_id}
-        self.counts_as_differing = False
         self.targets[member.member_id] = self.targets.pop(member_id, NOTHING)
         return self._changed(before, member, choice)
 
@@ -165,7 +164,6 @@ class CoordinatedGroup:
         before, choice = self.table.get(member.member_id), self.choice()
         self.table.put(replace(member, vote=member.vote or before.vote))
         self.newcomers -= {member.member_id}
-        self.counts_as_differing = False
         return self._changed(before, member, choice)
 
     def change_topics(self, topics: dict[str, TopicState]) -> bool:
@@ -262,6 +260,7 @@ class CoordinatedGroup:
         return rises
 
     def _changed(self, before: GroupMember, after: GroupMember, choice: str) -> bool:
+        self.counts_as_differing = False
         rises = set(before.topics) != set(after.topics) or choice != self.choice()
         named = self._subscribed()
         if before.regex != after.regex:

@@ -71,10 +71,8 @@ def list_targets(
         state.target_members * count + state.target_topics, return_counts=True
     )
     had = np.zeros(len(entries), np.int64)
-    at: Ints = np.asarray(np.searchsorted(old_pairs, entries))
-    rows = np.flatnonzero(at < len(old_pairs))
-    rows = rows[old_pairs[at[rows]] == entries[rows]]
-    had[rows] = old_sizes[at[rows]]
+    _, both, in_old = np.intersect1d(entries, old_pairs, assume_unique=True, return_indices=True)
+    had[both] = old_sizes[in_old]
     of_kept = np.zeros(len(entries), bool)
     of_kept[of_entry[is_kept]] = True
     # A set that is copied is made for what it held; then it grows as any other.

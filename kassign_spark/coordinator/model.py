@@ -99,11 +99,9 @@ def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Dealt, l
         drawn_id(topic) if known is None else known
         for topic, known in zip(state.topics, ids, strict=True)
     ]
-    listed = (
-        list(range(len(state.member_ids)))
-        if state.is_order_known
-        else order_by_ids(state.member_ids)
-    )
+    listed: Sequence[int] = range(len(state.member_ids))
+    if not state.is_order_known:
+        listed = order_by_ids(state.member_ids)
     members = member_order([state.member_ids[i] for i in listed])
     order = [listed[i] for i in members.order]
     reasons = _doubts_about_members(state, members)
@@ -134,8 +132,6 @@ def _doubts_about_members(state: ConsumerGroupState, members: HashOrder) -> list
 def _existing(state: ConsumerGroupState) -> tuple[ConsumerGroupState, list[str]]:
     """Leave out of the last target what no topic has; the coordinator does not."""
     sizes = np.asarray(state.num_partitions, dtype=np.int64)
-    if not len(state.target_topics):
-        return state, []
     exists = state.target_partitions < sizes[state.target_topics]
     if exists.all():
         return state, []

@@ -92,9 +92,9 @@ def admin_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     if protocol not in _PROTOCOLS:
         problems.append(f"security.protocol must be one of {', '.join(_PROTOCOLS)}")
     settings["security_protocol"] = protocol
-    sasl = {key: left.pop(key) for key in list(left) if key.startswith("sasl.")}
-    tls = {key: left.pop(key) for key in list(left) if key.startswith("ssl.")}
-    for needed, wanted, read in (("SASL", sasl, _sasl_settings), ("SSL", tls, _tls_settings)):
+    for needed, read in (("SASL", _sasl_settings), ("SSL", _tls_settings)):
+        prefix = f"{needed.lower()}."
+        wanted = {key: left.pop(key) for key in list(left) if key.startswith(prefix)}
         if needed in protocol:
             found, reasons = read(wanted)
             settings |= found

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.live.admin import batches, send
 
 Row = tuple[Any, ...]
-
-CONSUMER = "consumer"
-"""``members.group_type`` of these groups."""
 
 NOT_ASKED_FOR = "KIP-848 group: the broker makes its assignment, not an assignor"
 """Why such groups are left out of a snapshot that does not ask for them."""

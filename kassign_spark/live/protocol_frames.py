@@ -160,8 +160,7 @@ def encode_cooperative_sticky_user_data(frame: DataFrame, column: str = "user_da
 
 
 def _subscription(data: bytes | None) -> Row:
-    said = protocol.decode_subscription(_present(data))
-    return said.topics, said.owned, said.generation, said.rack_id, said.user_data
+    return tuple(protocol.decode_subscription(_present(data)))
 
 
 def _assignment(data: bytes | None) -> Row:

@@ -15,7 +15,6 @@ from pyspark.sql.types import StructType
 from kassign_spark.live.admin import admin_client, batches
 from kassign_spark.live.cluster_rows import (
     Omission,
-    Row,
     group_rows,
     leader_rows,
     racks_of,
@@ -24,6 +23,7 @@ from kassign_spark.live.cluster_rows import (
 )
 from kassign_spark.live.consumer_groups import (
     NOT_ASKED_FOR,
+    Row,
     consumer_group_names,
     describe_consumer_groups,
     describe_group_settings,

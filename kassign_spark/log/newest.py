@@ -6,7 +6,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform, has_cluster_id
-from kassign_spark.live.consumer_groups import CONSUMER, NOT_ASKED_FOR
+from kassign_spark.inputs.rules import CONSUMER
+from kassign_spark.live.consumer_groups import NOT_ASKED_FOR
 from kassign_spark.log.read import group_log, of_types
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold

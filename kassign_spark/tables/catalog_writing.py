@@ -158,8 +158,7 @@ def _typed(given: StructType, declared: StructType) -> list[StructField]:
     """The declared columns and what else a frame has; a column of nulls gets a type."""
     types: dict[str, DataType] = {f.name: f.dataType for f in declared}
     for f in given:
-        if f.name not in types:
-            types[f.name] = StringType() if isinstance(f.dataType, NullType) else f.dataType
+        types.setdefault(f.name, StringType() if isinstance(f.dataType, NullType) else f.dataType)
     stamp = {f.name for f in _STAMP}
     return [StructField(name, data_type) for name, data_type in types.items() if name not in stamp]
 
