@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Longs
 
@@ -31,16 +32,15 @@ def one_row(keys: pa.RecordBatch, **lists: pa.Array | Longs) -> pa.RecordBatch:
     return keys
 
 
-def numbers_in(row: pa.RecordBatch, name: str) -> Longs:
-    """The numbers of a list in the only row."""
-    numbers: Longs = row[name].flatten().to_numpy(zero_copy_only=False)
+def numbers_in(rows: pa.RecordBatch | pa.Table, name: str) -> Longs:
+    """The numbers of a row's list, or of those of several, one after the other."""
+    numbers: Longs = np.asarray(pc.list_flatten(rows[name]))
     return numbers
 
 
 def matrix_of(slices: pa.Table, name: str) -> Longs:
     """Lists of one length, a row each."""
-    numbers: Longs = slices[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return numbers.reshape(len(slices), -1)
+    return numbers_in(slices, name).reshape(len(slices), -1)
 
 
 def lists_of(matrix: Longs) -> pa.ListArray:

@@ -23,7 +23,6 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.arrow_lists import each_row, lists_of, matrix_of, numbers_in, one_row
 from kassign_spark.assignors.equal import hold_claims, quotas
-from kassign_spark.expressions import div
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.named import ASSIGNED
@@ -107,17 +106,14 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
     )
     first = F.explode(F.sequence(F.lit(0), F.col("largest") - 1, F.col("width")))
     size = "greatest(least(num_partitions - first_partition, width), 0)"
-    of_topics = topics.join(groups, on=list(GROUP_KEY)).select("*", first.alias("first_partition"))
-    of_members = (
-        eligible.members.drop("topics")
-        .join(groups, on=list(GROUP_KEY))
-        .select("*", first.alias("first_partition"))
+    of_topics, of_members = (
+        frame.join(groups, on=list(GROUP_KEY)).select("*", first.alias("first_partition"))
+        for frame in (topics, eligible.members.drop("topics"))
     )
-    partition, width = F.col("partition"), F.col("width")
     claims = (
         eligible.owned.join(groups, on=list(GROUP_KEY))
-        .where(partition < F.col("largest"))
-        .withColumn("first_partition", (div(partition, width) * width).cast("int"))
+        .where("partition < largest")
+        .withColumn("first_partition", F.expr("int(partition div width * width)"))
     )
     member = {"number": "coalesce(generation, -1)", "place": "coalesce(member_seq, -1)"}
     kinds = (
@@ -267,10 +263,7 @@ def _assigned(of_slice: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def takers(place: Longs, missing: Longs, extras: int) -> Longs:
-    """Who takes the free partitions at ``place`` in the order in which they are handed out.
-
-    Members below the least get one each a lap, by id. Then one more goes to each of the first
-    ``extras`` of those that have just the least: by the lap in which they got there, and id.
+    """Who takes the free partitions at ``place`` in the order in which ``equal.takers`` hands out.
 
     Args:
         place: any places, from 0.

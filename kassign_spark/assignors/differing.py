@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kassign_spark.coordinator.orders import inverse
 from kassign_spark.flow.arrays import settle
-from kassign_spark.groups.answer import Answer
-from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.graph.batch import same_lists
+from kassign_spark.groups.batch import Answer, Batch, Claims
 from kassign_spark.groups.claims import resolve
 from kassign_spark.groups.numbers import Longs, find, key, place_in_run, ranges, rows_by, starts
 
@@ -35,35 +36,29 @@ class Classes(NamedTuple):
 
 def topic_classes(batch: Batch) -> Classes:
     """Fold the topics of each group by who subscribes to them."""
-    topic_count = len(batch.size)
     sets = np.unique(batch.member_set)
     counts = np.diff(batch.set_start)[sets]
     topic = batch.set_topic[ranges(batch.set_start[sets], counts)]
-    order = rows_by(topic, np.repeat(sets, counts))
-    subscribing = np.repeat(sets, counts)[order]
-    ends = starts(np.bincount(topic, minlength=topic_count)).tolist()
     by_name = rows_by(batch.topic_group, batch.topic_order[batch.topic_name - 1])
-    numbers: dict[tuple[int, bytes], int] = {}
-    of_topic = np.empty(topic_count, np.int64)
-    for group, each in zip(batch.topic_group[by_name].tolist(), by_name.tolist(), strict=True):
-        who = subscribing[ends[each] : ends[each + 1]].tobytes()
-        of_topic[each] = numbers.setdefault((group, who), len(numbers))
-    class_group = np.fromiter((group for group, _ in numbers), np.int64, len(numbers))
+    place = inverse(by_name)
+    subscribing = np.repeat(sets, counts)
+    subscribing = subscribing[rows_by(place[topic], subscribing)]
+    set_count = np.bincount(place[topic], minlength=len(place))
+    some, class_by_name = same_lists(batch.topic_group[by_name], set_count, subscribing)
 
     # A class has the sets of any of its topics, and their members.
-    some = np.unique(of_topic, return_index=True)[1]
-    first, count = np.asarray(ends)[some], np.diff(ends)[some]
+    first, count = starts(set_count)[some], set_count[some]
     class_of_set = np.repeat(np.arange(len(some)), count)
     sets_of_class = subscribing[ranges(first, count)]
     set_of_place = batch.member_set[batch.by_rank]
     places = np.argsort(set_of_place, kind="stable")
-    set_count = len(batch.set_start) - 1
-    first_place = starts(np.bincount(set_of_place, minlength=set_count))
+    first_place = starts(np.bincount(set_of_place, minlength=len(batch.set_start) - 1))
     counts = np.diff(first_place)[sets_of_class]
     edge_class = np.repeat(class_of_set, counts)
     edge_place = places[ranges(first_place[:-1][sets_of_class], counts)]
     order = rows_by(edge_class, edge_place)
-    return Classes(of_topic, place_in_run(class_group), edge_class[order], edge_place[order])
+    number = place_in_run(batch.topic_group[by_name[some]])
+    return Classes(class_by_name[place], number, edge_class[order], edge_place[order])
 
 
 def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:
@@ -75,8 +70,7 @@ def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:
     slot_count = int(batch.first_slot[-1])
     prevails, _ = resolve(claims.slot, batch.hash_rank[claims.member], generation[claims.member])
     class_of_slot = classes.of_topic[batch.slot_topic]
-    place = np.empty(len(batch.by_rank), np.int64)
-    place[batch.by_rank] = np.arange(len(place))
+    place = inverse(batch.by_rank)
     edge = find(
         key(classes.of_edge, classes.place), key(class_of_slot[claims.slot], place[claims.member])
     )

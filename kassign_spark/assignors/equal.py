@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.groups.answer import Answer
-from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.batch import Answer, Batch, Claims
 from kassign_spark.groups.claims import resolve
 from kassign_spark.groups.numbers import Longs, place_in_run, rows_by
 

@@ -18,7 +18,7 @@ from kassign_spark.graph.components import (
     class_vertex,
     connected_components,
     member_vertex,
-    number_groups,
+    number_rows,
 )
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import (
@@ -162,10 +162,9 @@ def _by_components(
         The columns _SOLVED; and GROUP_KEY with the path of each group.
     """
     number = F.col("group_number")
+    groups = number_rows(edges.select(*GROUP_KEY).distinct(), GROUP_KEY, "group_number")
     numbered = settle(
-        edges.join(
-            number_groups(edges.select(*GROUP_KEY).distinct()), on=list(GROUP_KEY), how="inner"
-        ).withColumns(
+        edges.join(groups, on=list(GROUP_KEY), how="inner").withColumns(
             {
                 "class_id": class_vertex(number, F.col("class")),
                 "member_id": member_vertex(number, F.col("member")),
@@ -184,9 +183,9 @@ def _by_components(
     # A component is the unit: the many of one group are for all tasks that there are.
     solved = _in_tasks(placed.where(fits), eligible.tasks, (*GROUP_KEY, "part"))
     of_components = F.lit(components_path(found.by, found.rounds, 0))
-    groups = placed.groupBy(*GROUP_KEY)
+    placed_groups = placed.groupBy(*GROUP_KEY)
     if counted["largest"] <= settings.max_edges_per_task:
-        return solved, groups.agg(F.first(of_components).alias("path"))
+        return solved, placed_groups.agg(F.first(of_components).alias("path"))
     before = budget.used
     large = placed.where(~fits)
     in_rounds = settle_in_rounds(
@@ -198,4 +197,4 @@ def _by_components(
     named = large.join(in_rounds, on=["class_id", "member_id"], how="inner")
     in_both = F.lit(components_path(found.by, found.rounds, budget.used - before))
     path = F.when(F.bool_and(fits), of_components).otherwise(in_both)
-    return solved.unionByName(named.select(*_SOLVED)), groups.agg(path.alias("path"))
+    return solved.unionByName(named.select(*_SOLVED)), placed_groups.agg(path.alias("path"))

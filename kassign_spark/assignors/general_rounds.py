@@ -51,14 +51,13 @@ def settle_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:
     settled = []
     while True:
         swept, flags = _run_distances(state, budget)
+        restarted = None
         if flags["finished"]:
             split, counts = settle(
                 _split(swept.where("not is_moving")), {"pending": F.count_if(~F.col("is_settled"))}
             )
             settled.append(split.where("is_settled").select("class", "member", "assigned"))
             restarted = _start(split.where("not is_settled")) if counts["pending"] else None
-        else:
-            restarted = None
         pushed = _run_pushes(swept.where("is_moving"), budget) if flags["moving"] else None
         if pushed is None and restarted is None:
             return reduce(DataFrame.unionByName, settled).where("assigned > 0")

@@ -10,8 +10,7 @@ from kassign_spark.assignors.equal import assign_equal
 from kassign_spark.assignors.general_racks import assign_with_racks
 from kassign_spark.client.model import follow_constrained, predict_group
 from kassign_spark.client.state import Outcome, without_missing
-from kassign_spark.groups.answer import Answer
-from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.batch import Answer, Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.racks import all_equal, reduce_or
 from kassign_spark.groups.states import States

@@ -14,8 +14,7 @@ from kassign_spark.assignors.in_tasks import (
     answer,
     numbers_of,
 )
-from kassign_spark.groups.answer import Answer, Moving
-from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.batch import Answer, Batch, Claims, Moving
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.hashed import HASHED_KEY, fold_hashed, read_hashed
 from kassign_spark.groups.named import LISTS, assigned_lists

@@ -3,11 +3,11 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.dealing import deal
 from kassign_spark.expressions import java_string_order
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.paths import WINDOWS
 from kassign_spark.groups.subscribers import (
+    deal,
     explode_topics,
     heterogeneous_topics,
     homogeneous_groups,
@@ -93,8 +93,7 @@ def _heterogeneous_topics(eligible: Eligible) -> DataFrame:
         topics.groupBy(*GROUP_KEY)
         .agg(in_order.alias("topics"))
         .join(member_counts, on=list(GROUP_KEY), how="inner")
-        .select(*GROUP_KEY, F.explode(_first_takers()).alias("turn"))
-        .select(*GROUP_KEY, "turn.*")
+        .select(*GROUP_KEY, F.inline(_first_takers()))
     )
     return topics.drop("subscriber_ranks").join(scanned, on=[*GROUP_KEY, "topic"], how="inner")
 

@@ -7,17 +7,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.constrained_slices import assign_constrained_in_slices
-from kassign_spark.assignors.dealing import deal
 from kassign_spark.assignors.general import assign_general
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.roundrobin import turns, whose_turn
 from kassign_spark.assignors.sizes import by_size
 from kassign_spark.expressions import java_string_order
-from kassign_spark.groups.answer import Moving
+from kassign_spark.groups.batch import Moving
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.paths import WINDOWS
-from kassign_spark.groups.subscribers import homogeneous_groups
+from kassign_spark.groups.subscribers import deal, homogeneous_groups
 from kassign_spark.rounds import Round
 from kassign_spark.settings.computing import Settings
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kassign_spark.coordinator.orders import inverse
 from kassign_spark.flow.arrays import components
 from kassign_spark.flow.segments import Longs, Segments
 from kassign_spark.groups.batch import Batch
@@ -113,8 +114,7 @@ def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
     order = np.lexsort((mark, count, group))
     is_new = np.ones(len(order), bool)
     is_new[1:] = np.any([np.diff(of[order]) != 0 for of in (group, count, mark)], axis=0)
-    kind = np.empty(len(order), np.int64)
-    kind[order] = np.cumsum(is_new) - 1
+    kind = (np.cumsum(is_new) - 1)[inverse(order)]
     first = order[is_new]
     # The marks of different lists may be the same by chance: so the lists themselves are compared.
     if not (item[ranges(begin[first[kind]], count)] == item).all():
@@ -122,9 +122,7 @@ def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
         numbers: dict[tuple[int, bytes], int] = {}
         kind = np.array([numbers.setdefault(each, len(numbers)) for each in lists])
         first = np.unique(kind, return_index=True)[1]
-    by_first = np.empty(len(first), np.int64)
-    by_first[np.argsort(first)] = np.arange(len(first))
-    return np.sort(first), by_first[kind]
+    return np.sort(first), inverse(np.argsort(first))[kind]
 
 
 def _scattered(numbers: Longs) -> npt.NDArray[np.uint64]:

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import has_cluster_id
+from kassign_spark.flow.segments import Segments
 from kassign_spark.graph.batch import class_graph, subscribed_of
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.proofs import KINDS, NOTHING, proofs
@@ -77,8 +78,7 @@ def bottlenecks_arrow(table: pa.Table) -> list[pa.Table]:
     graph = class_graph(subscribed)
     found = proofs(subscribed, graph, levels(graph))
     member_count = np.bincount(batch.member_group, minlength=batch.group_count)
-    partitions = np.zeros(batch.group_count, np.int64)
-    np.add.at(partitions, batch.topic_group, batch.size)
+    partitions = Segments(batch.topic_group, batch.group_count).sum(batch.size)
     even_max = -(-partitions // np.maximum(member_count, 1))
     topics = batch.topic_names.take(pa.array(batch.topic_name[found.topics.item] - 1))
     found_rows = pa.table(

@@ -22,7 +22,6 @@ from pyspark.sql import functions as F
 
 from kassign_spark.errors import SettingsError
 from kassign_spark.rounds import Budget, converge, settle
-from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.sessions import Py4JError, Py4JJavaError, is_connect
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark_errors import spark_message
@@ -52,20 +51,11 @@ class Components(NamedTuple):
     rounds: int
 
 
-def number_groups(groups: DataFrame) -> DataFrame:
-    """Give each group a number, without a window over the whole fleet.
-
-    Returns:
-        cluster_id string, group_id string, group_number bigint; the same whatever the partitioning.
-    """
-    return number_rows(groups, GROUP_KEY, "group_number")
-
-
 def number_rows(frame: DataFrame, keys: Sequence[str], number: str) -> DataFrame:
     """Give each different row of ``keys`` a number >= 64 that follows from all of them alone.
 
     Returns:
-        the keys, each once, and ``number`` bigint.
+        the keys, each once, and ``number`` bigint; no window is over all of them.
     """
     bucket = F.pmod(F.xxhash64(*keys), F.lit(_BUCKETS))
     in_bucket = Window.partitionBy("bucket").orderBy(*keys)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.graph.batch import class_graph, subscribed_of
-from kassign_spark.graph.components import number_groups
+from kassign_spark.graph.components import number_rows
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.look import look
 from kassign_spark.groups.named import group_columns, member_ids
@@ -21,14 +21,14 @@ from kassign_spark.groups.task_rows import lists_of
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 MEMBER, CLASS = "member", "class"
-_VERTEX = (
+_ROW = (
     "cluster_id string, group_id string, id bigint, kind string, name string, "
-    "topics array<string>, weight bigint, part int"
+    "topics array<string>, weight bigint, part int, dst bigint"
 )
-_ROW = f"{_VERTEX}, dst bigint"
 """A vertex, or, where dst is there, the edge from id with its weight."""
 _NUMBER = 100
 """A kind of row beside those of ``groups.read``: the number of the group."""
@@ -77,7 +77,7 @@ def eligibility(
         InputError: values that have no meaning; lists every one.
     """
     eligible = look(conform_inputs(members, topics), None).eligible
-    numbers = rows(number_groups(eligible.members), _NUMBER, number="group_number")
+    numbers = rows(number_rows(eligible.members, GROUP_KEY, "number"), _NUMBER)
     table = fold(eligible._replace(has_racks=False)).unionByName(numbers)
     answered = in_tasks(table, graph_arrow, _ROW, settings.batches or eligible.batches)
     found = hold(answered, {"rows": F.count(F.lit(1))}).frame
@@ -135,7 +135,7 @@ def graph_arrow(table: pa.Table) -> list[pa.Table]:
 
 
 def _vertex_ids(group_number: Longs, group: Longs, kind: int) -> Longs:
-    """Number the vertices of each group: members are even, classes odd (``number_groups``)."""
+    """Number the vertices of each group: members are even, classes odd (``number_rows``)."""
     return group_number[group] << 32 | place_in_run(group) << 1 | kind
 
 

@@ -90,8 +90,7 @@ def proofs(subscribed: Subscribed, graph: ClassGraph, found: Levels) -> Proofs:
     members, topics = (_sorted(place[pairs.row], pairs.item) for pairs in (members, topics))
     kind, group, part, level = kind[order], group[order], part[order], level[order]
     member_count, topic_count = (np.bincount(p.row, minlength=len(kind)) for p in (members, topics))
-    partitions = np.zeros(len(kind), np.int64)
-    np.add.at(partitions, topics.row, subscribed.size[topics.item])
+    partitions = Segments(topics.row, len(kind)).sum(subscribed.size[topics.item])
     bounds_max = ~np.isin(kind, (SPARSE, IDLE))
     bounds_min = np.isin(kind, (PART, SPARSE, IDLE))
     least_max = np.where(bounds_max, -(-partitions // member_count), NOTHING)

@@ -7,7 +7,7 @@ answer leaves the task.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,16 @@ from kassign_spark.groups.numbers import (
     find,
     java_hash_codes,
     key,
-    place_in_run,
     ranges,
     rows_by,
     starts,
     utf_8_rank,
 )
 from kassign_spark.groups.racks import RackBits
+
+Moving = Literal["given", "withheld", "told"]
+"""What becomes of a partition that somebody else has now: its new owner is given it; nobody is, if
+its group is one of `cooperative-sticky`; or it is given, and the column is_moving tells."""
 
 
 @dataclass(frozen=True)
@@ -159,15 +162,12 @@ class Batch:
 
         Static members come first, by ``group.instance.id``; the others follow, by ``member.id``.
         """
-        order = rows_by(self.member_group, self.instance == 0, self.instance, self.member_name)
-        rank = np.empty(len(order), np.int64)
-        rank[order] = place_in_run(self.member_group[order])
-        return rank
+        return inverse(self.by_rank) - self.first_member[self.member_group]
 
     @cached_property
     def by_rank(self) -> Longs:
         """The members, group after group, as ``rank`` orders them."""
-        return rows_by(self.member_group, self.rank)
+        return rows_by(self.member_group, self.instance == 0, self.instance, self.member_name)
 
     @cached_property
     def first_member(self) -> Longs:
@@ -232,15 +232,11 @@ class Batch:
     def part(self, groups: Flags) -> "tuple[Batch, Longs, Longs]":
         """Some of the groups, and which members and slots of this batch are theirs."""
         members = np.flatnonzero(groups[self.member_group])
-        topics = np.flatnonzero(groups[self.topic_group])
+        is_theirs = groups[self.topic_group]
+        topics = np.flatnonzero(is_theirs)
+        kept = is_theirs[self.set_topic]
         slots = np.flatnonzero(groups[self.slot_group])
         number = np.cumsum(groups) - 1
-        new_topic = np.full(len(self.size), -1)
-        new_topic[topics] = np.arange(len(topics))
-        set_topic = new_topic[self.set_topic]
-        kept = set_topic >= 0
-        sets = np.repeat(np.arange(len(self.set_start) - 1), np.diff(self.set_start))
-        counts = np.bincount(sets[kept], minlength=len(self.set_start) - 1)
         some = replace(
             self,
             cluster=self.cluster[groups],
@@ -253,14 +249,28 @@ class Batch:
             rack=self.rack[members],
             assignor=self.assignor[members],
             subscription=self.subscription[members],
-            set_topic=set_topic[kept],
-            set_start=starts(counts),
+            set_topic=(np.cumsum(is_theirs) - 1)[self.set_topic[kept]],
+            set_start=starts(kept.astype(np.int64))[self.set_start],
             topic_group=number[self.topic_group[topics]],
             topic_name=self.topic_name[topics],
             size=self.size[topics],
             racks=None if self.racks is None else self.racks.part(members, slots, topics),
         )
         return some, members, slots
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Who is to have each partition of a batch.
+
+    Attributes:
+        owner: of each slot a member; -1: nobody, because there is no answer for the group.
+        is_moving: whether somebody else has the slot now, so that a cooperative rebalance
+            withholds it for one round.
+    """
+
+    owner: Longs
+    is_moving: Flags
 
 
 def claims_of(batch: Batch, group: Longs, name: Longs, topic: Longs, partition: Longs) -> Claims:

@@ -52,8 +52,31 @@ class Eligible(NamedTuple):
 
     @property
     def groups(self) -> DataFrame:
-        """One row a group, as ``fold_groups`` gives it; tasks that take whole groups need none."""
-        return fold_groups(self.members, may_differ=self.heterogeneous)
+        """Members folded into one row a group; runs no job. Tasks of whole groups need none.
+
+        Returns:
+            One row a group: cluster_id string, group_id string,
+            members array<string>: member ids in MemberInfo order,
+            topics array<string>: what every member of a homogeneous group subscribes to, sorted,
+            is_homogeneous boolean: all members subscribe to the same topics, however listed,
+            assignor string: the least that a member names, null where none names one,
+            has_racks boolean: some member has a rack.
+        """
+        members = self.members
+        ordered = F.sort_array(F.collect_list(F.struct(*member_order(), "member_id")))
+        if self.heterogeneous:
+            # Once a member: an aggregate would put it in order again for each of its measures.
+            members = members.withColumn("topics", F.sort_array(F.array_distinct("topics")))
+            topics, is_homogeneous = "min(topics)", "coalesce(min(topics) = max(topics), false)"
+        else:
+            topics, is_homogeneous = "sort_array(array_distinct(any_value(topics)))", "true"
+        return members.groupBy(*GROUP_KEY).agg(
+            ordered["member_id"].alias("members"),
+            F.expr(f"{topics} as topics"),
+            F.expr(f"{is_homogeneous} as is_homogeneous"),
+            F.expr("min(assignor) as assignor"),
+            F.expr("bool_or(coalesce(length(rack_id) > 0, false)) as has_racks"),
+        )
 
     @property
     def batches(self) -> int:
@@ -90,38 +113,6 @@ def member_order() -> tuple[Column, Column, Column]:
         F.col("group_instance_id").isNull().alias("is_dynamic"),
         java_string_order(F.col("group_instance_id")).alias("instance_order"),
         java_string_order(F.col("member_id")).alias("member_order"),
-    )
-
-
-def fold_groups(members: DataFrame, *, may_differ: bool) -> DataFrame:
-    """Fold conforming members into one row a group; runs no job.
-
-    Args:
-        members: ``schemas.MEMBERS``.
-        may_differ: whether members of some group list other topics than others of it, or the same
-            in another order.
-
-    Returns:
-        One row a group: cluster_id string, group_id string,
-        members array<string>: member ids in MemberInfo order,
-        topics array<string>: what every member of a homogeneous group subscribes to, sorted,
-        is_homogeneous boolean: all members subscribe to the same topics, however listed,
-        assignor string: the least that a member names, null where none names one,
-        has_racks boolean: some member has a rack.
-    """
-    ordered = F.sort_array(F.collect_list(F.struct(*member_order(), "member_id")))
-    if may_differ:
-        # Once a member: an aggregate would put the list in order again for each of its measures.
-        members = members.withColumn("topics", F.sort_array(F.array_distinct("topics")))
-        topics, is_homogeneous = "min(topics)", "coalesce(min(topics) = max(topics), false)"
-    else:
-        topics, is_homogeneous = "sort_array(array_distinct(any_value(topics)))", "true"
-    return members.groupBy(*GROUP_KEY).agg(
-        ordered["member_id"].alias("members"),
-        F.expr(f"{topics} as topics"),
-        F.expr(f"{is_homogeneous} as is_homogeneous"),
-        F.expr("min(assignor) as assignor"),
-        F.expr("bool_or(coalesce(length(rack_id) > 0, false)) as has_racks"),
     )
 
 

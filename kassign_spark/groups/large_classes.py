@@ -26,17 +26,14 @@ class Classes(NamedTuple):
         members: cluster_id string, group_id string, member int, member_id string; all members,
             in MemberInfo order.
         edges: cluster_id string, group_id string, class int, member int (a subscriber),
-            supply bigint (partitions of the class), group_edges bigint (rows of the group),
-            group_partitions bigint (of all its classes).
+            supply bigint (partitions of the class), group_edges bigint (rows of the group).
         most_edges: the greatest ``group_edges``; 0 without any.
-        most_partitions: the greatest ``group_partitions``; 0 without any.
     """
 
     topics: DataFrame
     members: DataFrame
     edges: DataFrame
     most_edges: int
-    most_partitions: int
 
 
 def topic_classes(eligible: Eligible) -> Classes:
@@ -47,8 +44,7 @@ def topic_classes(eligible: Eligible) -> Classes:
     """
     subscriptions = _subscriptions(eligible)
     classes, found = settle(
-        _classes(subscriptions, eligible.topics),
-        {"edges": F.max("group_edges"), "partitions": F.max("group_partitions")},
+        _classes(subscriptions, eligible.topics), {"edges": F.max("group_edges")}
     )
     members = eligible.groups.select(
         *GROUP_KEY, F.posexplode("members").alias("member", "member_id")
@@ -61,14 +57,13 @@ def topic_classes(eligible: Eligible) -> Classes:
             *CLASS_KEY,
             "supply",
             "group_edges",
-            "group_partitions",
             F.explode("subscriptions").alias("subscription"),
         )
         .join(subscribers, on=[*GROUP_KEY, "subscription"], how="inner")
-        .select(*EDGE_KEY, "supply", "group_edges", "group_partitions")
+        .select(*EDGE_KEY, "supply", "group_edges")
     )
     topics = classes.select(*CLASS_KEY, F.inline("topics"))
-    return Classes(topics, members, edges, found["edges"] or 0, found["partitions"] or 0)
+    return Classes(topics, members, edges, found["edges"] or 0)
 
 
 def _subscriptions(eligible: Eligible) -> DataFrame:
@@ -111,6 +106,5 @@ def _classes(subscriptions: DataFrame, topics: DataFrame) -> DataFrame:
             "supply",
             F.col("subscriptions.subscription").alias("subscriptions"),
             F.sum(subscriber_count).over(in_group).alias("group_edges"),
-            F.sum("supply").over(in_group).alias("group_partitions"),
         )
     )

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.groups.answer import Answer
-from kassign_spark.groups.batch import Batch
+from kassign_spark.groups.batch import Answer, Batch
 from kassign_spark.groups.numbers import Longs
 
 ASSIGNED = "cluster_id string, group_id string, member_id string, topic string, partition int"

@@ -7,6 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kassign_spark.coordinator.orders import inverse
+
 Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
@@ -25,7 +27,7 @@ class Names(NamedTuple):
     strings: pa.Array
 
     def take(self, codes: Longs) -> pa.Array:
-        """The strings of ``codes``."""
+        """The strings of ``codes``; null for 0."""
         return self.strings.take(pa.array(codes - 1, mask=codes == 0))
 
     def split(self, *lengths: int) -> "list[Names]":
@@ -41,9 +43,7 @@ def names(column: pa.ChunkedArray, *, java_order: bool = False) -> Names:
         encoded = pa.array([], pa.string()).dictionary_encode()
     strings = encoded.dictionary
     order = pc.sort_indices(_utf_16(strings) if java_order else strings).to_numpy()
-    rank = np.empty(len(order) + 1, np.int64)
-    rank[order] = np.arange(1, len(order) + 1)
-    rank[-1] = 0
+    rank = np.append(inverse(order) + 1, 0)
     indices = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     return Names(rank[indices], strings.take(pa.array(order)))
 
@@ -52,9 +52,7 @@ def utf_8_rank(strings: pa.Array) -> Longs:
     """Rank strings that are in Java's order by their bytes, as Spark orders them."""
     if _utf_16(strings) is strings:
         return np.arange(len(strings))
-    rank = np.empty(len(strings), np.int64)
-    rank[pc.sort_indices(strings).to_numpy()] = np.arange(len(strings))
-    return rank
+    return inverse(pc.sort_indices(strings).to_numpy())
 
 
 def java_hash_codes(strings: pa.Array) -> npt.NDArray[np.uint32]:

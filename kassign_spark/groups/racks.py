@@ -1,9 +1,4 @@
-"""Racks of members and replicas as bits, and where they can change an assignment (KIP-881).
-
-A partition *matches* a member where the member has no rack, or a replica is in the member's rack.
-Most fleets that have racks have a replica of everything in each of them: then nothing depends on
-racks, and the kernels need not know them.
-"""
+"""Racks of members and replicas as bits; ``rack_use`` says where they can change an assignment."""
 
 from dataclasses import dataclass
 
@@ -58,9 +53,8 @@ def read_racks(of_topics: pa.Array, size: Longs, member_racks: pa.Array) -> Rack
         return None
     bit = np.zeros(len(rack.strings) + 1, np.uint64)
     bit[1 : _MOST + 1] = np.uint64(1) << np.arange(min(_MOST, len(bit) - 1), dtype=np.uint64)
-    by_partition = np.zeros(len(of_partitions), np.uint64)
     of_partition = np.repeat(np.arange(len(of_partitions)), lengths(of_partitions))
-    np.bitwise_or.at(by_partition, of_partition, bit[of_replica])
+    by_partition = reduce_or(bit[of_replica], of_partition, len(of_partitions))
     given = lengths(of_topics)
     known = np.minimum(given, size)
     slot = np.zeros(int(size.sum()), np.uint64)

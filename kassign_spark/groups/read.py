@@ -52,7 +52,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
         return read_kinds(table.filter(pa.array(has_members[group])), kinds)
     member_name = names(table["member_id"], java_order=True)
     number, place = (table[name].to_numpy() for name in ("number", "place"))
-    rows = {of: np.flatnonzero(kind == of) for of in (MEMBER, SUBSCRIPTION, TOPIC)}
+    rows = {of: np.flatnonzero(kind == of) for of in (MEMBER, SUBSCRIPTION, TOPIC, *kinds)}
 
     lists = parsed(table["texts"], rows[SUBSCRIPTION], _LIST)
     listed = pa.chunked_array([*table["topic"].chunks, lists.flatten()], pa.string())
@@ -102,10 +102,9 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
         size=number[topics],
         racks=racks,
     )
-    tell = [np.flatnonzero(kind == of) for of in kinds]
     return batch, [
         claims_of(batch, group[at], member_name.code[at], topic_name.code[at], number[at])
-        for at in tell
+        for at in (rows[of] for of in kinds)
     ]
 
 

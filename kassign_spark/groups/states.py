@@ -16,8 +16,8 @@ class States:
     def __init__(self, batch: Batch, claims: Claims, generation: Longs) -> None:
         """Read everything once: a group is a slice of each list."""
         self.batch = batch
-        self._topic_names: list[str] = batch.topic_names.to_pylist()
-        lists = [self._topic_names[code - 1] for code in batch.list_topics.tolist()]
+        topic_names: list[str] = batch.topic_names.to_pylist()
+        lists = [topic_names[code - 1] for code in batch.list_topics.tolist()]
         at = batch.list_start.tolist()
         by_number = [lists[first:end] for first, end in pairwise(at)]
         # In the order of the JoinGroup response; by id where it is not known.
@@ -30,22 +30,18 @@ class States:
         self._lists = [by_number[number] for number in batch.subscription[joined].tolist()]
         self._generations: list[int] = generation[joined].tolist()
         self._seqs: list[int] = batch.member_seq[joined].tolist()
-        self._topics = [self._topic_names[code - 1] for code in batch.topic_name.tolist()]
+        self._topics = [topic_names[code - 1] for code in batch.topic_name.tolist()]
         self._sizes: list[int] = batch.size.tolist()
         self._first_member: list[int] = batch.first_member.tolist()
         self._first_topic: list[int] = batch.first_topic.tolist()
-        self._take(claims)
-
-    def _take(self, claims: Claims) -> None:
         known = np.flatnonzero(claims.member >= 0)
         known = known[np.argsort(claims.group[known], kind="stable")]
         told = claims.where(known)
-        place = inverse(self._joined)
-        first = self.batch.first_member[told.group]
-        self._claim_places: list[int] = (place[told.member] - first).tolist()
-        self._claim_topics = [self._topic_names[code - 1] for code in told.topic.tolist()]
+        places = inverse(joined)[told.member] - batch.first_member[told.group]
+        self._claim_places: list[int] = places.tolist()
+        self._claim_topics = [topic_names[code - 1] for code in told.topic.tolist()]
         self._claim_partitions: list[int] = told.partition.tolist()
-        count = np.bincount(told.group, minlength=self.batch.group_count)
+        count = np.bincount(told.group, minlength=batch.group_count)
         self._first_claim: list[int] = starts(count).tolist()
 
     def members(self, group: int) -> Longs:

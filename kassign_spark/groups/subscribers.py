@@ -1,6 +1,6 @@
 """One row a group and topic with its subscribers: what Range and RoundRobin deal from."""
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import Eligible, member_order
@@ -75,6 +75,24 @@ def heterogeneous_topics(eligible: Eligible) -> DataFrame:
             F.col("ranked.member_id").alias("subscribers"),
             F.col("ranked.member_rank").alias("subscriber_ranks"),
         )
+    )
+
+
+def deal(topics: DataFrame, place: Column) -> DataFrame:
+    """Give every partition of every topic to one of the topic's subscribers.
+
+    The only place where partitions are expanded: no join and no shuffle comes after it.
+
+    Args:
+        topics: the columns of ``homogeneous_topics``, and further ones that ``place`` needs.
+        place: int, an index into ``subscribers``, from these columns and ``partition`` int.
+
+    Returns:
+        The columns of ``schemas.ASSIGNMENT``.
+    """
+    partitions = F.sequence(F.lit(0), F.col("num_partitions") - 1)
+    return topics.select("*", F.explode(partitions).alias("partition")).select(
+        *GROUP_KEY, F.col("subscribers")[place].alias("member_id"), "topic", "partition"
     )
 
 

@@ -168,8 +168,3 @@ def lists_of(values: pa.Array, sizes: Longs) -> pa.ListArray:
 def count(groups: Longs, group_count: int) -> Longs:
     """How many rows each group has; -1 is none."""
     return np.bincount(groups[groups >= 0], minlength=group_count)
-
-
-def take_or_null(of: Names, codes: Longs) -> pa.Array:
-    """The strings of numbers; null for 0."""
-    return of.take(codes)

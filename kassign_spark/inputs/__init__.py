@@ -1,7 +1,6 @@
 """How tables come in: their columns, the checks that they pass, and what patterns stand for."""
 
-from kassign_spark.inputs.new_topics import touched_groups
-from kassign_spark.inputs.patterns import resolve_patterns
+from kassign_spark.inputs.patterns import resolve_patterns, touched_groups
 
 __all__ = [
     "resolve_patterns",

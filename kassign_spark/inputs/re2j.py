@@ -73,7 +73,8 @@ def problem(regex: str) -> str | None:
     if not regex:
         return "is empty, which to the broker is no regex: leave it null"
     try:
-        _compiled(for_re2(regex))
+        # RE2 reads it; pyarrow has no other way to ask.
+        pc.match_substring_regex(pa.array([""]), for_re2(regex))
     except _RefusedError as refused:
         return f"the broker refuses it (INVALID_REGULAR_EXPRESSION): {refused}"
     except pa.ArrowInvalid as refused:
@@ -130,15 +131,6 @@ def for_re2(regex: str) -> str:
     if depth:
         raise _RefusedError("missing closing )")
     return rf"\A(?:{''.join(pieces)})\z"
-
-
-def _compiled(pattern: str) -> None:
-    """Have RE2 read a pattern; pyarrow has no other way to ask.
-
-    Raises:
-        pyarrow.ArrowInvalid: RE2 refuses it.
-    """
-    pc.match_substring_regex(pa.array([""]), pattern)
 
 
 def _opened(regex: str, at: int, names: set[str]) -> tuple[_Piece, bool]:

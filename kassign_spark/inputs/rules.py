@@ -158,8 +158,3 @@ def is_one_of(column: str, names: Iterable[str]) -> str:
 def shown(column: str) -> str:
     """Show a string as messages do, in SQL: in quotes, or null."""
     return f"coalesce(concat('\"', {column}, '\"'), 'null')"
-
-
-def quoted(column: str) -> Column:
-    """``shown``."""
-    return F.expr(shown(column))

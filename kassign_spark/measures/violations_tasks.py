@@ -22,7 +22,6 @@ from kassign_spark.groups.task_rows import (
     one_piece,
     read,
     rows,
-    take_or_null,
 )
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
@@ -129,7 +128,7 @@ def _twice(given: Read, partition: Longs, has_partition: Flags) -> _Found:
     count = np.diff(first, append=len(rows_))
     several = np.repeat(count > 1, count)
     first, count = first[count > 1], count[count > 1]
-    ids = take_or_null(given.member_name, given.member[rows_[several]])
+    ids = given.member_name.take(given.member[rows_[several]])
     members = lists_of(ids, count)
     first_id = pc.list_element(members, 0)
     return "assigned_twice", rows_[first], {"members": members, "member_id": first_id}
@@ -179,8 +178,8 @@ def _table(
         {
             **given.group_columns(rows_),
             "rule": pa.repeat(rule, count),
-            "member_id": take_or_null(given.member_name, given.member[rows_]),
-            "topic": take_or_null(given.topic_name, given.topic[rows_]),
+            "member_id": given.member_name.take(given.member[rows_]),
+            "topic": given.topic_name.take(given.topic[rows_]),
             "partition": table["partition"].take(pa.array(rows_)),
             "last": no_number,
             "size": no_number,

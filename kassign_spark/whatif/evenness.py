@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer
-from kassign_spark.groups.answer import Answer
-from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.batch import Answer, Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs, key
 from kassign_spark.whatif.outcome import extremes
 
