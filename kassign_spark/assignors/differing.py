@@ -11,9 +11,9 @@ import numpy as np
 
 from kassign_spark.coordinator.orders import inverse
 from kassign_spark.flow.arrays import settle
-from kassign_spark.graph.batch import same_lists
 from kassign_spark.groups.batch import Answer, Batch, Claims
 from kassign_spark.groups.claims import resolve
+from kassign_spark.groups.lists import same_lists
 from kassign_spark.groups.numbers import Longs, find, key, place_in_run, ranges, rows_by, starts
 
 
@@ -40,10 +40,10 @@ def topic_classes(batch: Batch) -> Classes:
     counts = np.diff(batch.set_start)[sets]
     topic = batch.set_topic[ranges(batch.set_start[sets], counts)]
     by_name = rows_by(batch.topic_group, batch.topic_order[batch.topic_name - 1])
-    place = inverse(by_name)
+    topic_place = inverse(by_name)
     subscribing = np.repeat(sets, counts)
-    subscribing = subscribing[rows_by(place[topic], subscribing)]
-    set_count = np.bincount(place[topic], minlength=len(place))
+    subscribing = subscribing[rows_by(topic_place[topic], subscribing)]
+    set_count = np.bincount(topic_place[topic], minlength=len(by_name))
     some, class_by_name = same_lists(batch.topic_group[by_name], set_count, subscribing)
 
     # A class has the sets of any of its topics, and their members.
@@ -58,7 +58,7 @@ def topic_classes(batch: Batch) -> Classes:
     edge_place = places[ranges(first_place[:-1][sets_of_class], counts)]
     order = rows_by(edge_class, edge_place)
     number = place_in_run(batch.topic_group[by_name[some]])
-    return Classes(class_by_name[place], number, edge_class[order], edge_place[order])
+    return Classes(class_by_name[topic_place], number, edge_class[order], edge_place[order])
 
 
 def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:

@@ -34,12 +34,13 @@ def assign_with_racks(states: Sequence[GroupState], *, racks_before_moves: bool)
     class_of, member_of, is_cross = _columns(edges.edges, 3)
     edge, number, topic, partition = _columns(edges.claims, 4)
     owned = np.bincount(edge, minlength=len(class_of))
-    supply, turn = np.array(edges.supply, np.int64), np.array(edges.turn, np.int64)
+    turn = np.array(edges.turn, np.int64)
+    class_of_partition = np.array(edges.class_of_partition, np.int64)
+    supply = np.bincount(class_of_partition, minlength=len(turn))
     crossing, move = (MAJOR, MINOR) if racks_before_moves else (MINOR, MAJOR)
     counts = settle(
         class_of, member_of, owned, supply, turn, surcharge=is_cross * crossing, move=move
     )
-    class_of_partition = np.array(edges.class_of_partition, np.int64)
     owner = np.full(len(class_of_partition), -1)
     kept = kept_claims(edge, number, topic, counts)
     owner[partition[kept]] = member_of[edge[kept]]
@@ -82,7 +83,6 @@ class _Edges:
 
     Attributes:
         edges: class, member, is_cross; sorted by class and member.
-        supply: of each class.
         turn: of each class its number in its group.
         class_of_partition: of each partition.
         claims: edge, number, topic, partition.
@@ -90,7 +90,6 @@ class _Edges:
 
     def __init__(self) -> None:
         self.edges: list[tuple[int, int, int]] = []
-        self.supply: list[int] = []
         self.turn: list[int] = []
         self.class_of_partition: list[int] = []
         self.claims: list[tuple[int, int, int, int]] = []
@@ -108,11 +107,7 @@ def _add_group(edges: _Edges, state: GroupState) -> _Group:
     edges.member_count += len(state.member_ids)
     classes: dict[tuple[int, ...], int] = {}
     class_of = [classes.setdefault(key, len(classes)) for key in _class_keys(state, layout)]
-    first_class = len(edges.supply)
-    supply = [0] * len(classes)
-    for number in class_of:
-        supply[number] += 1
-    edges.supply += supply
+    first_class = len(edges.turn)
     edges.turn += range(len(classes))
     edges.class_of_partition += (first_class + number for number in class_of)
     edge_of: dict[tuple[int, int], int] = {}

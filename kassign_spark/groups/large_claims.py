@@ -88,12 +88,7 @@ def claimed_partitions(claims: Claims) -> DataFrame:
     """
     return (
         claims.members.select(*GROUP_KEY, "member_id", F.explode("claims").alias("claim"))
-        .withColumns(
-            {
-                "topic_number": topic_number_of(F.col("claim")),
-                "partition": partition_of(F.col("claim")),
-            }
-        )
+        .select(*GROUP_KEY, "member_id", *_place())
         .join(claims.subscribed, on=[*GROUP_KEY, "topic_number"], how="inner")
         .select(*GROUP_KEY, "member_id", "topic", "partition")
     )
@@ -137,11 +132,17 @@ def hash_order(member_count: Column) -> tuple[Column, ...]:
     return bucket, F.col("member_seq"), java_string_order(F.col("member_id"))
 
 
+def _place() -> tuple[Column, Column]:
+    claim = F.col("claim")
+    return topic_number_of(claim).alias("topic_number"), partition_of(claim).alias("partition")
+
+
 def _by_topic(members: DataFrame) -> DataFrame:
     return (
         members.select(*GROUP_KEY, F.explode("claims").alias("claim"))
-        .groupBy(*GROUP_KEY, topic_number_of(F.col("claim")).alias("topic_number"))
-        .agg(F.collect_list(partition_of(F.col("claim"))).alias("claimed"))
+        .select(*GROUP_KEY, *_place())
+        .groupBy(*GROUP_KEY, "topic_number")
+        .agg(F.collect_list("partition").alias("claimed"))
     )
 
 
@@ -193,13 +194,5 @@ def _resolve(eligible: Eligible, claims: Claims) -> Claims:
         .drop("lost")
     )
     members, _ = hold(surviving, {"members": F.count("*")})
-    disputed = (
-        judged.where("disputed")
-        .select(
-            *GROUP_KEY,
-            topic_number_of(F.col("claim")).alias("topic_number"),
-            partition_of(F.col("claim")).alias("partition"),
-        )
-        .distinct()
-    )
+    disputed = judged.where("disputed").select(*GROUP_KEY, *_place()).distinct()
     return Claims(claims.subscribed, members, _by_topic(members), disputed)

@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kassign_spark.groups.batch import Batch, Claims, claims_of
-from kassign_spark.groups.numbers import Longs, dense, find, key, names, ranges, rows_by, starts
+from kassign_spark.groups.lists import same_lists
+from kassign_spark.groups.numbers import Longs, dense, find, key, names, rows_by, starts
 from kassign_spark.groups.racks import lengths, read_racks
 
 MEMBER, SUBSCRIPTION, TOPIC, CLAIM, OBSERVED = range(5)
@@ -127,25 +128,12 @@ def sets_of(
     of_list = np.repeat(np.arange(len(group)), np.diff(list_start))
     pairs = np.unique(key(of_list, listed))
     of_list, listed = pairs >> 32, pairs & 0xFFFF_FFFF
-    ends = starts(np.bincount(of_list, minlength=len(group)))
-    numbers: dict[tuple[int, bytes], int] = {}
-    subscribed = np.fromiter(
-        (
-            numbers.setdefault((of_group, listed[start:end].tobytes()), len(numbers))
-            for of_group, start, end in zip(
-                group.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True
-            )
-        ),
-        np.int64,
-        len(group),
-    )
-    first = np.unique(subscribed, return_index=True)[1]
-    counts = np.diff(ends)[first]
-    rows = ranges(ends[:-1][first], counts)
-    of_set = np.repeat(np.arange(len(first)), counts)
-    topic = find(topic_keys, key(group[first][of_set], listed[rows]))
+    first, subscribed = same_lists(group, np.bincount(of_list, minlength=len(group)), listed)
+    rows = np.flatnonzero(np.isin(of_list, first))
+    topic = find(topic_keys, key(group[of_list[rows]], listed[rows]))
     exists = topic >= 0
-    return subscribed, topic[exists], starts(np.bincount(of_set[exists], minlength=len(first)))
+    of_set = subscribed[of_list[rows[exists]]]
+    return subscribed, topic[exists], starts(np.bincount(of_set, minlength=len(first)))
 
 
 def parsed(texts: pa.ChunkedArray, rows: Longs, data_type: pa.DataType) -> pa.Array:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from ortools.graph.python import max_flow
 
-from kassign_spark.graph import batch
 from kassign_spark.graph.batch import class_graph
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.proofs import KINDS, proofs
+from kassign_spark.groups import lists
 from tests.graph.arrays import batch_of
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
 
@@ -209,7 +209,7 @@ def test_sets_that_hash_alike_are_still_told_apart(monkeypatch: pytest.MonkeyPat
     def alike(numbers: Any) -> Any:
         return np.zeros(len(numbers), np.uint64)
 
-    monkeypatch.setattr(batch, "_scattered", alike)
+    monkeypatch.setattr(lists, "_scattered", alike)
     assert _rows(GROUPS[:60]) == {n: rows for n, rows in ROWS.items() if n < 60}
 
 
