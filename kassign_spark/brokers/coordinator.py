@@ -179,21 +179,9 @@ def _on_every_broker(asked: DataFrame, leaders: DataFrame, knows_partitions: boo
         .groupBy(CLUSTER_ID, F.col("leader").cast("int").alias("coordinator"))
         .agg(F.count_distinct("partition").alias("coordinator_partition_count"))
     )
-    broker, load = brokers.alias("broker"), asked.alias("load")
-    same = (F.col(f"broker.{CLUSTER_ID}") == F.col(f"load.{CLUSTER_ID}")) & (
-        F.col("broker.coordinator") == F.col("load.coordinator")
-    )
-    none = F.lit(0).cast("bigint")
-    return broker.join(load, on=same, how="full").select(
-        F.coalesce(f"broker.{CLUSTER_ID}", f"load.{CLUSTER_ID}").alias(CLUSTER_ID),
-        "broker.coordinator",
-        F.coalesce("coordinator_partition_count", none).alias("coordinator_partition_count"),
-        F.coalesce("group_count", none).alias("group_count"),
-        F.coalesce("member_count", none).alias("member_count"),
-        (
-            F.coalesce("partition_count", none) if knows_partitions else F.col("partition_count")
-        ).alias("partition_count"),
-    )
+    counts = ["coordinator_partition_count", "group_count", "member_count"]
+    every = brokers.join(asked, on=[CLUSTER_ID, "coordinator"], how="full")
+    return every.fillna(0, [*counts, "partition_count"] if knows_partitions else counts)
 
 
 def _with_ratios(loads: DataFrame, hot_ratio: float) -> DataFrame:
@@ -204,9 +192,6 @@ def _with_ratios(loads: DataFrame, hot_ratio: float) -> DataFrame:
         mean = F.avg(F.when(is_broker, F.col(count))).over(in_cluster)
         return F.when(is_broker, F.try_divide(F.col(count).cast("double"), mean))
 
-    rated = loads.withColumn(
-        "load_ratio", F.greatest(over_mean("member_count"), over_mean("partition_count"))
-    )
-    return rated.withColumn(
-        "is_hot", F.coalesce(F.col("load_ratio") >= F.lit(hot_ratio), F.lit(False))
-    )
+    ratio = F.greatest(over_mean("member_count"), over_mean("partition_count"))
+    is_hot = F.coalesce(ratio >= F.lit(hot_ratio), F.lit(False))
+    return loads.withColumns({"load_ratio": ratio, "is_hot": is_hot})

@@ -42,7 +42,7 @@ class Flow:
     surcharge: Longs
     move: int
 
-    def subset(self, rows: Flags) -> "Flow":
+    def subset(self, rows: Flags | Longs) -> "Flow":
         """Only these rows, which must be all rows of their parts; shares nothing."""
         classes, class_of = np.unique(self.by_class.key[rows], return_inverse=True)
         members, member_of = np.unique(self.by_member.key[rows], return_inverse=True)
@@ -89,10 +89,13 @@ def settle(
     assigned = np.zeros(len(owned), np.int64)
     rows = np.arange(len(owned))
     part = components(class_of, member_of, len(supply), int(member_of.max(initial=-1)) + 1)
+    by_class, by_member = Segments(class_of, len(supply)), Segments(member_of, len(part))
+    quota, load = np.zeros((2, len(part)), np.int64)
+    of_parts = (turn, part, quota, supply, load)
+    whole = Flow(by_class, by_member, owned, assigned, *of_parts, surcharge, move)
     while len(rows):
-        flow = _start(
-            class_of[rows], member_of[rows], owned[rows], supply, turn, part, surcharge[rows], move
-        )
+        flow = whole.subset(rows)
+        _start(flow)
         _run(flow)
         level_of_member, settled = _levels(flow)
         level = level_of_member[flow.by_member.key]
@@ -120,33 +123,18 @@ def components(class_of: Longs, member_of: Longs, class_count: int, member_count
         label = lower
 
 
-def _start(
-    class_of: Longs,
-    member_of: Longs,
-    owned: Longs,
-    supply: Longs,
-    turn: Longs,
-    part: Longs,
-    surcharge: Longs,
-    move: int,
-) -> Flow:
+def _start(flow: Flow) -> None:
     """Give every part its quota; each member keeps what it owns up to that, lowest class first."""
-    classes, class_of = np.unique(class_of, return_inverse=True)
-    members, member_of = np.unique(member_of, return_inverse=True)
-    by_class, by_member = Segments(class_of, len(classes)), Segments(member_of, len(members))
-    supply, turn = supply[classes], turn[classes]
-    parts, part = np.unique(part[members], return_inverse=True)
-    part_of_class = by_class.least(part[member_of])
+    by_class, by_member = flow.by_class, flow.by_member
+    parts, flow.part = np.unique(flow.part, return_inverse=True)
     part_supply = np.zeros(len(parts), np.int64)
-    np.add.at(part_supply, part_of_class, supply)
-    quota = (part_supply // np.bincount(part))[part]
-    free = np.where(surcharge == 0, owned, 0)
-    kept = np.clip(quota[member_of] - by_member.before(free), 0, free)
-    unplaced = supply - by_class.sum(kept)
-    assert (unplaced >= 0).all(), "more partitions are owned than there are: one has two owners"
-    load = by_member.sum(kept)
-    of_parts = (turn, part, quota, unplaced, load)
-    return Flow(by_class, by_member, owned, kept, *of_parts, surcharge, move)
+    np.add.at(part_supply, by_class.least(flow.part[by_member.key]), flow.open)
+    flow.quota = (part_supply // np.bincount(flow.part))[flow.part]
+    free = np.where(flow.surcharge == 0, flow.owned, 0)
+    flow.assigned = np.clip(flow.quota[by_member.key] - by_member.before(free), 0, free)
+    flow.open = flow.open - by_class.sum(flow.assigned)
+    assert (flow.open >= 0).all(), "more partitions are owned than there are: one has two owners"
+    flow.load = by_member.sum(flow.assigned)
 
 
 def _run(flow: Flow) -> None:

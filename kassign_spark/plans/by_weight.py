@@ -5,8 +5,6 @@ from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import StringType, StructField, StructType
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit, check_choice
 from kassign_spark.assignors.weighted.small import Wanted
@@ -29,23 +27,14 @@ from kassign_spark.plans.weighted_tasks import (
     POINT,
     VERDICT,
     curve_arrow,
-    fields_of,
     plan_arrow,
 )
 from kassign_spark.results import answer
-from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, MEMBERS, WEIGHTS, Table
+from kassign_spark.schemas import ASSIGNMENT, MEMBERS, WEIGHTS, table_of
 from kassign_spark.settings.computing import Settings
 
-
-def _table(name: str, schema: str) -> Table:
-    fields = [StructField(CLUSTER_ID, StringType()), StructField("group_id", StringType(), False)]
-    for column, kind in fields_of(schema).items():
-        fields.append(StructField(column, from_arrow_type(kind), False))
-    return Table(name, StructType(fields))
-
-
-WEIGHT_VERDICTS = _table("verdicts", VERDICT)
-TRADEOFF = _table("tradeoff", POINT)
+WEIGHT_VERDICTS = table_of("verdicts", f"cluster_id string?, group_id string, {VERDICT}")
+TRADEOFF = table_of("tradeoff", f"cluster_id string?, group_id string, {POINT}")
 
 
 class WeightPlan(NamedTuple):

@@ -9,22 +9,16 @@ from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.expressions import hash_bucket, hash_map_capacity, java_hash_code
 from kassign_spark.results import answer
-from kassign_spark.schemas import GROUP_KEY, MEMBERS, Table
+from kassign_spark.schemas import GROUP_KEY, table_of
 
-CANDIDATES = Table(
+CANDIDATES = table_of(
     "candidates",
-    StructType(
-        [
-            *MEMBERS.columns.fields[:3],
-            StructField("assignors", ArrayType(StringType()), nullable=False),
-        ]
-    ),
+    "cluster_id string?, group_id string, member_id string, assignors array<string>",
 )
 """What members offer: ``partition.assignment.strategy``, the preferred assignor first; null is the
 client's default."""

@@ -4,7 +4,6 @@ import re
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 from kassign_spark.assignors.weighted.options import check_choice
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
@@ -12,22 +11,16 @@ from kassign_spark.errors import SettingsError
 from kassign_spark.inputs.checks import refuse_problems
 from kassign_spark.plans.weight_rows import value_problems
 from kassign_spark.results import answer
-from kassign_spark.schemas import CLUSTER_ID, OFFSETS, WEIGHTS, Table
+from kassign_spark.schemas import CLUSTER_ID, OFFSETS, table_of
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _RESETS = ("latest", "earliest", "none")
 _KEY = (CLUSTER_ID, "topic", "partition")
 
-PARTITION_WEIGHTS = Table(
+PARTITION_WEIGHTS = table_of(
     "weights",
-    StructType(
-        [
-            *WEIGHTS.columns.fields[:5],
-            StructField("lag", LongType()),
-            StructField("rate", DoubleType()),
-            StructField("note", StringType()),
-        ]
-    ),
+    "cluster_id string?, group_id string?, topic string, partition int, weight double, "
+    "lag bigint?, rate double?, note string?",
 )
 
 

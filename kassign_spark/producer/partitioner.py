@@ -197,7 +197,7 @@ def moved_keys(records: DataFrame, growth: DataFrame) -> DataFrame:
     )
     counts = ["key_count", "moved_key_count", "record_count", "moved_record_count"]
     every = sizes.join(counted, on=[*topic, "num_partitions", "new_num_partitions"], how="left")
-    every = every.withColumns({name: F.coalesce(name, F.lit(0)) for name in counts})
+    every = every.fillna(0, counts)
     share = F.try_divide(F.col("moved_key_count").cast("double"), F.col("key_count"))
     record_share = F.try_divide(F.col("moved_record_count").cast("double"), F.col("record_count"))
     result = every.select(

@@ -104,24 +104,23 @@ def member_traffic(
         raise InputError(f"hot_ratio is {hot_ratio!r}; give a number above 0")
     check_same_clusters([(TRAFFIC, traffic), (ASSIGNMENT, assignment), (MEMBERS, members)])
     member = [*GROUP_KEY, "member_id"]
+    counts = ("partition_count", "record_count", "byte_count")
     read = (
         conform(assignment, ASSIGNMENT)
         .join(conform(traffic, TRAFFIC), on=[CLUSTER_ID, "topic", "partition"], how="left")
         .groupBy(*member)
         .agg(
             F.count("*").alias("partition_count"),
-            *(F.coalesce(F.sum(of), F.lit(0.0)).alias(of) for of in ("record_count", "byte_count")),
+            *(F.sum(of).alias(of) for of in counts[1:]),
         )
     )
     if members is not None:
         known = conform(members, MEMBERS).select(*member).distinct()
-        counts = ("partition_count", "record_count", "byte_count")
-        none = {of: F.coalesce(of, F.lit(0)) for of in counts}
-        read = known.join(read, on=member, how="left").withColumns(none)
+        read = known.join(read, on=member, how="left")
     in_group = Window.partitionBy(*GROUP_KEY)
     records = F.col("record_count")
     ratio = F.try_divide(records, F.avg(records).over(in_group))
-    rated = read.withColumns(
+    rated = read.withColumns({of: F.coalesce(of, F.lit(0)) for of in counts}).withColumns(
         {
             "record_share": F.try_divide(records, F.sum(records).over(in_group)),
             "load_ratio": ratio,
