@@ -264,8 +264,7 @@ def settle_arrow(table: pa.Table) -> pa.Table:
     order = np.lexsort((columns["member"], columns["class"], group))
     group = group[order]
     class_, member = (columns[name][order].astype(np.int64) for name in ("class", "member"))
-    first = np.ones(len(group), bool)
-    first[1:] = (group[1:] != group[:-1]) | (class_[1:] != class_[:-1])
+    first = (np.diff(group, prepend=-1) != 0) | (np.diff(class_, prepend=-1) != 0)
     _, member_of = np.unique(group << 32 | member, return_inverse=True)
     assigned = settle(
         np.cumsum(first) - 1,

@@ -16,9 +16,7 @@ class Segments:
         self.key_count = key_count
         self._order = np.argsort(key, kind="stable")
         ordered = key[self._order]
-        begins = np.ones(len(key), bool)
-        begins[1:] = ordered[1:] != ordered[:-1]
-        self._starts = np.flatnonzero(begins)
+        self._starts = np.flatnonzero(np.diff(ordered, prepend=-1))
         self._keys = ordered[self._starts]
         self._start_of_row = np.repeat(self._starts, np.diff(self._starts, append=len(key)))
 

@@ -74,9 +74,7 @@ def assign_on_paths(
     paths: Paths | None = None,
 ) -> DataFrame:
     """As ``assign``, telling ``paths`` which way each group goes."""
-    of_clients, may_be_consumer = members, False
-    if assignor is None:
-        of_clients, may_be_consumer = split_by_type(members, target)
+    of_clients, may_be_consumer = split_by_type(members, target, assignor)
     chosen = strategy_of(assignor)
     inputs = conform_inputs(of_clients, topics, owned)
     eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)

@@ -38,12 +38,15 @@ class ConsumerPrediction(NamedTuple):
     steps: DataFrame
 
 
-def split_by_type(members: DataFrame, target: DataFrame | None = None) -> tuple[DataFrame, bool]:
+def split_by_type(
+    members: DataFrame, target: DataFrame | None, *of_all: object
+) -> tuple[DataFrame, bool]:
     """Part the groups of the new protocol from the others; runs no job.
 
     Args:
         members: ``schemas.MEMBERS``, as the caller gave them.
         target: ``schemas.TARGET`` or None; where there is one, there should be such groups.
+        of_all: what the caller says of all groups; if anything, the clients of all assign.
 
     Returns:
         The members of groups whose clients assign: all of them where no column says otherwise;
@@ -53,6 +56,8 @@ def split_by_type(members: DataFrame, target: DataFrame | None = None) -> tuple[
         SessionError: the server of Spark Connect does not answer.
         WorkerError: the session's Python workers run an interpreter without our packages.
     """
+    if any(told is not None for told in of_all):
+        return members, False
     check_workers(members.sparkSession)  # the columns are the first that a server is asked for
     if dict(members.dtypes).get("group_type") != "string":
         return members, target is not None

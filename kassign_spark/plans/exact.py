@@ -1,10 +1,12 @@
 """Kafka's client for all groups of a task: vectorised where it can be, else by the model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
 from kassign_spark.assignors.in_tasks import (
@@ -19,7 +21,8 @@ from kassign_spark.client.model import predict_group
 from kassign_spark.client.rounds import follow_rounds
 from kassign_spark.client.state import FAILING, OK, Outcome
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.groups.named import PIECE, group_columns
+from kassign_spark.groups.numbers import Flags, Longs, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.states import States
 from kassign_spark.plans.rounds import (
@@ -28,20 +31,43 @@ from kassign_spark.plans.rounds import (
     REVOKED,
     Steps,
     different,
+    step_columns,
     steps_of_claims,
     steps_of_slots,
 )
-from kassign_spark.plans.runs import Judged, run_tables
+
+_RUNS = pa.schema(
+    {
+        **dict.fromkeys(("cluster_id", "group_id", "verdict", "detail"), pa.string()),
+        "round": pa.int32(),
+        **dict.fromkeys(("action", "member_id", "topic"), pa.string()),
+        "partitions": pa.list_(pa.int32()),
+    }
+)
+RUNS = from_arrow_schema(_RUNS)
+"""Rows of two kinds: a group's verdict; partitions that a member has of a topic."""
+
+
+class Judged(NamedTuple):
+    """The groups of a batch as the client leaves them.
+
+    Attributes:
+        verdicts: of each group, with the detail.
+        steps: who gets what, and in which round.
+    """
+
+    verdicts: Sequence[tuple[str, str | None]]
+    steps: Steps
 
 
 def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[pa.Table]:
-    """Predict the groups of a task (rows of ``rows.fold``): the columns of ``runs.RUNS``.
+    """Predict the groups of a task (rows of ``rows.fold``): the columns of ``RUNS``.
 
     ``assignor`` is a number of ``KAFKAS`` for all of them; None: each its own.
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
-    yield from run_tables(batch, predict_batch(batch, claims, batch.generation, assignors))
+    yield from _tables(batch, predict_batch(batch, claims, batch.generation, assignors))
 
 
 def follow_exactly_arrow(
@@ -54,7 +80,7 @@ def follow_exactly_arrow(
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
     is_cooperative = (assignors == COOPERATIVE_STICKY) & (not is_eager)
-    yield from run_tables(batch, follow_exactly(batch, claims, assignors, is_cooperative))
+    yield from _tables(batch, follow_exactly(batch, claims, assignors, is_cooperative))
 
 
 def predict_batch(
@@ -141,3 +167,38 @@ def _assigned(batch: Batch, group: int, members: Longs, outcome: Outcome) -> Ste
         np.array(layout.number_of, np.int64)[ids],
         same * ASSIGNED,
     )
+
+
+def _tables(batch: Batch, judged: Judged) -> Iterator[pa.Table]:
+    """Name verdicts and steps: the columns of ``RUNS``, in pieces."""
+
+    def table(**columns: pa.Array) -> pa.Table:
+        count = len(columns["group_id"])
+        every = [columns.get(f.name, pa.nulls(count, f.type)) for f in _RUNS]
+        return pa.table(every, schema=_RUNS)
+
+    yield table(
+        **group_columns(batch, np.arange(batch.group_count)),
+        verdict=pa.array([verdict for verdict, _ in judged.verdicts], pa.string()),
+        detail=pa.array([detail for _, detail in judged.verdicts], pa.string()),
+    )
+    given = judged.steps
+    order = rows_by(given.round, given.action, given.member, given.topic, given.partition)
+    steps = given.where(order)
+    runs = (steps.round, steps.action, steps.member, steps.topic)
+    begins = np.flatnonzero(np.any([np.diff(of, prepend=-1) != 0 for of in runs], axis=0))
+    ends = np.append(begins[1:], len(steps.round))
+    first = 0
+    while first < len(begins):
+        # A run is whole in one piece.
+        last = max(int(np.searchsorted(ends, ends[first] + PIECE)), first + 1)
+        at, start, end = begins[first:last], int(begins[first]), int(ends[last - 1])
+        offsets = np.append(at, end) - start
+        yield table(
+            **step_columns(batch, steps.where(at)),
+            partitions=pa.ListArray.from_arrays(
+                pa.array(offsets.astype(np.int32)),
+                pa.array(steps.partition[start:end].astype(np.int32)),
+            ),
+        )
+        first = last

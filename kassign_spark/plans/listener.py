@@ -68,12 +68,11 @@ def listener_calls(
     """
     given = has_cluster_id(members)
     theirs = None
-    if assignor is None and protocol is None:
-        classic, may_be_consumer = split_by_type(members)
-        if may_be_consumer:
-            ours = conform(members, MEMBERS).where(is_consumer_group())
-            theirs = consumer_listener_calls(fill_cluster_id(steps), ours)
-            members = classic.drop("group_type")
+    classic, may_be_consumer = split_by_type(members, None, assignor, protocol)
+    if may_be_consumer:
+        ours = conform(members, MEMBERS).where(is_consumer_group())
+        theirs = consumer_listener_calls(fill_cluster_id(steps), ours)
+        members = classic.drop("group_type")
     keyed = steps.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
     subscribed = with_topics(conform(members, MEMBERS), keyed.select(CLUSTER_ID, "topic"))
     all_members = subscribed.withColumn(

@@ -25,8 +25,7 @@ from kassign_spark.plans.consumer_groups import (
     predict_consumer_groups,
     split_by_type,
 )
-from kassign_spark.plans.exact import follow_exactly_arrow, predict_arrow
-from kassign_spark.plans.runs import RUNS
+from kassign_spark.plans.exact import RUNS, follow_exactly_arrow, predict_arrow
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, VERDICTS
@@ -97,12 +96,11 @@ def predict(
     """
     check_assignor(assignor, PREDICTED)
     classic, may_be_consumer = split_by_type(members, target)
-    runs = _runs(classic, topics, owned, assignor, predict_arrow)
-    assignment = runs.where("verdict IS NULL").withColumn("partition", F.explode("partitions"))
+    rows, verdicts = _answers(classic, topics, owned, assignor, predict_arrow)
     given = has_cluster_id(members)
     found = Prediction(
-        answer(assignment, ASSIGNMENT, has_cluster_id=given),
-        answer(runs.where("verdict IS NOT NULL"), VERDICTS, has_cluster_id=given),
+        answer(rows, ASSIGNMENT, has_cluster_id=given),
+        answer(verdicts, VERDICTS, has_cluster_id=given),
     )
     if not may_be_consumer:
         return found
@@ -155,16 +153,12 @@ def predict_rebalance(
     """
     check_assignor(assignor, PREDICTED)
     check_protocol(protocol)
-    classic, may_be_consumer = members, False
-    if assignor is None and protocol is None:
-        classic, may_be_consumer = split_by_type(members, target)
+    classic, may_be_consumer = split_by_type(members, target, assignor, protocol)
     kernel = partial(follow_exactly_arrow, is_eager=protocol == EAGER)
-    runs = _runs(classic, topics, owned, assignor, kernel, protocol)
-    steps = runs.where("verdict IS NULL").withColumn("partition", F.explode("partitions"))
+    rows, verdicts = _answers(classic, topics, owned, assignor, kernel, protocol)
     given = has_cluster_id(members)
-    verdicts = runs.where("verdict IS NOT NULL")
     found = PredictedRebalance(
-        answer(steps, "predict_rebalance.steps", has_cluster_id=given),
+        answer(rows, "predict_rebalance.steps", has_cluster_id=given),
         answer(verdicts, "predict_rebalance.verdicts", has_cluster_id=given),
     )
     if not may_be_consumer:
@@ -175,15 +169,15 @@ def predict_rebalance(
     )
 
 
-def _runs(
+def _answers(
     members: DataFrame,
     topics: DataFrame,
     owned: DataFrame | None,
     assignor: str | None,
     kernel: Callable[..., Iterable[pa.Table]],
     protocol: str | None = None,
-) -> DataFrame:
-    """Let tasks answer all groups once, for results that are of one computation: ``RUNS``, held."""
+) -> tuple[DataFrame, DataFrame]:
+    """Let tasks answer all groups once: a row a partition, and verdicts, both of one held frame."""
     inputs = conform_inputs(members, topics, owned)
     eligible, names, _ = look(inputs, PREDICTED if assignor is None else None)
     used = names if assignor is None else [assignor]
@@ -191,4 +185,6 @@ def _runs(
         raise InputError("only cooperative-sticky knows the cooperative protocol")
     number = None if assignor is None else PREDICTED.index(assignor)
     answered = partial(kernel, assignor=number)
-    return hold(in_tasks(fold(eligible), answered, RUNS, eligible.batches)).frame
+    runs = hold(in_tasks(fold(eligible), answered, RUNS, eligible.batches)).frame
+    rows = runs.where("verdict IS NULL").withColumn("partition", F.explode("partitions"))
+    return rows, runs.where("verdict IS NOT NULL")

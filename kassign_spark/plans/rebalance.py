@@ -1,8 +1,4 @@
-"""A rebalance round by round: what each member keeps, gives up and receives.
-
-EAGER: all members give up everything, then receive everything, in one round. COOPERATIVE: a
-partition that changes hands is given up in one round and received in the next (KIP-429).
-"""
+"""A rebalance round by round: what each member keeps, gives up and receives; see ``rounds``."""
 
 from collections.abc import Iterator
 from functools import partial, reduce
@@ -120,9 +116,7 @@ def rebalance(
         return predict_rebalance(
             members, topics, owned, target=target, assignor=assignor, protocol=protocol
         )
-    classic, may_be_consumer = members, False
-    if assignor is None and protocol is None:
-        classic, may_be_consumer = split_by_type(members, target)
+    classic, may_be_consumer = split_by_type(members, target, assignor, protocol)
     chosen = strategy_of(assignor)
     check_protocol(protocol)
     inputs = conform_inputs(classic, topics, owned)

@@ -42,6 +42,10 @@ class Steps:
     partition: Longs
     action: Longs
 
+    def where(self, rows: Longs | slice) -> "Steps":
+        """Some of the rows."""
+        return Steps(**{name: column[rows] for name, column in vars(self).items()})
+
     @classmethod
     def join(cls, parts: "list[Steps]") -> "Steps":
         """Some after others."""
@@ -195,7 +199,7 @@ def _round(
     return step, goes_on
 
 
-def _first_states(batch: Batch, before: Claims, groups: Flags) -> dict[int, set[bytes]]:
+def _first_states(batch: Batch, before: Claims, groups: Flags) -> set[tuple[int, bytes]]:
     """The first state of each group, as far as a round can lead back to it."""
     owner = np.full(int(batch.first_slot[-1]), -1)
     has_slot = before.slot >= 0
@@ -203,26 +207,22 @@ def _first_states(batch: Batch, before: Claims, groups: Flags) -> dict[int, set[
     odd = np.zeros(batch.group_count, bool)
     odd[before.group[~has_slot]] = True
     odd[before.group[has_slot & (owner[before.slot] != before.member)]] = True
-    return {
-        group: {_state(batch, owner, group)} for group in np.flatnonzero(groups & ~odd).tolist()
-    }
+    return {_state(batch, owner, group) for group in np.flatnonzero(groups & ~odd).tolist()}
 
 
 def _close_repeating(
-    batch: Batch, seen: dict[int, set[bytes]], owner: Longs, is_open: Flags
+    batch: Batch, seen: set[tuple[int, bytes]], owner: Longs, is_open: Flags
 ) -> None:
     """Close groups that are back in a state in which they have been."""
     for group in np.flatnonzero(is_open).tolist():
         state = _state(batch, owner, group)
-        states = seen.setdefault(group, set())
-        if state in states:
-            is_open[group] = False
-        states.add(state)
+        is_open[group] = state not in seen
+        seen.add(state)
 
 
-def _state(batch: Batch, owner: Longs, group: int) -> bytes:
+def _state(batch: Batch, owner: Longs, group: int) -> tuple[int, bytes]:
     first, end = batch.first_slot[batch.first_topic[group : group + 2]]
-    return owner[first:end].tobytes()
+    return group, owner[first:end].tobytes()
 
 
 def different(claims: Claims) -> Longs:
@@ -258,16 +258,17 @@ def steps_of_slots(batch: Batch, slots: Longs, member: Longs, number: int, actio
 
 def step_tables(batch: Batch, steps: Steps) -> Iterator[pa.Table]:
     """Name the steps: the columns of ``STEPS``, in pieces."""
-    actions = pa.array(ACTIONS)
     for first in range(0, len(steps.round), PIECE):
-        cut = slice(first, first + PIECE)
-        yield pa.table(
-            {
-                **group_columns(batch, batch.member_group[steps.member[cut]]),
-                "round": pa.array(steps.round[cut].astype(np.int32)),
-                "member_id": member_ids(batch, steps.member[cut]),
-                "topic": batch.topic_names.take(pa.array(steps.topic[cut] - 1)),
-                "partition": pa.array(steps.partition[cut].astype(np.int32)),
-                "action": actions.take(pa.array(steps.action[cut])),
-            }
-        )
+        yield pa.table(step_columns(batch, steps.where(slice(first, first + PIECE))))
+
+
+def step_columns(batch: Batch, steps: Steps) -> dict[str, pa.Array]:
+    """The columns of ``STEPS``."""
+    return {
+        **group_columns(batch, batch.member_group[steps.member]),
+        "round": pa.array(steps.round.astype(np.int32)),
+        "member_id": member_ids(batch, steps.member),
+        "topic": batch.topic_names.take(pa.array(steps.topic - 1)),
+        "partition": pa.array(steps.partition.astype(np.int32)),
+        "action": pa.array(ACTIONS).take(pa.array(steps.action)),
+    }

@@ -63,7 +63,6 @@ def read_cut(table: pa.Table) -> tuple[Batch, list[CutRead]]:
         table, "value", "cost", "number", "place", "subscription"
     )
     capacity = capacities(batch, kinds[0], value[kind == CAPACITY])
-    topic_names = batch.topic_names.to_pylist()
     reads = []
     for group in range(batch.group_count):
         first, last = batch.first_topic[group : group + 2].tolist()
@@ -102,7 +101,7 @@ def read_cut(table: pa.Table) -> tuple[Batch, list[CutRead]]:
             np.where(nobodys, of_nobodys, told),
             np.where(nobodys, told, 1.0).astype(np.int64),
         )
-        names_of_topics = [topic_names[code - 1] for code in batch.topic_name[first:last].tolist()]
+        topics = batch.topic_names.take(pa.array(batch.topic_name[first:last] - 1)).to_pylist()
         reads.append(
             CutRead(
                 group,
@@ -111,7 +110,7 @@ def read_cut(table: pa.Table) -> tuple[Batch, list[CutRead]]:
                 _found_in(number << 32 | place, heavy, pool),
                 int(number[unit[0]]),
                 [
-                    sorted(names_of_topics[t] for t in np.flatnonzero(topic_class == k).tolist())
+                    sorted(topics[t] for t in np.flatnonzero(topic_class == k).tolist())
                     for k in range(len(different))
                 ],
                 topic_class,

@@ -34,14 +34,14 @@ from kassign_spark.plans.weighted_tasks import (
     VERDICT,
     complete,
     point_row,
-    table_of,
+    table_of_rows,
     verdict_row,
 )
 
 OVER, KEPT, CLASS, PART = range(4)
 
 LIMITS = (
-    "cluster_id string, group_id string, kind tinyint, home bigint, topic_number bigint, "
+    "cluster_id string, group_id string, kind int, home bigint, topic_number bigint, "
     "partition bigint, number bigint, value double"
 )
 """Rows of kind OVER: home is above limit number, the tightest is 0, by value; KEPT: the partition
@@ -105,7 +105,7 @@ def limits_arrow(table: pa.Table, *, wanted: Wanted | None) -> Iterator[pa.Table
             {"kind": CLASS, "topic_number": t, "number": k, "value": found.quantum}
             for t, k in enumerate(read.topic_class.tolist())
         ]
-        yield table_of(batch, [read.number] * len(rows), rows, LIMITS)
+        yield table_of_rows(batch, [read.number] * len(rows), rows, LIMITS)
 
 
 def shed_arrow(table: pa.Table, *, by_cost: bool) -> Iterator[pa.Table]:
@@ -120,14 +120,12 @@ def shed_arrow(table: pa.Table, *, by_cost: bool) -> Iterator[pa.Table]:
     members = int(member.max(initial=-1)) + 1
     over = np.flatnonzero(kind == OVER)
     limits = int(number[over].max(initial=0)) + 1
-    excess = [np.zeros(members) for _ in range(limits)]
-    for j in range(limits):
-        of = over[number[over] == j]
-        excess[j][member[of]] = value[of]
+    excess = np.zeros((limits, members))
+    excess[number[over], member[over]] = value[over]
     rows = np.flatnonzero(kind == PART)
     rows = rows[heaviest_first(value[rows], topic[rows], partition[rows])]
     gives, least = to_shed(
-        member[rows], value[rows], cost[rows], number[rows] == 1, excess, by_cost=by_cost
+        member[rows], value[rows], cost[rows], number[rows] == 1, [*excess], by_cost=by_cost
     )
     shed = rows[gives]
     at = over[np.unique(member[over], return_index=True)[1]]
@@ -168,7 +166,7 @@ def cut_arrow(table: pa.Table, *, wanted: Wanted, most: int) -> Iterator[pa.Tabl
             **verdict_row(answer),
             "detail": sentence(answer, names_of_cut(batch, read), wanted.bounds) + _says_cut(read),
         }
-        yield table_of(batch, [read.number], [said], CUT)
+        yield table_of_rows(batch, [read.number], [said], CUT)
 
 
 def _says_cut(read: CutRead) -> str:
@@ -182,7 +180,7 @@ def curve_cut_arrow(table: pa.Table) -> Iterator[pa.Table]:
     batch, reads = read_cut(table)
     for read in reads:
         points = [point_row(point) for point in curve_cut(read.facts, read.pool)]
-        yield table_of(batch, [read.number] * len(points), points, CURVE)
+        yield table_of_rows(batch, [read.number] * len(points), points, CURVE)
 
 
 def _group_numbers(table: pa.Table) -> Longs:

@@ -77,9 +77,8 @@ def read_groups(table: pa.Table, given: Given) -> tuple[Batch, list[Read]]:
     of = of.where(batch.subscribes(of.member, of.topic))
     prevails, _ = resolve(of.slot, batch.hash_rank[of.member], batch.generation[of.member])
     home[of.slot[prevails]] = of.member[prevails]
-    topic_names = batch.topic_names.to_pylist()
     return batch, [
-        _read(batch, number, weight, move_cost, home, capacity, given, topic_names)
+        _read(batch, number, weight, move_cost, home, capacity, given)
         for number in range(batch.group_count)
     ]
 
@@ -109,39 +108,33 @@ def _read(
     home: Longs,
     capacity: Doubles,
     given: Given,
-    topic_names: list[str],
 ) -> Read:
-    first_member, last_member = batch.first_member[number : number + 2]
-    first_topic, last_topic = batch.first_topic[number : number + 2]
-    slot = np.arange(batch.first_slot[first_topic], batch.first_slot[last_topic])
-    members = np.arange(first_member, last_member)
+    first, last = batch.first_topic[number : number + 2].tolist()
+    slot = np.arange(batch.first_slot[first], batch.first_slot[last])
+    members = np.arange(*batch.first_member[number : number + 2].tolist())
     if not len(slot):
         return Read(number, None, slot, slot, members, [], "")
-    topics = [topic_names[code - 1] for code in batch.topic_name[first_topic:last_topic].tolist()]
-    eligible = eligible_members(batch, members, int(first_topic), int(last_topic))
-    item_of, bundles = _items(batch, slot, topics, int(first_topic), given.together)
+    topics = batch.topic_names.take(pa.array(batch.topic_name[first:last] - 1)).to_pylist()
+    eligible = eligible_members(batch, members, first, last)
+    item_of, bundles = _items(batch, slot, topics, first, given.together)
     own, cost, problem = _weights(batch, slot, weight[slot], move_cost[slot], given, topics)
-    # Who may take an item: whoever may take all of it.
-    of_topic = batch.slot_topic[slot] - first_topic
+    of_topic = batch.slot_topic[slot] - first
     items = int(item_of.max()) + 1
+    takes, of_item = eligible, of_topic
     if bundles:
-        takes = np.ones((items, len(members)), bool)
+        # Who may take an item: whoever may take all of it.
+        takes, of_item = np.ones((items, len(members)), bool), np.arange(items)
         np.logical_and.at(takes, item_of, eligible[of_topic])
         nobody = np.flatnonzero(~takes.any(axis=1))
         if len(nobody) and not problem:
             named = given.together.get(topics[of_topic[np.argmax(item_of == nobody[0])]])
             problem = f"together: no member subscribes to all topics of {named!r}"
-        different, class_ = np.unique(takes, axis=0, return_inverse=True)
-    else:
-        different, class_ = np.unique(eligible, axis=0, return_inverse=True)
-        class_ = class_.reshape(-1)[of_topic]
-    class_ = class_.reshape(-1)
+    different, class_ = np.unique(takes, axis=0, return_inverse=True)
+    class_ = class_.reshape(-1)[of_item]
     item_weight = sums_of(item_of, own, items)
     item_home, item_cost = _owners(item_of, items, home[slot], own, cost, members)
     whole, power = scaled(item_weight)
     order = np.argsort(-whole, kind="stable")
-    rank = np.empty(items, np.int64)
-    rank[order] = np.arange(items)
     takes_home = different[class_, np.maximum(item_home, 0)] & (item_home >= 0)
     group = Group(
         whole[order],
@@ -152,7 +145,7 @@ def _read(
         capacity[members],
         power,
     )
-    item_of = rank[item_of]
+    item_of = np.argsort(order)[item_of]
     at = np.argsort(item_of, kind="stable")
     class_topics = [
         sorted({topics[t] for t in np.unique(of_topic[class_[order[item_of]] == k])})
@@ -186,9 +179,7 @@ def _items(
     pair = of_topic << 32 | batch.slot_partition[slot]
     _, first, item = np.unique(pair, return_index=True, return_inverse=True)
     # Numbered by their first partition, so that ties between items go by name.
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[item.reshape(-1)], True
+    return np.argsort(np.argsort(first))[item.reshape(-1)], True
 
 
 def _weights(

@@ -154,7 +154,7 @@ def _pool(
     candidates = _of_members(large, limits).join(homes, on=[*keys, "home"], how="left_semi")
     table = candidates.selectExpr(
         *keys,
-        f"cast({PART} as tinyint) as kind",
+        f"{PART} as kind",
         *_as("bigint", "home", *AT),
         "stays as number",
         "whole as value",

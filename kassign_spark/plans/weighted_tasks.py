@@ -1,6 +1,7 @@
 """Plans by weight and curves inside a task: rows of whole groups in, answers with names out."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import PIECE, group_columns, member_ids, partition_columns
 from kassign_spark.plans.weighted_groups import Given, Read, names_of, read_groups
+from kassign_spark.schemas import arrow_schema, table_of
 
 VERDICT = (
     "verdict string, max_load double, fair_load double, load_bound double, gap double, "
@@ -32,15 +34,6 @@ PLANNED = (
 CURVE = f"cluster_id string, group_id string, problem string, {POINT}"
 """Rows of points (moves is there), and of problems."""
 
-_ARROW = {
-    "string": pa.string(),
-    "double": pa.float64(),
-    "bigint": pa.int64(),
-    "int": pa.int32(),
-    "tinyint": pa.int8(),
-    "boolean": pa.bool_(),
-}
-
 
 def plan_arrow(table: pa.Table, *, wanted: Wanted, given: Given) -> Iterator[pa.Table]:
     """Plan the groups of a task: the columns of ``PLANNED``, in pieces."""
@@ -53,7 +46,7 @@ def plan_arrow(table: pa.Table, *, wanted: Wanted, given: Given) -> Iterator[pa.
     by_group = {read.number: answer for read, answer in zip(planned, answers, strict=True)}
     yield from _assignment(batch, planned, answers)
     rows = [_verdict(batch, read, by_group.get(read.number), wanted) for read in reads]
-    yield table_of(batch, [read.number for read in reads], rows, PLANNED)
+    yield table_of_rows(batch, [read.number for read in reads], rows, PLANNED)
 
 
 def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Table]:
@@ -65,7 +58,7 @@ def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Ta
     planned = [read for read in reads if read.group is not None]
     curves = curves_of([read.group for read in planned if read.group is not None], effort)
     numbers = [r.number for r, curve in zip(planned, curves, strict=True) for _ in curve]
-    yield table_of(batch, numbers, [point_row(p) for curve in curves for p in curve], CURVE)
+    yield table_of_rows(batch, numbers, [point_row(p) for curve in curves for p in curve], CURVE)
 
 
 def _assignment(
@@ -109,10 +102,10 @@ def point_row(point: CurvePoint) -> dict[str, Any]:
 def _problems(batch: Batch, reads: Sequence[Read], schema: str) -> pa.Table:
     wrong = [read for read in reads if read.problem]
     rows = [{"problem": read.problem} for read in wrong]
-    return table_of(batch, [read.number for read in wrong], rows, schema)
+    return table_of_rows(batch, [read.number for read in wrong], rows, schema)
 
 
-def table_of(
+def table_of_rows(
     batch: Batch, groups: Sequence[int], rows: Sequence[Mapping[str, Any]], schema: str
 ) -> pa.Table:
     """A table of rows that are given as dicts, each of a group."""
@@ -131,6 +124,7 @@ def complete(columns: Mapping[str, pa.Array], size: int, schema: str) -> pa.Tabl
     )
 
 
+@cache
 def fields_of(schema: str) -> dict[str, pa.DataType]:
     """Names and types of the columns of a schema."""
-    return {name: _ARROW[kind] for name, kind in map(str.split, schema.split(", "))}
+    return {field.name: field.type for field in arrow_schema(table_of("rows", schema).columns)}

@@ -10,6 +10,7 @@ from kassign_spark.producer.partitioner import placed_conforming
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
 
+_COUNTS = ("record_count", "byte_count")
 _PARTITION = "cluster_id string?, topic string, partition int"
 SHARES = table_of("shares", f"{_PARTITION}, share double")
 """What ``null_key_shares`` returns."""
@@ -44,14 +45,14 @@ def partition_traffic(
     check_same_clusters([(form, topics), (SHARES, shares)])
     sizes = fold_topics(conform(topics, form), bad_row="false").where("num_partitions > 0")
     placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
-    counts = [
-        F.coalesce(F.sum("record_count"), F.lit(0)).cast("double").alias("records"),
-        F.coalesce(F.sum("byte_count"), F.lit(0)).cast("double").alias("bytes"),
-    ]
     in_topic = [CLUSTER_ID, "topic"]
-    fixed = placed.where("placed_partition IS NOT NULL")
-    fixed = fixed.groupBy(*in_topic, F.col("placed_partition").alias("partition")).agg(*counts)
-    spread = placed.where("placement = 'null_key'").groupBy(*in_topic).agg(*counts)
+
+    def sums(name: str) -> list[Column]:
+        return [F.sum(of).cast("double").alias(f"{name}_{of}") for of in _COUNTS]
+
+    own = placed.where("placed_partition IS NOT NULL")
+    fixed = own.groupBy(*in_topic, F.col("placed_partition").alias("partition"))
+    spread = placed.where("placement = 'null_key'").groupBy(*in_topic)
     every = sizes.select(
         *in_topic,
         (1 / F.col("num_partitions")).alias("even_share"),
@@ -59,18 +60,14 @@ def partition_traffic(
     )
     every = _with_share(every, shares)
     partition = [*in_topic, "partition"]
-    counted = every.join(
-        fixed.withColumnsRenamed({"records": "fixed_records", "bytes": "fixed_bytes"}),
-        on=partition,
-        how="left",
-    ).join(spread, on=in_topic, how="left")
-
-    def total(of: str) -> Column:
-        return F.coalesce(f"fixed_{of}", F.lit(0.0)) + F.col("share") * F.coalesce(of, F.lit(0.0))
-
-    result = counted.select(
-        *partition, total("records").alias("record_count"), total("bytes").alias("byte_count")
-    )
+    counted = every.join(fixed.agg(*sums("fixed")), on=partition, how="left")
+    counted = counted.join(spread.agg(*sums("spread")), on=in_topic, how="left")
+    none = F.lit(0.0)
+    totals = {
+        of: F.coalesce(f"fixed_{of}", none) + F.col("share") * F.coalesce(f"spread_{of}", none)
+        for of in _COUNTS
+    }
+    result = counted.withColumns(totals)
     return answer(result, "partition_traffic", has_cluster_id=has_cluster_id(topics))
 
 
@@ -104,14 +101,13 @@ def member_traffic(
         raise InputError(f"hot_ratio is {hot_ratio!r}; give a number above 0")
     check_same_clusters([(TRAFFIC, traffic), (ASSIGNMENT, assignment), (MEMBERS, members)])
     member = [*GROUP_KEY, "member_id"]
-    counts = ("partition_count", "record_count", "byte_count")
     read = (
         conform(assignment, ASSIGNMENT)
         .join(conform(traffic, TRAFFIC), on=[CLUSTER_ID, "topic", "partition"], how="left")
         .groupBy(*member)
         .agg(
             F.count("*").alias("partition_count"),
-            *(F.sum(of).alias(of) for of in counts[1:]),
+            *(F.sum(of).alias(of) for of in _COUNTS),
         )
     )
     if members is not None:
@@ -120,7 +116,8 @@ def member_traffic(
     in_group = Window.partitionBy(*GROUP_KEY)
     records = F.col("record_count")
     ratio = F.try_divide(records, F.avg(records).over(in_group))
-    rated = read.withColumns({of: F.coalesce(of, F.lit(0)) for of in counts}).withColumns(
+    none = {of: F.coalesce(of, F.lit(0)) for of in ("partition_count", *_COUNTS)}
+    rated = read.withColumns(none).withColumns(
         {
             "record_share": F.try_divide(records, F.sum(records).over(in_group)),
             "load_ratio": ratio,

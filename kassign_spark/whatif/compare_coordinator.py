@@ -15,8 +15,8 @@ from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_i
 from kassign_spark.coordinator.state import ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Longs
+from kassign_spark.plans.exact import Judged
 from kassign_spark.plans.rounds import Steps
-from kassign_spark.plans.runs import Judged
 from kassign_spark.whatif.coordinator_states import GroupStates
 
 

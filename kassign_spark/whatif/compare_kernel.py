@@ -16,9 +16,8 @@ from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.plans.exact import follow_exactly
+from kassign_spark.plans.exact import Judged, follow_exactly
 from kassign_spark.plans.rounds import follow
-from kassign_spark.plans.runs import Judged
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.whatif.columns import arrow_table, columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states

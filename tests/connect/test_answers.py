@@ -11,7 +11,7 @@ import pytest
 from kafka.partitioner.default import murmur2 as kafka_python_murmur2
 from pyspark.sql import SparkSession
 
-from kassign_spark.producer.murmur2_kernel import murmur2_of
+from kassign_spark.producer.murmur2 import murmur2_of
 from tests.around.test_murmur2 import VECTORS
 from tests.benchmarks.queries import CALLS, Given, read_given
 from tests.connect.answers import FURTHER, UNWRITTEN, answers
