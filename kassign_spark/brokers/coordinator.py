@@ -132,8 +132,7 @@ def coordinator_load(
     groups = conform(members, MEMBERS).groupBy(*GROUP_KEY).agg(F.count("*").alias("members"))
     if owned is not None:
         of_group = conform(owned, OWNED).groupBy(*GROUP_KEY).agg(F.count("*").alias("partitions"))
-        groups = groups.join(of_group, on=list(GROUP_KEY), how="left")
-        groups = groups.withColumn("partitions", F.coalesce("partitions", F.lit(0)))
+        groups = groups.join(of_group, on=list(GROUP_KEY), how="left").fillna(0, "partitions")
     else:
         groups = groups.withColumn("partitions", F.lit(None).cast("bigint"))
     found = _coordinators(groups.select(*GROUP_KEY), known_leaders, num_partitions)
@@ -167,9 +166,7 @@ def _coordinators(groups: DataFrame, leaders: DataFrame, num_partitions: int | N
     brokers = led.groupBy(
         CLUSTER_ID, F.col("partition").cast("int").alias("coordinator_partition")
     ).agg(F.max(leader).alias("coordinator"))
-    return placed.join(
-        F.broadcast(brokers), on=[CLUSTER_ID, "coordinator_partition"], how="left"
-    ).select(*GROUP_KEY, "coordinator_partition", "coordinator")
+    return placed.join(F.broadcast(brokers), [CLUSTER_ID, "coordinator_partition"], "left")
 
 
 def _on_every_broker(asked: DataFrame, leaders: DataFrame, knows_partitions: bool) -> DataFrame:

@@ -260,18 +260,13 @@ def settle_arrow(table: pa.Table) -> pa.Table:
     for name in ("cluster_id", "group_id"):
         codes = pc.dictionary_encode(table[name]).combine_chunks()
         group = group * max(len(codes.dictionary), 1) + codes.indices.to_numpy()
-    columns = {name: table[name].to_numpy() for name in ("class", "member", "supply", "owned")}
-    order = np.lexsort((columns["member"], columns["class"], group))
-    group = group[order]
-    class_, member = (columns[name][order].astype(np.int64) for name in ("class", "member"))
+    names = ("class", "member", "supply", "owned")
+    class_, member, supply, owned = (table[name].to_numpy() for name in names)
+    order = np.lexsort((member, class_, group))
+    group, class_, member = (of[order].astype(np.int64) for of in (group, class_, member))
     first = (np.diff(group, prepend=-1) != 0) | (np.diff(class_, prepend=-1) != 0)
     _, member_of = np.unique(group << 32 | member, return_inverse=True)
-    assigned = settle(
-        np.cumsum(first) - 1,
-        member_of,
-        columns["owned"][order],
-        columns["supply"][order][first],
-        class_[first],
-    )
+    class_of, supply = np.cumsum(first) - 1, supply[order][first]
+    assigned = settle(class_of, member_of, owned[order], supply, class_[first])
     sorted_table = table.take(pa.array(order)).drop_columns(["supply"])
     return sorted_table.append_column("assigned", pa.array(assigned))

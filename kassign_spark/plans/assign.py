@@ -103,8 +103,7 @@ def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
         if name not in together
     ]
     if together:
-        own = restrict(eligible, together, names)
-        parts.append(assign_in_tasks(own, settings))
+        parts.append(assign_in_tasks(restrict(eligible, together, names), settings))
     if not parts:  # there is no member at all
         return eligible.members.sparkSession.createDataFrame([], ASSIGNMENT.columns)
     return reduce(DataFrame.unionByName, parts)

@@ -140,13 +140,12 @@ def check_migration(
     may_remove = step.isin("first_bounce_done", "second_bounce") & (F.size("blocking") == 0)
     safe = F.array(F.when(may_add, "add_cooperative_sticky"), F.when(may_remove, "remove_eager"))
     chosen = _groups(members).select(*GROUP_KEY, "assignor")
-    found = counted.join(chosen, on=list(GROUP_KEY), how="inner").select(
-        *GROUP_KEY,
-        step.alias("step"),
-        "assignor",
-        ((cooperative > 0) & (F.col("eager") > 0)).alias("mixes_protocols"),
-        F.array_compact(safe).alias("safe_steps"),
-        "blocking",
+    found = counted.join(chosen, on=list(GROUP_KEY), how="inner").withColumns(
+        {
+            "step": step,
+            "mixes_protocols": (cooperative > 0) & (F.col("eager") > 0),
+            "safe_steps": F.array_compact(safe),
+        }
     )
     return answer(found, "check_migration", has_cluster_id=given)
 
@@ -169,15 +168,9 @@ def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) ->
     )
     is_candidate = F.filter("assignors", lambda a: F.array_contains("candidates", a))
     protocol, detail = _protocol(protocols)
-    return offered.join(common, on=list(GROUP_KEY), how="inner").select(
-        *GROUP_KEY,
-        "member_id",
-        "assignors",
-        F.get(is_candidate, F.lit(0)).alias("vote"),
-        protocol.alias("protocol"),
-        detail.alias("detail"),
-        "candidates",
-    )
+    vote = F.get(is_candidate, F.lit(0))
+    voting = offered.join(common, on=list(GROUP_KEY), how="inner")
+    return voting.withColumns({"vote": vote, "protocol": protocol, "detail": detail})
 
 
 def _protocol(protocols: Mapping[str, Collection[str]]) -> tuple[Column, Column]:

@@ -125,9 +125,7 @@ def predict_consumer_groups(
     kernel = partial(predict_batches, assignor=assignor, with_steps=with_steps)
     found = hold(states.mapInArrow(kernel, PREDICTED)).frame
     runs = found.select(*GROUP_KEY, F.inline("assigned"))
-    assigned = runs.select(
-        *GROUP_KEY, "member_id", "topic", F.explode("partitions").alias("partition")
-    )
+    assigned = runs.withColumn("partition", F.explode("partitions"))
     given = has_cluster_id(members)
     return ConsumerPrediction(
         answer(assigned, ASSIGNMENT, has_cluster_id=given),

@@ -80,10 +80,9 @@ def listener_calls(
     )
     taking_part = _taking_part(all_members, keyed)
     changed = taking_part.join(_changes(keyed, all_members), on=_CALL_KEY, how="left")
-    known = _filled(changed, _CHANGES).withColumns(
-        {"in_generation": _in_generation(), "owned": _owned()}
-    )
-    calls = _listed(known, _calls())
+    owned = F.sort_array(F.concat("retained", "revoked", "unsubscribed"))
+    known = _filled(changed, _CHANGES).withColumn("owned", owned)
+    calls = _listed(known.withColumn("in_generation", _in_generation()), _calls())
     whole = calls if theirs is None else calls.unionByName(theirs)
     return answer(whole, "listener_calls", has_cluster_id=given)
 
@@ -146,14 +145,7 @@ def _taking_part(members: DataFrame, steps: DataFrame) -> DataFrame:
         members.withColumn("names_latest", names_one & (F.col("generation") == latest))
         .withColumn("names_none", ~names_one)
         .join(rounds, on=list(GROUP_KEY), how="left")
-        .select(
-            *GROUP_KEY,
-            "member_id",
-            "names_latest",
-            "names_none",
-            "is_cooperative",
-            F.explode(F.sequence(F.lit(1), F.coalesce("rounds", F.lit(1)))).alias("round"),
-        )
+        .withColumn("round", F.explode(F.sequence(F.lit(1), F.coalesce("rounds", F.lit(1)))))
     )
 
 
@@ -174,17 +166,10 @@ def _changes(steps: DataFrame, members: DataFrame) -> DataFrame:
     )
 
 
-def _owned() -> Column:
-    return F.sort_array(F.concat("retained", "revoked", "unsubscribed"))
-
-
 def _in_generation() -> Column:
-    owns_any = F.size(_owned()) > 0
-    return (
-        (F.col("round") > 1)
-        | F.col("names_latest")
-        | ((F.col("names_none") | F.col("is_cooperative")) & owns_any)
-    )
+    owns_any = F.size("owned") > 0
+    is_in = (F.col("names_none") | F.col("is_cooperative")) & owns_any
+    return (F.col("round") > 1) | F.col("names_latest") | is_in
 
 
 def _calls() -> list[Column]:

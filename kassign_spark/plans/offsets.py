@@ -75,15 +75,9 @@ def partition_weights(
     if before is not None:
         note = note.when(F.col("end_before").isNull(), "no_earlier_offsets")
         note = note.when(was_recreated, "recreated")
-    found = joined.select(
-        CLUSTER_ID,
-        "group_id",
-        "topic",
-        "partition",
-        per_second.alias("weight"),
-        F.when(lag < 0, F.lit(0)).otherwise(lag).alias("lag"),
-        rate.alias("rate"),
-        note.alias("note"),
+    not_negative = F.when(lag < 0, F.lit(0)).otherwise(lag)
+    found = joined.withColumns(
+        {"weight": per_second, "lag": not_negative, "rate": rate, "note": note}
     )
     return answer(found, PARTITION_WEIGHTS, has_cluster_id=has_cluster_id(offsets))
 

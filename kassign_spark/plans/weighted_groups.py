@@ -195,16 +195,14 @@ def _weights(
     if len(missing) == len(weight):
         return np.zeros(len(weight)), np.ones(len(weight)), ""
     problem = ""
-    if len(missing):
-        if given.missing is None:
-            first = batch.slot_topic[slot[0]]
-            shown = [
-                f"{topics[batch.slot_topic[slot[i]] - first]}-{batch.slot_partition[slot[i]]}"
-                for i in missing[:NAMED].tolist()
-            ]
-            problem = missing_says(len(missing), shown)
-        weight = np.where(np.isnan(weight), given.missing or 0.0, weight)
-    weight = weight + given.base
+    if len(missing) and given.missing is None:
+        first = batch.slot_topic[slot[0]]
+        shown = [
+            f"{topics[batch.slot_topic[slot[i]] - first]}-{batch.slot_partition[slot[i]]}"
+            for i in missing[:NAMED].tolist()
+        ]
+        problem = missing_says(len(missing), shown)
+    weight = np.where(np.isnan(weight), given.missing or 0.0, weight) + given.base
     cost = np.where(np.isnan(move_cost), weight, move_cost)
     return weight, cost if given.by_weight else np.ones(len(weight)), problem
 

@@ -65,13 +65,8 @@ def null_key_shares(
         is_adaptive, adapted = _adaptive(has_leader, in_topic) if adaptive else (F.lit(False), even)
         weight = F.when(is_adaptive, adapted).otherwise(even)
         rule = F.when(is_adaptive, "adaptive").otherwise("uniform")
-    weighed = known.select(
-        CLUSTER_ID, "topic", "partition", weight.alias("weight"), rule.alias("rule")
-    )
-    share = F.col("weight") / F.sum("weight").over(in_topic)
-    shares = weighed.select(
-        CLUSTER_ID, "topic", F.col("partition").cast("int"), share.alias("share"), "rule"
-    )
+    weighed = known.withColumns({"weight": weight, "rule": rule})
+    shares = weighed.withColumn("share", F.col("weight") / F.sum("weight").over(in_topic))
     return answer(shares, "null_key_shares", has_cluster_id=has_cluster_id(partitions))
 
 

@@ -197,18 +197,14 @@ def moved_keys(records: DataFrame, growth: DataFrame) -> DataFrame:
     )
     counts = ["key_count", "moved_key_count", "record_count", "moved_record_count"]
     every = sizes.join(counted, on=[*topic, "num_partitions", "new_num_partitions"], how="left")
-    every = every.fillna(0, counts)
     share = F.try_divide(F.col("moved_key_count").cast("double"), F.col("key_count"))
     record_share = F.try_divide(F.col("moved_record_count").cast("double"), F.col("record_count"))
-    result = every.select(
-        *topic,
-        before.cast("int").alias("num_partitions"),
-        after.cast("int").alias("new_num_partitions"),
-        *counts[:2],
-        share.alias("moved_share"),
-        *counts[2:],
-        record_share.alias("moved_record_share"),
-        expected_moved_share(before, after).alias("expected_share"),
+    result = every.fillna(0, counts).withColumns(
+        {
+            "moved_share": share,
+            "moved_record_share": record_share,
+            "expected_share": expected_moved_share(before, after),
+        }
     )
     return answer(result, "moved_keys", has_cluster_id=has_cluster_id(growth))
 
