@@ -51,12 +51,10 @@ def plan_with_counts(
         window = np.stack([first, first + allowed], axis=1).astype(float)
         objective = within(batch, limit, cost, counts=window)
         new = find_fewest(batch, objective, [*starts, exact], np.zeros(len(groups)), kicks)
-        better = np.arange(len(groups))
-        if best is None:
-            best = new
-        else:
-            better = np.flatnonzero(is_better(new, best))
-            best.put(better, new.take(better))
+        is_first = np.full(len(groups), best is None)
+        best = best or new
+        better = np.flatnonzero(is_first | is_better(new, best))
+        best.put(better, new.take(better))
         counts[better] = window[better]
     assert best is not None
     return best, counts, least

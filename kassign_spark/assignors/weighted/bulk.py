@@ -4,7 +4,6 @@ A step changes ``owner`` and ``load`` in place. Partitions are by weight, heavie
 the partitions of a member, gathered in order, are too.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -57,13 +56,14 @@ def shed(group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: 
     count = _fewest(sums, first, size, excess)
     # Sums of runs of this length fall as they start later: the last that suffices is lightest.
     room = size - count
-
-    def is_too_light(later: Longs) -> Bools:
-        begin = first + np.minimum(later, room)
-        result: Bools = sums[begin + count] - sums[begin] < excess
-        return result
-
-    begin = first + np.clip(_first_where(is_too_light, room + 1) - 1, 0, room)
+    low, high = np.zeros_like(room), room + 1
+    while (low < high).any():
+        middle = (low + high) // 2
+        begin = first + np.minimum(middle, room)
+        is_too_light = sums[begin + count] - sums[begin] < excess
+        low = np.where(is_too_light | (low == high), low, middle + 1)
+        high = np.where(is_too_light, middle, high)
+    begin = first + np.clip(low - 1, 0, room)
     return np.sort(owned.partition[ranges(begin, count)])
 
 
@@ -77,22 +77,9 @@ def _over(
 
 
 def _fewest(sums: Doubles, first: Longs, size: Longs, excess: Doubles) -> Longs:
-    def suffices(count: Longs) -> Bools:
-        result: Bools = sums[first + np.minimum(count, size)] - sums[first] >= excess
-        return result
-
-    return _first_where(suffices, size)
-
-
-def _first_where(holds: Callable[[Longs], Bools], most: Longs) -> Longs:
-    """The first number in [0, most] for which a condition holds that, once true, stays so."""
-    low, high = np.zeros(len(most), np.int64), most.copy()
-    while (low < high).any():
-        middle = (low + high) // 2
-        true = holds(middle)
-        high = np.where(true & (low < high), middle, high)
-        low = np.where(~true & (low < high), middle + 1, low)
-    return low
+    """Of runs of ``sums``, which are of whole numbers, how many from the first reach the excess."""
+    reached: Longs = np.searchsorted(sums, sums[first] + excess) - first
+    return np.minimum(reached, size)
 
 
 def _cheapest(group: Group, excess: Doubles, owned: Owned, first: Longs, count: Longs) -> Longs:

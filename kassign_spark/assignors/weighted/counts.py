@@ -66,14 +66,9 @@ def deal_by_count(
         mine = wanted[class_[wanted] == k]
         members = np.flatnonzero(eligible[k])
         low = count[members].astype(np.int64)
-        level = int(low.max()) + len(mine) // len(members) + 1
-        floor = int(low.min())
-        while level - floor > 1:  # the highest level that the partitions fill
-            middle = (level + floor) // 2
-            if np.maximum(middle - low, 0).sum() <= len(mine):
-                floor = middle
-            else:
-                level = middle
+        # The highest level that the partitions fill: some number of the lowest members sets it.
+        filled = len(mine) + np.cumsum(np.sort(low))
+        floor = (filled // np.arange(1, len(low) + 1)).min()
         more = np.maximum(floor - low, 0)
         odd = np.flatnonzero(low + more == floor)[: len(mine) - int(more.sum())]
         more[odd] += 1

@@ -42,9 +42,8 @@ def sentence(answer: Answer, names: Names, bounds: Bounds) -> str:
     of_fair = answer.max_load / answer.fair_load if answer.fair_load > 0 else 1.0
     load = f"max {number(answer.max_load)} ({of_fair:.2f} of fair)"
     floor = f"no plan below {number(answer.load_bound)}"
-    parts = [f"{load}, {floor}", _moves(answer)]
-    reason = _reason(answer, names, bounds)
-    return "; ".join([*parts, reason] if reason else parts)
+    parts = [f"{load}, {floor}", _moves(answer), _reason(answer, names, bounds)]
+    return "; ".join(filter(None, parts))
 
 
 def _moves(answer: Answer) -> str:
