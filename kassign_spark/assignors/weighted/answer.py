@@ -1,8 +1,17 @@
-"""What the search says about one group, in numbers; ``sentences`` puts it into words."""
+"""What the search says about one group: its plan in numbers, the verdict on it, and the proof.
+
+The proof is why a limit cannot be kept by anybody. ``sentences`` puts all of it into words.
+"""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from kassign_spark.assignors.weighted.problem import Longs
+import numpy as np
+
+from kassign_spark.assignors.weighted.bounds import HEAVIEST_A_MEMBER, short_of
+from kassign_spark.assignors.weighted.counts import count_difference
+from kassign_spark.assignors.weighted.levels import find_levels
+from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, sums_of
 
 WITHIN_LIMIT = "within_limit"
 NOTHING_TO_DO = "nothing_to_do"
@@ -11,6 +20,7 @@ BOUNDED_BY_SUBSCRIPTIONS = "bounded_by_subscriptions"
 BOUNDED_BY_MOVES = "bounded_by_moves"
 BOUNDED_BY_COUNTS = "bounded_by_counts"
 NOT_FOUND = "not_found"
+_ABOVE = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -75,3 +85,158 @@ class Answer:
     def gap(self) -> float:
         """By what share the maximum is above its bound."""
         return self.max_load / self.load_bound - 1 if self.load_bound > 0 else 0.0
+
+
+class Heaviest(NamedTuple):
+    """What proofs about a group are made of: its heaviest partitions, and the weight of classes.
+
+    Attributes:
+        group: its partitions are the heaviest ones only; a proof names one by its number here.
+        class_weight: of each class, all of it.
+        taking_part: of each of them its number among the partitions that were planned; -1: it stays
+            at home.
+    """
+
+    group: Group
+    class_weight: Doubles
+    taking_part: Longs
+
+    def owners(self, owner: Longs) -> Longs:
+        """Who has them by a plan."""
+        planned = owner[self.taking_part] if len(owner) else self.group.home
+        return np.where(self.taking_part >= 0, planned, self.group.home)
+
+
+class Measured(NamedTuple):
+    """What is known about a group beside its plan; loads relative, weights as the group has them.
+
+    Attributes:
+        limit: of each member, the weight it may have.
+        fair_load: of the highest part of several members.
+        load_bound: on the maximum.
+        shown_limit: relative, of that part.
+        best_load: the lowest maximum found.
+        moves_bound: on the moves of any plan within the limits.
+        dominant: partitions that have a member for themselves.
+        max_count_difference: the caller's bound.
+        least_difference: that subscriptions allow; -1: not asked.
+        heaviest: of a group that was cut; None: all its partitions were planned.
+    """
+
+    limit: Doubles
+    fair_load: float
+    load_bound: float
+    shown_limit: float
+    best_load: float
+    moves_bound: int
+    dominant: tuple[int, ...] = ()
+    max_count_difference: int | None = None
+    least_difference: int = -1
+    heaviest: Heaviest | None = None
+
+
+def answer_of(
+    group: Group, owner: Longs, measured: Measured, freely: Longs | None = None
+) -> Answer:
+    """Measure and judge one group's plan; ``freely``: owners by the one that bounds forbid."""
+    load = group.loads(owner)
+    most = float((load / group.capacity).max())
+    away = group.away(owner)
+    difference = count_difference(group, owner)
+    is_above = most > measured.shown_limit * _ABOVE and bool(measured.dominant)
+    moves = int(away.sum())
+    verdict, is_proven, proof = _judge(group, owner, load, moves, measured, is_above)
+    needed, weight_needed = -1, 0.0
+    if freely is not None and verdict in (NOT_FOUND, BOUNDED_BY_PARTITION):
+        free_load = group.loads(freely)
+        if (load > measured.limit).any() and not (free_load > measured.limit).any():
+            gone = group.away(freely)
+            needed, weight_needed = int(gone.sum()), float(group.weight[gone].sum())
+            verdict, is_proven, proof = BOUNDED_BY_MOVES, False, Proof()
+    asked = measured.max_count_difference
+    if asked is not None and verdict != BOUNDED_BY_MOVES:
+        if difference > asked:
+            verdict, is_proven = BOUNDED_BY_COUNTS, measured.least_difference > asked
+        elif verdict == NOT_FOUND:
+            verdict = BOUNDED_BY_COUNTS
+    unit = group.power
+    return Answer(
+        owner=owner,
+        verdict=verdict,
+        is_proven=is_proven,
+        max_load=most / unit,
+        fair_load=measured.fair_load / unit,
+        load_bound=min(measured.load_bound, most) / unit,
+        limit=measured.shown_limit / unit,
+        best_load=min(measured.best_load, most) / unit,
+        moves=moves,
+        moves_bound=measured.moves_bound,
+        moved_weight=float(group.weight[away].sum()) / unit,
+        count_difference=difference,
+        moves_needed=needed,
+        weight_needed=weight_needed / unit,
+        least_difference=measured.least_difference,
+        dominant=measured.dominant,
+        proof=proof,
+    )
+
+
+def _judge(
+    group: Group, owner: Longs, load: Doubles, moves: int, measured: Measured, is_above: bool
+) -> tuple[str, bool, Proof]:
+    heaviest = measured.heaviest or Heaviest(
+        group,
+        sums_of(group.class_, group.weight, len(group.eligible)),
+        np.arange(len(group.weight)),
+    )
+    if not (load > measured.limit).any():
+        if is_above:
+            member = int(np.argmax(load / group.capacity))
+            partition = int(np.flatnonzero(heaviest.owners(owner) == member)[0])
+            return BOUNDED_BY_PARTITION, True, Proof(partition=partition)
+        if not (owner != group.home).any():
+            return NOTHING_TO_DO, True, Proof()
+        return WITHIN_LIMIT, moves == measured.moves_bound, Proof()
+    proof = refute(heaviest.group, measured.limit, heaviest.class_weight)
+    if proof is None:
+        return NOT_FOUND, False, Proof()
+    by_partition = proof.partition >= 0 or proof.heaviest > 0
+    return (BOUNDED_BY_PARTITION if by_partition else BOUNDED_BY_SUBSCRIPTIONS), True, proof
+
+
+def refute(group: Group, limit: Doubles, class_weight: Doubles) -> Proof | None:
+    """Prove, where it can be, that nobody keeps these limits: the bounds, with limits as sizes.
+
+    Of the group's partitions the heaviest suffice; ``class_weight`` is of all.
+    """
+    most = np.where(group.eligible, limit, -1.0).max(axis=1)[group.class_]
+    alone = np.flatnonzero(group.weight > most)
+    if len(alone):
+        return Proof(partition=int(alone[0]))
+    size = np.maximum(limit, 1e-9)
+    levels = find_levels(class_weight[None], group.eligible[None], size[None])
+    if levels.bound[0] > _ABOVE:
+        closed = levels.closed[0]
+        inside: Bools = ~(group.eligible & ~closed).any(axis=1)
+        return Proof(members=_numbers(closed), classes=_numbers(inside))
+    return _without_place(group, limit)
+
+
+def _without_place(group: Group, limit: Doubles) -> Proof | None:
+    """The pigeonhole over all members and within each class's."""
+    sets = [np.ones(len(group.eligible), bool)]
+    sets += [~(group.eligible & ~row).any(axis=1) for row in group.eligible]
+    for classes in sets[:50]:
+        members: Bools = np.any(group.eligible[classes], axis=0)
+        inside = group.weight[classes[group.class_]][: HEAVIEST_A_MEMBER * int(members.sum())]
+        sums = np.concatenate([[0.0], np.cumsum(inside)])
+        short = short_of(sums, *np.unique(limit[members], return_counts=True))
+        if len(short):
+            return Proof(
+                heaviest=int(short[0]), members=_numbers(members), classes=_numbers(classes)
+            )
+    return None
+
+
+def _numbers(chosen: Bools) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(chosen).tolist())

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.answer import Answer
+from kassign_spark.assignors.weighted.answer import Answer, Heaviest
 from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
 from kassign_spark.assignors.weighted.bulk import by_member, earlier_in_run, least_to_shed, shed
-from kassign_spark.assignors.weighted.curves import CurvePoint, measured
 from kassign_spark.assignors.weighted.large import (
     Look,
     curve_factors,
@@ -24,10 +23,9 @@ from kassign_spark.assignors.weighted.large import (
     relative_limits,
 )
 from kassign_spark.assignors.weighted.parts import find_parts, weights_within
-from kassign_spark.assignors.weighted.plan import weighted_part, with_idle
+from kassign_spark.assignors.weighted.plan import CurvePoint, curve_of, weighted_part, with_idle
 from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, Rest
 from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.assignors.weighted.verdicts import Heaviest
 
 HEAVIEST_A_MEMBER = 8
 """So many of the heaviest partitions a member are known by name: the pigeonhole asks for them."""
@@ -84,7 +82,7 @@ class Limits(NamedTuple):
 
 def limits_of_plan(facts: Facts, wanted: Wanted) -> Limits:
     """The limits that members are held to, and where moves are bounded, looser ones as well."""
-    seen = look_cut(facts, group_of(facts, _NOTHING))
+    seen = look_cut(facts, _unmoved(facts))
     limit = _limit(facts, seen, wanted)
     bounds = wanted.bounds
     factors = [1.0]
@@ -96,7 +94,7 @@ def limits_of_plan(facts: Facts, wanted: Wanted) -> Limits:
 
 def limits_of_curve(facts: Facts) -> Limits:
     """The limits that the points of the curve are of."""
-    group = group_of(facts, _NOTHING)
+    group = _unmoved(facts)
     seen = look_cut(facts, group)
     limit = float((seen.load / group.capacity).max()) * group.capacity
     factors = sorted(curve_factors(group, limit))
@@ -187,7 +185,7 @@ def curve_cut(facts: Facts, pool: Pool) -> list[CurvePoint]:
     whole = group_of(facts, pool)
     group = weighted_part(whole)
     seen = look_cut(facts, group)
-    return measured(whole, seen.bound, curve_large(group, seen))
+    return curve_of(whole, seen.bound, curve_large(group, seen))
 
 
 def to_shed(
@@ -254,6 +252,7 @@ def _limits(facts: Facts, seen: Look, limits: list[Doubles]) -> Limits:
     return Limits(above or [np.zeros(len(facts.load))], np.array(kept, np.int64), quantum)
 
 
-_NOTHING = Pool(
-    np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
-)
+def _unmoved(facts: Facts) -> Group:
+    """The group with nothing that may move: its members keep all they have."""
+    rest = Rest(facts.load, facts.partitions, np.zeros(0, np.int64))
+    return facts.heavy.heaviest(0)._replace(rest=rest)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.answer import Answer
+from kassign_spark.assignors.weighted.answer import Answer, Heaviest, Measured, answer_of
 from kassign_spark.assignors.weighted.bounded import breaks
 from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
 from kassign_spark.assignors.weighted.bulk import (
@@ -30,7 +30,6 @@ from kassign_spark.assignors.weighted.problem import (
     sums_of,
 )
 from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.assignors.weighted.verdicts import Heaviest, Measured, answer_of
 
 _TIGHTER = (0.02, 0.005, 0.001, 0.0003)
 _CLOSE = 1.0003

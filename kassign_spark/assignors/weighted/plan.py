@@ -2,19 +2,54 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.answer import NOTHING_TO_DO, WITHIN_LIMIT, Answer
+from kassign_spark.assignors.weighted.answer import (
+    NOTHING_TO_DO,
+    WITHIN_LIMIT,
+    Answer,
+    Measured,
+    answer_of,
+)
+from kassign_spark.assignors.weighted.bounded import CURVE_KICKS
 from kassign_spark.assignors.weighted.counts import best_counts, count_difference, deal_by_count
-from kassign_spark.assignors.weighted.large import plan_large
+from kassign_spark.assignors.weighted.curve import Point, find_curve
+from kassign_spark.assignors.weighted.large import curve_large, plan_large
+from kassign_spark.assignors.weighted.large import look as look_large
 from kassign_spark.assignors.weighted.problem import Group, Longs
-from kassign_spark.assignors.weighted.small import Wanted, plan_small
+from kassign_spark.assignors.weighted.small import Wanted, look, plan_small, unit_costs
 
 LARGE = 400
 """Groups of more partitions go by bulk steps."""
 _ELEMENTS = 4_000_000
 _MOST_TOGETHER = 500
+_WORTH = 0.05
+"""A move is worth it that lowers the greatest load by this share of the fair load."""
+
+
+class CurvePoint(NamedTuple):
+    """A point of a group's curve: the lowest load that was found with so many moves.
+
+    Attributes:
+        moves: partitions that leave their owner.
+        moved_weight: what they weigh.
+        max_load: the greatest relative load.
+        skew: that by the fair load of the whole group.
+        count_difference: between members' numbers of partitions.
+        bound: no plan has a lower greatest load, whatever it moves.
+        is_knee: the last point whose moves are worth it.
+    """
+
+    moves: int
+    moved_weight: float
+    max_load: float
+    skew: float
+    count_difference: int
+    bound: float
+    is_knee: bool
 
 
 def plan_groups(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
@@ -36,22 +71,78 @@ def plan_groups(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
     return [answers[i] for i in range(len(groups))]
 
 
+def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
+    """Trace the curve of each group; those without weight have none."""
+    curves: list[list[CurvePoint]] = [[] for _ in groups]
+    at = [i for i, group in enumerate(groups) if (group.weight > 0).any()]
+    rest = [weighted_part(groups[i]) for i in at]
+    for rows in batches(rest):
+        some = [rest[row] for row in rows]
+        if len(some[0].weight) > LARGE:
+            seen = look_large(some[0])
+            found = [(seen.bound, curve_large(some[0], seen))]
+        else:
+            found = _small_curves(some, effort)
+        for row, (bound, points) in zip(rows, found, strict=True):
+            curves[at[row]] = curve_of(groups[at[row]], bound, points)
+    return curves
+
+
+def _small_curves(groups: Sequence[Group], effort: str) -> list[tuple[float, list[Point]]]:
+    found = look(groups, effort)
+    batch, reached = found.batch, found.reached
+    limit, cost = reached.most[:, None] * batch.capacity, unit_costs(batch)
+    curves = find_curve(batch, limit, reached.state.owner, cost, CURVE_KICKS[effort])
+    return list(zip(found.bound.tolist(), curves, strict=True))
+
+
+def curve_of(group: Group, bound: float, points: Sequence[Point]) -> list[CurvePoint]:
+    """Measure the points of a group's curve, and its knee: where more stop being worth it."""
+    serves = group.eligible.any(axis=0)
+    total = float(group.loads(np.zeros(len(group.weight), np.int64)).sum())
+    fair = total / float(group.capacity[serves].sum())
+    found: list[CurvePoint] = []
+    for point in points:
+        done = int((group.weight > 0).sum())
+        owner = np.concatenate([point.owner[:done], group.home[done:]])
+        deal_idle(group, owner)
+        load = group.loads(owner)
+        most = float((load / group.capacity).max())
+        away = group.away(owner)
+        found.append(
+            CurvePoint(
+                int(away.sum()),
+                float(group.weight[away].sum()) / group.power,
+                most / group.power,
+                most / fair,
+                count_difference(group, owner),
+                min(bound, most) / group.power,
+                False,
+            )
+        )
+    knee = 0
+    for i, (before, point_) in enumerate(pairwise(found), start=1):
+        moved = max(point_.moves - before.moves, 1)
+        if before.skew - point_.skew >= _WORTH * moved:
+            knee = i
+    return [point._replace(is_knee=i == knee) for i, point in enumerate(found)]
+
+
 def batches(groups: Sequence[Group]) -> Iterator[list[int]]:
     """Put groups of similar size together; a large one stays alone."""
     sizes = [(len(g.weight), len(g.capacity), len(g.eligible)) for g in groups]
-    order = sorted(range(len(groups)), key=lambda i: (*_rounded(*sizes[i][:2]), i))
+    rounded = [_rounded(partitions, members) for partitions, members, _ in sizes]
     batch: list[int] = []
-    most = (0, 0, 0)
-    for i in order:
-        wider = tuple(max(a, b) for a, b in zip(most, sizes[i], strict=True))
-        elements = (len(batch) + 1) * wider[0] * max(wider[0], wider[1], wider[2])
-        similar = not batch or _rounded(*sizes[i][:2]) == _rounded(*sizes[batch[0]][:2])
+    most: tuple[int, ...] = (0, 0, 0)
+    for i in sorted(range(len(groups)), key=rounded.__getitem__):
+        wider = tuple(map(max, most, sizes[i]))
+        elements = (len(batch) + 1) * wider[0] * max(wider)
         full = elements > _ELEMENTS or len(batch) >= _MOST_TOGETHER
-        if batch and (not similar or full or sizes[i][0] > LARGE):
+        if batch and (full or sizes[i][0] > LARGE or rounded[i] != rounded[batch[0]]):
             yield batch
             batch, wider = [], sizes[i]
         batch.append(i)
-        most = (wider[0], wider[1], wider[2])
+        most = wider
     if batch:
         yield batch
 
@@ -93,20 +184,12 @@ def deal_idle(group: Group, owner: Longs) -> None:
 def _by_count(group: Group) -> Answer:
     """A group without weight: best balance of counts, then the fewest moves."""
     owner = best_counts(group)
-    moves = int(group.away(owner).sum())
-    nothing = not (owner != group.home).any()
-    return Answer(
-        owner=owner,
-        verdict=NOTHING_TO_DO if nothing else WITHIN_LIMIT,
-        is_proven=True,
-        max_load=0.0,
+    weightless = Measured(
+        limit=np.zeros(len(group.capacity)),
         fair_load=0.0,
         load_bound=0.0,
-        limit=0.0,
+        shown_limit=0.0,
         best_load=0.0,
-        moves=moves,
-        moves_bound=moves,
-        moved_weight=0.0,
-        count_difference=count_difference(group, owner),
-        by_count=True,
+        moves_bound=int(group.away(owner).sum()),
     )
+    return replace(answer_of(group, owner, weightless), by_count=True)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.answer import Answer
+from kassign_spark.assignors.weighted.answer import Answer, Measured, answer_of
 from kassign_spark.assignors.weighted.bounded import breaks, keep_bounds, plan_with_counts
 from kassign_spark.assignors.weighted.bounds import load_bounds, moves_bound, pigeonhole
 from kassign_spark.assignors.weighted.counts import best_counts, counts_decide
@@ -23,7 +23,6 @@ from kassign_spark.assignors.weighted.parts import (
 from kassign_spark.assignors.weighted.problem import Batch, Doubles, Group, Longs, stack
 from kassign_spark.assignors.weighted.reach import Reached, judge, keep_better
 from kassign_spark.assignors.weighted.steps import state_of
-from kassign_spark.assignors.weighted.verdicts import Measured, answer_of
 
 
 class Wanted(NamedTuple):
