@@ -32,12 +32,12 @@ from kassign_spark.groups.task_rows import read as read_rows
 from kassign_spark.measures.optimality import judge
 from kassign_spark.measures.weighted_loads import (
     MISSING,
+    VALUE,
     WEIGHED,
     Held,
     Weighing,
     weigh,
     weighed_rows,
-    with_value,
 )
 from kassign_spark.schemas import BALANCE, CLUSTER_ID
 
@@ -70,8 +70,8 @@ def balance_in_tasks(
         )
     told = members.withColumns({"texts": F.col("topics"), "value": F.col("capacity")})
     kinds = [(told, MEMBER), (given, ASSIGNED)] + ([] if owned is None else [(owned, OWNED)])
-    of_kind = rows if weighing is None else with_value
-    table = reduce(DataFrame.unionByName, (of_kind(*kind) for kind in kinds))
+    value = {} if weighing is None else VALUE
+    table = reduce(DataFrame.unionByName, (rows(frame, kind, **value) for frame, kind in kinds))
     if weighing is None:
         return in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
     table = weighed_rows(table, assigned, weighing.weights)

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
+from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
 from kassign_spark.inputs.rules import INT_MAX
@@ -123,12 +124,7 @@ def _in_steps(
 
 def _sizes(topics: DataFrame) -> DataFrame:
     """Partitions of each topic; a number that is none, such as a negative one, is left out."""
-    count = (
-        F.max("num_partitions")
-        if "num_partitions" in topics.columns
-        else F.try_add(F.max("partition"), F.lit(1))
-    )
-    sizes = topics.groupBy("cluster_id", "topic").agg(count.alias("num_partitions"))
+    sizes = fold_topics(topics, bad_row="false").select("cluster_id", "topic", "num_partitions")
     return sizes.where(F.col("num_partitions").between(0, INT_MAX))
 
 

@@ -20,6 +20,8 @@ from kassign_spark.schemas import GROUP_KEY
 
 WEIGHT = 4
 """A kind of rows beside those of ``task_rows``: a partition's weight."""
+VALUE = {"value": "double"}
+"""What these rows, and with them all others of a table, have beside their columns."""
 
 WEIGHED = dict.fromkeys(
     ("total_weight", "max_load", "mean_load", "load_skew", "moved_weight"), "double"
@@ -78,13 +80,8 @@ def weighed_rows(table: DataFrame, assigned: DataFrame, weights: DataFrame) -> D
     reading = assigned.select(*GROUP_KEY, "topic").distinct()
     for is_own, frame in enumerate(shared_and_own(weights, reading)):
         valued = frame.withColumns({"value": F.col("weight"), "size": F.lit(is_own)})
-        table = table.unionByName(with_value(valued, WEIGHT))
+        table = table.unionByName(rows(valued, WEIGHT, **VALUE))
     return table
-
-
-def with_value(frame: DataFrame, kind: int) -> DataFrame:
-    """Rows of a kind with a column value, null where the frame has none."""
-    return rows(frame, kind, value="double")
 
 
 def weigh(

@@ -1,13 +1,75 @@
-"""Groups whose next assignment hangs on an order of members that the inputs do not tell."""
+"""Groups whose next assignment hangs on an order of members that is not told, or not reproduced."""
 
-from pyspark.sql import DataFrame, Window
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.expressions import hash_bucket, hash_map_capacity, java_hash_code
+from kassign_spark.expressions import (
+    hash_bucket,
+    hash_map_capacity,
+    hash_map_tables,
+    is_order_lost,
+    java_hash_code,
+    java_string_order,
+)
+from kassign_spark.groups.numbers import Longs, find, java_hash_codes, key
+from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, Read
 from kassign_spark.inputs.checks import as_problems
+from kassign_spark.inputs.rules import INT_MAX, says
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.validation.hash_order import ordered_by_hash
-from kassign_spark.validation.problem_texts import order_says
+
+_ORDERED_BY_HASH = ("sticky", "cooperative-sticky")
+_FEWEST_MEMBERS = 9
+"""With fewer, no bucket can hold more than a bucket may: nothing is hashed."""
+
+
+def _ordered_by_hash() -> Column:
+    """Whether a member's assignor visits the members by hash; one that is not named may."""
+    return F.coalesce(F.col("assignor").isin(*_ORDERED_BY_HASH), F.lit(True))
+
+
+def lost_orders(members: DataFrame) -> DataFrame:
+    """Find the groups of the sticky assignors in whose map of members a bucket is crowded.
+
+    Such a bucket becomes a tree, or makes its table double early; the order in which the client
+    then visits members is another than here, and with it which members keep one partition more.
+    Ordinary member ids do not meet like that.
+
+    Args:
+        members: ``schemas.MEMBERS``, conforming; groups that name no assignor count as sticky.
+
+    Returns:
+        The columns of a problem, `hash_order_not_reproduced`; one row a group.
+    """
+    group = Window.partitionBy(*GROUP_KEY)
+    put = group.orderBy("member_seq", java_string_order(F.col("member_id")))
+    large = (
+        members.where(_ordered_by_hash() & F.col("member_id").isNotNull())
+        .select(*GROUP_KEY, "member_id", "member_seq")
+        .withColumn("member_count", F.count("*").over(group))
+        .where(F.col("member_count") >= _FEWEST_MEMBERS)
+    )
+    tables = hash_map_tables(F.col("position"), F.col("member_count"))
+    buckets = (
+        large.withColumn("position", F.row_number().over(put) - 1)
+        .select(*GROUP_KEY, java_hash_code(F.col("member_id")).alias("hash"), F.explode(tables))
+        .toDF(*GROUP_KEY, "hash", "capacity")
+        .groupBy(*GROUP_KEY, "capacity", hash_bucket(F.col("hash"), F.col("capacity")))
+        .agg(F.count("*").alias("bucket_size"))
+        .where(is_order_lost(F.col("bucket_size"), F.col("capacity")))
+        .groupBy(*GROUP_KEY)
+        .agg(F.max("bucket_size").alias("bucket_size"))
+    )
+    detail = says(
+        "the hashes of {} member ids fall together in Java's hash map: in which order Kafka visits "
+        "the members is not reproduced, so which of them keep one partition more may differ",
+        "bucket_size",
+    )
+    return as_problems(buckets, "hash_order_not_reproduced", detail)
 
 
 def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> DataFrame:
@@ -23,7 +85,7 @@ def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> Da
     Args:
         members: ``schemas.MEMBERS``, conforming, patterns resolved; groups that name no assignor
             count as sticky.
-        sizes: cluster_id string, topic string, count bigint: one row a topic.
+        sizes: cluster_id string, topic string, num_partitions bigint: one row a topic.
         owned: ``schemas.OWNED``, conforming.
 
     Returns:
@@ -31,7 +93,7 @@ def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> Da
     """
     subscription = F.sort_array(F.array_distinct("topics"))
     groups = (
-        members.where(ordered_by_hash())
+        members.where(_ordered_by_hash())
         .groupBy(*GROUP_KEY)
         .agg(
             F.count("*").alias("member_count"),
@@ -44,7 +106,7 @@ def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> Da
     topics = groups.select(*GROUP_KEY, "member_count", F.explode("topics").alias("topic")).join(
         sizes, on=["cluster_id", "topic"], how="inner"
     )
-    share, wanted = (F.expr(f"sum(count) {of} member_count") for of in ("div", "%"))
+    share, wanted = (F.expr(f"sum(num_partitions) {of} member_count") for of in ("div", "%"))
     shares = (
         topics.groupBy(*GROUP_KEY, "member_count")
         .agg(share.alias("share"), wanted.alias("wanted"))
@@ -78,15 +140,144 @@ def unknown_orders(members: DataFrame, sizes: DataFrame, owned: DataFrame) -> Da
     return as_problems(disputed, "member_order_unknown", order_says("ids", "wanted - before"))
 
 
+def order_says(ids: str, more: str) -> str:
+    """Of members of which some keep one partition more."""
+    return says(
+        "members {} share a bucket of Java's hash map, and {} of them may keep one partition more: "
+        "without member_seq it is not known which; here they are taken by member_id",
+        f"array_join({ids}, ', ')",
+        more,
+    )
+
+
 def _surviving(claims: DataFrame, topics: DataFrame) -> DataFrame:
     """Keep claims on partitions that exist, each of the one member that claims it the latest."""
     claimants = "sort_array(collect_list(struct(generation, member_id, member_seq)), false)"
     existing = claims.join(topics, on=[*GROUP_KEY, "topic"], how="inner")
     judged = (
-        existing.where("partition between 0 and count - 1")
+        existing.where("partition between 0 and num_partitions - 1")
         .groupBy(*GROUP_KEY, "topic", "partition")
         .agg(F.expr(f"{claimants} as claimants"))
         .selectExpr(*GROUP_KEY, "claimants[0] as newest", "get(claimants, 1) as next")
     )
     is_latest = "next is null or newest.generation > next.generation"
     return judged.where(is_latest).select(*GROUP_KEY, "newest.member_id", "newest.member_seq")
+
+
+class Orders(NamedTuple):
+    """Buckets of which it is not known who is first.
+
+    Attributes:
+        row: a row of the group.
+        number: how many of the bucket's members keep one partition more.
+        size: how many members the bucket has.
+        member: the numbers of their names, bucket by bucket, in the order of the names.
+    """
+
+    row: Longs
+    number: Longs
+    size: Longs
+    member: Longs
+
+
+def unknown_orders_in_task(
+    table: pa.Table, given: Read, members: Longs, row_of_key: Longs, holder: Longs
+) -> Orders:
+    """As ``unknown_orders``, inside a single task: many groups at once, in numpy.
+
+    Args:
+        table: the columns that ``tasks.found_arrow`` takes.
+        given: the same, read.
+        members: the rows of members.
+        row_of_key: of each different member, in the order of ``holder``, a row.
+        holder: of each row of kind OWNED, which of these members it is of; -1: of none.
+    """
+    group_count = int(given.group.max(initial=-1)) + 1
+    assignor = table["assignor"].take(pa.array(members))
+    by_hash = pc.or_(
+        assignor.is_null(), pc.is_in(assignor, value_set=pa.array(_ORDERED_BY_HASH))
+    ).to_numpy()
+    seq = pc.fill_null(table["member_seq"], -1).to_numpy()
+    hashed = members[by_hash]
+    member_count = np.bincount(given.group[hashed], minlength=group_count)
+    lacks_order = _distinct(given.group[hashed], seq[hashed], group_count) < member_count
+
+    # The topics of a group in which all subscribe alike, each with its size.
+    lists = by_hash & ~given.listed.is_null
+    list_count = np.bincount(given.group[members[lists]], minlength=group_count)
+    of_hashed = by_hash[given.listed.row]
+    pairs = np.unique(key(given.listed.row[of_hashed], given.topic_of_list[of_hashed]))
+    named, times = np.unique(
+        key(given.group[members[pairs >> 32]], pairs & 0xFFFF_FFFF), return_counts=True
+    )
+    alike = list_count > 0
+    alike[(named >> 32)[times < list_count[named >> 32]]] = False
+    size = pc.fill_null(table["size"], -1).to_numpy()
+    known = given.rows_of(SUBSCRIBED)
+    known = known[(size[known] >= 0) & (size[known] <= INT_MAX) & (given.topic[known] > 0)]
+    known_keys, first = np.unique(key(given.group[known], given.topic[known]), return_index=True)
+    place = find(known_keys, named)
+    topic_keys = named[place >= 0]
+    topic_size = size[known[first]][place[place >= 0]]
+    total = np.zeros(group_count, np.int64)
+    np.add.at(total, topic_keys >> 32, topic_size)
+    share, wanted = np.divmod(total, np.maximum(member_count, 1))
+    judged = alike & lacks_order & (member_count > 1) & (wanted > 0)
+
+    # Who holds what: of several that claim a partition, the one of the highest generation.
+    owned = given.rows_of(OWNED)
+    at = find(topic_keys, key(given.group[owned], given.topic[owned]))
+    partition = pc.fill_null(table["partition"], -1).to_numpy()[owned]
+    inside = (holder >= 0) & (at >= 0) & judged[given.group[owned]] & given.in_group[owned]
+    inside &= (partition >= 0) & (partition < np.append(topic_size, 0)[at])
+    slot, claimant = given.slot[owned[inside]], holder[inside]
+    generation = pc.fill_null(table["generation"], -1).to_numpy()[row_of_key]
+    order = np.lexsort((generation[claimant], slot))
+    slot, claimant = slot[order], claimant[order]
+    is_last = np.append(slot[1:] != slot[:-1], True)[: len(slot)]
+    ties = np.zeros(len(slot), bool)
+    ties[1:] = (slot[1:] == slot[:-1]) & (generation[claimant[1:]] <= generation[claimant[:-1]])
+    held = np.bincount(claimant[is_last & ~ties], minlength=len(row_of_key))
+    group_of = given.group[row_of_key]
+    competing = np.flatnonzero((held > share[group_of]) & judged[group_of])
+    return _disputed(given, row_of_key[competing], member_count, wanted, seq)
+
+
+def _disputed(given: Read, at: Longs, member_count: Longs, wanted: Longs, seq: Longs) -> Orders:
+    """Of competing members, rows ``at``: buckets in which the last that may keep one is unknown."""
+    group, member = given.group[at], given.member[at]
+    capacity = np.full(len(member_count), 16)
+    while (too_small := member_count * 4 > capacity * 3).any():
+        capacity[too_small] *= 2
+    bucket = (_hashes(given)[member - 1] & (capacity[group] - 1)).astype(np.int64)
+    order = np.lexsort((member, bucket, group))
+    at, group, bucket = at[order], group[order], bucket[order]
+    _, first, count = np.unique(key(group, bucket), return_index=True, return_counts=True)
+    bucket_of = np.repeat(np.arange(len(first)), count)
+    lacks_order = _distinct(bucket_of, seq[at], len(first)) < count
+    group_of = group[first]
+    running = np.cumsum(count) - count
+    of_group = np.unique(group_of, return_index=True)[1]
+    before = running - np.repeat(running[of_group], np.diff(of_group, append=len(first)))
+    disputed = lacks_order & (before < wanted[group_of]) & (wanted[group_of] < before + count)
+    return Orders(
+        at[first[disputed]],
+        (wanted[group_of] - before)[disputed],
+        count[disputed],
+        given.member[at[np.repeat(disputed, count)]],
+    )
+
+
+def _distinct(group: Longs, seq: Longs, group_count: int) -> Longs:
+    """How many different places in the coordinator's list each group names; -1 names none."""
+    there = seq >= 0
+    return np.bincount(np.unique(key(group[there], seq[there])) >> 32, minlength=group_count)
+
+
+def _hashes(given: Read) -> Longs:
+    """Of each member's name, the bits of its hash that choose a bucket."""
+    strings = given.member_name.strings
+    hashes = np.zeros(len(strings), np.uint32)
+    named = np.flatnonzero(pc.binary_length(strings).to_numpy() > 0)
+    hashes[named] = java_hash_codes(strings.take(pa.array(named)))
+    return (hashes ^ hashes >> 16).astype(np.int64)

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names, rows_by
+from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.groups.task_rows import (
     MEMBER,
@@ -23,21 +25,11 @@ from kassign_spark.groups.task_rows import (
     rows,
 )
 from kassign_spark.inputs.checks import Inputs
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
-from kassign_spark.validation.member_order_tasks import unknown_orders
+from kassign_spark.measures.violations_tasks import repeated, subscriptions, table_of
+from kassign_spark.schemas import CLUSTER_ID
+from kassign_spark.validation.member_order import unknown_orders_in_task
 
-FOUND = (
-    "cluster_id string, group_id string, problem string, member_id string, topic string, "
-    "partition bigint, number bigint, text string, texts array<string>, numbers array<bigint>"
-)
-"""What a task gives back. ``problem`` says what ``number``, ``text`` and the lists are:
-duplicate_member: number of its rows; assignor_unusable: texts are the different assignors of the
-group, for the caller to judge; topic_without_metadata, topic_without_partitions: number of
-subscribers; duplicate_group_instance_id: text is the instance, texts are its members;
-owned_partition_missing: number of partitions of the topic, null: no such topic; owner_not_in_group:
-number of rows; claimed_twice: texts are the claimants, numbers their generations;
-member_order_unknown: texts are the members, number is how many of them keep one partition more."""
-_FOUND = pa.schema(
+FOUND = pa.schema(
     {
         **dict.fromkeys(("cluster_id", "group_id", "problem", "member_id", "topic"), pa.string()),
         **dict.fromkeys(("partition", "number"), pa.int64()),
@@ -46,6 +38,13 @@ _FOUND = pa.schema(
         "numbers": pa.list_(pa.int64()),
     }
 )
+"""What a task gives back. ``problem`` says what ``number``, ``text`` and the lists are:
+duplicate_member: number of its rows; assignor_unusable: texts are the different assignors of the
+group, for the caller to judge; topic_without_metadata, topic_without_partitions: number of
+subscribers; duplicate_group_instance_id: text is the instance, texts are its members;
+owned_partition_missing: number of partitions of the topic, null: no such topic; owner_not_in_group:
+number of rows; claimed_twice: texts are the claimants, numbers their generations;
+member_order_unknown: texts are the members, number is how many of them keep one partition more."""
 
 _OF_MEMBERS = {
     "generation": "bigint",
@@ -59,29 +58,23 @@ _OF_MEMBERS = {
 
 def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
     """Look at whole groups of conforming tables, many groups in each task: ``FOUND``; lazy."""
-    subscribed = (
-        inputs.members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics"))
-        .distinct()
-        .select(*GROUP_KEY, F.explode("topics").alias("topic"))
-    )
-    about_topics = rows(subscribed, SUBSCRIBED, **_OF_MEMBERS)
+    about_topics = rows(subscriptions(inputs.members), SUBSCRIBED, **_OF_MEMBERS)
     if inputs.owned is not None:
         about_topics = about_topics.unionByName(rows(inputs.owned, OWNED, **_OF_MEMBERS))
     sized = about_topics.drop("size", "is_known", "is_empty").join(
         _sizes(inputs.topics), on=[CLUSTER_ID, "topic"], how="left"
     )
     members = rows(inputs.members.withColumn("texts", F.col("topics")), MEMBER, **_OF_MEMBERS)
-    return in_tasks(members.unionByName(sized), one_piece(found_arrow), FOUND, tasks)
+    return in_tasks(
+        members.unionByName(sized), one_piece(found_arrow), from_arrow_schema(FOUND), tasks
+    )
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
-    if "num_partitions" in topics.columns:
-        size, is_empty = F.max("num_partitions"), F.bool_or(F.col("num_partitions") == 0)
-    else:
-        size, is_empty = F.try_add(F.max("partition"), F.lit(1)), F.bool_or(F.lit(False))
-    return topics.groupBy(CLUSTER_ID, "topic").agg(
-        size.alias("size"), F.lit(True).alias("is_known"), is_empty.alias("is_empty")
-    )
+    is_empty = "num_partitions = 0" if "num_partitions" in topics.columns else "false"
+    size, known = "num_partitions as size", "true as is_known"
+    of_topics = fold_topics(topics, bad_row=is_empty)
+    return of_topics.selectExpr(CLUSTER_ID, "topic", size, known, "bad_rows > 0 as is_empty")
 
 
 def found_arrow(table: pa.Table) -> pa.Table:
@@ -101,7 +94,7 @@ def found_arrow(table: pa.Table) -> pa.Table:
         _strangers(given, owned[holder < 0]),
         _claims(table, given, owned[holder >= 0], members[first][holder[holder >= 0]]),
     ]
-    orders = unknown_orders(table, given, members, members[first], holder)
+    orders = unknown_orders_in_task(table, given, members, members[first], holder)
     some, ids = pa.array(orders.number), given.member_name.take(orders.member)
     texts = lists_of(ids, orders.size)
     parts.append(_table(given, "member_order_unknown", orders.row, number=some, texts=texts))
@@ -110,9 +103,7 @@ def found_arrow(table: pa.Table) -> pa.Table:
 
 def _table(given: Read, problem: str, at: Longs, **about: pa.Array) -> pa.Table:
     """Rows of ``FOUND``; columns that are not given are null."""
-    columns = {**given.group_columns(at), "problem": pa.repeat(problem, len(at)), **about}
-    every = [columns.get(field.name, pa.nulls(len(at), field.type)) for field in _FOUND]
-    return pa.table(every, schema=_FOUND)
+    return table_of(FOUND, given, at, {"problem": pa.repeat(problem, len(at)), **about})
 
 
 def _ids(given: Read, at: Longs) -> pa.Array:
@@ -134,11 +125,9 @@ def _duplicate_members(table: pa.Table, given: Read, members: Longs) -> pa.Table
         length = pc.fill_null(pc.binary_length(table[name].take(pa.array(members))), 0)
         named &= length.to_numpy() > 0
     at = members[named]
-    _, first, count = np.unique(
-        key(given.group[at], given.member[at]), return_index=True, return_counts=True
-    )
-    at, count = at[first[count > 1]], count[count > 1]
-    return _table(given, "duplicate_member", at, member_id=_ids(given, at), number=pa.array(count))
+    same = repeated((given.group[at], given.member[at]))
+    at, number = at[same.first], pa.array(same.sizes)
+    return _table(given, "duplicate_member", at, member_id=_ids(given, at), number=number)
 
 
 def _assignors(table: pa.Table, given: Read, members: Longs) -> pa.Table:
@@ -177,20 +166,15 @@ def _instances(table: pa.Table, given: Read, members: Longs) -> pa.Table:
     code = names(table["group_instance_id"].take(pa.array(members))).code
     named = (code > 0) & (given.member[members] > 0)
     at, code = members[named], code[named]
-    order = rows_by(given.group[at], code, given.member[at])
-    at = at[order]
-    _, first, count = np.unique(
-        key(given.group[at], code[order]), return_index=True, return_counts=True
-    )
-    several = np.repeat(count > 1, count)
-    first, count = at[first[count > 1]], count[count > 1]
+    same = repeated((given.group[at], code), given.member[at])
+    first = at[same.first]
     return _table(
         given,
         "duplicate_group_instance_id",
         first,
         member_id=_ids(given, first),
         text=_column(table, "group_instance_id", first),
-        texts=lists_of(_ids(given, at[several]), count),
+        texts=lists_of(_ids(given, at[same.row]), same.sizes),
     )
 
 
@@ -226,16 +210,8 @@ def _claims(table: pa.Table, given: Read, at: Longs, claimant: Longs) -> pa.Tabl
     is_null = table["partition"].is_null().to_numpy()[at]
     generation = pc.fill_null(table["generation"], -1).to_numpy()[claimant]
     _, topic = dense(given.group[at], given.topic[at])
-    order = rows_by(topic, is_null, partition, given.member[at], generation)
-    at, generation = at[order], generation[order]
-    topic, partition, is_null = topic[order], partition[order], is_null[order]
-    begins = np.ones(len(at), bool)
-    begins[1:] = (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])
-    begins[1:] |= is_null[1:] != is_null[:-1]
-    first = np.flatnonzero(begins)
-    count = np.diff(first, append=len(at))
-    several = np.repeat(count > 1, count)
-    first, count = at[first[count > 1]], count[count > 1]
+    same = repeated((topic, is_null, partition), given.member[at], generation)
+    first = at[same.first]
     return _table(
         given,
         "claimed_twice",
@@ -243,6 +219,6 @@ def _claims(table: pa.Table, given: Read, at: Longs, claimant: Longs) -> pa.Tabl
         member_id=_ids(given, first),
         topic=_topics_of(given, first),
         partition=_column(table, "partition", first),
-        texts=lists_of(_ids(given, at[several]), count),
-        numbers=lists_of(pa.array(generation[several]), count),
+        texts=lists_of(_ids(given, at[same.row]), same.sizes),
+        numbers=lists_of(pa.array(generation[same.row]), same.sizes),
     )

@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
+from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import (
     Inputs,
@@ -22,18 +23,13 @@ from kassign_spark.inputs.rules import INT_MAX, says, shown, text
 from kassign_spark.results import answer
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.sessions import cores
-from kassign_spark.validation.hash_order import lost_orders
-from kassign_spark.validation.member_order import unknown_orders
-from kassign_spark.validation.problem_texts import (
-    beyond_says,
-    claims_say,
-    instance_says,
-    order_says,
-    stranger_says,
-    without_metadata_says,
-    without_partitions_says,
-)
+from kassign_spark.validation.member_order import lost_orders, order_says, unknown_orders
 from kassign_spark.validation.tasks import found_in_tasks
+
+_LEFT_OUT = {
+    "topic_without_metadata": "unknown to the table topics",
+    "topic_without_partitions": "has no partitions",
+}
 
 
 def validate(
@@ -79,7 +75,7 @@ def validate(
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         unknown = _beyond(conform(weights, WEIGHTS), _counts(conforming.topics))
-        detail = beyond_says("count", "the weight is passed over")
+        detail = _beyond_says("num_partitions", "the weight is passed over")
         passed_over = as_problems(unknown, "weight_of_unknown_partition", detail)
         problems = problems.unionByName(passed_over)
     problems = problems.withColumn("partition", F.expr("try_cast(partition as int)"))
@@ -114,12 +110,11 @@ def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
     """Put what tasks found into words."""
     of_problem = {
         "duplicate_member": duplicate_says("number"),
-        "topic_without_metadata": without_metadata_says("number"),
-        "topic_without_partitions": without_partitions_says("number"),
-        "duplicate_group_instance_id": instance_says("text", "texts"),
-        "owned_partition_missing": beyond_says("number"),
-        "owner_not_in_group": stranger_says("number"),
-        "claimed_twice": claims_say("texts", "numbers"),
+        **{problem: _left_out_says(problem, "number") for problem in _LEFT_OUT},
+        "duplicate_group_instance_id": _instance_says("text", "texts"),
+        "owned_partition_missing": _beyond_says("number"),
+        "owner_not_in_group": _stranger_says("number"),
+        "claimed_twice": _claims_say("texts", "numbers"),
         "member_order_unknown": order_says("texts", "number"),
     }
     if assignors is not None:
@@ -140,16 +135,14 @@ def _of_groups_in_steps(inputs: Inputs, assignors: Collection[str] | None) -> li
 
 
 def _counts(topics: DataFrame) -> DataFrame:
-    """cluster_id string, topic string, count bigint: one row a topic, of either form."""
-    by_count = "num_partitions" in topics.columns
-    count = "max(num_partitions)" if by_count else "try_add(max(partition), 1)"
-    return topics.groupBy("cluster_id", "topic").agg(F.expr(f"{count} as count"))
+    """cluster_id string, topic string, num_partitions bigint: one row a topic, of either form."""
+    return fold_topics(topics, bad_row="false").select("cluster_id", "topic", "num_partitions")
 
 
 def _beyond(frame: DataFrame, counts: DataFrame) -> DataFrame:
     """Rows of partitions and topics that there are not."""
     counted = frame.join(counts, on=["cluster_id", "topic"], how="left")
-    return counted.where("count is null or partition >= count")
+    return counted.where("num_partitions is null or partition >= num_partitions")
 
 
 def _of_subscriptions(members: DataFrame, topics: DataFrame) -> list[DataFrame]:
@@ -159,11 +152,10 @@ def _of_subscriptions(members: DataFrame, topics: DataFrame) -> list[DataFrame]:
     )
     key = ["cluster_id", "topic"]
     missing = subscribers.join(topics, on=key, how="left_anti")
-    found = [as_problems(missing, "topic_without_metadata", without_metadata_says("subscribers"))]
+    found = [_left_out(missing, "topic_without_metadata")]
     if "num_partitions" in topics.columns:
         empty = subscribers.join(topics.where("num_partitions = 0"), on=key, how="left_semi")
-        detail = without_partitions_says("subscribers")
-        found.append(as_problems(empty, "topic_without_partitions", detail))
+        found.append(_left_out(empty, "topic_without_partitions"))
     return found
 
 
@@ -192,7 +184,7 @@ def _duplicate_instances(members: DataFrame) -> DataFrame:
         .where(F.size("members") > 1)
         .withColumn("member_id", F.col("members")[0])
     )
-    detail = instance_says("group_instance_id", "members")
+    detail = _instance_says("group_instance_id", "members")
     return as_problems(duplicates, "duplicate_group_instance_id", detail)
 
 
@@ -200,7 +192,7 @@ def _of_owned(inputs: Inputs) -> list[DataFrame]:
     if inputs.owned is None:
         return []
     owned, counts = inputs.owned, _counts(inputs.topics)
-    usable = counts.where(F.col("count").between(0, INT_MAX))
+    usable = counts.where(F.col("num_partitions").between(0, INT_MAX))
     gone = _beyond(owned, counts)
     member = [*GROUP_KEY, "member_id"]
     strangers = owned.join(inputs.members.select(*member), on=member, how="left_anti")
@@ -214,8 +206,50 @@ def _of_owned(inputs: Inputs) -> list[DataFrame]:
         .withColumn("member_id", F.col("claims")[0]["member_id"])
     )
     return [
-        as_problems(gone, "owned_partition_missing", beyond_says("count")),
-        as_problems(by_stranger, "owner_not_in_group", stranger_says("rows")),
+        as_problems(gone, "owned_partition_missing", _beyond_says("num_partitions")),
+        as_problems(by_stranger, "owner_not_in_group", _stranger_says("rows")),
         unknown_orders(inputs.members, usable, owned),
-        as_problems(claims, "claimed_twice", claims_say("claims.member_id", "claims.col2")),
+        as_problems(claims, "claimed_twice", _claims_say("claims.member_id", "claims.col2")),
     ]
+
+
+def _left_out(subscribers: DataFrame, problem: str) -> DataFrame:
+    return as_problems(subscribers, problem, _left_out_says(problem, "subscribers"))
+
+
+def _left_out_says(problem: str, subscribers: str) -> str:
+    why = _LEFT_OUT[problem]
+    return says(
+        f"subscribed to by {{}} {{}}, {why}; left out of the assignment, as Kafka does",
+        subscribers,
+        f"if({subscribers} = 1, 'member', 'members')",
+    )
+
+
+def _instance_says(instance: str, members: str) -> str:
+    """Of a group.instance.id, the name of its column, that several members have."""
+    return says(
+        "group.instance.id {} is used by {}; a broker fences all but the newest",
+        shown(instance),
+        f"array_join({members}, ', ')",
+    )
+
+
+def _beyond_says(count: str, so: str = "the claim is dropped") -> str:
+    """Of a partition beyond the ``count`` that there are; null: there is no topic."""
+    there = says(f"the topic has only {{}} partitions; {so}", count)
+    return f"coalesce({there}, {says(f'the cluster has no such topic; {so}')})"
+
+
+def _stranger_says(rows: str) -> str:
+    """Of an owner that is not in the group."""
+    return says("owns {} partitions but is no member of the group: it counts as having left", rows)
+
+
+def _claims_say(members: str, generations: str) -> str:
+    """Of a partition with several claims: who, and in which generation, -1 if in none."""
+    named = says("{} (generation {})", "m", "g")
+    each = f"if(g < 0, {says('{} (no generation)', 'm')}, {named})"
+    return says(
+        "claimed by {}", f"array_join(zip_with({members}, {generations}, (m, g) -> {each}), ', ')"
+    )
