@@ -98,40 +98,32 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
     read = read_rows(table)
     member_rows, assigned_rows, owned_rows = map(read.rows_of, (MEMBER, ASSIGNED, OWNED))
     group, member = read.group, read.member
-    shown, group_of = np.unique(group[member_rows], return_inverse=True)
+    shown, first, group_of = np.unique(group[member_rows], return_index=True, return_inverse=True)
     member_keys, row_member = np.unique(
         key(group[member_rows], member[member_rows]), return_inverse=True
     )
     holder = found(read, member_keys, assigned_rows)
     load = np.bincount(holder[holder >= 0], minlength=len(member_keys))[row_member]
     members = np.bincount(group_of, minlength=len(shown))
-    total, squares, least = np.zeros((3, len(shown)), np.int64)
-    np.add.at(total, group_of, load)
-    np.add.at(squares, group_of, load * load)
-    most = np.zeros(len(shown), np.int64)
-    np.maximum.at(most, group_of, load)
-    least[:] = most
-    np.minimum.at(least, group_of, load)
+    by_group = load[np.argsort(group_of, kind="stable")]
+    begins = np.cumsum(members) - members
+    total, squares = (np.add.reduceat(loads, begins) for loads in (by_group, by_group * by_group))
+    least, most = (of.reduceat(by_group, begins) for of in (np.minimum, np.maximum))
 
     owners = _owners(read, assigned_rows, owned_rows)
-    held = Held(
-        member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, len(shown)
-    )
-    at = np.full(int(group.max(initial=-1)) + 1, -1)
-    at[shown] = np.arange(len(shown))
+    held = Held(member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, shown)
     kept, moved, crossing = (
-        count(at[group[assigned_rows[flags]]], len(shown))
+        count(find(shown, group[assigned_rows[flags]]), len(shown))
         for flags in (owners.is_kept, owners.is_moved, _crosses(table, read, held))
     )
     alike = _subscribe_alike(group_of, read.listed, read.topic_of_list, len(shown))
     has_rows, proven = _prove(read, held, owners, member_keys)
-    first = member_rows[np.unique(group_of, return_index=True)[1]]
     weighed = {}
     if "value" in table.column_names:
         weighed = weigh(table, read, held, missing=missing, base=base)
     return pa.table(
         {
-            **read.group_columns(first),
+            **read.group_columns(member_rows[first]),
             "member_count": pa.array(members.astype(np.int32)),
             "partition_count": pa.array(total),
             "min_assigned": pa.array(least),

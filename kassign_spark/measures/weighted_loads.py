@@ -56,7 +56,7 @@ class Held(NamedTuple):
         assigned_rows: rows of assigned partitions.
         holder: of each of them, the number of its member; -1: none.
         is_moved: of each of them, whether somebody else had the partition.
-        group_count: how many groups are shown.
+        shown: the groups that are shown.
     """
 
     member_rows: Longs
@@ -65,7 +65,7 @@ class Held(NamedTuple):
     assigned_rows: Longs
     holder: Longs
     is_moved: Flags
-    group_count: int
+    shown: Longs
 
 
 def weighed_rows(table: DataFrame, assigned: DataFrame, weights: DataFrame) -> DataFrame:
@@ -99,10 +99,8 @@ def weigh(
     for is_own in (0, 1):  # what is said of the group alone comes last, and stays
         some = given[own[given] == is_own]
         of_slot[read.slot[some]] = value[some]
-    has_weights = np.isin(
-        read.group[held.member_rows[np.unique(held.group_of, return_index=True)[1]]],
-        read.group[given],
-    )
+    has_weights = np.isin(held.shown, read.group[given])
+    groups = len(held.shown)
 
     here = (held.holder >= 0) & (read.slot[held.assigned_rows] >= 0)
     assigned, holder = held.assigned_rows[here], held.holder[here]
@@ -112,19 +110,19 @@ def weigh(
     weight = of_slot[read.slot[assigned]]
     lacks = np.isnan(weight)
     weight = np.where(lacks, 0.0 if missing is None else missing, weight) + base
-    whole, power = _whole(weight, group, held.group_count)
+    whole, power = _whole(weight, group, groups)
 
     capacity = np.ones(len(group_of_member))
     said = value[held.member_rows]
     capacity[held.row_member] = np.where(np.isnan(said), 1.0, said)
     load = np.bincount(holder, whole, len(capacity)) / capacity
-    most = np.zeros(held.group_count)
+    most = np.zeros(groups)
     np.maximum.at(most, group_of_member, load)
-    total = np.bincount(group, whole, held.group_count)
+    total = np.bincount(group, whole, groups)
     serves = _serves(read, held, len(capacity))
-    room = np.bincount(group_of_member[serves], capacity[serves], held.group_count)
-    mean = np.divide(total, room, out=np.zeros(held.group_count), where=room > 0)
-    moved = np.bincount(group, np.where(held.is_moved[here], whole, 0.0), held.group_count)
+    room = np.bincount(group_of_member[serves], capacity[serves], groups)
+    mean = np.divide(total, room, out=np.zeros(groups), where=room > 0)
+    moved = np.bincount(group, np.where(held.is_moved[here], whole, 0.0), groups)
     measured = {
         "total_weight": total / power,
         "max_load": most / power,
@@ -132,7 +130,7 @@ def weigh(
         "load_skew": np.divide(most, mean, out=np.full(len(mean), np.nan), where=mean > 0),
         "moved_weight": moved / power,
     }
-    lacking = np.bincount(group, lacks, held.group_count).astype(np.int64)
+    lacking = np.bincount(group, lacks, groups).astype(np.int64)
     columns = {
         name: pa.array(column, mask=~has_weights | np.isnan(column))
         for name, column in measured.items()

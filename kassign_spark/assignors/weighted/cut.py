@@ -105,20 +105,19 @@ def look_cut(facts: Facts, pool: Group) -> Look:
     """What ``large.look`` finds; the best loads are taken to be those near the bound."""
     group, members = facts.heavy, len(facts.load)
     batch = dominant_batch(group, facts.class_weight)
-    bounds, parts = load_bounds(batch), find_parts(batch, many_at_once=True)
-    level, part, alone = parts.level[0], parts.part[0], parts.alone[0]
+    bounds, held = load_bounds(batch), find_parts(batch, many_at_once=True)
     bound = float(bounds.load[0])
     bound = pigeonhole(group, bound, 2 * bound)
-    if alone.any() and float(level.max()) > bound * _REACHED:
-        level = np.full(members, bounds.fractional[0])
-        part, alone = np.zeros(members, np.int64), np.zeros(members, bool)
+    if held.alone.any() and float(held.level.max()) > bound * _REACHED:
+        held = held.as_one(np.ones(1, bool), bounds.fractional)
+    level, alone = held.level[0], held.alone[0]
     best = np.where(alone, level, level * _REACHED)
     if not alone.any():
         best = np.where(level >= level.max(), np.maximum(best, bound), best)
-    dominant = tuple(np.flatnonzero(parts.dominant[0]).tolist()) if alone.any() else ()
+    dominant = tuple(np.flatnonzero(held.dominant[0]).tolist())
     load, owned = best * group.capacity, by_member(pool.home, members)
     by_cost = len(np.unique(pool.cost)) > 1
-    return Look(bound, level, part, alone, dominant, pool.home, load, owned, owned, by_cost)
+    return Look(bound, held, dominant, pool.home, load, owned, owned, by_cost)
 
 
 def group_of(facts: Facts, pool: Pool) -> Group:
@@ -246,7 +245,7 @@ def _limit(facts: Facts, seen: Look, wanted: Wanted) -> Doubles:
 
 def _limits(facts: Facts, seen: Look, limits: list[Doubles]) -> Limits:
     home = facts.heavy.home
-    kept = [p for p in seen.dominant if home[p] >= 0 and seen.alone[home[p]]]
+    kept = [p for p in seen.dominant if home[p] >= 0 and seen.held.alone[0, home[p]]]
     quantum = float(facts.class_weight.sum()) / (BUNDLES_A_MEMBER * len(facts.load))
     above = [np.maximum(facts.load - limit, 0.0) for limit in limits]
     return Limits(above or [np.zeros(len(facts.load))], np.array(kept, np.int64), quantum)

@@ -85,19 +85,16 @@ def find_fewest(
     ``others`` are owners, [group, partition], to start from beside the present ones; no plan within
     the limits costs less than ``cost_bound``; ``kicks``: how often to disturb what was found.
     """
-    home = insert(batch, objective, batch.home, batch.weight)
-    present = home.copy()
-    best = judge(batch, objective, home.copy())
-    everyone = np.arange(len(cost_bound))
-    _keep(best, everyone, judge(batch, objective, improve(batch, objective, home)), even_first)
-    open_ = _open(best, cost_bound, everyone, even_first)
-    for owner in others:
+    present = insert(batch, objective, batch.home, batch.weight)
+    best = judge(batch, objective, present.copy())
+    open_ = np.arange(len(cost_bound))
+    for start in (present, *(state_of(batch, np.where(batch.is_there, o, 0)) for o in others)):
+        some, wanted = batch.take(open_), objective.take(open_)
+        found = judge(some, wanted, improve(some, wanted, start.take(open_)))
+        _keep(best, open_, found, even_first)
+        open_ = _open(best, cost_bound, open_, even_first)
         if not len(open_):
             return best
-        some, wanted = batch.take(open_), objective.take(open_)
-        start = state_of(some, np.where(some.is_there, owner[open_], 0))
-        _keep(best, open_, judge(some, wanted, improve(some, wanted, start)), even_first)
-        open_ = _open(best, cost_bound, open_, even_first)
     current = best.state.copy()
     for kick in range(kicks):
         if not len(open_):

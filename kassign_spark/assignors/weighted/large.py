@@ -19,10 +19,9 @@ from kassign_spark.assignors.weighted.counts import best_counts, count_differenc
 from kassign_spark.assignors.weighted.curve import Point
 from kassign_spark.assignors.weighted.mend import mend
 from kassign_spark.assignors.weighted.options import Limit
-from kassign_spark.assignors.weighted.parts import find_parts, limits_by_part, weights_within
+from kassign_spark.assignors.weighted.parts import Parts, find_parts, limits_by_part, weights_within
 from kassign_spark.assignors.weighted.problem import (
     Batch,
-    Bools,
     Doubles,
     Group,
     Longs,
@@ -44,9 +43,7 @@ class Look(NamedTuple):
 
     Attributes:
         bound: on the maximum.
-        level: of each member, the fair load of its part.
-        part: of each member.
-        alone: whether a member has a dominant partition.
+        held: what members are held to, of this one group.
         dominant: partitions.
         owner: the best loads that were found, and whose they are.
         load: weights of members in it.
@@ -56,9 +53,7 @@ class Look(NamedTuple):
     """
 
     bound: float
-    level: Doubles
-    part: Longs
-    alone: Bools
+    held: Parts
     dominant: tuple[int, ...]
     owner: Longs
     load: Doubles
@@ -71,31 +66,28 @@ def look(group: Group) -> Look:
     """Find the bounds, the parts and the best loads of a large group."""
     members = len(group.capacity)
     batch = dominant_batch(group, sums_of(group.class_, group.weight, len(group.eligible)))
-    bounds, parts = load_bounds(batch), find_parts(batch, many_at_once=True)
-    level, part, alone = parts.level[0], parts.part[0], parts.alone[0]
+    bounds, held = load_bounds(batch), find_parts(batch, many_at_once=True)
     bound = float(bounds.load[0])
-    owner, load = _reach(group, level, alone)
-    if float((load / group.capacity).max()) > bound * _CLOSE and alone.any():
-        as_one = _reach(group, np.full(members, bound), np.zeros(members, bool))
+    owner, load = _reach(group, held.level[0])
+    if float((load / group.capacity).max()) > bound * _CLOSE and held.alone.any():
+        as_one = _reach(group, np.full(members, bound))
         if (as_one[1] / group.capacity).max() < (load / group.capacity).max():
             owner, load = as_one
-            level = np.full(members, bounds.fractional[0])
-            part, alone = np.zeros(members, np.int64), np.zeros(members, bool)
+            held = held.as_one(np.ones(1, bool), bounds.fractional)
     if counts_decide(group):
         owner = best_counts(group)
         load = sums_of(owner, group.weight, members)
     most = float((load / group.capacity).max())
     if most > bound:
         bound = pigeonhole(group, bound, most)
-    dominant = tuple(np.flatnonzero(parts.dominant[0]).tolist()) if alone.any() else ()
+    heavy = np.flatnonzero(held.dominant[0])
     owned = movable = by_member(group.home, members)
-    if dominant:
-        heavy = np.array(dominant)
+    if len(heavy):
         home = group.home.copy()
-        home[heavy[(home[heavy] >= 0) & alone[home[heavy]]]] = -1
+        home[heavy[(home[heavy] >= 0) & held.alone[0, home[heavy]]]] = -1
         movable = by_member(home, members)
     by_cost = len(np.unique(group.cost)) > 1
-    return Look(bound, level, part, alone, dominant, owner, load, owned, movable, by_cost)
+    return Look(bound, held, tuple(heavy.tolist()), owner, load, owned, movable, by_cost)
 
 
 def plan_large(group: Group, wanted: Wanted) -> Answer:
@@ -135,10 +127,11 @@ def plan_seen(
     if _breaks(group, owner, wanted):
         freely = owner
         owner = _best_within_bounds(group, seen, limit, wanted)
-    shown = int(np.argmax(np.where(group.eligible.any(axis=0) & ~seen.alone, seen.level, -1.0)))
+    level, common = seen.held.level[0], group.eligible.any(axis=0) & ~seen.held.alone[0]
+    shown = int(np.argmax(np.where(common, level, -1.0)))
     measured = Measured(
         limit=limit,
-        fair_load=float(seen.level[shown]),
+        fair_load=float(level[shown]),
         load_bound=seen.bound,
         shown_limit=float(relative[shown]),
         best_load=float((seen.load / group.capacity).max()),
@@ -231,7 +224,7 @@ def _breaks(group: Group, owner: Longs, wanted: Wanted) -> bool:
     return bool(breaks(wanted.bounds, group.away(owner), group.weight, group.power))
 
 
-def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
+def _reach(group: Group, level: Doubles) -> tuple[Longs, Doubles]:
     """Deal everything from nothing, then mend under ever lower limits."""
     members = len(group.capacity)
     fair = np.maximum(level, level.max() * 1e-6) * group.capacity
@@ -251,8 +244,7 @@ def _reach(group: Group, level: Doubles, alone: Bools) -> tuple[Longs, Doubles]:
 def relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
     """[member]: the greatest relative load that each may have."""
     load, power = seen.load / group.capacity, np.array([group.power])
-    level, part = seen.level[None], seen.part[None]
-    found: Doubles = limits_by_part(limit, level, part, load[None], power)[0]
+    found: Doubles = limits_by_part(limit, seen.held, load[None], power)[0]
     return found
 
 

@@ -38,6 +38,16 @@ class Parts(NamedTuple):
     dominant: Bools
     alone: Bools
 
+    def as_one(self, groups: Bools, level: Doubles) -> "Parts":
+        """Hold all members of some groups to one ``level``, [group]; none of them is alone then."""
+        flat = groups[:, None]
+        return Parts(
+            np.where(flat, level[:, None], self.level),
+            np.where(flat, 0, self.part),
+            self.dominant & ~flat,
+            self.alone & ~flat,
+        )
+
 
 def find_parts(batch: Batch, *, many_at_once: bool = False) -> Parts:
     """Peel the dominant partitions off, heaviest first; then take the levels of the rest.
@@ -95,23 +105,15 @@ def reach_parts(
         lower = whole.most < reached.most[again]
         one[again[lower]] = True
         keep_better(reached, again[lower], whole.take(np.flatnonzero(lower)))
-    flat = one[:, None]
-    held = Parts(
-        np.where(flat, bounds.fractional[:, None], parts.level),
-        np.where(flat, 0, parts.part),
-        parts.dominant & ~flat,
-        parts.alone & ~flat,
-    )
-    return reached, held
+    return reached, parts.as_one(one, bounds.fractional)
 
 
-def limits_by_part(
-    limit: Limit, level: Doubles, part: Longs, reached: Doubles, power: Doubles
-) -> Doubles:
+def limits_by_part(limit: Limit, held: Parts, reached: Doubles, power: Doubles) -> Doubles:
     """[group, member]: the greatest relative load that each member may have.
 
-    ``level``, ``part`` and ``reached``, the best relative load found, are [group, member].
+    ``reached``, the best relative load found, is [group, member].
     """
+    level, part = held.level, held.part
     if limit.max_load is not None:
         return np.broadcast_to((limit.max_load * power)[:, None], level.shape)
     if limit.max_skew is not None:

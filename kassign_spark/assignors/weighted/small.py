@@ -69,7 +69,7 @@ def plan_small(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
     found = look(groups, wanted.effort)
     batch, reached, held = found.batch, found.reached, found.held
     load = reached.state.load / batch.capacity
-    relative = limits_by_part(wanted.limit, held.level, held.part, load, found.power)
+    relative = limits_by_part(wanted.limit, held, load, found.power)
     limit = weights_within(relative, batch.capacity)
     needed_moves = moves_bound(batch, limit)
     planned, counts, least = _plan(groups, found, limit, needed_moves, wanted)
