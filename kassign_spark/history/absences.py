@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kassign_spark.groups.numbers import Longs, find, key
 from kassign_spark.history.columns import CLOSED, CRASHED, LEFT_KINDS, TOO_SLOW
-from kassign_spark.history.log_arrays import View, longs, run_ends
+from kassign_spark.history.log_arrays import View, longs, repeats, run_ends
 from kassign_spark.simulation.timeouts import Timeouts
 
 RESTART_WITHIN = 600_000_000
@@ -50,13 +50,12 @@ class Absences(NamedTuple):
 def turnover(seen: View) -> Turnover:
     """See who is in a record and not in the one before, and the other way round."""
     present, records = seen.present, seen.records
-    group = records.group[present.record]
-    order = np.lexsort((present.record, present.identity, group))
-    record, identity = present.record[order], present.identity[order]
-    group = group[order]
-    same = (group[1:] == group[:-1]) & (identity[1:] == identity[:-1])
-    follows = np.zeros(len(order), bool)
-    follows[1:] = same & (record[1:] == record[:-1] + 1) & ~records.is_first[record[1:]]
+    order = np.lexsort((present.record, present.identity, present.group))
+    record, identity, group = (
+        column[order] for column in (present.record, present.identity, present.group)
+    )
+    next_one = (np.diff(record, prepend=0) == 1) & ~records.is_first[record]
+    follows = repeats(group, identity) & next_one
     stays = np.append(follows[1:], False)[: len(order)]
     joins = ~follows & ~records.is_first[record]
     after = np.minimum(record + 1, len(records.group) - 1)
@@ -127,9 +126,7 @@ def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
     runs = key(commits.record[done], number[len(owned) :])
     ends = np.flatnonzero(run_ends(runs))
     at = commits.at[done]
-    two = np.zeros(len(ends), bool)
-    two[ends > 0] = runs[ends[ends > 0] - 1] == runs[ends[ends > 0]]
-    between = np.where(two, at[ends] - at[ends - 1], -1)
+    between = np.where(repeats(runs)[ends], at[ends] - at[ends - 1], -1)
     by_key = np.argsort(runs[ends])
     found = find(runs[ends][by_key], key(held.record[owned], number[: len(owned)]))
     of, run = of[found >= 0], by_key[found[found >= 0]]

@@ -9,7 +9,15 @@ import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Flags, Longs, find, key, place_in_run, ranges, starts
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, ROWS, SUBSCRIPTION
-from kassign_spark.history.log_arrays import distinct, longs, together, whole
+from kassign_spark.history.log_arrays import (
+    distinct,
+    equals,
+    longs,
+    repeats,
+    rows_at,
+    together,
+    whole,
+)
 from kassign_spark.log.decode import Decoded
 
 SIZES = pa.schema([("topic", pa.string()), ("size", pa.int64()), ("racks", pa.string())])
@@ -62,16 +70,9 @@ def read_generations(decoded: Decoded, sizes: pa.Table) -> Seen:
     generations, log_members, log_assignment = decoded[:3]
     groups = together(generations["group_id"], log_members["group_id"], log_assignment["group_id"])
     head = _heads(generations, groups[0].code)
-    offsets = distinct(longs(generations["offset"])[head])
-    place = key(groups[0].code[head], np.searchsorted(offsets, longs(generations["offset"])[head]))
-
-    def generation(group: Longs, offset: Longs) -> Longs:
-        at = np.searchsorted(offsets, offset)
-        there = np.append(offsets, -1)[at] == offset
-        return np.where(there, find(place, key(group, at)), -1)
-
-    of_row = generation(groups[1].code, longs(log_members["offset"]))
-    rows = np.flatnonzero((of_row >= 0) & np.asarray(pc.equal(log_members["record"], "group")))
+    records = groups[0].code[head], longs(generations["offset"])[head]
+    of_row = rows_at(records, groups[1].code, longs(log_members["offset"]))
+    rows = np.flatnonzero((of_row >= 0) & equals(log_members["record"], "group"))
     rows = rows[np.argsort(of_row[rows], kind="stable")]
     of_member = of_row[rows]
     members = log_members.take(pa.array(rows)).combine_chunks()
@@ -79,12 +80,12 @@ def read_generations(decoded: Decoded, sizes: pa.Table) -> Seen:
     is_unreadable = np.zeros(count, bool)
     is_unreadable[of_member[np.asarray(members["topics"].is_null())]] = True
 
-    of_row = generation(groups[2].code, longs(log_assignment["offset"]))
+    of_row = rows_at(records, groups[2].code, longs(log_assignment["offset"]))
     held_rows = np.flatnonzero(of_row >= 0)
     held = log_assignment.take(pa.array(held_rows))
     of_held = of_row[held_rows]
     number = longs(held["partition"])
-    is_owned = np.asarray(pc.equal(held["role"], "owned"))
+    is_owned = equals(held["role"], "owned")
 
     lists = whole(members["topics"])
     listed, topic, given = together(
@@ -175,13 +176,11 @@ def _heads(generations: pa.Table, group: Longs) -> Longs:
     Others of the same generation say that static members came back, under other ids.
     """
     order = np.lexsort((longs(generations["offset"]), group))
-    number = longs(generations["generation"])[order]
-    classic = np.asarray(pc.equal(generations["group_type"], "classic"))[order]
-    same = (np.diff(group[order], prepend=-1) == 0) & (np.diff(number, prepend=-1) == 0)
-    same[1:] &= classic[:-1] == classic[1:]
-    consumer = np.asarray(pc.fill_null(pc.equal(generations["protocol_type"], "consumer"), False))
-    has_members = longs(generations["member_count"], 0)[order] > 0
-    heads: Longs = order[classic & ~same & consumer[order] & has_members]
+    classic = equals(generations["group_type"], "classic")
+    consumer = equals(generations["protocol_type"], "consumer")
+    has_members = longs(generations["member_count"], 0) > 0
+    same = repeats(group[order], longs(generations["generation"])[order], classic[order])
+    heads: Longs = order[(classic & consumer & has_members)[order] & ~same]
     return heads
 
 

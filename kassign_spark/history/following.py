@@ -22,7 +22,7 @@ from kassign_spark.history.log_arrays import (
     Log,
     View,
     longs,
-    named,
+    repeats,
     run_ends,
     times,
 )
@@ -200,8 +200,8 @@ def _commits(seen: View, table: pa.Table, cut: int) -> pa.Table:
     record = np.where(commits.record < cut, -1, commits.record)
     order = np.lexsort((commits.offset, record, commits.partition, commits.topic))
     inside = record[order] >= 0
-    ends = run_ends(commits.topic[order], commits.partition[order], record[order])
-    begins = np.append(True, ends[:-1])[: len(order)]
+    runs = commits.topic[order], commits.partition[order], record[order]
+    ends, begins = run_ends(*runs), ~repeats(*runs)
     one_before = np.append(ends[1:], False)[: len(order)]
     kept = ends | ((begins | one_before) & inside)
     return table.filter(pa.array(np.isin(longs(table["offset"]), commits.offset[order[kept]])))
@@ -212,19 +212,17 @@ def _owners(seen: View, cut: int) -> pa.Table:
     held, records = seen.assigned, seen.records
     rows = np.flatnonzero((held.record < cut) & (held.era == records.era[cut]))
     # Of several owners at once the last by name is the one that later ones are compared with.
-    order = np.lexsort(
-        (held.owner[rows], held.record[rows], held.partition[rows], held.topic[rows])
-    )
-    rows = rows[order]
+    by = (held.owner, held.record, held.partition, held.topic)
+    rows = rows[np.lexsort([column[rows] for column in by])]
     rows = rows[run_ends(held.topic[rows], held.partition[rows])]
     static = held.owner[rows] > seen.static
     owner = held.owner[rows] - np.where(static, seen.static, 0)
     return pa.table(
         {
-            "group_id": named(seen.group_names, np.full(len(rows), records.group[cut])),
-            "topic": named(seen.topics, held.topic[rows]),
+            "group_id": seen.group_names.take(np.full(len(rows), records.group[cut])),
+            "topic": seen.topics.take(held.topic[rows]),
             "partition": held.partition[rows],
-            "owner": named(seen.people, owner),
+            "owner": seen.people.take(owner),
             "is_static": static,
         }
     ).cast(OWNERS)
@@ -238,9 +236,9 @@ def _leaves(made: Found, before: Before, cut: int) -> pa.Table:
     records = seen.records
     now = pa.table(
         {
-            "group_id": named(seen.group_names, records.group[at]),
-            "client_id": named(seen.texts, seen.present.client[rows]),
-            "client_host": named(seen.texts, seen.present.host[rows]),
+            "group_id": seen.group_names.take(records.group[at]),
+            "client_id": seen.texts.take(seen.present.client[rows]),
+            "client_host": seen.texts.take(seen.present.host[rows]),
             "at": pa.array(records.at[at], TIME),
         }
     ).cast(LEAVES)

@@ -8,25 +8,15 @@ import pyarrow as pa
 from kassign_spark.groups.numbers import Flags, Longs, find, key, ranges
 from kassign_spark.history.log_arrays import (
     Assigned,
+    Members,
     Present,
     Records,
     equals,
     flags,
     longs,
+    rows_at,
     run_ends,
 )
-
-
-class Members(NamedTuple):
-    """Columns of ``log_members`` as codes, after the group those of ``Present``."""
-
-    group: Longs
-    member: Longs
-    identity: Longs
-    subscription: Longs
-    instance: Longs
-    client: Longs
-    host: Longs
 
 
 class Spans(NamedTuple):
@@ -51,23 +41,15 @@ def present_in(records: Records, table: pa.Table, of: Members) -> tuple[Present,
     """Give the members of each record, and the targets of the new protocol with their records."""
     offset, gone = longs(table["offset"]), flags(table["is_tombstone"])
     in_group = np.flatnonzero(equals(table["record"], "group"))
-    at = _record_at(records, of.group[in_group], offset[in_group])
+    at = rows_at((records.group, records.offset), of.group[in_group], offset[in_group])
     in_group, at = in_group[at >= 0], at[at >= 0]
     rows, first, count = _spans(records, table, "member", of, offset, gone)
     row = np.concatenate((in_group, np.repeat(rows, count)))
     record = np.concatenate((at, ranges(first, count)))
-    present = Present(record, row, *(column[row] for column in of[1:]))
+    columns = {name: column[row] for name, column in vars(of).items()}
+    present = Present(record=record, row=row, **columns)
     row, first, count = _spans(records, table, "target", of, offset, gone)
     return present, Spans(row, offset[row], first, count)
-
-
-def _record_at(records: Records, group: Longs, offset: Longs) -> Longs:
-    """The record of a group that stands at an offset; -1: none."""
-    if not len(records.group):
-        return np.full(len(group), -1)
-    place = np.minimum(records.after(group, offset), len(records.group) - 1)
-    found = (records.group[place] == group) & (records.offset[place] == offset)
-    return np.where(found, place, -1)
 
 
 def _spans(
@@ -104,17 +86,17 @@ def assigned_in(
     offset, partition = longs(table["offset"]), longs(table["partition"])
     owner_of = _identities(group, member, members)
     given = np.flatnonzero(equals(table["role"], "assigned"))
-    at = _record_at(records, group[given], offset[given])
+    at = rows_at((records.group, records.offset), group[given], offset[given])
     known = at >= 0
     known[known] = ~records.is_consumer[at[known]] & records.is_head[at[known]]
     given, at = given[known], at[known]
 
     target = np.flatnonzero(equals(table["role"], "target"))
-    said = members.group[spans.row], members.member[spans.row], spans.offset
-    wanted = group[target], member[target], offset[target]
-    places, count = _targets_of(said, wanted, spans)
+    span = rows_at((members.group[spans.row], spans.offset), group[target], offset[target])
+    target, span = target[span >= 0], span[span >= 0]
+    count = spans.size[span]
     row = np.concatenate((given, np.repeat(target, count)))
-    record = np.concatenate((at, ranges(places, count)))
+    record = np.concatenate((at, ranges(spans.first[span], count)))
     in_era = np.searchsorted(records.group, before.group)
     known = in_era < np.searchsorted(records.group, before.group, side="right")
     return Assigned(
@@ -124,29 +106,6 @@ def assigned_in(
         np.concatenate((partition[row], before.partition[known])),
         np.concatenate((owner_of[row], before.owner[known])),
     )
-
-
-def _targets_of(
-    said: tuple[Longs, Longs, Longs], wanted: tuple[Longs, Longs, Longs], spans: Spans
-) -> tuple[Longs, Longs]:
-    """The first record that each partition of a target holds for, and how many.
-
-    ``said`` are group, member and offset of the rows of ``spans``, ``wanted`` of the partitions.
-    """
-    if not len(spans.row):
-        return np.zeros(len(wanted[0]), np.int64), np.zeros(len(wanted[0]), np.int64)
-    offsets = np.unique(said[2])
-    members = np.unique(key(said[0], said[1]))
-
-    def keys(group: Longs, member: Longs, offset: Longs) -> Longs:
-        who, at = find(members, key(group, member)), find(offsets, offset)
-        return np.where((who < 0) | (at < 0), -1, key(who, at))
-
-    known = keys(*said)
-    order = np.argsort(known)
-    place = find(known[order], keys(*wanted))
-    span = order[place]
-    return spans.first[span], np.where(place >= 0, spans.size[span], 0)
 
 
 def _identities(group: Longs, member: Longs, members: Members) -> Longs:

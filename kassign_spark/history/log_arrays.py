@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.groups.numbers import Flags, Longs, Names, key, names
+from kassign_spark.groups.numbers import Flags, Longs, Names, find, key, names
 
 
 class Log(NamedTuple):
@@ -95,17 +95,24 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Present:
-    """Members of the records: one row for each that was there, and the row of ``log_members``."""
+class Members:
+    """Columns of ``log_members`` as codes."""
 
-    record: Longs
-    row: Longs
+    group: Longs
     member: Longs
     identity: Longs
     subscription: Longs
     instance: Longs
     client: Longs
     host: Longs
+
+
+@dataclass(frozen=True)
+class Present(Members):
+    """Members of the records: one row for each that was there, and the row of ``log_members``."""
+
+    record: Longs
+    row: Longs
 
 
 @dataclass(frozen=True)
@@ -139,10 +146,10 @@ class View:
     plus ``static``: a static member is the same under another member id.
     """
 
-    group_names: pa.Array
-    texts: pa.Array
-    people: pa.Array
-    topics: pa.Array
+    group_names: Names
+    texts: Names
+    people: Names
+    topics: Names
     static: int
     records: Records
     present: Present
@@ -174,15 +181,27 @@ def longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
     return np.asarray(filled.to_numpy(), np.int64)
 
 
-def named(strings: pa.Array, codes: Longs) -> pa.Array:
-    """The strings of codes; null of 0 and below."""
-    return strings.take(pa.array(codes - 1, mask=codes < 1))
+def rows_at(known: tuple[Longs, Longs], group: Longs, offset: Longs) -> Longs:
+    """Which of the ``known`` records, by group and offset, is the one that stands there; -1: none.
+
+    All records of a group stand in one partition, so of each offset it has one.
+    """
+    offsets = distinct(known[1])
+    keys = key(known[0], np.searchsorted(offsets, known[1]))
+    order = np.argsort(keys)
+    place = find(keys[order], key(group, find(offsets, offset)))
+    return np.append(order, -1)[place]
+
+
+def repeats(*columns: Longs | Flags) -> Flags:
+    """Whether a row is equal in all columns to the one before."""
+    same = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
+    return np.append(False, same)[: len(columns[0])]
 
 
 def run_ends(*columns: Longs) -> Flags:
     """Where runs of rows end that are equal in all columns."""
-    differs = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-    return np.append(differs, True)[: len(columns[0])]
+    return np.append(~repeats(*columns)[1:], True)[: len(columns[0])]
 
 
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from kassign_spark.groups.numbers import Flags, Longs, starts
 from kassign_spark.history import columns as c
 from kassign_spark.history.absences import Absences, Turnover
-from kassign_spark.history.log_arrays import View, named
+from kassign_spark.history.log_arrays import View
 
 _TYPES = pa.array(["classic", "consumer"])
 _MOST_NAMED = 5
@@ -84,8 +84,8 @@ def reasons(
         clients.of("left ", turned.left, turned.left_at),
         clients.silence(away, worst, turned.left_at),
         clients.of("subscription changed of ", turned.changed, turned.changed_at),
-        _when(other, "assignor ", named(seen.texts, had), " -> ", named(seen.texts, assignor)),
-        clients.topics("grown: ", *grown),
+        _when(other, "assignor ", seen.texts.take(had), " -> ", seen.texts.take(assignor)),
+        clients.listed("grown: ", grown[0], seen.topics.take(grown[1]), " topics"),
         _when(
             chosen == list(tests).index(c.HANDOVER), _text(handed_over), " partitions handed over"
         ),
@@ -121,18 +121,10 @@ class _Sentence:
 
     def of(self, what: str, rows: Longs, at: Longs) -> pa.Array:
         """Name the clients of rows of ``View.present``, or their members where they have none."""
-        present = self._seen.present
-        texts, people = self._seen.texts, self._seen.people
-        client = pc.coalesce(
-            named(texts, present.client[rows]), named(people, present.member[rows])
-        )
-        rank = np.zeros(len(rows), np.int64)
-        rank[np.asarray(pc.sort_indices(client), np.int64)] = np.arange(len(rows))
-        return self._listed(what, at, client, rank, " members")
-
-    def topics(self, what: str, at: Longs, topic: Longs) -> pa.Array:
-        """Name topics."""
-        return self._listed(what, at, named(self._seen.topics, topic), topic, " topics")
+        seen, present = self._seen, self._seen.present
+        client, member = present.client[rows], present.member[rows]
+        names = pc.coalesce(seen.texts.take(client), seen.people.take(member))
+        return self.listed(what, at, names, " members")
 
     def longest(self, what: str, span: Longs, at: Longs) -> pa.Array:
         """Tell the longest of spans, in seconds; -1 is none."""
@@ -152,9 +144,10 @@ class _Sentence:
         np.maximum.at(most, at, values)
         return most[self._place >= 0]
 
-    def _listed(self, what: str, at: Longs, names: pa.Array, rank: Longs, noun: str) -> pa.Array:
+    def listed(self, what: str, at: Longs, names: pa.Array, noun: str) -> pa.Array:
+        """Name some in the order of their names, or say how many they are."""
         place = self._place[at]
-        order = np.lexsort((rank, place))
+        order = np.lexsort((np.asarray(pc.rank(names, tiebreaker="first")), place))
         order = order[place[order] >= 0]
         count = np.bincount(place[order], minlength=self._count)
         few = count <= _MOST_NAMED

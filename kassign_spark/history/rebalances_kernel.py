@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
-from kassign_spark.groups.numbers import Flags, Longs, find, key, ranges, starts
+from kassign_spark.groups.numbers import Flags, Longs, Names, find, key, ranges, starts
 from kassign_spark.history.absences import Turnover, absences, turnover
 from kassign_spark.history.columns import LEFT_KINDS, REBALANCES
 from kassign_spark.history.log_arrays import (
@@ -17,7 +17,7 @@ from kassign_spark.history.log_arrays import (
     Log,
     View,
     distinct,
-    named,
+    repeats,
     run_ends,
 )
 from kassign_spark.history.reasons import reasons
@@ -78,10 +78,7 @@ def _moves(seen: View) -> Moves:
     order = np.lexsort((held.owner, held.record, held.partition, topic))
     topic, partition = topic[order], held.partition[order]
     record, owner = held.record[order], held.owner[order]
-    same = np.zeros(len(order), bool)
-    same[1:] = (topic[1:] == topic[:-1]) & (partition[1:] == partition[:-1])
-    twice = np.zeros(len(order), bool)
-    twice[1:] = same[1:] & (record[1:] == record[:-1])
+    same, twice = repeats(topic, partition), repeats(topic, partition, record)
     with_owner = distinct(key(record[record >= 0], owner[record >= 0]))
     # A partition that several members have in one record counts once, with the first of them.
     topic, partition, record, owner = (a[~twice] for a in (topic, partition, record, owner))
@@ -89,8 +86,7 @@ def _moves(seen: View) -> Moves:
     had, last = np.append(-1, owner)[:-1], np.append(-1, record)[:-1]
     is_kept = same & (had == owner)
     is_moved = same & (had != owner)
-    before = records.previous[np.maximum(record, 0)] if size else record
-    before = np.where(before >= 0, records.head[before], -1) if size else before
+    before = np.append(records.head, -1)[records.previous[np.maximum(record, 0)]]
     handed = same & (last != before) & (record >= 0)
 
     def count(rows: Flags) -> Longs:
@@ -172,8 +168,7 @@ def _pauses(seen: View) -> Pauses:
         column[order] for column in (commits.group, commits.topic, commits.partition)
     )
     record, at = commits.record[order], commits.at[order]
-    same = (group[1:] == group[:-1]) & (topic[1:] == topic[:-1]) & (partition[1:] == partition[:-1])
-    after = np.flatnonzero(same & (record[1:] > record[:-1])) + 1
+    after = np.flatnonzero(repeats(group, topic, partition) & (np.diff(record, prepend=0) > 0))
     ended = record[after]
     after = after[~records.is_first[ended] & (at[after] - records.at[ended] <= PAUSE_WITHIN)]
     ended, length = record[after], np.maximum(at[after] - at[after - 1], 0)
@@ -191,8 +186,7 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
     moves, waited, away = _moves(seen), _pauses(seen), absences(seen, table, turned)
     heads = np.flatnonzero(records.is_head)
     size = len(records.group)
-    previous = records.previous[heads]
-    earlier = np.where(previous >= 0, records.head[previous], -1) if size else previous
+    earlier = np.append(records.head, -1)[records.previous[heads]]
     known = earlier >= 0
     grown_at, grown = _grown_topics(seen, turned, moves)
     # What a static member's return changes is seen at the next generation.
@@ -215,20 +209,20 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
         order = np.lexsort((present.member[rows], at))
         return _lists(at[order], values.take(pa.array(order)), heads)
 
-    def listed(rows: Longs, at: Longs, names: pa.Array, codes: Longs) -> pa.Array:
-        return beside(rows, at, named(names, codes[rows]))
+    def listed(rows: Longs, at: Longs, names: Names, codes: Longs) -> pa.Array:
+        return beside(rows, at, names.take(codes[rows]))
 
     texts, people = seen.texts, seen.people
     joined, left = (turned.joined, turned.joined_at), (turned.left, turned.left_at)
     changed = turned.changed, turned.changed_at
     columns = {
-        "group_id": named(seen.group_names, records.group[heads]),
+        "group_id": seen.group_names.take(records.group[heads]),
         "group_type": pc.if_else(pa.array(records.is_consumer[heads]), "consumer", "classic"),
         "generation": records.generation[heads],
         "previous_generation": pa.array(records.generation[earlier], mask=~known),
         "at": pa.array(records.at[heads], TIME),
         "previous_at": pa.array(records.at[earlier], TIME, mask=~known),
-        "assignor": named(texts, records.assignor[heads]),
+        "assignor": texts.take(records.assignor[heads]),
         "protocol": pa.array(_PROTOCOLS).take(pa.array(protocol[heads], mask=protocol[heads] < 0)),
         "member_count": records.member_count[heads],
         "joined": listed(*joined, people, present.member),
@@ -241,13 +235,13 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
         "left_kinds": beside(*left, pa.array(LEFT_KINDS).take(pa.array(away.kind))),
         "changed": listed(*changed, people, present.member),
         "changed_clients": listed(*changed, texts, present.client),
-        "grown_topics": _lists(grown_at, named(seen.topics, grown), heads),
+        "grown_topics": _lists(grown_at, seen.topics.take(grown), heads),
         "reason": reason,
         "reason_detail": detail,
         "moved": moves.moved[heads],
         "kept": moves.kept[heads],
         "longest_pause": _seconds(waited.longest[heads]),
-        "longest_pause_topic": named(seen.topics, waited.topic[heads]),
+        "longest_pause_topic": seen.topics.take(waited.topic[heads]),
         "longest_pause_partition": pa.array(
             waited.partition[heads], mask=waited.longest[heads] < 0
         ),
@@ -262,7 +256,7 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
 
 def _protocols(seen: View) -> Longs:
     """The protocol of each record as a place in ``_PROTOCOLS``; -1: not known."""
-    known = [-1, *(_KNOWN.get(name, -1) for name in seen.texts.to_pylist())]
+    known = [-1, *(_KNOWN.get(name, -1) for name in seen.texts.strings.to_pylist())]
     return np.where(
         seen.records.is_consumer, _PROTOCOLS.index(CONSUMER), np.array(known)[seen.records.assignor]
     )

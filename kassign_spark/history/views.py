@@ -14,19 +14,21 @@ import pyarrow.compute as pc
 
 from kassign_spark.coordinator.choice import ASSIGNORS
 from kassign_spark.groups.numbers import Longs, Names, key, ranges, starts
-from kassign_spark.history.holdings import Members, Owners, assigned_in, present_in
+from kassign_spark.history.holdings import Owners, assigned_in, present_in
 from kassign_spark.history.log_arrays import (
     NOTHING,
     Before,
     Committed,
     Leaves,
     Log,
+    Members,
     Present,
     Records,
     View,
     equals,
     flags,
     longs,
+    repeats,
     times,
     together,
     whole,
@@ -80,10 +82,10 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
         records, assigned, (groups[2].code, assignee.code, topics[0].code), before, columns, spans
     )
     return View(
-        groups[0].strings,
-        texts[0].strings,
-        member.strings,
-        topics[0].strings,
+        groups[0],
+        texts[0],
+        member,
+        topics[0],
         static,
         _counted(records, present, texts[1].code, *texts[5].code.tolist()),
         present,
@@ -103,13 +105,13 @@ def _records(table: pa.Table, group: Names, assignor: Names) -> Records:
     consumer = equals(table["group_type"], "consumer")[kept]
     # How many tombstones stand before, to see whether one lies between two records.
     deleted = np.cumsum(gone)[~gone]
-    same = np.diff(of, prepend=-1) == 0
-    switches = same & (np.diff(consumer.astype(np.int64), prepend=0) != 0)
+    same = repeats(of)
+    switches = same & ~repeats(consumer)
     lower = np.diff(number, prepend=0) < 0
     # A group that goes to the other protocol leaves a tombstone too, and its epochs go on.
     first = ~same | lower | ((np.diff(deleted, prepend=0) > 0) & ~switches)
     place = np.arange(len(kept))
-    repeats = ~first & (np.diff(number, prepend=-1) == 0) & ~switches
+    again = ~first & repeats(number) & ~switches
     return Records(
         group=of,
         era=np.cumsum(first),
@@ -120,9 +122,9 @@ def _records(table: pa.Table, group: Names, assignor: Names) -> Records:
         member_count=longs(table["member_count"], 0)[kept],
         is_consumer=consumer,
         is_first=first,
-        is_head=~repeats,
+        is_head=~again,
         previous=np.where(first, -1, place - 1),
-        head=np.maximum.accumulate(np.where(repeats, -1, place)) if len(kept) else place,
+        head=np.maximum.accumulate(np.where(again, -1, place)) if len(kept) else place,
     )
 
 
@@ -132,20 +134,19 @@ def _subscriptions(lists: pa.ListArray, topic: Names, regex: Longs) -> tuple[Lon
     start = starts(np.asarray(lengths, np.int64))
     numbers = topic.code.astype("<i4")
     as_said = _encoded(numbers, start)
-    said, first = np.unique(as_said, return_index=True)
+    first = np.unique(as_said, return_index=True)[1]
     count = np.diff(start)[first]
     row = np.repeat(np.arange(len(first)), count)
     listed = numbers[ranges(start[:-1][first], count)]
     order = np.lexsort((listed, row))
     row, listed = row[order], listed[order]
-    once = (np.diff(row, prepend=-1) != 0) | (np.diff(listed, prepend=-1) != 0)
+    once = ~repeats(row, listed)
     row, listed = row[once], listed[once]
     begin = starts(np.bincount(row, minlength=len(first)))
-    code = _encoded(listed, begin)[np.searchsorted(said, as_said)]
-    of_code = np.full(code.max(initial=-1) + 1, 0)
-    of_code[_encoded(listed, begin)] = np.arange(len(first))
+    code = _encoded(listed, begin)
+    of_code = np.unique(code, return_index=True)[1]
     shown = pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), pa.array(listed.astype(int)))
-    return key(code, regex), shown.take(pa.array(of_code))
+    return key(code[as_said], regex), shown.take(pa.array(of_code))
 
 
 def _encoded(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:
@@ -164,10 +165,9 @@ def _committed(records: Records, table: pa.Table, group: Longs, topic: Longs) ->
     rows = rows[np.lexsort((offset[rows], group[rows]))]
     record = records.after(group[rows], offset[rows]) - 1
     known = record >= np.searchsorted(records.group, group[rows])
-    heads = records.head[record] if len(records.head) else record
     return Committed(
         group[rows],
-        np.where(known, heads, -1),
+        np.where(known, np.append(records.head, -1)[record], -1),
         topic[rows],
         longs(table["partition"])[rows],
         offset[rows],
