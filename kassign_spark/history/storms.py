@@ -1,17 +1,49 @@
 """Groups that rebalance too often: who causes it, and what other settings would have saved."""
 
-from functools import partial
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.groups.rows import in_tasks
-from kassign_spark.history.columns import REBALANCES, STORMS
-from kassign_spark.history.storms_kernel import storms_arrow
+from kassign_spark.history import columns as c
+from kassign_spark.history.log_arrays import repeats
 from kassign_spark.plans.offsets import seconds_of
+from kassign_spark.schemas import arrow_schema
 from kassign_spark.sessions import cores
+from kassign_spark.simulation.decisions import decide
+from kassign_spark.simulation.events import EVENTS
+from kassign_spark.simulation.members import Member, change_members
+from kassign_spark.simulation.timeouts import Timeouts
 from kassign_spark.workers import check_workers
+
+_ROWS = arrow_schema(c.STORMS.columns)
+_OVER_AND_OVER = 2
+_MEMBERSHIP = (c.MEMBER_JOINED, c.MEMBER_LEFT, c.MEMBER_RESTARTED, c.MEMBERS_CHANGED,
+               c.MEMBER_CRASHED, c.MEMBER_TOO_SLOW)  # fmt: skip
+
+Row = dict[str, Any]
+Client = tuple[str | None, str | None]
+
+
+class Absence(NamedTuple):
+    """A client that left and came back in a storm: at which rebalances, and for how long."""
+
+    client: Client
+    left_at: int
+    joined_at: int
+    kind: str
+    milliseconds: int
+    session_ms: int
 
 
 def storms(rebalances: DataFrame, *, within: str = "10m", at_least: int = 5) -> DataFrame:
@@ -48,5 +80,191 @@ def storms(rebalances: DataFrame, *, within: str = "10m", at_least: int = 5) -> 
     check_workers(rebalances.sparkSession)
     kernel = partial(storms_arrow, within=round(seconds * 1e6), at_least=at_least)
     tasks = cores(rebalances.sparkSession)
-    known = conform(rebalances, REBALANCES)
-    return in_tasks(known, kernel, STORMS.columns, tasks, keys=("group_id",))
+    known = conform(rebalances, c.REBALANCES)
+    return in_tasks(known, kernel, c.STORMS.columns, tasks, keys=("group_id",))
+
+
+def storms_arrow(table: pa.Table, *, within: int, at_least: int) -> Iterator[pa.Table]:
+    """Find the storms of whole groups, from rows of ``columns.REBALANCES``; ``within`` in µs."""
+    order = [("group_id", "ascending"), ("at", "ascending"), ("offset", "ascending")]
+    table = table.filter(pc.not_equal(table["reason"], c.FIRST)).sort_by(order)
+    group = table["group_id"].combine_chunks().dictionary_encode()
+    if isinstance(group, pa.ChunkedArray):  # of no row at all
+        return
+    number = np.asarray(group.indices, np.int64)
+    at = np.asarray(pc.cast(table["at"], pa.int64()))
+    at = at - at.min(initial=0)
+    # Groups one after the other, further apart than any span.
+    clock = at + np.cumsum(np.diff(number, prepend=0) != 0) * (int(at.max(initial=0)) + within + 1)
+    begins = np.arange(len(clock))
+    counts = np.searchsorted(clock, clock + within, side="right") - begins
+    inside = begins < np.maximum.accumulate(np.where(counts >= at_least, begins + counts, 0))
+    # Spans of two groups never meet, but their rows stand side by side.
+    edges = np.flatnonzero(~repeats(number, inside)).tolist()
+    rows = [
+        _storm(table.slice(start, end - start).to_pylist(), int(counts[start:end].max()))
+        for start, end in pairwise([*edges, len(clock)])
+        if inside[start]
+    ]
+    yield pa.Table.from_pylist(rows, _ROWS)
+
+
+def _storm(rows: list[Row], most_within: int) -> Row:
+    joins, leaves, kinds = Counter[Client](), Counter[Client](), Counter[tuple[Client, str]]()
+    for row in rows:
+        joins.update(_clients(row, "joined"))
+        gone = _clients(row, "left")
+        leaves.update(gone)
+        kinds.update(zip(gone, row["left_kinds"], strict=True))
+    busy = joins + leaves
+    # The busiest; of equally busy ones the first by name.
+    client = min(busy, key=lambda who: (-busy[who], str(who)), default=None)
+    absences = list(_absences(rows))
+    present = _saved(rows, absences, None)
+    needed = _needed(absences)
+    longer = present if needed is None else _saved(rows, absences, needed)
+    pauses = [row["longest_pause"] for row in rows if row["longest_pause"] is not None]
+    said = {
+        "group_id": rows[0]["group_id"],
+        "begins": rows[0]["at"],
+        "ends": rows[-1]["at"],
+        "rebalances": len(rows),
+        "most_within": most_within,
+        "cause": _cause(rows, client, joins, leaves, kinds),
+        "client_id": client[0] if client else None,
+        "client_host": client[1] if client else None,
+        "joins": joins[client] if client else 0,
+        "leaves": leaves[client] if client else 0,
+        "moved": sum(row["moved"] for row in rows),
+        "longest_pause": max(pauses, default=None),
+        "saved_by_static": present,
+        "saved_by_session": longer,
+        "session_needed_ms": needed if longer > present else None,
+    }
+    return said | {"detail": _detail(said)}
+
+
+def _clients(row: Row, which: str) -> list[Client]:
+    return list(zip(row[f"{which}_clients"], row[f"{which}_hosts"], strict=True))
+
+
+def _cause(
+    rows: list[Row],
+    client: Client | None,
+    joins: Counter[Client],
+    leaves: Counter[Client],
+    kinds: Counter[tuple[Client, str]],
+) -> str:
+    mixed = sum(row["subscription_count"] > 1 for row in rows)
+    changing = sum(row["reason"] == c.SUBSCRIPTION_CHANGED for row in rows)
+    if client is not None:
+        slow, crashed = kinds[client, c.TOO_SLOW], kinds[client, c.CRASHED]
+        if slow >= _OVER_AND_OVER and slow >= crashed:
+            return c.TOO_SLOW_POLLS
+        if crashed >= _OVER_AND_OVER:
+            return c.CRASHES
+        comes_and_goes = {who for who in joins if leaves[who]}
+        if mixed * 2 >= len(rows) and len(comes_and_goes) > 1:
+            return c.TWO_DEPLOYMENTS
+        if joins[client] >= _OVER_AND_OVER and leaves[client] >= _OVER_AND_OVER:
+            return c.RESTARTS
+    if changing * 2 >= len(rows):
+        return c.SUBSCRIPTIONS
+    members = sum(row["reason"] in _MEMBERSHIP for row in rows)
+    return c.COMING_AND_GOING if members * 2 >= len(rows) else c.OTHERS
+
+
+def _absences(rows: list[Row]) -> Iterator[Absence]:
+    """Clients that left in the storm and came back, each with the last time that it left."""
+    gone: dict[Client, list[tuple[int, str, datetime]]] = {}
+    default = Timeouts().session_timeout_ms
+    for place, row in enumerate(rows):
+        for who, kind in zip(_clients(row, "left"), row["left_kinds"], strict=True):
+            gone.setdefault(who, []).append((place, kind, row["at"]))
+        for who, away in zip(_clients(row, "joined"), row["joined_away"], strict=True):
+            if away is None or not gone.get(who):
+                continue
+            left_at, kind, _ = gone[who].pop()
+            session = row["session_timeout_ms"] or default
+            # Who was dropped had been silent for its session timeout before.
+            silent = session if kind == c.CRASHED else 0
+            yield Absence(who, left_at, place, kind, round(away * 1000) + silent, session)
+
+
+def _needed(absences: list[Absence]) -> int | None:
+    """A session timeout, in whole seconds, that all who were only away are back within."""
+    longest = max((a.milliseconds for a in absences if a.kind != c.TOO_SLOW), default=None)
+    return None if longest is None else (longest // 1000 + 1) * 1000
+
+
+def _saved(rows: list[Row], absences: list[Absence], session_ms: int | None) -> int:
+    """How many rebalances would not have been, were the clients that came back static members.
+
+    One is saved when everybody who came or went in it is, and nothing else happened; with it the
+    rounds that hand over what it moved.
+    """
+    left, joined = Counter[int](), Counter[int]()
+    for absence in absences:
+        session = absence.session_ms if session_ms is None else session_ms
+        if not rebalances_without(absence.kind, absence.milliseconds, session):
+            left[absence.left_at] += 1
+            joined[absence.joined_at] += 1
+    saved, follows = 0, False
+    for place, row in enumerate(rows):
+        if row["reason"] != c.HANDOVER:
+            follows = (
+                row["reason"] in _MEMBERSHIP
+                and not row["changed"]
+                and not row["grown_topics"]
+                and len(row["left"]) == left[place]
+                and len(row["joined"]) == joined[place]
+            )
+        saved += follows
+    return saved
+
+
+@cache
+def rebalances_without(kind: str, away_ms: int, session_timeout_ms: int) -> bool:
+    """Whether a static member's absence starts a rebalance, when it goes or when it is back.
+
+    By the rules of ``simulate``; ``kind`` is one of ``columns.LEFT_KINDS``.
+    """
+
+    def same(member: Member) -> Member:
+        return member
+
+    topics = ("topic",)
+    members = [
+        Member(name, id_, None, topics, None, None, None, "range", ("range",), resolved=topics)
+        for name, id_ in (("that", "its-instance"), ("another", None))
+    ]
+    event: dict[str, Any] = dict.fromkeys(EVENTS.columns.names)
+    event |= vars(Timeouts(session_timeout_ms=session_timeout_ms))
+    event |= {"group_id": "group", "member_id": "that", "new_member_id": "that-again"}
+    event |= {"downtime_ms": away_ms, "is_topic": False, "stage": 1}
+    if kind == c.TOO_SLOW:
+        event["kind"] = "member_polls_too_late"
+        return decide(event, change_members(members, event, same), False).said.rebalance
+    event["kind"] = "member_restarts"
+    going = change_members(members, event, same)
+    if any(change.goes for change in going):
+        return True
+    back = change_members([change.after for change in going], event | {"stage": 2}, same)
+    return decide(event | {"stage": 2}, back, False).said.rebalance
+
+
+def _detail(storm: Row) -> str:
+    said = [c.CAUSES[storm["cause"]]]
+    if storm["client_id"] is not None:
+        said.append(
+            f"{storm['client_id']} at {storm['client_host']} joined {storm['joins']} times and "
+            f"left {storm['leaves']} times"
+        )
+    if storm["saved_by_static"]:
+        said.append(f"a group.instance.id would have saved {storm['saved_by_static']}")
+    if storm["session_needed_ms"] is not None:
+        said.append(
+            f"with session.timeout.ms={storm['session_needed_ms']} it would have saved "
+            f"{storm['saved_by_session']}"
+        )
+    return "; ".join(said)

@@ -6,6 +6,7 @@ which it was computed.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.coordinator.choice import ASSIGNORS
-from kassign_spark.groups.numbers import Longs, Names, key, ranges, starts
-from kassign_spark.history.holdings import Owners, assigned_in, present_in
+from kassign_spark.groups.numbers import Longs, Names, find, key, ranges, starts
 from kassign_spark.history.log_arrays import (
     NOTHING,
+    Assigned,
     Before,
     Committed,
     Leaves,
@@ -29,10 +30,30 @@ from kassign_spark.history.log_arrays import (
     flags,
     longs,
     repeats,
+    rows_at,
+    run_ends,
     times,
     together,
     whole,
 )
+
+
+class Spans(NamedTuple):
+    """Rows of ``log_members`` of a kind of the new protocol, and the records they hold for."""
+
+    row: Longs
+    offset: Longs
+    first: Longs
+    size: Longs
+
+
+class Owners(NamedTuple):
+    """Who had each partition last, before the log begins, as codes."""
+
+    group: Longs
+    topic: Longs
+    partition: Longs
+    owner: Longs
 
 
 def view(log: Log, earlier: Before = NOTHING) -> View:
@@ -71,14 +92,14 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
         texts[2].code,
         texts[3].code,
     )
-    present, spans = present_in(records, members, columns)
+    present, spans = _present_in(records, members, columns)
     before = Owners(
         groups[4].code,
         topics[2].code,
         longs(owners["partition"]),
         np.where(flags(owners["is_static"]), static + owner.code, owner.code),
     )
-    held = assigned_in(
+    held = _assigned_in(
         records, assigned, (groups[2].code, assignee.code, topics[0].code), before, columns, spans
     )
     return View(
@@ -157,6 +178,83 @@ def _encoded(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:
         [None, pa.py_buffer((start * 4).tobytes()), pa.py_buffer(numbers.tobytes())],
     )
     return np.asarray(texts.dictionary_encode().indices, np.int64)
+
+
+def _present_in(records: Records, table: pa.Table, of: Members) -> tuple[Present, Spans]:
+    """Give the members of each record, and the targets of the new protocol with their records."""
+    in_group = np.flatnonzero(equals(table["record"], "group"))
+    offset = longs(table["offset"])[in_group]
+    at = rows_at((records.group, records.offset), of.group[in_group], offset)
+    in_group, at = in_group[at >= 0], at[at >= 0]
+    spans = _spans(records, table, "member", of)
+    row = np.concatenate((in_group, np.repeat(spans.row, spans.size)))
+    record = np.concatenate((at, ranges(spans.first, spans.size)))
+    columns = {name: column[row] for name, column in vars(of).items()}
+    return Present(record=record, row=row, **columns), _spans(records, table, "target", of)
+
+
+def _spans(records: Records, table: pa.Table, kind: str, of: Members) -> Spans:
+    offset, gone = longs(table["offset"]), flags(table["is_tombstone"])
+    rows = np.flatnonzero(equals(table["record"], kind))
+    rows = rows[np.lexsort((offset[rows], of.member[rows], of.group[rows]))]
+    group, member = of.group[rows], of.member[rows]
+    first = records.after(group, offset[rows])
+    begin = np.searchsorted(records.group, group)
+    end = np.searchsorted(records.group, group, side="right")
+    if kind == "target":
+        # It is written after the epoch that it is computed for; that it goes, before the next.
+        first = np.where(gone[rows], first, np.maximum(first - 1, begin))
+    last = np.where(run_ends(group, member), end, np.append(first[1:], 0)[: len(rows)])
+    kept = ~gone[rows]
+    return Spans(rows[kept], offset[rows[kept]], first[kept], np.maximum(last - first, 0)[kept])
+
+
+def _assigned_in(
+    records: Records,
+    table: pa.Table,
+    codes: tuple[Longs, Longs, Longs],
+    before: Owners,
+    members: Members,
+    spans: Spans,
+) -> Assigned:
+    """Give the partitions of each record with their owners, those from before with record -1.
+
+    ``codes`` are of the groups, members and topics of ``table``, which is ``log_assignment``.
+    """
+    group, member, topic = codes
+    offset, partition = longs(table["offset"]), longs(table["partition"])
+    owner_of = _identities(group, member, members)
+    given = np.flatnonzero(equals(table["role"], "assigned"))
+    at = rows_at((records.group, records.offset), group[given], offset[given])
+    known = at >= 0
+    known[known] = ~records.is_consumer[at[known]] & records.is_head[at[known]]
+    given, at = given[known], at[known]
+
+    target = np.flatnonzero(equals(table["role"], "target"))
+    span = rows_at((members.group[spans.row], spans.offset), group[target], offset[target])
+    target, span = target[span >= 0], span[span >= 0]
+    count = spans.size[span]
+    row = np.concatenate((given, np.repeat(target, count)))
+    record = np.concatenate((at, ranges(spans.first[span], count)))
+    in_era = np.searchsorted(records.group, before.group)
+    known = in_era < np.searchsorted(records.group, before.group, side="right")
+    return Assigned(
+        np.concatenate((record, np.full(int(known.sum()), -1))),
+        np.concatenate((records.era[record], records.era[in_era[known]])),
+        np.concatenate((topic[row], before.topic[known])),
+        np.concatenate((partition[row], before.partition[known])),
+        np.concatenate((owner_of[row], before.owner[known])),
+    )
+
+
+def _identities(group: Longs, member: Longs, members: Members) -> Longs:
+    """The identity of each member that is named beside its group."""
+    static = np.flatnonzero(members.instance)
+    if not len(static):
+        return member
+    known, first = np.unique(key(members.group[static], members.member[static]), return_index=True)
+    place = find(known, key(group, member))
+    return np.where(place >= 0, members.identity[static[first]][place], member)
 
 
 def _committed(records: Records, table: pa.Table, group: Longs, topic: Longs) -> Committed:

@@ -13,11 +13,10 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-import kassign_spark.history.explain_kernel as kernel
 from kassign_spark.errors import InputError, SchemaError
+from kassign_spark.history import explain as module
 from kassign_spark.history.columns import EXPLAINED
-from kassign_spark.history.explain import explain_history
-from kassign_spark.history.explain_kernel import AS_ASSIGNED, explain_generations
+from kassign_spark.history.explain import AS_ASSIGNED, explain_generations, explain_history
 from kassign_spark.history.explain_read import SIZES
 from kassign_spark.live import protocol
 from kassign_spark.log.schemas import RECORDS
@@ -198,7 +197,7 @@ def test_the_kernel_says_the_same_in_pieces(case: Case, monkeypatch: pytest.Monk
         SIZES,
     )
     whole = explain_generations(said, sizes)
-    monkeypatch.setattr(kernel, "_WORK", 100)
+    monkeypatch.setattr(module, "_WORK", 100)
     assert explain_generations(said, sizes).equals(whole)
     assert set(whole["is_explained"].to_pylist()) == {True, False}
 
@@ -264,10 +263,10 @@ def test_generations_by_hand(spark: SparkSession) -> None:
         (1, "range", True, AS_ASSIGNED),
         (2, "roundrobin", False, f"{same}; {AS_ASSIGNED}"),
         (3, None, False, f"{nearest}; {AS_ASSIGNED}"),
-        (4, "range", None, kernel.OTHERS),
+        (4, "range", None, module.OTHERS),
         (5, "cooperative-sticky", True, AS_ASSIGNED),
-        (7, None, None, kernel.UNREADABLE),
-        (8, None, None, kernel.TOO_MANY),
+        (7, None, None, module.UNREADABLE),
+        (8, None, None, module.TOO_MANY),
         (1, "roundrobin", False, f"{same}; {AS_ASSIGNED}"),
     ]
     assert {row["leader_client"] for row in rows} == {"client-a"}

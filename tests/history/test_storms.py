@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.history.columns import REBALANCES
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
-from kassign_spark.history.storms import storms
-from kassign_spark.history.storms_kernel import rebalances_without, storms_arrow
+from kassign_spark.history.storms import rebalances_without, storms, storms_arrow
 from tests.history.logs import Client, Made, Partition, at
 
 _MINUTE = 60_000_000
