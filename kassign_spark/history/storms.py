@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -38,7 +37,6 @@ Client = tuple[str | None, str | None]
 class Absence(NamedTuple):
     """A client that left and came back in a storm: at which rebalances, and for how long."""
 
-    client: Client
     left_at: int
     joined_at: int
     kind: str
@@ -118,7 +116,7 @@ def _storm(rows: list[Row], most_within: int) -> Row:
         kinds.update(zip(gone, row["left_kinds"], strict=True))
     busy = joins + leaves
     # The busiest; of equally busy ones the first by name.
-    client = min(busy, key=lambda who: (-busy[who], str(who)), default=None)
+    client = min(busy, key=lambda who: (-busy[who], str(who)), default=(None, None))
     absences = list(_absences(rows))
     present = _saved(rows, absences, None)
     needed = _needed(absences)
@@ -131,10 +129,10 @@ def _storm(rows: list[Row], most_within: int) -> Row:
         "rebalances": len(rows),
         "most_within": most_within,
         "cause": _cause(rows, client, joins, leaves, kinds),
-        "client_id": client[0] if client else None,
-        "client_host": client[1] if client else None,
-        "joins": joins[client] if client else 0,
-        "leaves": leaves[client] if client else 0,
+        "client_id": client[0],
+        "client_host": client[1],
+        "joins": joins[client],
+        "leaves": leaves[client],
         "moved": sum(row["moved"] for row in rows),
         "longest_pause": max(pauses, default=None),
         "saved_by_static": present,
@@ -150,24 +148,23 @@ def _clients(row: Row, which: str) -> list[Client]:
 
 def _cause(
     rows: list[Row],
-    client: Client | None,
+    client: Client,
     joins: Counter[Client],
     leaves: Counter[Client],
     kinds: Counter[tuple[Client, str]],
 ) -> str:
     mixed = sum(row["subscription_count"] > 1 for row in rows)
     changing = sum(row["reason"] == c.SUBSCRIPTION_CHANGED for row in rows)
-    if client is not None:
-        slow, crashed = kinds[client, c.TOO_SLOW], kinds[client, c.CRASHED]
-        if slow >= _OVER_AND_OVER and slow >= crashed:
-            return c.TOO_SLOW_POLLS
-        if crashed >= _OVER_AND_OVER:
-            return c.CRASHES
-        comes_and_goes = {who for who in joins if leaves[who]}
-        if mixed * 2 >= len(rows) and len(comes_and_goes) > 1:
-            return c.TWO_DEPLOYMENTS
-        if joins[client] >= _OVER_AND_OVER and leaves[client] >= _OVER_AND_OVER:
-            return c.RESTARTS
+    slow, crashed = kinds[client, c.TOO_SLOW], kinds[client, c.CRASHED]
+    if slow >= _OVER_AND_OVER and slow >= crashed:
+        return c.TOO_SLOW_POLLS
+    if crashed >= _OVER_AND_OVER:
+        return c.CRASHES
+    comes_and_goes = {who for who in joins if leaves[who]}
+    if mixed * 2 >= len(rows) and len(comes_and_goes) > 1:
+        return c.TWO_DEPLOYMENTS
+    if joins[client] >= _OVER_AND_OVER and leaves[client] >= _OVER_AND_OVER:
+        return c.RESTARTS
     if changing * 2 >= len(rows):
         return c.SUBSCRIPTIONS
     members = sum(row["reason"] in _MEMBERSHIP for row in rows)
@@ -176,19 +173,19 @@ def _cause(
 
 def _absences(rows: list[Row]) -> Iterator[Absence]:
     """Clients that left in the storm and came back, each with the last time that it left."""
-    gone: dict[Client, list[tuple[int, str, datetime]]] = {}
+    gone: dict[Client, list[tuple[int, str]]] = {}
     default = Timeouts().session_timeout_ms
     for place, row in enumerate(rows):
         for who, kind in zip(_clients(row, "left"), row["left_kinds"], strict=True):
-            gone.setdefault(who, []).append((place, kind, row["at"]))
+            gone.setdefault(who, []).append((place, kind))
         for who, away in zip(_clients(row, "joined"), row["joined_away"], strict=True):
             if away is None or not gone.get(who):
                 continue
-            left_at, kind, _ = gone[who].pop()
+            left_at, kind = gone[who].pop()
             session = row["session_timeout_ms"] or default
             # Who was dropped had been silent for its session timeout before.
             silent = session if kind == c.CRASHED else 0
-            yield Absence(who, left_at, place, kind, round(away * 1000) + silent, session)
+            yield Absence(left_at, place, kind, round(away * 1000) + silent, session)
 
 
 def _needed(absences: list[Absence]) -> int | None:

@@ -22,14 +22,18 @@ _NO_ROWS = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a struct: a primitive, or a list of ``of``."""
+    """A field of a struct: a primitive, or a list of ``of``; a primitive is one without a name."""
 
     name: str
-    type: "Primitive | Literal['list']"
+    type: Primitive | Literal["list"]
     since: int = 0
     until: int = _NEVER
     nullable: bool = False
-    of: "Struct | Primitive" = "int32"
+    of: "Struct | None" = None
+
+
+_NUMBERS = (Field("", "int32"),)
+"""What lists of numbers are of."""
 
 
 @dataclass(frozen=True)
@@ -125,17 +129,22 @@ def struct(
     Types are as in Kafka's definitions, with `?` where null is allowed; then come the versions that
     have the field, if not all do. An element of a list `[]` stands in ``lists``, by the field.
     """
-    described = tuple(_field(*text.split(), lists=lists) for text in fields.split(", "))
+    described = tuple(_field(flexible, lists, *text.split()) for text in fields.split(", "))
     return Struct(described, flexible, tags or {}, open)
 
 
-def _field(name: str, kind: str, versions: str = "0+", *, lists: Mapping[str, Struct]) -> Field:
+def _field(
+    flexible: int, lists: Mapping[str, Struct], name: str, kind: str, versions: str = "0+"
+) -> Field:
     since = int(versions.removesuffix("+"))
     until = _NEVER if versions.endswith("+") else since
     type_: Any = kind.removesuffix("?")
-    of = lists[name] if type_ == "[]" else type_.removeprefix("[]")
-    is_list = type_.startswith("[]")
-    return Field(name, "list" if is_list else type_, since, until, kind.endswith("?"), of)
+    of = None
+    if type_.startswith("[]"):
+        element = Field("", type_.removeprefix("[]"))
+        of = lists[name] if type_ == "[]" else Struct((element,), flexible, open=False)
+        type_ = "list"
+    return Field(name, type_, since, until, kind.endswith("?"), of)
 
 
 def _put(columns: dict[str, Column], rows: Ints, given: Columns) -> None:
@@ -156,8 +165,12 @@ def _least(given: Field, flexible: bool) -> int:
 
 
 def _read(cursors: Cursors, given: Field, version: int, flexible: bool) -> Column:
-    if given.type == "list":
-        return _read_list(cursors, given, version, flexible)
+    if given.of is not None:
+        counts = cursors.unsigned_varint() - 1 if flexible else cursors.number(4)
+        # A null list is read as an empty one.
+        return _read_list(
+            cursors, given.of, np.maximum(counts, 0) if given.nullable else counts, version
+        )
     if given.type == "uuid":
         return cursors.span(np.full(len(cursors.position), 16), nullable=False)
     if given.type in _SIZES:
@@ -169,25 +182,21 @@ def _read(cursors: Cursors, given: Field, version: int, flexible: bool) -> Colum
 
 def _lacking(cursors: Cursors, given: Field, version: int, flexible: bool) -> Column:
     nothing = np.full(len(cursors.position), -1, dtype=np.int64)
-    if given.type == "list":
-        elements = _read_element(cursors.at(_NO_ROWS), given.of, version, flexible)
-        return Items(np.zeros_like(nothing), elements)
+    if given.of is not None:
+        return Items(np.zeros_like(nothing), given.of.read(cursors.at(_NO_ROWS), version))
     return nothing if given.type in _SIZES else Span(cursors.position.copy(), nothing)
 
 
-def _read_list(cursors: Cursors, given: Field, version: int, flexible: bool) -> Items:
-    """Read lists, one element of every list a step; a null list is read as an empty one."""
-    counts = cursors.unsigned_varint() - 1 if flexible else cursors.number(4)
-    if given.nullable:
-        counts = np.maximum(counts, 0)
-    if given.of == "int32":
-        return _read_numbers(cursors, cursors.count(counts, least=4))
-    counts = cursors.count(counts, least=max(1, _least_element(given.of, version, flexible)))
-    parts = [_read_element(cursors.at(_NO_ROWS), given.of, version, flexible)]
+def _read_list(cursors: Cursors, of: Struct, counts: Ints, version: int) -> Items:
+    """Read lists, one element of every list a step."""
+    counts = cursors.count(counts, least=max(1, of.least(version)))
+    if of.fields == _NUMBERS:
+        return _read_numbers(cursors, counts)
+    parts = [of.read(cursors.at(_NO_ROWS), version)]
     read: list[Ints] = [_NO_ROWS]
     for rows in _steps(cursors, counts):
         some = cursors.at(rows)
-        parts.append(_read_element(some, given.of, version, flexible))
+        parts.append(of.read(some, version))
         cursors.back(rows, some)
         read.append(rows)
     # A message that turned out broken has fewer than it said.
@@ -197,20 +206,6 @@ def _read_list(cursors: Cursors, given: Field, version: int, flexible: bool) -> 
     order = np.empty(len(places), dtype=np.int64)
     order[places] = np.arange(len(places))
     return Items(counts, take(concatenate(parts), order))
-
-
-def _read_element(
-    cursors: Cursors, of: Struct | Primitive, version: int, flexible: bool
-) -> Columns:
-    if isinstance(of, Struct):
-        return of.read(cursors, version)
-    return {"": _read(cursors, Field("", of), version, flexible)}
-
-
-def _least_element(of: Struct | Primitive, version: int, flexible: bool) -> int:
-    if isinstance(of, Struct):
-        return of.least(version)
-    return _least(Field("", of), flexible)
 
 
 def _read_numbers(cursors: Cursors, counts: Ints) -> Items:
