@@ -16,9 +16,9 @@ from kassign_spark.history.log_arrays import (
     repeats,
     rows_at,
     together,
-    whole,
 )
 from kassign_spark.log.decode import Decoded
+from kassign_spark.log.values import whole
 
 SIZES = pa.schema([("topic", pa.string()), ("size", pa.int64()), ("racks", pa.string())])
 """Topics with their partitions and, where it is known, ``replica_racks`` as JSON."""

@@ -204,14 +204,6 @@ def run_ends(*columns: Longs) -> Flags:
     return np.append(~repeats(*columns)[1:], True)[: len(columns[0])]
 
 
-def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column as one array."""
-    if isinstance(column, pa.ChunkedArray):
-        found = column.combine_chunks()
-        return found if isinstance(found, pa.Array) else pa.array([], column.type)
-    return column
-
-
 def flags(column: pa.ChunkedArray) -> Flags:
     """The values of a boolean column without nulls."""
     return np.asarray(column.to_numpy(), bool)

@@ -20,7 +20,8 @@ from kassign_spark.history.whole_groups import (
     by_whole_groups,
     with_group,
 )
-from kassign_spark.log.decode import COLUMNS, decode_table
+from kassign_spark.log.decode import decode_table
+from kassign_spark.log.records import COLUMNS
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.schemas import arrow_schema
 from kassign_spark.workers import check_workers

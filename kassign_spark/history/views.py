@@ -34,8 +34,8 @@ from kassign_spark.history.log_arrays import (
     run_ends,
     times,
     together,
-    whole,
 )
+from kassign_spark.log.values import whole
 
 
 class Spans(NamedTuple):

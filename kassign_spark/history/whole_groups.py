@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kassign_spark.log.decode import COLUMNS
+from kassign_spark.log.records import COLUMNS
 from kassign_spark.sessions import cores
 
 NAME = "group_name"

@@ -13,7 +13,7 @@ from kassign_spark.log.messages import (
     STICKY_USER_DATA,
     SUBSCRIPTION,
 )
-from kassign_spark.log.records import Part, Records, assigned, part
+from kassign_spark.log.records import Part, Records, assigned, part, repeated
 from kassign_spark.log.values import ids, lists_of_texts, not_negative, texts
 from kassign_spark.log.versions import Unread, read_versioned
 
@@ -78,17 +78,15 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     )
     generation, claimed = _claims(source, subscriptions, is_sticky, is_cooperative_sticky)
     record = said.record[row]
-    member = {
-        name: group[name].take(pa.array(row)) for name in ("group_id", "generation", "offset")
-    }
+    of_group = repeated(group, row)
+    member = {name: of_group[name] for name in ("group_id", "generation", "offset")}
     member |= {"member_id": texts(source, spans(members["member_id"]))}
     rack_id = texts(source, spans(subscriptions["rack_id"]))
     member_rows = part(
         schemas.LOG_MEMBERS,
         record,
         record="group",
-        **member,
-        **{name: group[name].take(pa.array(row)) for name in ("partition", "at")},
+        **of_group | member,
         group_instance_id=texts(source, spans(members["group_instance_id"])),
         client_id=texts(source, spans(members["client_id"])),
         client_host=texts(source, spans(members["client_host"])),
@@ -97,7 +95,6 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         session_timeout_ms=members["session_timeout_ms"],
         topics=lists_of_texts(source, items(subscriptions["topics"]), there),
         owned_generation=not_negative(generation),
-        is_tombstone=False,
     )
     lists = [("assigned", items(assignments["assigned"]))]
     if owned:
@@ -120,7 +117,7 @@ def _message(
     read = read_versioned(kind, struct, source.within(span), rows, NEWEST_PROTOCOL, lenient=True)
     there = np.zeros(len(consumers), dtype=np.bool_)
     there[read.rows] = True
-    columns = read.columns if there.all() else spread(read.columns, there)
+    columns = read.columns if there.all() else spread(read.columns, read.rows, len(there))
     return there, columns, list(read.unread)
 
 
@@ -140,10 +137,11 @@ def _claims(
     user_data = spans(subscriptions["user_data"])
     owned = [items(subscriptions["owned"])]
     if is_sticky.any():
-        plain = take({"owned": owned[0]}, np.flatnonzero(~is_sticky))
+        others = np.flatnonzero(~is_sticky)
+        plain = spread(take({"owned": owned[0]}, others), others, len(is_sticky))
         generation[is_sticky] = -1
         of_sticky = _read_sticky(source, user_data, is_sticky, generation)
-        owned = [items(spread(plain, ~is_sticky)["owned"]), of_sticky]
+        owned = [items(plain["owned"]), of_sticky]
     lacking = np.flatnonzero(is_cooperative_sticky & (generation < 0) & (user_data.length >= 4))
     generation[lacking] = _cursors(source, user_data, lacking).number(4)
     return generation, owned
@@ -154,13 +152,11 @@ def _read_sticky(source: Bytes, user_data: Span, is_sticky: Bools, generation: I
     rows = np.flatnonzero(is_sticky & (user_data.length > 0))
     cursors = _cursors(source, user_data, rows)
     columns = STICKY_USER_DATA.read(cursors, 0)
-    fine = cursors.wrong == FINE
+    fine = np.flatnonzero(cursors.wrong == FINE)
     # Version 0 is what does not go on with four more bytes.
-    newer = np.flatnonzero(fine & (cursors.remaining() >= 4))
+    newer = fine[cursors.remaining()[fine] >= 4]
     generation[rows[newer]] = cursors.at(newer).number(4)
-    there = np.zeros(len(is_sticky), dtype=np.bool_)
-    there[rows[fine]] = True
-    return items(spread(take(columns, np.flatnonzero(fine)), there)["owned"])
+    return items(spread(take(columns, fine), rows[fine], len(is_sticky))["owned"])
 
 
 def _cursors(source: Bytes, span: Span, rows: Ints) -> Cursors:

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from kassign_spark.groups.numbers import ranges
-from kassign_spark.log.cursor import Bools, Ints, Span
+from kassign_spark.log.cursor import Ints, Span
 
 
 @dataclass(frozen=True)
@@ -54,23 +54,24 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
     return {name: _concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def spread(columns: Columns, there: Bools) -> Columns:
-    """Rows for all of what is of those ``there``: -1, null or an empty list elsewhere."""
-    return {name: _spread(column, there) for name, column in columns.items()}
+def spread(columns: Columns, rows: Ints, count: int) -> Columns:
+    """So many rows of which some are given: -1, null or an empty list elsewhere."""
+    return {name: _spread(column, rows, count) for name, column in columns.items()}
 
 
-def _spread(column: Column, there: Bools) -> Column:
+def _spread(column: Column, rows: Ints, count: int) -> Column:
     if isinstance(column, Items):
-        counts = np.zeros(len(there), dtype=np.int64)
-        counts[there] = column.counts
-        return Items(counts, column.columns)
+        return Items(_filled(0, column.counts, rows, count), column.columns)
     if isinstance(column, Span):
         # A start stays within the bytes, whatever is looked up there.
-        start = np.zeros(len(there), dtype=np.int64)
-        start[there] = column.start
-        return Span(start, numbers(_spread(column.length, there)))
-    whole = np.full(len(there), -1, dtype=np.int64)
-    whole[there] = column
+        start = _filled(0, column.start, rows, count)
+        return Span(start, _filled(-1, column.length, rows, count))
+    return _filled(-1, column, rows, count)
+
+
+def _filled(elsewhere: int, given: Ints, rows: Ints, count: int) -> Ints:
+    whole = np.full(count, elsewhere, dtype=np.int64)
+    whole[rows] = given
     return whole
 
 
@@ -90,9 +91,5 @@ def _concatenate(parts: Sequence[Column]) -> Column:
         counts = np.concatenate([part.counts for part in lists])
         return Items(counts, concatenate([part.columns for part in lists]))
     if isinstance(parts[0], Span):
-        both = [spans(part) for part in parts]
-        return Span(
-            np.concatenate([part.start for part in both]),
-            np.concatenate([part.length for part in both]),
-        )
+        return Span(*map(np.concatenate, zip(*map(spans, parts), strict=True)))
     return np.concatenate([numbers(part) for part in parts])

@@ -5,7 +5,7 @@ import pyarrow as pa
 from kassign_spark.log import schemas
 from kassign_spark.log.columns import items, spans
 from kassign_spark.log.messages import MEMBER_STATES
-from kassign_spark.log.records import Part, Records, assigned, part
+from kassign_spark.log.records import Part, Records, assigned, part, repeated
 from kassign_spark.log.values import ids, lists_of_texts, not_negative, texts
 
 
@@ -33,11 +33,6 @@ def topics(records: Records) -> list[Part]:
     source = said.batch.values
     listed = items(values["topics"])
     row = listed.rows()
-    of_row = pa.array(row)
-    repeated = {
-        name: given.take(of_row) if isinstance(given, pa.Array) else given
-        for name, given in {"group_id": said.text("group_id"), **said.place()}.items()
-    }
     return [
         part(
             schemas.LOG_TOPICS,
@@ -45,7 +40,7 @@ def topics(records: Records) -> list[Part]:
             topic=texts(source, spans(listed["topic"])),
             topic_id=ids(source, spans(listed["topic_id"])),
             num_partitions=listed["num_partitions"],
-            **repeated,
+            **repeated({"group_id": said.text("group_id"), **said.place()}, row),
         ),
         gone.part(schemas.LOG_TOPICS),
     ]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kassign_spark.log import classic, consumer, schemas
 from kassign_spark.log.cursor import FINE, REASONS, SHORT, Bools, Cursors, distinct
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
-from kassign_spark.log.records import Batch, Part, Records, arrow_schemas, ordered
+from kassign_spark.log.records import ARROW_SCHEMAS, Batch, Part, Records, ordered
 from kassign_spark.log.versions import Unread, read_keys, read_versioned
 
 _MOST_BYTES = 1 << 24
@@ -23,8 +23,6 @@ NO_KEY = "the record has no key"
 OTHER_TYPE = "groups of this type are not read"
 UNKNOWN_TYPE = "no such type of record is known"
 
-COLUMNS = ("key", "value", "timestamp", "partition", "offset")
-"""Of raw records, those that are decoded."""
 _GROUP_METADATA = 2
 _ROWS: dict[int, Callable[[Records], list[Part]]] = {
     0: classic.commits,
@@ -53,52 +51,25 @@ class Decoded(NamedTuple):
     unread: pa.Table
 
 
-def decode(
-    key: pa.Array,
-    value: pa.Array,
-    timestamp: pa.Array,
-    partition: pa.Array,
-    offset: pa.Array,
-    *,
-    owned: bool = False,
-) -> Decoded:
+def decode_table(table: pa.Table | pa.RecordBatch, *, owned: bool = False) -> Decoded:
     """Decode records, with columns as in ``schemas.RECORDS``; rows come out in their order.
 
     With ``owned`` ``log_assignment`` has also what members claimed when they joined.
     """
-    arrays = [_whole(each) for each in (key, value, timestamp, partition, offset)]
-    parts = [_decode(Batch.of(piece), owned=owned) for piece in _pieces(arrays)]
-    return parts[0] if len(parts) == 1 else _joined(parts)
+    made = [_decode(Batch.of(piece), owned=owned) for piece in _pieces(table)]
+    tables = zip(*(tables for tables, _ in made), strict=True)
+    unread = [row for _, rows in made for row in rows]
+    return Decoded._make([*map(pa.concat_tables, tables), _added_up(unread)])
 
 
-def decode_table(table: pa.Table | pa.RecordBatch, *, owned: bool = False) -> Decoded:
-    """Decode records that have ``COLUMNS``."""
-    return decode(*(table[name] for name in COLUMNS), owned=owned)
+def _pieces(table: pa.Table | pa.RecordBatch) -> list[pa.Table | pa.RecordBatch]:
+    if len(table) < 2 or table["key"].nbytes + table["value"].nbytes <= _MOST_BYTES:
+        return [table]
+    half = len(table) // 2
+    return [*_pieces(table.slice(0, half)), *_pieces(table.slice(half))]
 
 
-def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-
-
-def _pieces(arrays: Sequence[pa.Array]) -> list[Sequence[pa.Array]]:
-    count = len(arrays[0])
-    if count < 2 or arrays[0].nbytes + arrays[1].nbytes <= _MOST_BYTES:
-        return [arrays]
-    half = count // 2
-    return [
-        *_pieces([array.slice(0, half) for array in arrays]),
-        *_pieces([array.slice(half) for array in arrays]),
-    ]
-
-
-def _joined(parts: Sequence[Decoded]) -> Decoded:
-    tables = [pa.concat_tables(tables) for tables in zip(*parts, strict=True)]
-    unread = tables[-1].group_by(["kind", "version", "reason"], use_threads=False)
-    counted = unread.aggregate([("count", "sum")]).rename_columns({"count_sum": "count"})
-    return Decoded._make([*tables[:-1], counted.cast(tables[-1].schema)])
-
-
-def _decode(batch: Batch, *, owned: bool) -> Decoded:
+def _decode(batch: Batch, *, owned: bool) -> tuple[list[pa.Table], list[Unread]]:
     keys = Cursors(batch.keys, batch.keys.start, batch.keys.end)
     types = keys.number(2)
     known = keys.wrong == FINE
@@ -122,8 +93,7 @@ def _decode(batch: Batch, *, owned: bool) -> Decoded:
         else:
             made = _ROWS[number](records)
         parts += made
-    tables = [ordered(name, parts) for name in Decoded._fields[:-1]]
-    return Decoded._make([*tables, _added_up(unread)])
+    return [ordered(name, parts) for name in Decoded._fields[:-1]], unread
 
 
 def _without_type(batch: Batch, known: Bools) -> list[Unread]:
@@ -144,5 +114,5 @@ def _added_up(unread: Sequence[Unread]) -> pa.Table:
     for row in unread:
         counts[row.kind, row.version, row.reason] += row.count
     rows = [(*what, count) for what, count in counts.items() if count]
-    schema = arrow_schemas()[schemas.UNREAD.name]
+    schema = ARROW_SCHEMAS[schemas.UNREAD.name]
     return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

@@ -13,7 +13,7 @@ from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.conforming import declare
 from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.log import schemas
-from kassign_spark.log.decode import Decoded, decode_table
+from kassign_spark.log.decode import decode_table
 from kassign_spark.log.kafka_source import READERS, explained, read_topic
 from kassign_spark.schemas import Table
 from kassign_spark.spark_errors import SparkError, raised_as, spark_message
@@ -157,12 +157,6 @@ def group_log(records: DataFrame, *, owned: bool = False) -> GroupLog:
     return GroupLog._make([*tables, unread, records])
 
 
-def decoded_batches(batches: Iterable[pa.RecordBatch], *, owned: bool = False) -> Iterator[Decoded]:
-    """Decode batches of raw records, with the columns of ``schemas.RECORDS``, one after another."""
-    for batch in batches:
-        yield decode_table(batch, owned=owned)
-
-
 def _declared(records: DataFrame) -> DataFrame:
     """The columns of raw records; those that may be null have to be there all the same.
 
@@ -189,8 +183,8 @@ def _decoded(records: DataFrame, table: Table, *, owned: bool) -> DataFrame:
     name = table.name
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for decoded in decoded_batches(batches, owned=owned):
-            yield from getattr(decoded, name).to_batches()
+        for batch in batches:
+            yield from getattr(decode_table(batch, owned=owned), name).to_batches()
 
     return records.mapInArrow(rows, table.columns)
 

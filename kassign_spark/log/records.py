@@ -1,7 +1,6 @@
 """A batch of raw records, those of one kind in it as they were read, and rows made of them."""
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,13 +10,21 @@ import pyarrow.compute as pc
 from kassign_spark.log import schemas
 from kassign_spark.log.columns import Columns, Items, items, spans, take
 from kassign_spark.log.cursor import Bools, Bytes, Ints, Span
-from kassign_spark.log.values import texts
+from kassign_spark.log.values import texts, whole
 from kassign_spark.log.versions import Read
 from kassign_spark.schemas import Table, arrow_schema
 
 _MICROSECONDS = 1000
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999, the last that Spark and Python know."""
+
+
+ARROW_SCHEMAS = {
+    table.name: arrow_schema(table.columns) for table in (*schemas.DECODED, schemas.UNREAD)
+}
+"""The columns of every table as Arrow's, by its name."""
+COLUMNS = ("key", "value", "timestamp", "partition", "offset")
+"""Of raw records, those that are decoded."""
 
 
 class Batch(NamedTuple):
@@ -33,9 +40,9 @@ class Batch(NamedTuple):
     offset: pa.Array
 
     @staticmethod
-    def of(columns: Sequence[pa.Array]) -> "Batch":
-        """Take arrays of key, value, timestamp, partition and offset."""
-        key, value, timestamp, partition, offset = columns
+    def of(records: pa.Table | pa.RecordBatch) -> "Batch":
+        """Take ``COLUMNS``."""
+        key, value, timestamp, partition, offset = (whole(records[name]) for name in COLUMNS)
         at = timestamp.cast(pa.timestamp("us", timestamp.type.tz)).cast(pa.int64())
         return Batch(
             Bytes(key),
@@ -121,15 +128,9 @@ class Records(NamedTuple):
         )
 
 
-@cache
-def arrow_schemas() -> dict[str, pa.Schema]:
-    """The columns of every table as Arrow's, by its name."""
-    return {table.name: arrow_schema(table.columns) for table in (*schemas.DECODED, schemas.UNREAD)}
-
-
 def part(table: Table, record: Ints, /, **columns: Any) -> Part:
     """Rows of ``table``: arrays or one value for all by column; what is not given is null."""
-    schema = arrow_schemas()[table.name]
+    schema = ARROW_SCHEMAS[table.name]
     assert columns.keys() <= set(schema.names)
     arrays = [_array(columns.get(field.name), field.type, len(record)) for field in schema]
     return Part(table.name, record, pa.Table.from_arrays(arrays, schema=schema))
@@ -153,18 +154,27 @@ def assigned(
     return part(
         schemas.LOG_ASSIGNMENT,
         record[row],
-        **{name: values.take(pa.array(topic)) for name, values in topics.items()},
-        **{name: values.take(pa.array(row)) for name, values in of_row.items()},
+        **repeated(topics, topic),
+        **repeated(of_row, row),
         role=role,
         partition=partitions[""],
     )
+
+
+def repeated(columns: Mapping[str, Any], row: Ints) -> dict[str, Any]:
+    """Columns for the elements of lists, which are of these rows; one value for all stays."""
+    rows = pa.array(row)
+    return {
+        name: given.take(rows) if isinstance(given, pa.Array) else given
+        for name, given in columns.items()
+    }
 
 
 def ordered(table: str, parts: list[Part]) -> pa.Table:
     """Put the rows of all parts of a table in the order of their records."""
     of_table = [part for part in parts if part.table == table and len(part.record)]
     if not of_table:
-        return arrow_schemas()[table].empty_table()
+        return ARROW_SCHEMAS[table].empty_table()
     if len(of_table) == 1:
         return of_table[0].rows
     order = np.argsort(np.concatenate([part.record for part in of_table]), kind="stable")

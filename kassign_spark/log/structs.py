@@ -69,12 +69,11 @@ class Struct:
 
         One that is known is read as it is, whatever its size is said to be: so does Kafka.
         """
-        everybody = np.zeros(len(cursors.position), dtype=np.bool_)
-        nothing = {
-            tag: tagged.read(cursors.at(_NO_ROWS), version) for tag, tagged in self.tags.items()
+        counts = np.zeros(len(cursors.position), dtype=np.int64)
+        found = {
+            tag: dict(spread(tagged.read(cursors.at(_NO_ROWS), version), _NO_ROWS, len(counts)))
+            for tag, tagged in self.tags.items()
         }
-        found = {tag: dict(spread(columns, everybody)) for tag, columns in nothing.items()}
-        counts = np.zeros(len(everybody), dtype=np.int64)
         if version >= self.flexible and self.open:
             # A negative count is none, as Kafka's loop over them has it.
             counts = cursors.count(np.maximum(cursors.unsigned_varint(), 0), least=2)
@@ -113,7 +112,7 @@ class Tagged:
         columns = self.struct.read(some, version)
         cursors.back(rows, some)
         kept = {name: given for name, given in columns.items() if not isinstance(given, Items)}
-        return spread(kept, there)
+        return spread(kept, rows, len(there))
 
 
 def struct(
@@ -165,19 +164,17 @@ def _least(given: Field, flexible: bool) -> int:
 
 
 def _read(cursors: Cursors, given: Field, version: int, flexible: bool) -> Column:
-    if given.of is not None:
-        counts = cursors.unsigned_varint() - 1 if flexible else cursors.number(4)
-        # A null list is read as an empty one.
-        return _read_list(
-            cursors, given.of, np.maximum(counts, 0) if given.nullable else counts, version
-        )
     if given.type == "uuid":
         return cursors.span(np.full(len(cursors.position), 16), nullable=False)
     if given.type in _SIZES:
         return cursors.number(_SIZES[given.type])
     width = 2 if given.type == "string" else 4
     length = cursors.unsigned_varint() - 1 if flexible else cursors.number(width)
-    return cursors.span(length, nullable=given.nullable)
+    if given.of is None:
+        return cursors.span(length, nullable=given.nullable)
+    # A null list is read as an empty one.
+    counts = np.maximum(length, 0) if given.nullable else length
+    return _read_list(cursors, given.of, counts, version)
 
 
 def _lacking(cursors: Cursors, given: Field, version: int, flexible: bool) -> Column:

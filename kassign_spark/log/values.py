@@ -92,6 +92,14 @@ def ids(source: Bytes, span: Span) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(start), buffers)
 
 
+def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column as one array."""
+    if isinstance(column, pa.ChunkedArray):
+        found = column.combine_chunks()
+        return found if isinstance(found, pa.Array) else pa.array([], column.type)
+    return column
+
+
 def not_negative(values: Column) -> pa.Array:
     """Numbers of 32 bits, of which a negative one means none."""
     given = numbers(values)

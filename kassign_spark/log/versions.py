@@ -1,7 +1,7 @@
 """Messages of several versions read together: those that can be, and of the others the reason."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -69,13 +69,12 @@ def read_keys(kind: str, struct: Struct, cursors: Cursors) -> tuple[Bools, Colum
     """Read what follows the type in keys; the columns are of those that are fine."""
     columns = struct.read(cursors, 0)
     fine = cursors.wrong == FINE
-    unread = [
-        replace(row, reason=f"its key: {row.reason}")
-        for row in _count(kind, None, cursors.wrong[~fine])
-    ]
+    unread = _count(kind, None, cursors.wrong[~fine], "its key: ")
     return fine, columns if fine.all() else take(columns, np.flatnonzero(fine)), unread
 
 
-def _count(kind: str, version: int | None, wrong: npt.NDArray[np.int8]) -> list[Unread]:
+def _count(
+    kind: str, version: int | None, wrong: npt.NDArray[np.int8], where: str = ""
+) -> list[Unread]:
     counts = [(text, int((wrong == reason).sum())) for reason, text in REASONS.items()]
-    return [Unread(kind, version, text, count) for text, count in counts if count]
+    return [Unread(kind, version, where + text, count) for text, count in counts if count]

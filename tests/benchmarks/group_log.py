@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.history.rebalances import rebalances
 from kassign_spark.live import protocol, wire
-from kassign_spark.log.read import decoded_batches
+from kassign_spark.log.decode import decode_table
 from kassign_spark.log.schemas import RECORDS
 from tests.benchmarks.border import largest_worker
 from tests.spark_session import start_session
@@ -143,7 +143,7 @@ def _decoded(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Counts by group in each batch, then over the groups: what a reduction looks at at least."""
     began = time.process_time()
     sums = [0, 0, 0, 0, 0]
-    for decoded in decoded_batches(batches):
+    for decoded in map(decode_table, batches):
         tables = (decoded.generations, decoded.log_members, decoded.log_assignment, decoded.commits)
         for place, table in enumerate(tables):
             by_group = table.group_by("group_id", use_threads=False).aggregate([([], "count_all")])

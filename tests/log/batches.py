@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kassign_spark.live import protocol
-from kassign_spark.log.decode import Decoded, decode
+from kassign_spark.log.decode import Decoded, decode_table
 from tests.kafka.log_records import TEXTS, Bytes, Record
 from tests.log.said import recorded_at
 
@@ -17,14 +17,14 @@ from tests.log.said import recorded_at
 def decoded(records: Sequence[Bytes], *, owned: bool = True) -> Decoded:
     """Decode records whose offsets are their places."""
     count = len(records)
-    return decode(
-        pa.array([key for key, _ in records], pa.binary()),
-        pa.array([value for _, value in records], pa.binary()),
-        pa.array([recorded_at(i) for i in range(count)], pa.timestamp("us", "UTC")),
-        pa.array([0] * count, pa.int32()),
-        pa.array(range(count), pa.int64()),
-        owned=owned,
-    )
+    columns = {
+        "key": pa.array([key for key, _ in records], pa.binary()),
+        "value": pa.array([value for _, value in records], pa.binary()),
+        "timestamp": pa.array([recorded_at(i) for i in range(count)], pa.timestamp("us", "UTC")),
+        "partition": pa.array([0] * count, pa.int32()),
+        "offset": pa.array(range(count), pa.int64()),
+    }
+    return decode_table(pa.table(columns), owned=owned)
 
 
 def with_messages(rng: random.Random, record: Record) -> Record:
