@@ -111,13 +111,11 @@ def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
     """
     records, held, commits = seen.records, seen.assigned, seen.committed
     head = records.head[left_at - 1]
-    wanted = np.zeros(len(records.group) + 1, bool)
-    wanted[head] = True
-    owned = np.flatnonzero(wanted[held.record])
+    owned = np.flatnonzero(np.isin(held.record, head))
     keys, place = np.unique(key(head, seen.present.identity[left]), return_inverse=True)
     of = find(keys, key(held.record[owned], held.owner[owned]))
     owned, of = owned[of >= 0], of[of >= 0]
-    done = np.flatnonzero(wanted[commits.record])
+    done = np.flatnonzero(np.isin(commits.record, head))
     by = (commits.offset, commits.partition, commits.topic, commits.record)
     done = done[np.lexsort([column[done] for column in by])]
     topic = np.concatenate((held.topic[owned], commits.topic[done]))

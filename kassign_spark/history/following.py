@@ -133,9 +133,8 @@ def _follow(kept: Kept | None, log: Log, targets: pa.Table) -> tuple[pa.Table, K
     telling = (offsets > told) & ((offsets < records.offset[last]) | is_over)
     told = max(told, int(offsets[telling].max(initial=-1)))
     # The row of a generation that waits takes the one before it.
-    cut = last if is_over else int(records.head[max(records.previous[last], 0)])
-    if records.is_first[last]:
-        cut = last
+    waits = not (is_over or records.is_first[last])
+    cut = int(records.head[records.previous[last]]) if waits else last
     return made.rows.filter(pa.array(telling)), _keep(made, log, targets, before, told, cut)
 
 

@@ -17,6 +17,7 @@ from kassign_spark.history.log_arrays import (
     Log,
     View,
     distinct,
+    longs,
     repeats,
     run_ends,
 )
@@ -125,15 +126,11 @@ def _grown_topics(seen: View, turned: Turnover, moves: Moves) -> tuple[Longs, Lo
     record, topic = moves.begun >> 32, moves.begun & ((1 << 32) - 1)
     later = ~records.is_first[record]
     record, topic = record[later], topic[later]
-    changed = np.zeros(len(records.group), bool)
-    changed[turned.joined_at] = changed[turned.changed_at] = True
+    changed = np.isin(record, np.concatenate((turned.joined_at, turned.changed_at)))
     # Of the new protocol topics have ids, which subscriptions do not name.
-    by_id = records.is_consumer[record] & ~changed[record]
+    by_id = records.is_consumer[record] & ~changed
     before = records.previous[record]
-    wanted = before[~by_id]
-    is_wanted = np.zeros(len(records.group), bool)
-    is_wanted[wanted] = True
-    rows = np.flatnonzero(is_wanted[seen.present.record])
+    rows = np.flatnonzero(np.isin(seen.present.record, before[~by_id]))
     lists = seen.lists.take(pa.array(seen.present.subscription[rows] >> 32))
     offsets = np.asarray(lists.offsets, np.int64)
     asked = distinct(
@@ -195,10 +192,7 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
     # Of the new protocol it makes no record of the group: this epoch is the first to show it.
     shown = np.bincount(turned.returned_at[records.is_consumer[turned.returned_at]], minlength=size)
     timeouts = np.full(size, -1)
-    session = table["session_timeout_ms"].to_numpy(zero_copy_only=False)
-    np.maximum.at(
-        timeouts, present.record, np.nan_to_num(session, nan=-1)[present.row].astype(np.int64)
-    )
+    np.maximum.at(timeouts, present.record, longs(table["session_timeout_ms"])[present.row])
     number = np.unique(present.subscription, return_inverse=True)[1]
     subscriptions = np.bincount(distinct(key(present.record, number)) >> 32, minlength=size)
     protocol = _protocols(seen)

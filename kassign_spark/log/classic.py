@@ -27,17 +27,15 @@ _MESSAGES = {
 
 def commits(records: Records) -> list[Part]:
     """Rows of ``commits``, of either kind of record."""
-    said, values, gone = records
+    said, values, _ = records
     has_id = "topic_id" in values
-    return [
-        said.part(
-            schemas.COMMITS,
-            committed=values["committed"],
-            at=said.times(numbers(values["commit_timestamp"])),
-            topic_id=ids(said.batch.values, spans(values["topic_id"])) if has_id else None,
-        ),
-        gone.part(schemas.COMMITS),
-    ]
+    return records.parts(
+        schemas.COMMITS,
+        {},
+        committed=values["committed"],
+        at=said.times(numbers(values["commit_timestamp"])),
+        topic_id=ids(said.batch.values, spans(values["topic_id"])) if has_id else None,
+    )
 
 
 def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unread]]:
@@ -66,10 +64,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     tombstones = gone.part(schemas.GENERATIONS, group_type="classic")
     row = members.rows()
     consumers = np.asarray(pc.equal(protocol_type, _CONSUMER))[row]
-    unread = []
-    if not consumers.all():
-        others = int((~consumers).sum())
-        unread.append(Unread("GroupMetadata", None, OTHER_PROTOCOL, others))
+    others = Unread("GroupMetadata", None, OTHER_PROTOCOL, int((~consumers).sum()))
     there, subscriptions, broken = _message("subscription", source, members, consumers)
     _, assignments, broken_too = _message("assignment", source, members, consumers)
     is_sticky, is_cooperative_sticky = (
@@ -103,7 +98,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         assigned(record, held, {"topic": texts(source, spans(held["topic"]))}, role, **member)
         for role, held in lists
     ]
-    return [groups, tombstones, member_rows, *made], [*unread, *broken, *broken_too]
+    return [groups, tombstones, member_rows, *made], [others, *broken, *broken_too]
 
 
 def _message(

@@ -11,20 +11,13 @@ from kassign_spark.log.values import ids, lists_of_texts, not_negative, texts
 
 def epochs(records: Records) -> list[Part]:
     """Rows of ``generations``: group epochs."""
-    said, values, gone = records
-    return [
-        said.part(schemas.GENERATIONS, group_type="consumer", generation=values["generation"]),
-        gone.part(schemas.GENERATIONS, group_type="consumer"),
-    ]
+    generation = records.values["generation"]
+    return records.parts(schemas.GENERATIONS, {"group_type": "consumer"}, generation=generation)
 
 
 def targets(records: Records) -> list[Part]:
     """Rows of ``log_targets``: epochs of targets."""
-    said, values, gone = records
-    return [
-        said.part(schemas.LOG_TARGETS, generation=values["generation"]),
-        gone.part(schemas.LOG_TARGETS),
-    ]
+    return records.parts(schemas.LOG_TARGETS, {}, generation=records.values["generation"])
 
 
 def topics(records: Records) -> list[Part]:
@@ -48,53 +41,46 @@ def topics(records: Records) -> list[Part]:
 
 def regexes(records: Records) -> list[Part]:
     """Rows of ``log_regexes``."""
-    said, values, gone = records
-    listed = lists_of_texts(said.batch.values, items(values["topics"]))
-    return [said.part(schemas.LOG_REGEXES, topics=listed), gone.part(schemas.LOG_REGEXES)]
+    listed = lists_of_texts(records.said.batch.values, items(records.values["topics"]))
+    return records.parts(schemas.LOG_REGEXES, {}, topics=listed)
 
 
 def members(records: Records) -> list[Part]:
     """Rows of ``log_members``: members as they joined or changed."""
-    said, values, gone = records
-    source = said.batch.values
+    source, values = records.said.batch.values, records.values
     named = ("group_instance_id", "rack_id", "client_id", "client_host", "topics_regex", "assignor")
-    return [
-        said.part(
-            schemas.LOG_MEMBERS,
-            record="member",
-            rebalance_timeout_ms=not_negative(values["rebalance_timeout_ms"]),
-            session_timeout_ms=not_negative(values["session_timeout_ms"]),
-            topics=lists_of_texts(source, items(values["topics"])),
-            **{name: texts(source, spans(values[name])) for name in named},
-        ),
-        gone.part(schemas.LOG_MEMBERS, record="member"),
-    ]
+    return records.parts(
+        schemas.LOG_MEMBERS,
+        {"record": "member"},
+        rebalance_timeout_ms=not_negative(values["rebalance_timeout_ms"]),
+        session_timeout_ms=not_negative(values["session_timeout_ms"]),
+        topics=lists_of_texts(source, items(values["topics"])),
+        **{name: texts(source, spans(values[name])) for name in named},
+    )
 
 
 def target_members(records: Records) -> list[Part]:
     """Rows of ``log_members`` and ``log_assignment``: what members are to have."""
     return [
-        records.said.part(schemas.LOG_MEMBERS, record="target"),
-        records.gone.part(schemas.LOG_MEMBERS, record="target"),
+        *records.parts(schemas.LOG_MEMBERS, {"record": "target"}),
         *_held(records, "target"),
     ]
 
 
 def current_members(records: Records) -> list[Part]:
     """Rows of ``log_members`` and ``log_assignment``: what members have, and are to give up."""
-    said, values, gone = records
+    values = records.values
     numbered = pa.array(list(MEMBER_STATES), pa.int64())
     state = pa.compute.index_in(pa.array(values["state"]), numbered)
     generation = pa.array(values["generation"])
     return [
-        said.part(
+        *records.parts(
             schemas.LOG_MEMBERS,
-            record="current",
+            {"record": "current"},
             generation=generation,
             previous_generation=values["previous_generation"],
             state=pa.array(list(MEMBER_STATES.values())).take(state),
         ),
-        gone.part(schemas.LOG_MEMBERS, record="current"),
         *_held(records, "assigned", "revoking", generation=generation),
     ]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.log import classic, consumer, schemas
-from kassign_spark.log.cursor import FINE, REASONS, SHORT, Bools, Cursors, distinct
+from kassign_spark.log.cursor import FINE, REASONS, SHORT, Cursors, distinct
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
 from kassign_spark.log.records import ARROW_SCHEMAS, Batch, Part, Records, ordered
 from kassign_spark.log.versions import Unread, read_keys, read_versioned
@@ -73,7 +73,11 @@ def _decode(batch: Batch, *, owned: bool) -> tuple[list[pa.Table], list[Unread]]
     keys = Cursors(batch.keys, batch.keys.start, batch.keys.end)
     types = keys.number(2)
     known = keys.wrong == FINE
-    unread = _without_type(batch, known)
+    without = int(batch.without_key.sum())
+    unread = [
+        Unread("unknown", None, NO_KEY, without),
+        Unread("unknown", None, REASONS[SHORT], int((~known).sum()) - without),
+    ]
     parts: list[Part] = []
     for number in distinct(types[known]):
         rows = np.flatnonzero(known & (types == number))
@@ -96,13 +100,6 @@ def _decode(batch: Batch, *, owned: bool) -> tuple[list[pa.Table], list[Unread]]
     return [ordered(name, parts) for name in Decoded._fields[:-1]], unread
 
 
-def _without_type(batch: Batch, known: Bools) -> list[Unread]:
-    without = int(batch.without_key.sum())
-    short = int((~known).sum()) - without
-    found = [Unread("unknown", None, NO_KEY, without)] if without else []
-    return found + ([Unread("unknown", None, REASONS[SHORT], short)] if short else [])
-
-
 def _other(number: int, count: int) -> Unread:
     if number in OTHER_KINDS:
         return Unread(OTHER_KINDS[number], None, OTHER_TYPE, count)
@@ -112,7 +109,8 @@ def _other(number: int, count: int) -> Unread:
 def _added_up(unread: Sequence[Unread]) -> pa.Table:
     counts: Counter[tuple[str, int | None, str]] = Counter()
     for row in unread:
-        counts[row.kind, row.version, row.reason] += row.count
-    rows = [(*what, count) for what, count in counts.items() if count]
+        if row.count:
+            counts[row.kind, row.version, row.reason] += row.count
+    rows = [(*what, count) for what, count in counts.items()]
     schema = ARROW_SCHEMAS[schemas.UNREAD.name]
     return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

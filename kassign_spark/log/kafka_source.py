@@ -81,10 +81,9 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
             f"options of the group log: {', '.join(topics)} must name {OFFSETS_TOPIC}, the topic "
             "that groups are recorded in, or be left out"
         )
-    given = {k: v for k, v in _DEFAULTS.items() if k.lower() not in lower} | dict(options)
-    if topics:
-        given.pop("subscribe", None)
-        given |= topics
+    # Of the options that name topics only one may be there.
+    taken = lower | _TOPIC_OPTIONS if topics else lower
+    given = {k: v for k, v in _DEFAULTS.items() if k.lower() not in taken} | dict(options)
     reader = (spark.readStream if stream else spark.read).format("kafka")
     try:
         records = reader.options(**given).load()

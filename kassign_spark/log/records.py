@@ -113,6 +113,10 @@ class Records(NamedTuple):
     values: Columns
     gone: Rows
 
+    def parts(self, table: Table, of_all: Mapping[str, str], /, **of_said: Any) -> list[Part]:
+        """Rows of ``table``, one a record; those of tombstones lack the columns ``of_said``."""
+        return [self.said.part(table, **of_all, **of_said), self.gone.part(table, **of_all)]
+
     @staticmethod
     def of(batch: Batch, rows: Ints, key: Columns, read: Read) -> "Records":
         """Sort records by whether they have a value; those that could not be read are left out.

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kassign_spark.log.columns import Column, Items, numbers, spans
 from kassign_spark.log.cursor import Bools, Bytes, Span
@@ -42,22 +41,9 @@ def texts(source: Bytes, span: Span) -> pa.Array:
     try:
         return found.cast(pa.string())
     except pa.ArrowInvalid:
-        return _replaced(found)
-
-
-def _replaced(found: pa.Array) -> pa.Array:
-    """Decode texts some of which are broken: those with bytes beyond ASCII one by one."""
-    kept = pc.fill_null(found, b"")
-    _, offsets, data = kept.buffers()
-    at = np.frombuffer(offsets, dtype=np.int32)[kept.offset : kept.offset + len(kept) + 1]
-    beyond = np.concatenate([[0], np.cumsum(np.frombuffer(data, dtype=np.uint8) > 0x7F)])
-    rows = np.flatnonzero(beyond[at[1:]] > beyond[at[:-1]])
-    replaced = [value.decode("utf-8", "replace").encode() for value in kept.take(rows).to_pylist()]
-    chosen = np.zeros(len(kept), dtype=np.bool_)
-    chosen[rows] = True
-    whole = pc.replace_with_mask(kept, pa.array(chosen), pa.array(replaced, pa.binary()))
-    null = pa.array([None], pa.binary())[0]
-    return pc.if_else(found.is_valid(), whole, null).cast(pa.string())
+        encoded = found.dictionary_encode()
+        decoded = [value.decode("utf-8", "replace") for value in encoded.dictionary.to_pylist()]
+        return pa.array(decoded, pa.string()).take(encoded.indices)
 
 
 def lists_of_texts(source: Bytes, lists: Items, there: Bools | None = None) -> pa.Array:

@@ -16,7 +16,7 @@ NEWER = "this version is not known"
 
 @dataclass(frozen=True)
 class Unread:
-    """Messages that no table has: what they are, and how many."""
+    """Messages that no table has: what they are, and how many; may be 0."""
 
     kind: str
     version: int | None
@@ -76,5 +76,7 @@ def read_keys(kind: str, struct: Struct, cursors: Cursors) -> tuple[Bools, Colum
 def _count(
     kind: str, version: int | None, wrong: npt.NDArray[np.int8], where: str = ""
 ) -> list[Unread]:
-    counts = [(text, int((wrong == reason).sum())) for reason, text in REASONS.items()]
-    return [Unread(kind, version, where + text, count) for text, count in counts if count]
+    return [
+        Unread(kind, version, where + text, int((wrong == reason).sum()))
+        for reason, text in REASONS.items()
+    ]
