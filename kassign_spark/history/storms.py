@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
+from kassign_spark.groups.numbers import names
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.history import columns as c
-from kassign_spark.history.log_arrays import repeats
+from kassign_spark.history.log_arrays import repeats, times
 from kassign_spark.plans.offsets import seconds_of
 from kassign_spark.schemas import arrow_schema
 from kassign_spark.sessions import cores
@@ -86,11 +87,7 @@ def storms_arrow(table: pa.Table, *, within: int, at_least: int) -> Iterator[pa.
     """Find the storms of whole groups, from rows of ``columns.REBALANCES``; ``within`` in µs."""
     order = [("group_id", "ascending"), ("at", "ascending"), ("offset", "ascending")]
     table = table.filter(pc.not_equal(table["reason"], c.FIRST)).sort_by(order)
-    group = table["group_id"].combine_chunks().dictionary_encode()
-    if isinstance(group, pa.ChunkedArray):  # of no row at all
-        return
-    number = np.asarray(group.indices, np.int64)
-    at = np.asarray(pc.cast(table["at"], pa.int64()))
+    number, at = names(table["group_id"]).code, times(table["at"])
     at = at - at.min(initial=0)
     # Groups one after the other, further apart than any span.
     clock = at + np.cumsum(np.diff(number, prepend=0) != 0) * (int(at.max(initial=0)) + within + 1)

@@ -61,10 +61,7 @@ def members(records: Records) -> list[Part]:
 
 def target_members(records: Records) -> list[Part]:
     """Rows of ``log_members`` and ``log_assignment``: what members are to have."""
-    return [
-        *records.parts(schemas.LOG_MEMBERS, {"record": "target"}),
-        *_held(records, "target"),
-    ]
+    return records.parts(schemas.LOG_MEMBERS, {"record": "target"}) + _held(records, "target")
 
 
 def current_members(records: Records) -> list[Part]:
@@ -73,16 +70,14 @@ def current_members(records: Records) -> list[Part]:
     numbered = pa.array(list(MEMBER_STATES), pa.int64())
     state = pa.compute.index_in(pa.array(values["state"]), numbered)
     generation = pa.array(values["generation"])
-    return [
-        *records.parts(
-            schemas.LOG_MEMBERS,
-            {"record": "current"},
-            generation=generation,
-            previous_generation=values["previous_generation"],
-            state=pa.array(list(MEMBER_STATES.values())).take(state),
-        ),
-        *_held(records, "assigned", "revoking", generation=generation),
-    ]
+    members = records.parts(
+        schemas.LOG_MEMBERS,
+        {"record": "current"},
+        generation=generation,
+        previous_generation=values["previous_generation"],
+        state=pa.array(list(MEMBER_STATES.values())).take(state),
+    )
+    return members + _held(records, "assigned", "revoking", generation=generation)
 
 
 def _held(records: Records, *roles: str, **generation: pa.Array) -> list[Part]:
