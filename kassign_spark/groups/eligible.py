@@ -56,8 +56,8 @@ class Eligible(NamedTuple):
 
         Returns:
             One row a group: cluster_id string, group_id string,
-            members array<string>: member ids in MemberInfo order,
-            topics array<string>: what every member of a homogeneous group subscribes to, sorted,
+            members `array<string>`: member ids in MemberInfo order,
+            topics `array<string>`: what every member of a homogeneous group subscribes to, sorted,
             is_homogeneous boolean: all members subscribe to the same topics, however listed,
             assignor string: the least that a member names, null where none names one,
             has_racks boolean: some member has a rack.
