@@ -14,7 +14,7 @@ from tests.kafka.recorded import NOT_VALID, answers, fleet, measured, told
 from tests.kernels import answer_of, assigned, group_of
 from tests.oracles.mixed_groups import mixed_groups
 from tests.oracles.optimal import Optimum, least_cost
-from tests.task_rows import assigned_of, table_of
+from tests.task_rows import assigned_of, each_partition, table_of
 
 
 @pytest.mark.parametrize("name", ["equal", "blocks", "racks", "states"])
@@ -132,3 +132,15 @@ def _optimum(group: Group) -> Optimum:
                 own = sum(owner.get((topic, p)) == member for p in range(size))
                 owned[topic, member] = own
     return least_cost(supply, owned)
+
+
+def test_lists_are_cut_at_any_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(fleet("equal")[:200])
+    whole = list(each_partition(assign_arrow(table)))
+    monkeypatch.setattr("kassign_spark.groups.named.PIECE", 7)
+    pieces = list(assign_arrow(table))
+    assert list(each_partition(pieces)) == whole
+    assert {sum(map(len, piece["member_ids"].to_pylist())) for piece in pieces[:-1]} == {7}
+    for piece in pieces:
+        lists = (piece[name].to_pylist() for name in ("member_ids", "is_moving"))
+        assert all(len(members) == len(moving) for members, moving in zip(*lists, strict=True))

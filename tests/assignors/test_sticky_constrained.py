@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import Settings, assign
+from kassign_spark.groups.named import PIECE
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member
 from tests.kafka.worked_examples import EXAMPLES
@@ -72,6 +73,20 @@ def test_without_owned_all_is_handed_out(
     assert runs_python == (work_of_one_task > 1)
     assigned = oracle.from_table(plan, fresh)
     assert assigned == [oracle.as_sets(answer) for answer in oracle.assign(spark, fresh)]
+
+
+def test_a_topic_of_more_partitions_than_a_list_has(spark: SparkSession) -> None:
+    """Tasks hand over lists of ``named.PIECE`` partitions at most."""
+    owned = [(topic, p) for topic in ("a", "b") for p in (0, PIECE - 1, PIECE, PIECE + 5)]
+    sizes = {"a": PIECE + 10, "b": PIECE + 20}
+    members = [Member("m", ["a", "b"], owned, 1), Member("n", ["a", "b"], [], 1)]
+    groups = [Group(sizes, members, "sticky")]
+    [found] = oracle.from_table(assign(*oracle.to_tables(spark, groups)), groups)
+    assert not isinstance(found, str)
+    everything = [(topic, p) for topic, size in sizes.items() for p in range(size)]
+    assert sorted(tp for tps in found.values() for tp in tps) == everything
+    assert {len(tps) for tps in found.values()} == {PIECE + 15}
+    assert set(owned) <= set(found["m"])
 
 
 @pytest.mark.slow
