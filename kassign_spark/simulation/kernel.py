@@ -44,10 +44,10 @@ class _Following(NamedTuple):
     chosen: Choice
 
 
-def simulate_arrow(table: pa.Table, **options: Any) -> Iterator[pa.Table]:
+def simulate_arrow(
+    table: pa.Table, *, racks_before_moves: bool = False, max_rounds: int = 1_000
+) -> Iterator[pa.Table]:
     """Take the groups of a task, rows of ``fold.fold_events``, through their events.
-
-    The options are those of ``rounds.follow``.
 
     Returns:
         The columns of ``HAPPENED``, in pieces. A group with an event that is not possible ends
@@ -55,6 +55,7 @@ def simulate_arrow(table: pa.Table, **options: Any) -> Iterator[pa.Table]:
     """
     groups, naming = read_groups(table)
     last = max((len(group.events) for group in groups), default=0)
+    options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     yield from told((take_step(groups, at, naming, **options) for at in range(last)), naming)
 
 

@@ -36,12 +36,14 @@ class Variant(NamedTuple):
 
 
 def sweep_arrow(
-    table: pa.Table, *, variants: Sequence[Variant], **options: Any
+    table: pa.Table,
+    *,
+    variants: Sequence[Variant],
+    racks_before_moves: bool = False,
+    max_rounds: int = 1_000,
 ) -> Iterator[pa.Table]:
-    """Answer all variants of the groups of a task, rows of ``rows.fold``: ``SWEPT``, in pieces.
-
-    The other options are those of ``rounds.follow``.
-    """
+    """Answer all variants of the groups of a task, rows of ``rows.fold``: ``SWEPT``, in pieces."""
+    options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     copies = max([0, *(variant.member_change for variant in variants)])
     groups, naming = read_groups(table, copies=copies)
     told: list[dict[str, Any]] = []
