@@ -146,11 +146,11 @@ def test_the_log_says_what_was_done(
     log = read_group_log(tmp_path / "log", spark)
     told = rebalances(log).where("group_id LIKE 'history-%'").orderBy("group_id", "offset")
     rows = [row.asDict() for row in told.collect()]
-    commits: dict[tuple[str, str, int], list[int]] = {}
+    commits: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     mine = log.commits.where("group_id LIKE 'history-%' AND NOT is_tombstone").orderBy("offset")
     for commit in mine.collect():
         place = (commit.group_id, commit.topic, commit.partition)
-        commits.setdefault(place, []).append(_milliseconds(commit["at"]))
+        commits.setdefault(place, []).append((commit["offset"], _milliseconds(commit["at"])))
     seen = 0
     for kind in _ASSIGNORS:
         own = [row for row in rows if row["group_id"] == f"history-{kind}"]
@@ -224,9 +224,11 @@ def _check_steps(kind: str, rows: list[Row], steps: list[_Step]) -> None:
 
 
 def _check_pauses(
-    rows: list[Row], commits: dict[tuple[str, str, int], list[int]], events: list[Event]
+    rows: list[Row], commits: dict[tuple[str, str, int], list[tuple[int, int]]], events: list[Event]
 ) -> int:
     """A pause is between two commits around its record, which are around what consumers saw.
+
+    Around by their offsets: a commit may be of the record's very millisecond.
 
     Returns:
         How many were of a partition that a consumer gave up before the record and got after it.
@@ -239,11 +241,13 @@ def _check_pauses(
         times, at = commits[row["group_id"], topic, partition], _milliseconds(row["at"])
         around = [
             (begin, end)
-            for begin, end in pairwise(times)
-            if begin <= at <= end and end - begin == round(row["longest_pause"] * 1000)
+            for (before, begin), (after, end) in pairwise(times)
+            if before < row["offset"] < after
         ]
         assert len(around) == 1, (row, times)
         begin, end = around[0]
+        assert begin <= at <= end, (row, times)
+        assert end - begin == round(row["longest_pause"] * 1000), (row, times)
         calls = [e for e in events if (topic, partition) in e.partitions]
         for gave, got in pairwise(calls):
             if gave.event == "revoked" and got.event == "assigned" and gave.at <= at <= got.at:
