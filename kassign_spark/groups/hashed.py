@@ -9,7 +9,8 @@ group who is, would go unnoticed: of a million such claims in groups of a thousa
 
 Before each row that Spark 4.1 hands over to Python it adds up how large all columns have become
 (``BatchedPythonArrowInput``, ``spark.sql.execution.arrow.maxBytesPerBatch``), which takes longer
-than to write their values. So what only the few other rows have is one text.
+than to write their values. So what only the few other rows have is one text, and the number of a
+claim's partition stands in the lower half of its group's hash.
 """
 
 import numpy as np
@@ -24,11 +25,18 @@ from kassign_spark.groups.read import MEMBER, SUBSCRIPTION, TOPIC, parsed, read_
 from kassign_spark.groups.rows import fold
 from kassign_spark.schemas import GROUP_KEY
 
-HASHED_KEY = ("group_hash",)
-"""The rows of a group are equal in it."""
+HASHED_KEY = ("shiftright(place, 32)",)
+"""The rows of a group are equal in it: in the upper half of its hash."""
 
+_LOWER_HALF = (1 << 32) - 1
 _GROUP = f"xxhash64({', '.join(GROUP_KEY)})"
-_LINES = {"kind": pa.int8(), "number": pa.int64(), "texts": pa.string(), "name": pa.string()}
+_LINES = {
+    "kind": pa.int8(),
+    "number": pa.int64(),
+    "place": pa.int64(),
+    "texts": pa.string(),
+    "name": pa.string(),
+}
 """Of a text, with their types. Names may have line ends of their own: theirs is the last one."""
 
 
@@ -36,24 +44,23 @@ def fold_hashed(eligible: Eligible, owned: DataFrame) -> DataFrame:
     """Put the tables of the groups, and what is owned, into the rows of one; runs no job.
 
     Returns:
-        group_hash bigint, place bigint, subscription bigint, hash bigint, text string.
-        Of a claim: place (partition), and the hashes of its group and topic, as subscription, and
-        of its group and member_id.
-        Of other rows of ``rows.fold``: place, subscription, hash (of its group and name), text
-        (``_LINES``); name is a member_id or topic, and of SUBSCRIPTION its group, as JSON.
+        place bigint, subscription bigint, hash bigint, text string.
+        Of a claim: place (the upper half of its group's hash, then its partition), and the hashes
+        of its group and topic, as subscription, and of its group and member_id.
+        Of other rows of ``rows.fold``: place (its group's hash), subscription, hash (of its group
+        and name), text (``_LINES``); name is a member_id or topic, and of SUBSCRIPTION its group,
+        as JSON.
     """
     name = f"coalesce(member_id, topic, to_json(array({', '.join(GROUP_KEY)})))"
     lines = {"name": name, "texts": "coalesce(texts, 'null')"}
     told = fold(eligible, claims=False).selectExpr(
-        f"{_GROUP} as group_hash",
-        "place",
+        f"{_GROUP} as place",
         "subscription",
         f"xxhash64({_GROUP}, coalesce(member_id, topic)) as hash",
         f"concat_ws(chr(10), {', '.join(lines.get(line, line) for line in _LINES)}) as text",
     )
     claims = owned.selectExpr(
-        f"{_GROUP} as group_hash",
-        "cast(partition as bigint) as place",
+        f"{_GROUP} & {~_LOWER_HALF}L | partition as place",
         f"xxhash64({_GROUP}, topic) as subscription",
         f"xxhash64({_GROUP}, member_id) as hash",
         "cast(null as string) as text",
@@ -72,7 +79,7 @@ def read_hashed(table: pa.Table) -> tuple[Batch, Claims]:
     kind, name = line["kind"].to_numpy(), line["name"]
     # Each group has a list at least, whose row names it.
     lists = np.flatnonzero(kind == SUBSCRIPTION)
-    of_row = told["group_hash"].to_numpy()
+    of_row = told["place"].to_numpy()
     pair = names(name.take(pa.array(lists))).code
     hash_of_group, first = _different(of_row[lists], pair, "groups")
     both = parsed(name, lists[first], pa.list_(pa.string())).flatten()
@@ -86,7 +93,7 @@ def read_hashed(table: pa.Table) -> tuple[Batch, Claims]:
         "member_id": of_kind[MEMBER],
         "topic": of_kind[TOPIC],
         "number": line["number"],
-        "place": told["place"],
+        "place": line["place"],
         "subscription": told["subscription"],
         "texts": line["texts"],
     }
@@ -107,7 +114,7 @@ def read_hashed(table: pa.Table) -> tuple[Batch, Claims]:
     is_there = (found[0] >= 0) & (found[1] >= 0)
     member, topic = (places[is_there] for places in found)
     in_group = batch.member_group[member] == batch.topic_group[topic]
-    partition = claims["place"].to_numpy()[is_there]
+    partition = claims["place"].to_numpy()[is_there] & _LOWER_HALF
     return batch, claims_at(batch, member[in_group], topic[in_group], partition[in_group])
 
 

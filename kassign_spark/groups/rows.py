@@ -151,7 +151,7 @@ def in_tasks(
     ``schema`` is of the answers; rows that are equal in ``keys`` stay together.
     """
     # One task needs no shuffle.
-    cut = table.coalesce(1) if tasks == 1 else table.repartition(tasks, *keys)
+    cut = table.coalesce(1) if tasks == 1 else table.repartition(tasks, *map(F.expr, keys))
     return cut.mapInArrow(all_rows(kernel), schema)
 
 

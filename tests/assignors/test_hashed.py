@@ -19,7 +19,6 @@ from tests.task_rows import assigned_of, each_partition, table_of
 
 SCHEMA = pa.schema(
     {
-        "group_hash": pa.int64(),
         "place": pa.int64(),
         "subscription": pa.int64(),
         "hash": pa.int64(),
@@ -42,18 +41,19 @@ def hashed(table: pa.Table, changed: dict[str, int] | None = None) -> pa.Table:
     rows: list[dict[str, Any]] = []
     for row in table.to_pylist():
         kind, group = row["kind"], (row["cluster_id"], row["group_id"])
-        told = {"group_hash": of(*group)}
+        told = {"place": of(*group)}
         if kind == CLAIM:
             hashes = {
                 "hash": of(*group, row["member_id"]),
                 "subscription": of(*group, row["topic"]),
             }
-            rows.append(told | hashes | {"place": row["number"]})
+            rows.append(hashes | {"place": of(*group) >> 32 << 32 | row["number"]})
             continue
         name = row["member_id"] or row["topic"]
-        told |= {"place": row["place"], "subscription": row["subscription"]}
+        told["subscription"] = row["subscription"]
         told["hash"] = 42 if name is None else of(*group, name)
-        said = (kind, row["number"], row["texts"] or "null", name or json.dumps(group))
+        texts = row["texts"] or "null"
+        said = (kind, row["number"], row["place"], texts, name or json.dumps(group))
         rows.append(told | {"text": "\n".join(map(str, said))})
     return pa.Table.from_pylist(rows, SCHEMA)
 
