@@ -49,6 +49,8 @@ _TYPES: dict[str, DataType] = {
         BinaryType(),
         TimestampType(),
         ArrayType(StringType()),
+        ArrayType(IntegerType()),
+        ArrayType(LongType()),
         ArrayType(DoubleType()),
         ArrayType(ArrayType(StringType())),
     )

@@ -13,7 +13,7 @@ from kassign_spark.graph.batch import class_graph, subscribed_of
 from kassign_spark.graph.components import number_rows
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.look import look
-from kassign_spark.groups.named import group_columns, member_ids
+from kassign_spark.groups.named import group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Longs, dense, names, place_in_run
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks, rows
@@ -139,19 +139,5 @@ def _vertex_ids(group_number: Longs, group: Longs, kind: int) -> Longs:
     return group_number[group] << 32 | place_in_run(group) << 1 | kind
 
 
-_TYPES = {
-    "id": pa.int64(),
-    "kind": pa.string(),
-    "name": pa.string(),
-    "topics": pa.list_(pa.string()),
-    "weight": pa.int64(),
-    "part": pa.int32(),
-    "dst": pa.int64(),
-}
-
-
 def _table(batch: Batch, group: Longs, **given: pa.Array) -> pa.Table:
-    columns = group_columns(batch, group)
-    for name, data_type in _TYPES.items():
-        columns[name] = given.get(name, pa.nulls(len(group), data_type)).cast(data_type)
-    return pa.table(columns)
+    return with_nulls(_ROW, group_columns(batch, group) | given)

@@ -1,12 +1,15 @@
 """Answers about many groups with the names put back, in pieces that no Arrow column outgrows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kassign_spark.groups.batch import Answer, Batch
 from kassign_spark.groups.numbers import Longs
+from kassign_spark.schemas import arrow_schema, table_of
 
 ASSIGNED = "cluster_id string, group_id string, member_id string, topic string, partition int"
 """The columns of ``schemas.ASSIGNMENT``."""
@@ -68,3 +71,17 @@ def partition_columns(batch: Batch, slots: Longs) -> dict[str, pa.Array]:
         "topic": batch.topic_names.take(pa.array(names - 1)),
         "partition": pa.array(batch.slot_partition[slots].astype(np.int32)),
     }
+
+
+@cache
+def schema_of(columns: str) -> pa.Schema:
+    """The columns of a task's answer, given as Spark reads them, in Arrow; any may be null."""
+    declared = arrow_schema(table_of("columns", columns).columns)
+    return pa.schema([field.with_nullable(True) for field in declared])
+
+
+def with_nulls(columns: str, given: Mapping[str, Any]) -> pa.Table:
+    """Make a table with these columns, of arrays or values; null is what is not given."""
+    schema, count = schema_of(columns), len(given["group_id"])
+    nothing = {field.name: pa.nulls(count, field.type) for field in schema}
+    return pa.Table.from_pydict(nothing | dict(given), schema)

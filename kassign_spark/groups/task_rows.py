@@ -4,7 +4,7 @@ A task can be given one table only, so members, assigned and owned partitions co
 Names become numbers once; all counting is numpy over the rows of many groups.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -168,3 +168,30 @@ def lists_of(values: pa.Array, sizes: Longs) -> pa.ListArray:
 def count(groups: Longs, group_count: int) -> Longs:
     """How many rows each group has; -1 is none."""
     return np.bincount(groups[groups >= 0], minlength=group_count)
+
+
+class Repeated(NamedTuple):
+    """Rows that are there more than once, one run of equal ones after the other.
+
+    Attributes:
+        row: these rows.
+        first: of each run the first one of them.
+        sizes: of each run how many they are.
+    """
+
+    row: Longs
+    first: Longs
+    sizes: Longs
+
+
+def repeated(columns: Sequence[Longs | Flags], *then: Longs) -> Repeated:
+    """Find the rows that are equal in ``columns`` to others; those of a run are by ``then``."""
+    order = rows_by(*columns, *then)
+    begins = np.zeros(len(order), bool)
+    begins[:1] = True
+    for column in columns:
+        begins[1:] |= column[order][1:] != column[order][:-1]
+    first = np.flatnonzero(begins)
+    count = np.diff(first, append=len(order))
+    several = count > 1
+    return Repeated(order[np.repeat(several, count)], order[first[several]], count[several])

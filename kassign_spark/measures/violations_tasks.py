@@ -3,16 +3,13 @@
 Missing partitions are told as ranges, so that a topic of which nothing is assigned is one row here.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
+from kassign_spark.groups.named import with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, dense, find, key, rows_by
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.groups.task_rows import (
@@ -25,6 +22,7 @@ from kassign_spark.groups.task_rows import (
     lists_of,
     one_piece,
     read,
+    repeated,
     rows,
 )
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
@@ -32,12 +30,9 @@ from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 _Found = tuple[str, Longs, dict[str, pa.Array]]
 """A rule, the rows that break it, and columns of ``BROKEN`` that are not those of the rows."""
 
-BROKEN = pa.schema(
-    {
-        **dict.fromkeys(("cluster_id", "group_id", "rule", "member_id", "topic"), pa.string()),
-        **dict.fromkeys(("partition", "last", "size"), pa.int64()),
-        "members": pa.list_(pa.string()),
-    }
+BROKEN = (
+    "cluster_id string, group_id string, rule string, member_id string, topic string, "
+    "partition bigint, last bigint, size bigint, members array<string>"
 )
 """What a task gives back: ``partition`` to ``last``, where that is there, are a range; ``size`` is
 that of the topic, and ``members`` those with the same partition."""
@@ -60,7 +55,7 @@ def broken_in_tasks(
     table = sized.unionByName(rows(members.withColumn("texts", F.col("topics")), MEMBER))
     if owned is not None:
         table = table.unionByName(rows(owned, OWNED))
-    return in_tasks(table, one_piece(broken_arrow), from_arrow_schema(BROKEN), tasks)
+    return in_tasks(table, one_piece(broken_arrow), BROKEN, tasks)
 
 
 def subscriptions(members: DataFrame) -> DataFrame:
@@ -129,33 +124,6 @@ def _twice(given: Read, partition: Longs, has_partition: Flags) -> _Found:
     return "assigned_twice", rows_[same.first], {"members": lists_of(ids, same.sizes)}
 
 
-class Repeated(NamedTuple):
-    """Rows that are there more than once, one run of equal ones after the other.
-
-    Attributes:
-        row: these rows.
-        first: of each run the first one of them.
-        sizes: of each run how many they are.
-    """
-
-    row: Longs
-    first: Longs
-    sizes: Longs
-
-
-def repeated(columns: Sequence[Longs | Flags], *then: Longs) -> Repeated:
-    """Find the rows that are equal in ``columns`` to others; those of a run are by ``then``."""
-    order = rows_by(*columns, *then)
-    begins = np.zeros(len(order), bool)
-    begins[:1] = True
-    for column in columns:
-        begins[1:] |= column[order][1:] != column[order][:-1]
-    first = np.flatnonzero(begins)
-    count = np.diff(first, append=len(order))
-    several = count > 1
-    return Repeated(order[np.repeat(several, count)], order[first[several]], count[several])
-
-
 def _missing(given: Read, known: Longs, partition: Longs, size: Longs) -> _Found:
     """Ranges of partitions that are with nobody, of topics with fewer partitions than they have."""
     wanted = given.rows_of(SUBSCRIBED)
@@ -196,17 +164,11 @@ def _table(
     table: pa.Table, given: Read, rule: str, rows_: Longs, other: dict[str, pa.Array]
 ) -> pa.Table:
     about = {
+        **given.group_columns(rows_),
         "rule": pa.repeat(rule, len(rows_)),
         "member_id": given.member_name.take(given.member[rows_]),
         "topic": given.topic_name.take(given.topic[rows_]),
         "partition": table["partition"].take(pa.array(rows_)),
         **other,
     }
-    return table_of(BROKEN, given, rows_, about)
-
-
-def table_of(schema: pa.Schema, given: Read, at: Longs, about: Mapping[str, pa.Array]) -> pa.Table:
-    """Tell of rows: their group and ``about``; other columns of the schema are null."""
-    columns = {**given.group_columns(at), **about}
-    every = [columns.get(field.name, pa.nulls(len(at), field.type)) for field in schema]
-    return pa.table(every, schema=schema)
+    return with_nulls(BROKEN, about)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
 from kassign_spark.assignors.in_tasks import (
@@ -21,7 +20,7 @@ from kassign_spark.client.model import predict_group
 from kassign_spark.client.rounds import follow_rounds
 from kassign_spark.client.state import FAILING, OK, Outcome
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import PIECE, group_columns
+from kassign_spark.groups.named import PIECE, group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.states import States
@@ -36,15 +35,10 @@ from kassign_spark.plans.rounds import (
     steps_of_slots,
 )
 
-_RUNS = pa.schema(
-    {
-        **dict.fromkeys(("cluster_id", "group_id", "verdict", "detail"), pa.string()),
-        "round": pa.int32(),
-        **dict.fromkeys(("action", "member_id", "topic"), pa.string()),
-        "partitions": pa.list_(pa.int32()),
-    }
+RUNS = (
+    "cluster_id string, group_id string, verdict string, detail string, round int, action string, "
+    "member_id string, topic string, partitions array<int>"
 )
-RUNS = from_arrow_schema(_RUNS)
 """Rows of two kinds: a group's verdict; partitions that a member has of a topic."""
 
 
@@ -171,17 +165,12 @@ def _assigned(batch: Batch, group: int, members: Longs, outcome: Outcome) -> Ste
 
 def _tables(batch: Batch, judged: Judged) -> Iterator[pa.Table]:
     """Name verdicts and steps: the columns of ``RUNS``, in pieces."""
-
-    def table(**columns: pa.Array) -> pa.Table:
-        count = len(columns["group_id"])
-        every = [columns.get(f.name, pa.nulls(count, f.type)) for f in _RUNS]
-        return pa.table(every, schema=_RUNS)
-
-    yield table(
+    verdicts = {
         **group_columns(batch, np.arange(batch.group_count)),
-        verdict=pa.array([verdict for verdict, _ in judged.verdicts], pa.string()),
-        detail=pa.array([detail for _, detail in judged.verdicts], pa.string()),
-    )
+        "verdict": [verdict for verdict, _ in judged.verdicts],
+        "detail": [detail for _, detail in judged.verdicts],
+    }
+    yield with_nulls(RUNS, verdicts)
     given = judged.steps
     order = rows_by(given.round, given.action, given.member, given.topic, given.partition)
     steps = given.where(order)
@@ -194,11 +183,10 @@ def _tables(batch: Batch, judged: Judged) -> Iterator[pa.Table]:
         last = max(int(np.searchsorted(ends, ends[first] + PIECE)), first + 1)
         at, start, end = begins[first:last], int(begins[first]), int(ends[last - 1])
         offsets = np.append(at, end) - start
-        yield table(
-            **step_columns(batch, steps.where(at)),
-            partitions=pa.ListArray.from_arrays(
-                pa.array(offsets.astype(np.int32)),
-                pa.array(steps.partition[start:end].astype(np.int32)),
-            ),
+        partitions = pa.ListArray.from_arrays(
+            pa.array(offsets.astype(np.int32)),
+            pa.array(steps.partition[start:end].astype(np.int32)),
         )
+        columns = step_columns(batch, steps.where(at))
+        yield with_nulls(RUNS, columns | {"partitions": partitions})
         first = last

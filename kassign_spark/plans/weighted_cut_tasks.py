@@ -20,7 +20,7 @@ from kassign_spark.assignors.weighted.cut import (
 from kassign_spark.assignors.weighted.problem import Longs
 from kassign_spark.assignors.weighted.sentences import sentence
 from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.groups.named import group_columns
+from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import dense, names
 from kassign_spark.plans.weighted_cut_read import (
     CutRead,
@@ -32,7 +32,6 @@ from kassign_spark.plans.weighted_cut_read import (
 from kassign_spark.plans.weighted_tasks import (
     CURVE,
     VERDICT,
-    complete,
     point_row,
     table_of_rows,
     verdict_row,
@@ -161,7 +160,7 @@ def cut_arrow(table: pa.Table, *, wanted: Wanted, most: int) -> Iterator[pa.Tabl
         for size, columns in ((len(topic), owners), (len(opened), {"opened": opened})):
             keys = group_columns(batch, np.full(size, read.number))
             told = {name: pa.array(of) for name, of in columns.items()}
-            yield complete(keys | told, size, CUT)
+            yield with_nulls(CUT, keys | told)
         said = {
             **verdict_row(answer),
             "detail": sentence(answer, names_of_cut(batch, read), wanted.bounds) + _says_cut(read),
@@ -192,4 +191,4 @@ def _select(table: pa.Table, rows: Longs, schema: str, **other: pa.Array) -> pa.
     """Rows of a table with the columns of a schema; those that it and ``other`` lack are null."""
     names_ = [name for name in table.column_names if name in schema]
     taken = {name: table[name].take(pa.array(rows)) for name in names_}
-    return complete(taken | other, len(rows), schema)
+    return with_nulls(schema, taken | other)

@@ -1,7 +1,6 @@
 """Plans by weight and curves inside a task: rows of whole groups in, answers with names out."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,15 @@ from kassign_spark.assignors.weighted.plan import CurvePoint, curves_of, plan_gr
 from kassign_spark.assignors.weighted.sentences import sentence
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.groups.batch import Batch
-from kassign_spark.groups.named import PIECE, group_columns, member_ids, partition_columns
+from kassign_spark.groups.named import (
+    PIECE,
+    group_columns,
+    member_ids,
+    partition_columns,
+    schema_of,
+    with_nulls,
+)
 from kassign_spark.plans.weighted_groups import Given, Read, names_of, read_groups
-from kassign_spark.schemas import arrow_schema, table_of
 
 VERDICT = (
     "verdict string, max_load double, fair_load double, load_bound double, gap double, "
@@ -75,12 +80,12 @@ def _assignment(
             "member_id": member_ids(batch, owner),
             **partition_columns(batch, some),
         }
-        yield complete(columns, len(some), PLANNED)
+        yield with_nulls(PLANNED, columns)
 
 
 def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) -> dict[str, Any]:
     if answer is None or read.group is None:
-        row: dict[str, Any] = dict.fromkeys(fields_of(VERDICT), 0)
+        row: dict[str, Any] = dict.fromkeys(schema_of(VERDICT).names, 0)
         detail = "no member subscribes to a topic that has partitions"
         return {**row, "verdict": NOTHING_TO_DO, "is_proven": True, "detail": detail}
     return {**verdict_row(answer), "detail": sentence(answer, names_of(batch, read), wanted.bounds)}
@@ -88,14 +93,14 @@ def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) ->
 
 def verdict_row(answer: Answer) -> dict[str, Any]:
     """The columns of a verdict, without its sentence."""
-    own = fields_of(VERDICT).keys() - {"dominant_count", "detail"}
+    own = {*schema_of(VERDICT).names} - {"dominant_count", "detail"}
     row = {name: getattr(answer, name) for name in own}
     return {**row, "dominant_count": len(answer.dominant)}
 
 
 def point_row(point: CurvePoint) -> dict[str, Any]:
     """The columns of a point."""
-    return {name: getattr(point, name) for name in fields_of(POINT)}
+    return {name: getattr(point, name) for name in schema_of(POINT).names}
 
 
 def _problems(batch: Batch, reads: Sequence[Read], schema: str) -> pa.Table:
@@ -108,22 +113,6 @@ def table_of_rows(
     batch: Batch, groups: Sequence[int], rows: Sequence[Mapping[str, Any]], schema: str
 ) -> pa.Table:
     """A table of rows that are given as dicts, each of a group."""
-    types = fields_of(schema)
-    columns = {name: pa.array([row.get(name) for row in rows], of) for name, of in types.items()}
-    return pa.table({**columns, **group_columns(batch, np.array(groups, np.int64))})
-
-
-def complete(columns: Mapping[str, pa.Array], size: int, schema: str) -> pa.Table:
-    """The columns of a schema in order; those that are not given are null."""
-    return pa.table(
-        {
-            name: columns[name] if name in columns else pa.nulls(size, of)
-            for name, of in fields_of(schema).items()
-        }
-    )
-
-
-@cache
-def fields_of(schema: str) -> dict[str, pa.DataType]:
-    """Names and types of the columns of a schema."""
-    return {field.name: field.type for field in arrow_schema(table_of("rows", schema).columns)}
+    columns = {name: [row.get(name) for row in rows] for name in schema_of(schema).names}
+    keys = group_columns(batch, np.array(groups, np.int64))
+    return with_nulls(schema, columns | keys)

@@ -10,11 +10,10 @@ import pyarrow.compute as pc
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, RANGE, assignors_of
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import PIECE, group_columns, member_ids
+from kassign_spark.groups.named import PIECE, group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, find, key
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.plans.rounds import WITHHELD, Steps, different, follow
-from kassign_spark.whatif.columns import arrow_table
 from kassign_spark.whatif.outcome import Outcomes, extremes, has_in_the_end, measure
 
 _OF_EACH = (("rounds", "int"), ("moved", "bigint"), ("paused", "bigint"), ("settles", "boolean"))
@@ -90,10 +89,10 @@ def follow_both_arrow(
         known |= _at_once(batch, claims, planned, is_owned=is_owned)
         for name in ("protocol", *(f"{EAGER}_{name}" for name, _ in _OF_EACH)):
             known[name] = pc.if_else(pa.array(has_none), None, known[name])
-    yield arrow_table(FOLLOWED, group_columns(batch, np.arange(batch.group_count)) | known)
+    yield with_nulls(FOLLOWED, group_columns(batch, np.arange(batch.group_count)) | known)
     rows = np.flatnonzero(ends)
     for first in range(0, len(rows), PIECE):
-        yield arrow_table(FOLLOWED, _partitions(batch, steps, rows[first : first + PIECE]))
+        yield with_nulls(FOLLOWED, _partitions(batch, steps, rows[first : first + PIECE]))
 
 
 def _rounds(

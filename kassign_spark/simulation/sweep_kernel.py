@@ -10,6 +10,7 @@ import pyarrow as pa
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
 from kassign_spark.coordinator.reconcile import NEVER
 from kassign_spark.display import plural
+from kassign_spark.groups.named import schema_of
 from kassign_spark.plans.rounds import follow
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
 from kassign_spark.simulation.consumer_decisions import of_coordinator, topics_of
@@ -18,11 +19,11 @@ from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.read import read_groups
 from kassign_spark.simulation.state import MOST_PARTITIONS, Group, Naming, Topic, batch_of
-from kassign_spark.whatif.columns import arrow_types, columns_of
+from kassign_spark.whatif.columns import columns_of
 from kassign_spark.whatif.outcome import measure
 
 SWEPT = columns_of("sweep")
-_SCHEMA = pa.schema(arrow_types(SWEPT))
+_SCHEMA = schema_of(SWEPT)
 
 
 class Variant(NamedTuple):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.groups.named import PIECE
+from kassign_spark.groups.named import PIECE, schema_of
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.plans.rounds import ACTIONS, Steps
 from kassign_spark.simulation.state import Naming
-from kassign_spark.whatif.columns import arrow_types, columns_of
+from kassign_spark.whatif.columns import columns_of
 
-HAPPENED = pa.schema(arrow_types(f"{columns_of('simulate')}, line bigint, problem string"))
+HAPPENED = schema_of(f"{columns_of('simulate')}, line bigint, problem string")
 """The columns of ``simulate``; line and problem of an event that is not possible, or else null."""
 
 LOST = len(ACTIONS)

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.groups.named import with_nulls
 from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.groups.task_rows import (
@@ -22,21 +22,17 @@ from kassign_spark.groups.task_rows import (
     lists_of,
     one_piece,
     read,
+    repeated,
     rows,
 )
 from kassign_spark.inputs.checks import Inputs
-from kassign_spark.measures.violations_tasks import repeated, subscriptions, table_of
+from kassign_spark.measures.violations_tasks import subscriptions
 from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.validation.member_order import unknown_orders_in_task
 
-FOUND = pa.schema(
-    {
-        **dict.fromkeys(("cluster_id", "group_id", "problem", "member_id", "topic"), pa.string()),
-        **dict.fromkeys(("partition", "number"), pa.int64()),
-        "text": pa.string(),
-        "texts": pa.list_(pa.string()),
-        "numbers": pa.list_(pa.int64()),
-    }
+FOUND = (
+    "cluster_id string, group_id string, problem string, member_id string, topic string, "
+    "partition bigint, number bigint, text string, texts array<string>, numbers array<bigint>"
 )
 """What a task gives back. ``problem`` says what ``number``, ``text`` and the lists are:
 duplicate_member: number of its rows; assignor_unusable: texts are the different assignors of the
@@ -65,9 +61,7 @@ def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
         _sizes(inputs.topics), on=[CLUSTER_ID, "topic"], how="left"
     )
     members = rows(inputs.members.withColumn("texts", F.col("topics")), MEMBER, **_OF_MEMBERS)
-    return in_tasks(
-        members.unionByName(sized), one_piece(found_arrow), from_arrow_schema(FOUND), tasks
-    )
+    return in_tasks(members.unionByName(sized), one_piece(found_arrow), FOUND, tasks)
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
@@ -103,7 +97,8 @@ def found_arrow(table: pa.Table) -> pa.Table:
 
 def _table(given: Read, problem: str, at: Longs, **about: pa.Array) -> pa.Table:
     """Rows of ``FOUND``; columns that are not given are null."""
-    return table_of(FOUND, given, at, {"problem": pa.repeat(problem, len(at)), **about})
+    told = given.group_columns(at) | {"problem": pa.repeat(problem, len(at))} | about
+    return with_nulls(FOUND, told)
 
 
 def _ids(given: Read, at: Longs) -> pa.Array:

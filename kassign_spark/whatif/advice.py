@@ -11,13 +11,13 @@ from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, assignors_of, part_o
 from kassign_spark.graph.batch import class_graph, subscribed_of
 from kassign_spark.graph.levels import levels
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import group_columns
+from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, key, place_in_run, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.rounds import held_claims
 from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, Known, candidates
 from kassign_spark.whatif.changes import NOTHING, Changes, apply_changes, pieces
-from kassign_spark.whatif.columns import arrow_table, columns_of
+from kassign_spark.whatif.columns import columns_of
 from kassign_spark.whatif.evenness import Evenness, evaluate
 from kassign_spark.whatif.sentences import Described, change_of, ids_of, reason_of, restart_of
 
@@ -236,4 +236,4 @@ def _table(known: Known, group: Longs, reasons: dict[int, str], **given: Any) ->
         "idle_before": before.idle[group],
         "reason": [reasons[each] for each in group.tolist()],
     }
-    return arrow_table(ADVICE, group_columns(known.batch, group) | given)
+    return with_nulls(ADVICE, group_columns(known.batch, group) | given)

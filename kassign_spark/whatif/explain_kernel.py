@@ -9,12 +9,12 @@ import pyarrow as pa
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
 from kassign_spark.client.state import FAILING, OK
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import group_columns
+from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.plans.exact import predict_batch
 from kassign_spark.plans.rounds import Steps
-from kassign_spark.whatif.columns import arrow_table, columns_of
+from kassign_spark.whatif.columns import columns_of
 
 EXPLAINED = columns_of("explain")
 MOST_STALE = 16
@@ -161,7 +161,7 @@ class _Tried:
         given["assignor"] = [assignor for assignor, _, _ in found]
         given["differing_count"] = [count for _, count, _ in found]
         given["detail"] = [detail for _, _, detail in found]
-        return arrow_table(EXPLAINED, given)
+        return with_nulls(EXPLAINED, given)
 
 
 def _conclude(variants: list[_Variant]) -> tuple[str | None, int, str | None]:

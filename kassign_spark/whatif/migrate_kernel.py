@@ -13,12 +13,12 @@ from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.coordinator.migration import Change
 from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import group_columns, member_ids
+from kassign_spark.groups.named import group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Longs, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.rounds import held_claims
 from kassign_spark.results import RESULTS
-from kassign_spark.whatif.columns import arrow_table, columns_of
+from kassign_spark.whatif.columns import columns_of
 from kassign_spark.whatif.coordinator_states import GroupStates
 from kassign_spark.whatif.migration_rules import (
     CLASSIC,
@@ -284,5 +284,5 @@ def _table(
         }
     if is_owned and batch.racks is not None:
         given |= zip(("cross_rack_before", "cross_rack_after"), crossing, strict=True)
-    table = arrow_table(_VERDICTS, given)
+    table = with_nulls(_VERDICTS, given)
     return table.append_column("steps", _lists(steps, pa.concat_arrays(steps)))
