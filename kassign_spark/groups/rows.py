@@ -148,7 +148,7 @@ def in_tasks(
 ) -> DataFrame:
     """Call ``kernel`` in ``tasks`` tasks, each with all rows of the groups that fall to it.
 
-    ``schema`` is of the answers; rows that are equal in ``keys`` stay together.
+    ``schema`` is of the answers; rows that are equal in ``keys``, which are SQL, stay together.
     """
     # One task needs no shuffle.
     cut = table.coalesce(1) if tasks == 1 else table.repartition(tasks, *map(F.expr, keys))
