@@ -4,7 +4,6 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
@@ -102,7 +101,7 @@ def simulate(
     )
     tasks = settings.batches or eligible.batches
     happened, measured = hold(
-        in_tasks(table, kernel, from_arrow_schema(HAPPENED), tasks),
+        in_tasks(table, kernel, HAPPENED, tasks),
         {"problems": F.count("problem")},
     )
     if measured["problems"]:

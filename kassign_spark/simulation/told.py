@@ -13,14 +13,15 @@ from kassign_spark.plans.rounds import ACTIONS, Steps
 from kassign_spark.simulation.state import Naming
 from kassign_spark.whatif.columns import columns_of
 
-HAPPENED = schema_of(f"{columns_of('simulate')}, line bigint, problem string")
+HAPPENED = f"{columns_of('simulate')}, line bigint, problem string"
 """The columns of ``simulate``; line and problem of an event that is not possible, or else null."""
 
 LOST = len(ACTIONS)
 """The action of a member that goes without giving up what it has."""
 _ACTIONS = pa.array([*ACTIONS, "lost"])
 OF_ROUNDS = ("round", "member_id", "topic", "partition", "action")
-_OF_EVENT = pa.schema([field for field in HAPPENED if field.name not in OF_ROUNDS])
+_SCHEMA = schema_of(HAPPENED)
+_OF_EVENT = pa.schema([field for field in _SCHEMA if field.name not in OF_ROUNDS])
 _ROWS_OF_A_TABLE = 100_000
 
 
@@ -81,4 +82,4 @@ def _tables(step: Step, naming: Naming) -> Iterator[pa.Table]:
         for name, (numbers, strings) in columns.items():
             column = pa.chunked_array([pa.array(numbers), nothing]).slice(first, PIECE)
             piece = piece.append_column(name, column if strings is None else strings.take(column))
-        yield piece.select(HAPPENED.names).cast(HAPPENED)
+        yield piece.select(_SCHEMA.names).cast(_SCHEMA)
