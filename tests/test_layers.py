@@ -19,7 +19,7 @@ LAYERS = [
     {"rounds"},
     {"inputs"},
     {"settings"},
-    {"client", "flow"},
+    {"client", "engine"},
     {"coordinator"},
     {"groups"},
     {"graph"},

@@ -1,7 +1,7 @@
 """The general pass inside a task: subscriptions differ, and the answer is the best there is.
 
 Topics with the same subscribers are one class: whoever may take one may take all. The best balance
-and the fewest moves are found on counts of classes (``flow.arrays``); partitions get their names
+and the fewest moves are found on counts of classes (``engine``); partitions get their names
 once, at the end, by the rules of ``general_naming``.
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.coordinator.orders import inverse
-from kassign_spark.flow.arrays import settle
+from kassign_spark.engine.task import settle
 from kassign_spark.groups.batch import Answer, Batch, Claims
 from kassign_spark.groups.claims import resolve
 from kassign_spark.groups.lists import same_lists

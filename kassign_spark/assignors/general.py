@@ -1,7 +1,7 @@
 """The general pass of sticky and cooperative-sticky: best balance, then fewest moves.
 
 Where the subscriptions of a group's members differ, Kafka searches greedily; this finds the optimum
-(``flow.costs`` says how, and why it is one). It works on counts, one row a topic class and
+(``engine.costs`` says how, and why it is one). It works on counts, one row a topic class and
 subscriber, and names partitions once, at the end.
 """
 
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.general_naming import name_partitions
 from kassign_spark.assignors.general_rounds import settle_in_rounds
-from kassign_spark.flow.arrays import settle_arrow
+from kassign_spark.engine.task import settle_arrow
 from kassign_spark.graph.components import (
     class_vertex,
     connected_components,

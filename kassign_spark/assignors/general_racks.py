@@ -14,9 +14,9 @@ from kassign_spark.client.claims import believe
 from kassign_spark.client.hash_order import hash_map_order, java_hash
 from kassign_spark.client.racks import number_racks
 from kassign_spark.client.state import OK, Claims, GroupState, Layout, Outcome, lay_out
-from kassign_spark.flow.arrays import settle
-from kassign_spark.flow.costs import MAJOR, MINOR
-from kassign_spark.flow.segments import Longs
+from kassign_spark.engine.costs import MAJOR, MINOR
+from kassign_spark.engine.segments import Longs
+from kassign_spark.engine.task import settle
 
 
 def assign_with_racks(states: Sequence[GroupState], *, racks_before_moves: bool) -> list[Outcome]:

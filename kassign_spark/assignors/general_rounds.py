@@ -1,6 +1,6 @@
 """The general pass on counts, in rounds over DataFrames: for groups too large for one task.
 
-``flow.costs`` says what the steps mean and why they are exact. The state has one row an edge
+``engine.costs`` says what the steps mean and why they are exact. The state has one row an edge
 (class, member) and repeats on it what belongs to its class and to its member. So nearly every step
 is a window over the edges of a class or of a member, two exchanges a round; there are no joins,
 whose size estimates multiply, but the one with a part's totals.
@@ -11,8 +11,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
+from kassign_spark.engine.costs import ANY_NUMBER, HIGH, LOW, MIDDLE, MOVE, MUST_FILL, UNREACHABLE
 from kassign_spark.expressions import div
-from kassign_spark.flow.costs import ANY_NUMBER, HIGH, LOW, MIDDLE, MOVE, MUST_FILL, UNREACHABLE
 from kassign_spark.rounds import Budget, converge, settle
 
 _EDGE = ("part", "class", "member", "turn", "supply", "owned")

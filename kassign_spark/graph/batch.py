@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.flow.arrays import components
-from kassign_spark.flow.segments import Longs, Segments
+from kassign_spark.engine.segments import Longs, Segments
+from kassign_spark.engine.task import components
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.lists import same_lists
 from kassign_spark.groups.numbers import ranges
@@ -82,7 +82,7 @@ def class_graph(subscribed: Subscribed) -> ClassGraph:
     class_of = class_of_topic[subscribed.topic_of[edges]]
     member_of = subscribed.member_of[edges]
     members = np.arange(len(subscribed.group_of_member))
-    label = components(class_of, member_of, len(first), len(members))
+    label = components(class_of, member_of, len(members))
     has_edge = np.bincount(member_of, minlength=len(members)) > 0
     starts_part = has_edge & (label == members)
     parts_before = np.cumsum(starts_part) - starts_part

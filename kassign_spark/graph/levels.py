@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.flow.arrays import settle
-from kassign_spark.flow.segments import Longs, Segments
+from kassign_spark.engine.segments import Longs, Segments
+from kassign_spark.engine.task import settle
 from kassign_spark.graph.batch import ClassGraph
 from kassign_spark.groups.numbers import dense, place_in_run
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.flow.arrays import settle
+from kassign_spark.engine.task import settle
 from kassign_spark.groups.numbers import Flags, Longs
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from kassign_spark.assignors.blocks import range_owners
 from kassign_spark.assignors.differing import topic_classes
 from kassign_spark.coordinator.orders import inverse
-from kassign_spark.flow.arrays import settle
+from kassign_spark.engine.task import settle
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by, utf_8_rank
 from kassign_spark.measures.optimality import is_balanced, keeps_most

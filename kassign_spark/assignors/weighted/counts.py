@@ -1,12 +1,12 @@
 """Groups whose partitions all weigh the same, and those without weight: planned by counts.
 
-The optimum of counts is exact (``flow.arrays``): balance best, then the fewest moves.
+The optimum of counts is exact (``engine``): balance best, then the fewest moves.
 """
 
 import numpy as np
 
 from kassign_spark.assignors.weighted.problem import Bools, Group, Longs
-from kassign_spark.flow.arrays import settle
+from kassign_spark.engine.task import settle
 from kassign_spark.groups.numbers import place_in_run
 
 

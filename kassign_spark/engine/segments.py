@@ -1,11 +1,15 @@
 """Sums, minima and running sums over the rows of each key, in numpy."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from kassign_spark.flow.costs import UNREACHABLE
+from kassign_spark.engine.costs import UNREACHABLE
 
 Longs = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
+"""Whole numbers of 32 bits each, or of 64."""
 
 
 class Segments:
@@ -41,3 +45,24 @@ class Segments:
         totals = np.empty_like(values)
         totals[self._order] = running - running[self._start_of_row]
         return totals
+
+
+def totals(key: Integers, values: Integers, key_count: int) -> Longs:
+    """Total for each key; exact up to 2 ** 53."""
+    return np.bincount(key, values, key_count).astype(np.int64)
+
+
+def shares_in_order(key: Integers, wanted: Integers, limit: Longs) -> Integers:
+    """Grant each row what it wants while the limit of its key lasts, in the order of rows."""
+    total = totals(key, wanted, len(limit))
+    granted: Integers = wanted * (limit >= total)[key]
+    # Only keys whose limit ends between their first row and their last need an order.
+    is_contested = (limit > 0) & (limit < total)
+    if is_contested.any():
+        rows = is_contested[key].nonzero()[0]
+        rows = rows[np.argsort(key[rows], kind="stable")]
+        key, wanted = key[rows], wanted[rows]
+        first = np.cumsum(total * is_contested) - total
+        left = (limit + first)[key] - (np.cumsum(wanted) - wanted)
+        granted[rows] = np.minimum(np.maximum(left, 0), wanted)
+    return granted

@@ -31,9 +31,12 @@ the same subscribers. Whether the surcharge weighs more than a move or less deci
 is saved first. Members keep at the start only what costs nothing at all: to keep what has a
 surcharge may be no part of the best, so it comes back, if it does, along a cheapest path.
 
-Two modules take these steps, and break ties alike: ``arrays`` inside one task,
-``general_rounds`` in rounds over DataFrames, where racks do not count. Nothing in them depends on
-other components, so the result is the same however components are gathered into tasks.
+Blocks. Edges are cut into blocks by ranges of classes, and a block does all that concerns a class
+(``block``, ``flow``). All that concerns a member is one number a member, which ``program`` adds up
+over blocks. So the result is the same for any number of blocks, and as nothing depends on other
+components, however these are gathered into tasks. ``task`` holds the blocks of whole groups inside
+a task. Where a component is too large for one, ``assignors.general_rounds`` takes the same steps as
+joins over DataFrames, and breaks ties alike; racks do not count there.
 """
 
 MOVE = 1 << 32

@@ -1,0 +1,201 @@
+"""A block: the edges of a range of topic classes. What a class needs is in one block.
+
+What concerns a member is a vector of one number a member, of which each block knows its own part.
+``program`` combines the parts and hands them to all blocks. A *superstep* is: every block does the
+same commands, each on its edges, and answers the last one.
+"""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kassign_spark.engine.costs import MOVE
+from kassign_spark.engine.edges import Edges, Flags
+from kassign_spark.engine.flow import Flow
+from kassign_spark.engine.segments import Integers, Longs, shares_in_order, totals
+
+Vector = npt.NDArray[Any]
+Answer = tuple[Vector, ...]
+
+
+class PerBlock(NamedTuple):
+    """An argument that is another one for each block: a matrix of one row a block."""
+
+    rows: Longs
+
+
+class Command(NamedTuple):
+    """A method of ``Block`` and its arguments."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+
+class Sums(NamedTuple):
+    """What a block adds to the totals of parts and members.
+
+    Attributes:
+        supply: partitions of the classes of each part.
+        owned: partitions that each member owns and can keep free of any cost.
+        rows: edges of each member.
+    """
+
+    supply: Longs
+    owned: Longs
+    rows: Longs
+
+
+class Block:
+    """The state of a block.
+
+    Attributes:
+        result: partitions of the class that the member gets, for each edge; 0 until it is settled.
+    """
+
+    def __init__(self, edges: Edges, move: int = MOVE) -> None:
+        self.result: Integers = np.zeros_like(edges.owned)
+        self._unsettled: Longs | None = None  # rows of the result; None: all
+        self._edges = edges
+        self._move = move
+        self._flow: Flow
+        self._wider: list[tuple[Flow, Flags, Flags]] = []
+
+    def run(self, commands: list[Command], block: int) -> Answer:
+        """Do the commands; ``block`` is the number of this one. Returns the last one's answer."""
+        answer: Answer = ()
+        for name, arguments in commands:
+            own = (a.rows[block] if isinstance(a, PerBlock) else a for a in arguments)
+            answer = getattr(self, name)(*own)
+        return answer
+
+    def label(self, label: Longs) -> Answer:
+        """Lower the labels of members to the least that the edges of this block join them with."""
+        edges = self._edges
+        while True:
+            of_member = label[edges.member_of]
+            of_class = np.repeat(edges.least(of_member), edges.sizes)
+            higher = np.flatnonzero(of_class < of_member)
+            if not len(higher):
+                return (label,)
+            lower = label.copy()
+            np.minimum.at(lower, edges.member_of[higher], of_class[higher])
+            label = lower[lower]
+
+    def sum_up(self, part: Longs) -> Sums:
+        """Sum up by part and by member; ``part`` is of each member."""
+        edges, count = self._edges, len(part)
+        class_part = part[edges.first_members()]
+        owning = self._owning()
+        return Sums(
+            totals(class_part, edges.supply, int(part.max(initial=-1)) + 1),
+            totals(edges.member_of[owning], edges.owned[owning], count),
+            np.bincount(edges.member_of, minlength=count),
+        )
+
+    def _owning(self) -> Longs:
+        """Rows of which the member owns some that it may keep free of any cost."""
+        owning = np.flatnonzero(self._edges.owned)
+        surcharge = self._edges.surcharge
+        return owning if surcharge is None else owning[surcharge[owning] == 0]
+
+    def start(self, number: Longs, part: Longs, keeps: Longs) -> Answer:
+        """Start parts: members keep what they own within a limit, lowest class first.
+
+        Args:
+            number: the new number of each member, by its old one.
+            part: part of each member.
+            keeps: how many partitions of the classes of this block each member keeps at most.
+        """
+        edges = self._edges = replace(
+            self._edges, member_of=number.astype(np.int32)[self._edges.member_of]
+        )
+        owning = self._owning()
+        owned = edges.owned[owning]
+        kept = shares_in_order(edges.member_of[owning], owned, keeps)
+        assigned = np.zeros_like(edges.owned)
+        assigned[owning] = kept
+        open_ = edges.supply - edges.by_class(owning, kept)
+        assert (open_ >= 0).all(), "more partitions are owned than there are: one has two owners"
+        self._flow = Flow(edges, self._move, assigned, open_, part[edges.first_members()])
+        return ()
+
+    def relax(self, distance: Longs, part_count: int) -> Answer:
+        """See ``Flow.relax``."""
+        return self._flow.relax(distance, part_count)
+
+    def aim(self, distance: Longs) -> Answer:
+        """See ``Flow.aim``."""
+        return self._flow.aim(distance)
+
+    def push(
+        self, accepts: Longs, take_limit: Longs | None = None, give_limit: Longs | None = None
+    ) -> Answer:
+        """See ``Flow.push``."""
+        return (self._flow.push(accepts, take_limit, give_limit),)
+
+    def narrow(self, number: Longs, part: Longs) -> Answer:
+        """Go on with some parts alone: their members' new numbers (-1: not in them) and parts."""
+        member_of = number.astype(np.int32)[self._flow.edges.member_of]
+        rows = member_of >= 0
+        flow, classes = self._flow.subset(rows)
+        flow.edges.member_of = member_of[rows]
+        flow.part = part[flow.edges.first_members()]
+        self._wider.append((self._flow, rows, classes))
+        self._flow = flow
+        return ()
+
+    def widen(self) -> Answer:
+        """Return to all parts that there were before ``narrow``."""
+        inner = self._flow
+        self._flow, rows, classes = self._wider.pop()
+        self._flow.assigned[rows] = inner.assigned
+        self._flow.open[classes] = inner.open
+        return ()
+
+    def cut(self, level: Longs, is_settled: Flags, part: Longs) -> Answer:
+        """Drop settled edges, and those from a class to a higher level than its lowest; sum up.
+
+        Args:
+            level: of each member.
+            is_settled: whether each member's loads and moves are final.
+            part: new part of each member.
+        """
+        edges, assigned = self._edges, self._flow.assigned
+        del self._flow
+        level_of = level[edges.member_of]
+        stays = level_of == np.repeat(edges.least(level_of), edges.sizes)
+        assert not assigned[~stays].any()
+        done = stays & is_settled[edges.member_of]
+        rest = stays & ~done
+        if self._unsettled is None:
+            self.result[done] = assigned[done]
+            self._unsettled = np.flatnonzero(rest)
+        else:
+            self.result[self._unsettled[done]] = assigned[done]
+            self._unsettled = self._unsettled[rest]
+        self._edges, _ = edges.subset(rest)
+        return self.sum_up(part)
+
+
+def cut_into_blocks(edges: Edges, count: int, move: int = MOVE) -> list[Block]:
+    """Cut edges into blocks of about as many edges each; some may be empty."""
+    ends = np.append(edges.starts, len(edges))
+    fair = np.arange(count + 1) * len(edges) // count
+    bounds = np.searchsorted(ends, fair)
+    return [Block(_slice(edges, int(low), int(high), ends), move) for low, high in pairwise(bounds)]
+
+
+def _slice(edges: Edges, low: int, high: int, ends: Longs) -> Edges:
+    """Only classes from ``low`` on and before ``high``."""
+    rows = slice(ends[low], ends[high])
+    return Edges(
+        edges.class_of[rows] - np.int32(low),
+        edges.member_of[rows],
+        edges.owned[rows],
+        None if edges.surcharge is None else edges.surcharge[rows],
+        edges.supply[low:high],
+        edges.turn[low:high],
+    )

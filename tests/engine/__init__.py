@@ -1,0 +1,1 @@
+"""The general pass on counts, without Spark."""
