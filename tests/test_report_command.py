@@ -1,6 +1,7 @@
 """``report`` through ``cli.main``: from a snapshot by way of a plan to the data in the page."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -105,9 +106,7 @@ def test_a_plan_becomes_a_page(
     gone = _fail(["report", plan, "--output", str(output), "--overwrite"], capsys)
     assert "not found" in gone
     assert "--snapshot names the snapshot of" in gone
-    for name in ("_kassign_spark", "._kassign_spark.crc"):
-        (tmp_path / "plan" / name).unlink()
-    (tmp_path / "plan" / "_kassign_spark").touch()
+    (tmp_path / "plan" / "_kassign_spark").write_text("{}")
     unknown = _fail(["report", plan, "--output", str(tmp_path / "r")], capsys)
     assert "does not say of which snapshot it was made" in unknown
     assert output.read_text(encoding="utf-8") == page
@@ -143,20 +142,55 @@ def test_the_extra_is_named(
 
 
 def test_only_a_page_of_ours_is_replaced(tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
+    file, link = tmp_path / "report.html", tmp_path / "latest.html"
     write_file(str(file), f"{MARK} one", mark=MARK)
     with pytest.raises(OutputError, match="exists; name a new file"):
         write_file(str(file), "two", mark=MARK)
     write_file(str(file), f"{MARK} two", mark=MARK, overwrite=True)
-    assert file.read_text() == f"{MARK} two"
-    file.write_text("theirs")
-    with pytest.raises(OutputError, match="not a file that kassign-spark wrote"):
-        write_file(str(file), "three", mark=MARK, overwrite=True)
+    assert re.fullmatch(rf"{MARK} two<!-- kassign-spark [0-9a-f]{{64}} -->\n", file.read_text())
+    link.symlink_to(file.name)  # the link stays, and what it leads to is replaced
+    write_file(str(link), f"{MARK} three", mark=MARK, overwrite=True)
+    assert link.is_symlink()
+    assert file.read_text().startswith(f"{MARK} three")
+    link.unlink()
     with pytest.raises(OutputError, match="is a folder"):
         write_file(str(tmp_path), "three", mark=MARK, overwrite=True)
     with pytest.raises(OutputError, match="is no folder that can be written to"):
         write_file(str(file / "inside"), "three", mark=MARK)
-    assert file.read_text() == "theirs"
+    whole = file.read_text()
+    for theirs, said in {
+        "theirs": "is not a file that kassign-spark wrote",
+        whole.replace("three", "tree!"): "was changed since kassign-spark wrote it",
+        f"{whole}<p>my notes</p>": "was changed since kassign-spark wrote it",
+        f"{MARK} of before there were digests": "or an earlier version wrote it",
+    }.items():
+        file.write_text(theirs)
+        with pytest.raises(OutputError, match=f"{said}.*, so it is not overwritten"):
+            write_file(str(file), "four", mark=MARK, overwrite=True)
+        assert file.read_text() == theirs
+    assert list(tmp_path.iterdir()) == [file]
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(OutputError, match="is no regular file, so it is not overwritten"):
+        write_file(str(file), "four", mark=MARK, overwrite=True)
+
+
+def test_a_page_that_is_edited_while_the_new_one_is_made_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "report.html"
+    write_file(str(file), f"{MARK} one", mark=MARK)
+    synced = os.fsync
+
+    def edit(number: int) -> None:
+        file.write_text(f"{file.read_text()}<p>my notes</p>")
+        synced(number)
+
+    monkeypatch.setattr(os, "fsync", edit)
+    with pytest.raises(OutputError, match="was changed since kassign-spark wrote it"):
+        write_file(str(file), f"{MARK} two", mark=MARK, overwrite=True)
+    assert file.read_text().startswith(f"{MARK} one")
+    assert file.read_text().endswith("<p>my notes</p>")
     assert list(tmp_path.iterdir()) == [file]
 
 

@@ -1,6 +1,6 @@
 """Snapshots in three formats; folders that appear whole or not at all."""
 
-import re
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,20 +9,18 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType
 
-from kassign_spark import assign, commands
+from kassign_spark import assign
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.errors import InputError, OutputError, SchemaError
-from kassign_spark.graph.eligibility import Eligibility
 from kassign_spark.schemas import (
     LEADERS,
     MEMBERS,
     OFFSETS,
     OWNED,
-    SNAPSHOT_TABLES,
     TARGET,
     TOPICS,
 )
-from kassign_spark.tables.ours import TABLE_NAMES
+from kassign_spark.tables import output_folder
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
@@ -351,52 +349,137 @@ def test_a_folder_of_ours_is_replaced(spark: SparkSession, tmp_path: Path) -> No
     for name in ("topics", "owned"):
         with new_folder(spark, str(target), overwrite=True) as folder:
             write_table(_one_row(spark), folder, name, "json")
-    assert sorted(p.name for p in target.iterdir() if p.name[0] != ".") == [
-        "_kassign_spark",
-        "owned",
-    ]
+    assert sorted(p.name for p in target.iterdir()) == ["_kassign_spark", "owned"]
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_whatever_a_command_writes_it_may_replace() -> None:
-    """A table that is no name of ours would make its folder somebody else's."""
-    sources = [path.read_text() for path in Path(commands.__path__[0]).glob("*.py")]
-    calls = re.findall(r"write_table\([^,]+, folder, (\w+|\"\w+\"), ", "".join(sources))
-    named = {name.strip('"') for name in calls if name != "name"}
-    for arguments in re.findall(r"write_tables\(spark, args, ([^()]*)\)", "".join(sources)):
-        named |= set(re.findall(r"(\w+)=", arguments))
-    assert named >= {"assignment", "explained"}
-    # Those that go by a variable: of graph, coordinators, simulate, history and snapshot.
-    named |= {
-        *Eligibility._fields,
-        "coordinators",
-        "load",
-        "events",
-        "sweep",
-        "rebalances",
-        "storms",
-    }
-    named |= {table.name for table in SNAPSHOT_TABLES}
-    assert named <= TABLE_NAMES
+_FOREIGN = [
+    *("notes.txt", ".git/config", ".notes.txt.crc", "empty/", "graph.dot", "owned/part-0.csv"),
+    *("topics/part-my-thesis.docx", "topics/part-time/a.txt", "topics/_SUCCESS_STORY.md"),
+    *("topics/_SUCCESS (1)", "_SUCCESS", "_kassign_spark.txt", "_kassign_spark (1)"),
+]
+"""Also what has the names of tables, of parts of them and of what Spark writes beside them."""
 
 
-@pytest.mark.parametrize(
-    ("extra", "shown"),
-    [("notes.txt", "notes.txt"), (".git", ".git"), ("topics/notes.txt", "topics/notes.txt")],
-)
-def test_what_somebody_added_is_not_overwritten(
-    spark: SparkSession, tmp_path: Path, extra: str, shown: str
+def _add(folder: Path, name: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir() if name.endswith("/") else path.write_text("precious")
+    return path
+
+
+def _contents(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def _refused_over(spark: SparkSession, target: Path) -> str:
+    """Why a folder is not replaced; all in it stays."""
+    before = _contents(target)
+    with pytest.raises(OutputError) as error, new_folder(spark, str(target), overwrite=True):
+        raise AssertionError
+    assert _contents(target) == before
+    assert [path for path in target.parent.iterdir() if path.name.startswith(".")] == []
+    return str(error.value).replace(str(target), "plan")
+
+
+@pytest.fixture(params=["renamed", "marked"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """As on a file system that renames folders, and as in an object store."""
+    way: str = request.param
+    if way == "marked":
+        monkeypatch.setattr(output_folder, "renames_at_once", lambda *_: False)
+    return way
+
+
+def test_what_somebody_added_or_changed_is_not_overwritten(
+    spark: SparkSession, tmp_path: Path, way: str
+) -> None:
+    target, notes = tmp_path / "plan", tmp_path / "notes"
+    notes.write_text("precious")
+    with new_folder(spark, str(target)) as folder:
+        write_table(_one_row(spark), folder, "topics")
+    where = target if way == "renamed" else next(target.glob("run-*"))
+    for name in _FOREIGN:
+        foreign = _add(where, name)
+        said = _refused_over(spark, target)
+        assert "holds what kassign-spark did not write (" in said
+        assert said.endswith("), so it is not overwritten; name another folder")
+        assert name.split("/")[0] in said, said
+        shutil.rmtree(foreign) if name.endswith("/") else foreign.unlink()
+        if foreign.parent not in (where, where / "topics"):
+            foreign.parent.rmdir()
+    for name, leads_to in {"link": notes, "lost": tmp_path / "gone", "topics/link": where}.items():
+        (where / name).symlink_to(leads_to)
+        assert name in _refused_over(spark, target)
+        (where / name).unlink()
+    for pattern in ("part-*", "_SUCCESS", ".*.crc"):
+        file = next((where / "topics").glob(pattern))
+        before = file.read_bytes()
+        file.write_bytes(before + b"x")
+        assert f"topics/{file.name}, whose size has changed)" in _refused_over(spark, target)
+        file.write_bytes(before)
+    (where / "_kassign_spark").rename(tmp_path / "list")
+    assert "did not write (" in _refused_over(spark, target)
+    for older in ("", '{"snapshot": "file:/fleets/today"}'):
+        (where / "_kassign_spark").write_text(older)
+        assert _refused_over(spark, target) == (
+            "output plan: is of an earlier version of kassign-spark, which left no list of its "
+            "files, so it is not overwritten; remove it yourself, or name another folder"
+        )
+    (tmp_path / "list").rename(where / "_kassign_spark")
+    next((where / "topics").glob("part-*")).unlink()  # what is gone cannot be lost
+    with new_folder(spark, str(target), overwrite=True) as folder:
+        write_table(_one_row(spark), folder, "owned", "json")
+    assert [path.name for path in tmp_path.iterdir() if path != notes] == ["plan"]
+    assert list(target.rglob("topics")) == []
+    assert len(list(target.rglob("owned"))) == 1
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "topics/part-my-thesis.docx", "empty/"])
+def test_what_somebody_adds_meanwhile_is_not_overwritten(
+    spark: SparkSession, tmp_path: Path, way: str, name: str
 ) -> None:
     target = tmp_path / "plan"
     with new_folder(spark, str(target)) as folder:
         write_table(_one_row(spark), folder, "topics")
-    (target / extra).write_text("precious")
-    with (
-        pytest.raises(OutputError, match=rf"did not write \({shown}\), so it is not overwritten"),
-        new_folder(spark, str(target), overwrite=True),
-    ):
+    where = target if way == "renamed" else next(target.glob("run-*"))
+
+    def write() -> None:
+        with new_folder(spark, str(target), overwrite=True) as folder:
+            write_table(_one_row(spark), folder, "owned")
+            _add(where, name)
+
+    before = _contents(target)
+    with pytest.raises(OutputError, match=r"did not write \(.*, so it is not overwritten"):
+        write()
+    after = _contents(target)
+    assert after.pop(where / name) in (b"precious", None)
+    assert after == before
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_link_to_a_plan_stays(spark: SparkSession, tmp_path: Path) -> None:
+    """What it leads to is replaced, by the same rules."""
+    (tmp_path / "of").mkdir()
+    link, target = tmp_path / "latest", tmp_path / "of" / "plan"
+    link.symlink_to("of/plan")
+    for name in ("topics", "owned"):
+        with new_folder(spark, str(link), overwrite=name == "owned") as folder:
+            write_table(_one_row(spark), folder, name)
+        assert link.is_symlink()
+        assert not target.is_symlink()
+        assert sorted(path.name for path in target.iterdir()) == ["_kassign_spark", name]
+    with pytest.raises(OutputError, match="latest: exists"), new_folder(spark, str(link)):
         raise AssertionError
-    assert (target / extra).read_text() == "precious"
+    (target / "notes.txt").write_text("precious")
+    with pytest.raises(OutputError, match=r"latest: holds what .* did not write \(notes.txt\)"):  # noqa: SIM117
+        with new_folder(spark, str(link), overwrite=True):
+            raise AssertionError
+    assert output_folder.same_or_inside(spark, str(link), str(target))
+    link.unlink()
+    link.symlink_to("latest")  # to itself
+    with pytest.raises(OutputError, match=r"^output .*latest: "), new_folder(spark, str(link)):
+        raise AssertionError
 
 
 @pytest.mark.parametrize("names", [["members", "topics"], [], ["_kassign_spark.txt"]])

@@ -112,12 +112,12 @@ def run(args: argparse.Namespace) -> Outcome:
         by_weight=by_weight,
         past=past,
     )
-    write_file(args.output, page, mark=MARK, overwrite=args.overwrite)
+    page_bytes = write_file(args.output, page, mark=MARK, overwrite=args.overwrite)
     facts = {
         "plan": args.plan,
         "snapshot": args.snapshot or snapshot,
         "output": args.output,
-        "page_bytes": len(page.encode()),
+        "page_bytes": page_bytes,
         **found.totals,
         "problem_count": sum(row["count"] for row in found.problem_counts),
         "hot_coordinator_count": found.hot_count,

@@ -69,7 +69,7 @@ def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, 
 
 
 def _run_in(spark: SparkSession, found: dict[str, str], folder: str) -> str | None:
-    def marker() -> str:
+    def marker() -> str | bytes:
         path = found[CURRENT]
         if is_connect(spark):
             return "".join(row.value for row in spark.read.text(path).collect())

@@ -35,12 +35,12 @@ def owner_of(name: str) -> str | None:
     return found and found[1]
 
 
-def run_in(names: Collection[str], read: Callable[[], str], folder: str) -> str | None:
+def run_in(names: Collection[str], read: Callable[[], str | bytes], folder: str) -> str | None:
     """Say which run of a folder is to be read; None: its tables are in the folder itself.
 
     Args:
         names: what is in the folder.
-        read: gives the text of the marker.
+        read: gives what the marker holds.
         folder: its name in an error.
 
     Raises:
@@ -93,10 +93,10 @@ def name_run(files: Any, target: Any, run: str, *, overwrite: bool) -> bool:
     return True
 
 
-def _run_of(text: str) -> str | None:
+def _run_of(text: str | bytes) -> str | None:
     try:
         said = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     run = said.get("run") if isinstance(said, dict) else None
     return run if isinstance(run, str) and owner_of(run) else None

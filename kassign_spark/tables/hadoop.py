@@ -1,6 +1,8 @@
 """Hadoop's file systems as folders and small files of ours need them."""
 
-from contextlib import AbstractContextManager, closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -33,6 +35,11 @@ def path_class(spark: SparkSession) -> Any:
     return jvm.org.apache.hadoop.fs.Path
 
 
+def local_path(path: Any) -> Path | None:
+    """The same path for Python; None: it is not of this machine's file system."""
+    return Path(path.toUri().getPath()) if str(path.toUri().getScheme()) == "file" else None
+
+
 def child(path: Any, name: str) -> Any:
     """What is called so in a folder, which is no root."""
     return path.suffix(f"/{name}")
@@ -56,10 +63,10 @@ def renames_at_once(files: Any, path: Any) -> bool:
     return scheme in _RENAMING
 
 
-def read_file(files: Any, path: Any) -> str:
-    """Read a small text file."""
+def read_file(files: Any, path: Any) -> bytes:
+    """Read a small file."""
     with closing(files.open(path)) as stream:
-        return bytes(stream.readAllBytes()).decode()
+        return bytes(stream.readAllBytes())
 
 
 def write_file(stream: Any, text: str) -> None:
@@ -68,6 +75,11 @@ def write_file(stream: Any, text: str) -> None:
         stream.write(bytearray(text.encode()))
 
 
-def explained(path: str) -> AbstractContextManager[None]:
+@contextmanager
+def explained(path: str) -> Iterator[None]:
     """Say what cannot be done with an output in one line."""
-    return raised_as(OutputError, f"output {path}")
+    try:
+        with raised_as(OutputError, f"output {path}"):
+            yield
+    except OSError as error:
+        raise OutputError(f"output {path}: {error.strerror}") from None

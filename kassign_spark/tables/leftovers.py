@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from kassign_spark.errors import KassignError
 from kassign_spark.sessions import Py4JError, Py4JJavaError
+from kassign_spark.tables.file_list import foreign_names
 from kassign_spark.tables.hadoop import entries
 
 WRITING, REPLACED = "writing", "replaced"
@@ -51,11 +52,12 @@ def clear_leftovers(files: Any, target: Any, rename: Callable[[Any, Any], None])
     A folder that such a run had moved away, and not yet replaced, comes back to its place: it is
     the last whole one. ``rename`` moves a folder to a place where nothing is, or raises.
     """
-    with suppress(Py4JJavaError):
+    with suppress(OSError, Py4JJavaError):
         for found in _ended(files, target).values():
             writing, replaced = found.get(WRITING), found.get(REPLACED)
             if replaced is not None and files.exists(target):
-                files.delete(replaced, True)
+                if not foreign_names(files, replaced):
+                    files.delete(replaced, True)
             elif replaced is not None and writing is not None:
                 rename(replaced, target)
             # Else the new folder was in its place, and somebody took it away: the old one stays.

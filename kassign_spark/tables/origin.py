@@ -1,14 +1,12 @@
 """What results were made of: a folder says it in the mark by which it is ours, a run in its row."""
 
-import json
-
 from pyspark.sql import SparkSession
 
 from kassign_spark.sessions import Py4JJavaError
 from kassign_spark.tables import catalog_runs, catalog_writing
+from kassign_spark.tables.file_list import read_mark, write_mark
 from kassign_spark.tables.folder_runs import named_run
-from kassign_spark.tables.hadoop import child, explained, located, read_file, write_file
-from kassign_spark.tables.ours import MARK
+from kassign_spark.tables.hadoop import child, explained, located
 from kassign_spark.tables.places import is_place
 
 
@@ -25,9 +23,7 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
         if is_place(folder):
             catalog_writing.note(folder, address)
         elif address is not None:
-            files, target = located(spark, folder)
-            noted = json.dumps({"snapshot": address})
-            write_file(files.create(child(target, MARK), True), noted)
+            write_mark(*located(spark, folder), {"snapshot": address})
 
 
 def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
@@ -40,13 +36,10 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
     try:
         files, target = located(spark, folder)
         run = named_run(files, target)
-        mark = child(child(target, run) if run else target, MARK)
-        if not files.exists(mark):
-            return None
-        noted = json.loads(read_file(files, mark) or "{}")
-    except (Py4JJavaError, ValueError):
+        noted = read_mark(files, child(target, run) if run else target) or {}
+    except Py4JJavaError:
         return None
-    address = noted.get("snapshot") if isinstance(noted, dict) else None
+    address = noted.get("snapshot")
     return address if isinstance(address, str) else None
 
 

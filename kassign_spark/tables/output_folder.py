@@ -1,10 +1,12 @@
 """A folder of results appears whole or not at all, and only a folder of ours is ever replaced.
 
+Each run leaves a list of its files (``file_list``); a folder with anything else in it stays.
 Everything is written beside its place under a hidden name, which is then renamed. In object stores,
 which cannot rename a folder, tables are written where they stay, and a marker, written last, says
 so (``folder_runs``).
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -13,11 +15,19 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
 from kassign_spark.sessions import Py4JJavaError, is_connect
-from kassign_spark.tables.folder_runs import CURRENT, name_run, named_run, owner_of, run_name
+from kassign_spark.tables.file_list import (
+    MARK,
+    foreign_names,
+    listed_sizes,
+    write_list,
+    write_mark,
+)
+from kassign_spark.tables.folder_runs import name_run, named_run, owner_of, run_name
 from kassign_spark.tables.hadoop import (
     child,
     entries,
     explained,
+    local_path,
     located,
     path_class,
     renames_at_once,
@@ -32,7 +42,7 @@ from kassign_spark.tables.leftovers import (
     new_owner,
     tidy,
 )
-from kassign_spark.tables.ours import MARK, check_target, is_ours
+from kassign_spark.tables.ours import check_contents, check_target
 from kassign_spark.tables.output_file import written_meanwhile
 
 
@@ -40,11 +50,12 @@ from kassign_spark.tables.output_file import written_meanwhile
 def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> Iterator[str]:
     """Give a folder to write into, which becomes ``path`` when all went well.
 
-    With ``overwrite`` a folder is replaced that this package wrote, and that holds nothing else.
+    With ``overwrite`` a folder is replaced that this package wrote, and that holds nothing else;
+    where ``path`` is a link to one, the link stays.
 
     Raises:
-        OutputError: ``path`` exists (or, with ``overwrite``, is not such a folder), cannot be
-            written, or another run took it in the meantime.
+        OutputError: ``path`` exists (or, with ``overwrite``, is not such a folder, or no longer
+            when the new one is written), cannot be written, or another run took it in the meantime.
     """
     if is_connect(spark):
         raise OutputError(
@@ -86,9 +97,9 @@ def _renamed_folder(
                 raise OutputError(f"output {path}: {target.getParent()} cannot be written")
             # For an end that Java sees and Python does not, as SIGTERM to spark-submit.
             files.deleteOnExit(writing)
-            files.create(child(writing, MARK)).close()
         yield writing.toString()
         with explained(path):
+            write_list(files, writing)
             # From here on a run that ends in the middle leaves both folders: so the next one can
             # tell that the old one belongs in its place.
             files.cancelDeleteOnExit(writing)
@@ -111,6 +122,12 @@ def _locate(spark: SparkSession, path: str) -> tuple[Any, Any]:
         raise OutputError("output: the name of the folder is empty")
     with explained(path):
         files, target = located(spark, path)
+        local = local_path(target)
+        if local is not None:  # a link stays, and what it leads to is the output
+            resolved = os.path.realpath(local)
+            if os.path.islink(resolved):
+                raise OutputError(f"output {path}: is a link that leads to itself; name a folder")
+            target = path_class(spark)("file", None, resolved)
     if target.getParent() is None:
         raise OutputError(f"output {path}: is the root of its file system; name a new folder")
     return target, files
@@ -140,6 +157,10 @@ def _replace(
     """Put a folder in its place; what is there goes to ``replaced`` for a moment, if that is given.
 
     Where that fails, what was there is in ``replaced``.
+
+    Raises:
+        OutputError: somebody put a file of his own there while this run was at work, or another
+            run was first.
     """
     if replaced is not None:
         try:
@@ -147,6 +168,8 @@ def _replace(
         except Py4JJavaError:  # nothing there, or another run has just moved it
             if files.exists(target):
                 raise
+        else:  # only now: nobody finds it any more to put anything into it
+            check_contents(files, replaced, path)
     try:
         rename(writing, target)
         # A local file system looks and renames in two steps: where another run's folder comes in
@@ -171,21 +194,21 @@ def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Itera
     """
     with explained(path):
         _clear_ended(files, target)
-        found = entries(files, target)
-        # Runs at work are no output, nor is what S3A keeps of a folder whose files are gone.
-        if not all(owner_of(name) for name in found):
-            check_target(files, target, path, overwrite=overwrite)
+        _check_marked(files, target, path, overwrite=overwrite)
         missing = missing_folders(files, target)
     name = run_name(new_owner())
     writing = child(target, name)
     try:
         with explained(path):
-            files.create(child(writing, MARK)).close()
+            write_mark(files, writing, {})  # the folder is there from now on
             # For an end that Java sees and Python does not, as SIGTERM to spark-submit; S3A is
             # closed before it looks at this, so there the next run tidies up.
             files.deleteOnExit(writing)
         yield writing.toString()
         with explained(path):
+            write_list(files, writing)
+            if overwrite:
+                _check_marked(files, target, path, overwrite=True)
             before = named_run(files, target)
             files.cancelDeleteOnExit(writing)
             if not name_run(files, target, name, overwrite=overwrite):
@@ -198,21 +221,34 @@ def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Itera
         _clear_replaced(files, target, before)
 
 
+def _check_marked(files: Any, target: Any, path: str, *, overwrite: bool) -> None:
+    # Runs at work are no output, nor is what S3A keeps of a folder whose files are gone.
+    if not all(owner_of(name) for name in entries(files, target)):
+        check_target(files, target, path, overwrite=overwrite, runs_stay=True)
+
+
 def _clear_replaced(files: Any, target: Any, before: str | None) -> None:
-    """Remove what the marker named before, or the folder held without one."""
-    with suppress(Py4JJavaError):
-        for name in entries(files, target):
-            if name == before or (name != CURRENT and is_ours(name)):
+    """Remove what the marker named before, or the folder held without one.
+
+    What has come there since the last check is not removed, nor is what it lies in.
+    """
+    with suppress(OSError, Py4JJavaError):
+        if before is not None and not foreign_names(files, child(target, before)):
+            files.delete(child(target, before), True)
+        tops = {name.split("/")[0] for name in listed_sizes(files, target) or {}}
+        if tops and not foreign_names(files, target, lambda name: name not in tops):
+            for name in [*tops, MARK]:
                 files.delete(child(target, name), True)
 
 
 def _clear_ended(files: Any, target: Any) -> None:
     """Remove the folders of runs that ended on this machine without a marker."""
-    with suppress(Py4JJavaError):
+    with suppress(OSError, Py4JJavaError):
         names = entries(files, target)
         ended = [name for name in names if (owner := owner_of(name)) and has_ended(owner)]
         # Only now: what has ended by here has its marker already, if it will ever have one.
         current = named_run(files, target) if ended else None
-        for name in ended:
-            if name != current:
-                files.delete(child(target, name), True)
+        for run in (child(target, name) for name in ended if name != current):
+            was_cut_short = listed_sizes(files, run) is None
+            if was_cut_short or not foreign_names(files, run):
+                files.delete(run, True)

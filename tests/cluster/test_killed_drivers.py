@@ -80,7 +80,7 @@ def test_two_runs_at_once(
     assert refused.splitlines()[-1] == f"{expected}dropped"
     assert refused.count("\n") == 1
     assert _names(tmp_path) == ["fleet", "plan"]
-    assert _names(plan) == [f".{'_kassign_spark'}.crc", "_kassign_spark", "assignment", "balance"]
+    assert _names(plan) == ["_kassign_spark", "assignment", "balance"]
 
     alone = tmp_path / "alone"
     assert cli.main([*arguments[:3], str(alone), *arguments[4:], winner]) == 0
