@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--overwrite",
             action="store_true",
-            help="replace DIR if kassign-spark wrote it and it holds nothing else",
+            help="replace DIR if kassign-spark wrote it and nobody changed it since",
         )
 
     def add_show(self, what: str) -> None:

@@ -78,7 +78,9 @@ def add_options(parser: Parser) -> None:
     add_source(parser, required=False)
     parser.add_settings()
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace FILE.html if kassign-spark wrote it"
+        "--overwrite",
+        action="store_true",
+        help="replace FILE.html if kassign-spark wrote it and nobody edited it since",
     )
 
 
