@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -13,6 +14,13 @@ _MAX_RANGES = 12
 """Ranges of a topic that a line shows; sticky leftovers can be many."""
 _MAX_SHOWN = 200
 """Characters of a value that a message shows."""
+_LOGIN = re.compile(
+    r"(?!abfss?:|wasbs?:)\w[\w+.-]*://[^/@]+@"  # any user, but for Azure's containers
+    r"|(?:\w[\w+.-]*://)?[^/@:]+:(?!/|\d+/)[^@]*@"  # user and password; host:port is none
+    r"|s3[an]?://[^/@:]+:[^@]*@"  # with a slash in the password; a bucket has no port
+)
+_LOGIN_OF_URL = re.compile(r"://[^/\s@:]+:(?!\d+/)[^\s@]*@")
+_PASSWORDS = re.compile(r"(?i)([?&;](?:user|password)=)[^&;\s'\"]+")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -58,6 +66,25 @@ def printable(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
     )
+
+
+def is_login(text: str) -> bool:
+    """Whether a path or an address has a login in it, as in ``s3a://key:secret@bucket``.
+
+    Azure's ``abfss://container@account`` has none, nor has ``hdfs://host:8020/a@b``.
+    """
+    return not text.startswith("table:") and _LOGIN.match(text) is not None
+
+
+def without_login(text: str) -> str:
+    """Leave out what is before an ``@`` of an address, and passwords of a JDBC URL."""
+    return _PASSWORDS.sub(r"\1...", _LOGIN_OF_URL.sub("://...@", text))
+
+
+def masked(address: str) -> str:
+    """Give an address without all that is before its last ``@``."""
+    _, at, host = re.sub("%40", "@", address).rpartition("@")
+    return f"...@{host}" if at else host
 
 
 def shown(value: object) -> str:

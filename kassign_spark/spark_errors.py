@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
+from kassign_spark.display import without_login
 from kassign_spark.errors import KassignError
 from kassign_spark.sessions import Py4JError, java_causes, rpc_message
 from kassign_spark.workers import import_advice
@@ -38,8 +39,8 @@ def spark_message(error: PySparkException | Py4JError) -> str:
     try:
         said = _java_message(java_causes(error))
         if said is None:
-            return _said(str(error)) if isinstance(error, PySparkException) else _GONE
-        return said
+            said = _said(str(error)) if isinstance(error, PySparkException) else _GONE
+        return without_login(said)
     except Py4JError:
         return _GONE
 

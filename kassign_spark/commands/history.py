@@ -20,7 +20,7 @@ from kassign_spark.history.storms import storms
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
-from kassign_spark.log.kafka_source import kafka_options
+from kassign_spark.log.kafka_source import kafka_errors, kafka_options
 from kassign_spark.log.read import read_group_log
 from kassign_spark.rounds import hold
 
@@ -138,8 +138,8 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.bootstrap_server is not None:
         check_address(args.bootstrap_server)
     properties = read_properties(args.command_config) if args.command_config else {}
-    with session_reading_log(args, args.log) as spark:
-        source = args.log or kafka_options(args.bootstrap_server, properties)
+    source = args.log or kafka_options(args.bootstrap_server, properties)
+    with kafka_errors(source), session_reading_log(args, args.log) as spark:
         log = read_group_log(source, spark, stream=args.follow)
         told = _since(rebalances(log), args.since)
         wanted = F.lit(True) if args.group is None else F.col("group_id") == args.group

@@ -12,7 +12,12 @@ from kassign_spark.commands.options import ADDRESS, About, Parser, given
 from kassign_spark.display import counts, written
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
-from kassign_spark.log.kafka_source import PACKAGE, SEES_INTERNAL_TOPICS, kafka_options
+from kassign_spark.log.kafka_source import (
+    PACKAGE,
+    SEES_INTERNAL_TOPICS,
+    kafka_errors,
+    kafka_options,
+)
 from kassign_spark.log.read import read_group_log
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.session import open_session
@@ -94,6 +99,7 @@ def run(args: argparse.Namespace) -> Outcome:
     properties = read_properties(args.command_config) if args.command_config else {}
     options = kafka_options(args.bootstrap_server, properties)
     with (
+        kafka_errors(options),
         open_session(
             verbose=args.verbose, package=args.package, settings=SEES_INTERNAL_TOPICS
         ) as spark,

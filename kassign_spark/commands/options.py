@@ -1,6 +1,7 @@
 """How a command's file becomes a parser, and the options that several commands take."""
 
 import argparse
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
@@ -48,6 +49,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the arguments in one line, like every other error."""
+        message = re.sub(": .*@", ": ...@", message, flags=re.DOTALL)  # it may be a login
         self.exit(ERROR, f"{error_line(f'{message} (see {self.prog} --help)')}\n")
 
     def add_snapshot(self) -> None:

@@ -13,9 +13,9 @@ from kassign_spark.commands.options import ADDRESS, About, Parser, given
 from kassign_spark.display import counts, listed, not_shown, one_line, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.live.admin import check_address
-from kassign_spark.live.client_properties import read_properties
+from kassign_spark.live.client_properties import admin_settings, read_properties
 from kassign_spark.live.snapshot import read_cluster, read_topics, to_snapshot
-from kassign_spark.log.kafka_source import kafka_options
+from kassign_spark.log.kafka_source import kafka_errors, kafka_options
 from kassign_spark.log.newest import newest_state
 from kassign_spark.log.read import read_group_log
 from kassign_spark.schemas import TOPICS
@@ -105,7 +105,9 @@ def _from_cluster(args: argparse.Namespace) -> Facts:
         raise InputError("--topics goes with --from-log")
     if args.bootstrap_server is None:
         raise InputError("--bootstrap-server or --from-log is needed")
+    check_address(args.bootstrap_server)
     properties = read_properties(args.command_config) if args.command_config else {}
+    admin_settings(properties)  # what it refuses is said before Spark starts
 
     def progress(text: str) -> None:
         if not (args.json and one_stream()):  # the stream is the document's
@@ -145,8 +147,8 @@ def _from_log(args: argparse.Namespace) -> Facts:
     """Write the groups' newest state, from what they recorded."""
     _refuse_with_log(args)
     properties = read_properties(args.command_config) if args.command_config else {}
-    with session_reading_log(args, args.from_log) as spark:
-        source = args.from_log or kafka_options(args.bootstrap_server, properties)
+    source = args.from_log or kafka_options(args.bootstrap_server, properties)
+    with kafka_errors(source), session_reading_log(args, args.from_log) as spark:
         records = read_group_log(source, spark).records
         with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
             tables = _cluster_tables(args, properties, spark)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kassign_spark.display import masked
 from kassign_spark.errors import ClusterError, KassignError
 from kassign_spark.live.client_properties import admin_settings
 
@@ -26,7 +27,6 @@ def admin_client(bootstrap_server: str, properties: Mapping[str, str]) -> Iterat
     settings = admin_settings(properties)
     try:
         import kafka
-        from kafka import errors
     except ImportError:
         raise ClusterError(
             "reading a live cluster needs kafka-python: pip install 'kassign-spark[live]'"
@@ -44,7 +44,7 @@ def admin_client(bootstrap_server: str, properties: Mapping[str, str]) -> Iterat
             yield admin
         except KassignError:
             raise
-        except (errors.KafkaError, OSError, ValueError, AssertionError) as error:
+        except Exception as error:  # whatever the library throws: its text may hold settings
             message = _explained(
                 error, connected=admin is not None, login="sasl_mechanism" in settings
             )
@@ -58,11 +58,25 @@ def check_address(bootstrap_server: str) -> None:
     """Refuse what is no address.
 
     Raises:
-        ClusterError: it is not host:port, or several with commas.
+        ClusterError: it is not host:port, or several with commas, or has a login.
     """
+    refuse_login(bootstrap_server)
     if not all(_ADDRESS.fullmatch(address) for address in bootstrap_server.split(",")):
         raise ClusterError(
             f"bootstrap server {bootstrap_server!r} is not host:port (several with commas)"
+        )
+
+
+def refuse_login(bootstrap_server: str) -> None:
+    """Refuse an address with a login, which no message shows.
+
+    Raises:
+        ClusterError: it has something before an ``@``.
+    """
+    if (address := masked(bootstrap_server)) != bootstrap_server:
+        raise ClusterError(
+            f"bootstrap server {address!r}: has a login before its @; write host:port (several "
+            "with commas), and the login into the client properties file (--command-config)"
         )
 
 

@@ -1,15 +1,17 @@
 """A Java client's properties file, as settings of kafka-python's admin client.
 
 The file is the one that Kafka's own tools take as ``--command-config``. It holds secrets: no value
-of it is in an error, a ``repr`` or a log of ours, only names of keys.
+of it is in an error, a ``repr`` or a log of ours, only names of keys. A line may be a part of a
+secret itself, of a key over several lines say: what does not read like a setting of Kafka's is
+named by its line.
 """
 
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from kassign_spark.errors import SettingsError
 
@@ -32,6 +34,26 @@ _MILLISECONDS = {
     "reconnect.backoff.ms": "reconnect_backoff_ms",
     "reconnect.backoff.max.ms": "reconnect_backoff_max_ms",
 }
+_SETTING = re.compile(
+    r"(?:auto|bootstrap|check|client|connections|default|enable|fetch|group|heartbeat|isolation|"
+    r"max|metadata|metric|metrics|partition|receive|reconnect|request|retry|sasl|security|send|"
+    r"session|socket|ssl)(?:\.[a-z0-9_]{1,20})+"
+)
+_ONE_LINE = "a value over several lines needs \\ at the end of each but the last"
+
+
+class Key(str):
+    """A key, with the line that it is on."""
+
+    line: int
+    is_assigned: bool
+    """Whether = or : is behind it: Java takes a blank as well, and a word alone."""
+
+    def __new__(cls, text: str, line: int, *, is_assigned: bool) -> Self:
+        """Put them together."""
+        key = super().__new__(cls, text)
+        key.line, key.is_assigned = line, is_assigned
+        return key
 
 
 class _Secret(str):
@@ -44,6 +66,8 @@ class _Secret(str):
 def read_properties(path: str | Path) -> dict[str, str]:
     """Read a file as ``java.util.Properties`` does: ISO-8859-1, comments, continuations, escapes.
 
+    The keys know their lines (``Key``).
+
     Raises:
         SettingsError: the file cannot be read, or has a broken ``\\u`` escape, or half a character.
     """
@@ -54,15 +78,51 @@ def read_properties(path: str | Path) -> dict[str, str]:
             f"client properties file {path} cannot be read: {error.strerror}"
         ) from None
     properties: dict[str, str] = {}
-    for line in _logical_lines(text):
-        match = re.match(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
-        assert match is not None, "both parts may be empty"
+    for number, line in _logical_lines(text):
+        match = re.match(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*([=:]?)[ \t\f]*(.*)", line, re.DOTALL)
+        assert match is not None, "all parts may be empty"
         try:
-            key = _unescape(match[1], "a key")
-            properties[key] = _Secret(_unescape(match[2], key))
+            key = Key(_unescape(match[1]), number, is_assigned=bool(match[2]))
+            properties[key] = _Secret(_unescape(match[3]))
         except ValueError as error:
-            raise SettingsError(f"client properties file {path}: {error}") from None
+            raise SettingsError(
+                f"client properties file {path}: line {number} has {error}"
+            ) from None
     return properties
+
+
+def refuse_fragments(keys: Iterable[str]) -> None:
+    """Keep what is no setting, a part of a secret say, from whoever logs the keys he is given.
+
+    Raises:
+        SettingsError: a line is no key=value.
+    """
+    fragments = [key for key in keys if not (getattr(key, "is_assigned", True) and "." in key)]
+    if fragments:
+        raise SettingsError(f"client properties: {_unnamed(fragments)}")
+
+
+def _unnamed(keys: Iterable[str]) -> str:
+    """Say by their lines which keys cannot be named in a message; empty where there are none."""
+    unnamed = [key for key in keys if not _can_be_named(key)]
+    if not unnamed:
+        return ""
+    more = f" (and {len(unnamed) - 1:,} more)" if len(unnamed) > 1 else ""
+    lines = sorted(key.line for key in unnamed if isinstance(key, Key))
+    if not lines:
+        return f"a key is none of a Kafka client's{more}"
+    return f"line {lines[0]} is no key=value of a Kafka client{more}; {_ONE_LINE}"
+
+
+def _can_be_named(key: str) -> bool:
+    return _SETTING.fullmatch(key) is not None and getattr(key, "is_assigned", True)
+
+
+def _unsupported(keys: Iterable[str]) -> list[str]:
+    """A problem for each key that has a name, and one for all others."""
+    keys = sorted(keys)
+    problems = [f"{key} is not supported" for key in keys if _can_be_named(key)]
+    return [*problems, *filter(None, [_unnamed(keys)])]
 
 
 def admin_settings(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -100,41 +160,41 @@ def admin_settings(properties: Mapping[str, str]) -> dict[str, Any]:
             settings |= found
             problems += reasons
         elif wanted and protocol in _PROTOCOLS:
-            keys = ", ".join(sorted(wanted))
+            keys = ", ".join(sorted(filter(_can_be_named, wanted))) or _unnamed(wanted)
             problems.append(f"{keys}: security.protocol is not one that uses {needed}")
     if left.pop("bootstrap.servers", None) is not None:
         problems.append("bootstrap.servers: give the address as --bootstrap-server instead")
-    problems += [f"{key} is not supported" for key in sorted(left)]
+    problems += _unsupported(left)
     if problems:
         raise SettingsError("client properties: " + "; ".join(problems))
     return settings
 
 
-def _logical_lines(text: str) -> list[str]:
-    """Lines without comments and blank ones, continuations joined."""
-    lines: list[str] = []
+def _logical_lines(text: str) -> list[tuple[int, str]]:
+    """Lines without comments and blank ones, continuations joined, each with its number."""
+    lines: list[tuple[int, str]] = []
     continued = False
-    for natural in re.split(r"\r\n|\r|\n", text):
+    for number, natural in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = natural.lstrip(" \t\f")
         if not continued and (not line or line[0] in "#!"):
             continue
         backslashes = len(line) - len(line.rstrip("\\"))
         part = line[:-1] if backslashes % 2 else line
         if continued:
-            lines[-1] += part
+            lines[-1] = lines[-1][0], lines[-1][1] + part
         else:
-            lines.append(part)
+            lines.append((number, part))
         continued = backslashes % 2 == 1
     return lines
 
 
-def _unescape(text: str, key: str) -> str:
+def _unescape(text: str) -> str:
     def plain(match: re.Match[str]) -> str:
         escaped = match[1]
         if not escaped.startswith("u"):
             return _ESCAPES.get(escaped, escaped)
         if len(escaped) != 5:
-            raise ValueError(f"{key} has a \\u without four hex digits")
+            raise ValueError("a \\u without four hex digits")
         return chr(int(escaped[1:], 16))
 
     units = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", plain, text, flags=re.DOTALL)
@@ -142,13 +202,13 @@ def _unescape(text: str, key: str) -> str:
         # Java's text is UTF-16: two escapes can stand for one character.
         return units.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise ValueError(f"{key} has half a surrogate pair") from None
+        raise ValueError("half a surrogate pair") from None
 
 
 def _sasl_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
     mechanism = properties.pop("sasl.mechanism", "GSSAPI")  # Kafka's default
     jaas = properties.pop("sasl.jaas.config", None)
-    problems = [f"{key} is not supported" for key in sorted(properties)]
+    problems = _unsupported(properties)
     module = _LOGIN_MODULES.get(mechanism)
     if module is None:
         return {}, [*problems, f"sasl.mechanism must be one of {', '.join(_LOGIN_MODULES)}"]
@@ -164,7 +224,8 @@ def _sasl_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str
     if not username or not password:
         problems.append("sasl.jaas.config needs a username and a password")
     if options:
-        problems.append(f"sasl.jaas.config has unsupported options: {', '.join(sorted(options))}")
+        # Their names are a part of the value, as a password with a blank and without quotes is.
+        problems.append("sasl.jaas.config has other options than username and password")
     return {
         "sasl_mechanism": mechanism,
         "sasl_plain_username": _Secret(username),
@@ -212,5 +273,5 @@ def _tls_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]
             is_missing = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
             reason = "the file cannot be read" if is_missing else "no PEM that can be used"
             problems.append(f"{key}: {reason}")
-    problems += [f"{key} is not supported" for key in sorted(properties)]
+    problems += _unsupported(properties)
     return {"ssl_context": context}, problems

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pyspark
@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.errors import ClusterError, KassignError, SettingsError
+from kassign_spark.live.admin import refuse_login
+from kassign_spark.live.client_properties import refuse_fragments
 from kassign_spark.spark_errors import SparkError
 
 PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
@@ -55,8 +57,9 @@ def kafka_options(bootstrap_server: str, properties: Mapping[str, str]) -> dict[
     """Options of Spark's Kafka source from an address and a Java client's properties.
 
     Raises:
-        SettingsError: the properties name a cluster of their own.
+        SettingsError: the properties name a cluster of their own, or a line is no key=value.
     """
+    refuse_fragments(properties)
     if "bootstrap.servers" in properties:
         raise SettingsError(
             "client properties: bootstrap.servers: give the address as --bootstrap-server instead"
@@ -70,10 +73,12 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
     Raises:
         SettingsError: the options name no cluster, or another topic, or the session is not set to
             see internal topics.
-        ClusterError: the session lacks the Spark package of the source, or the source refuses.
+        ClusterError: the session lacks the Spark package of the source, or the source refuses, or
+            the address has a login.
     """
     if _SERVERS not in options:
         raise SettingsError(f"options of the group log: {_SERVERS} is missing (host:port)")
+    refuse_login(options[_SERVERS])
     lower = {name.lower() for name in options}
     topics = {name: options[name] for name in options if name.lower() in _TOPIC_OPTIONS}
     if not all(_is_the_log(value) for value in topics.values()):
@@ -116,6 +121,18 @@ def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
     )
 
 
+@contextmanager
+def kafka_errors(source: str | Mapping[str, str]) -> Iterator[None]:
+    """Raise what a Java client throws, while a cluster's log is read, as ``explained`` says it."""
+    try:
+        yield
+    except SparkError as error:
+        text = " ".join([str(error), *_classes(error)])
+        if isinstance(source, Mapping) and "org.apache.kafka.c" in text:  # clients and common
+            raise explained(error, source) from None
+        raise
+
+
 def _is_the_log(value: str) -> bool:
     """Whether it is the topic's name or, for option assign, the topic with its partitions."""
     with suppress(ValueError):
@@ -128,7 +145,7 @@ def _classes(error: Exception) -> Iterator[str]:
     """The classes of what was thrown in Java, from the outermost to its cause."""
     thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     while thrown is not None:
-        yield thrown.getClass().getSimpleName()
+        yield thrown.getClass().getName()
         thrown = thrown.getCause()
 
 

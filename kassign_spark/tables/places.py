@@ -6,6 +6,7 @@ No folder is meant by such a name (one called so is ``./table:...``), and no tab
 import re
 from typing import NamedTuple, Self
 
+from kassign_spark.display import is_login, masked
 from kassign_spark.errors import InputError
 
 PREFIX = "table:"
@@ -63,7 +64,16 @@ class Place(NamedTuple):
 
 
 def is_place(text: str) -> bool:
-    """Whether tables of a catalog are meant, and no folder."""
+    """Whether tables of a catalog are meant, and no folder.
+
+    Raises:
+        InputError: a path has a login in it: it would be in Spark's plans and in its event log.
+    """
+    if is_login(text):
+        raise InputError(
+            f"path {masked(text)}: has a login before its @; leave it out, and set it in Spark's "
+            "configuration, such as spark.hadoop.fs.s3a.access.key"
+        )
     return text.startswith(PREFIX)
 
 
