@@ -4,6 +4,7 @@ from kassign_spark.client.claims import believe
 from kassign_spark.client.constrained import assign_constrained
 from kassign_spark.client.general import assign_general
 from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
+from kassign_spark.client.missing import with_cause
 from kassign_spark.client.racks import Racks, need_matching, number_racks
 from kassign_spark.client.range_racks import assign_range
 from kassign_spark.client.state import (
@@ -18,6 +19,7 @@ from kassign_spark.client.state import (
     Outcome,
     Thrown,
     lay_out,
+    without_missing,
 )
 
 
@@ -30,6 +32,14 @@ def predict_group(state: GroupState) -> Outcome:
     layout = claims.layout
     if state.assignor == "range":
         return Outcome(OK, None, assign_range(state, layout), {}, layout)
+    outcome = _follow_sticky(state, claims)
+    if not layout.missing:
+        return outcome
+    return with_cause(state, outcome, predict_group(without_missing(state)))
+
+
+def _follow_sticky(state: GroupState, claims: Claims) -> Outcome:
+    layout = claims.layout
     try:
         assigned, moving, unsure = _assign_sticky(state, claims)
     except Thrown as thrown:

@@ -29,7 +29,7 @@ class Rebalance(NamedTuple):
 
     Attributes:
         verdict: as of ``Outcome``, or never_settles.
-        detail: why, where the verdict is not ok.
+        detail: why, where the verdict is not ok; or what is wrong with the answer.
         steps: of the rounds up to the one that throws, never ends, is the last, or repeats one.
     """
 
@@ -48,7 +48,7 @@ def follow_rounds(state: GroupState) -> Rebalance:
     owned = _owned(state)
     steps: list[Step] = []
     seen: dict[tuple[frozenset[Partition], ...], int] = {}
-    unsure = None
+    is_exact, detail = True, None
     for number in range(1, _MOST_ROUNDS + 1):
         joined = _subscribed(state, owned)
         # Sorted: a set's order differs from run to run.
@@ -56,14 +56,15 @@ def follow_rounds(state: GroupState) -> Rebalance:
         outcome = predict_group(state.with_claims(claims))
         if outcome.verdict not in (OK, INEXACT):
             return Rebalance(outcome.verdict, f"round {number}: {outcome.detail}", steps)
-        if outcome.verdict == INEXACT and unsure is None:
-            unsure = f"round {number}: {outcome.detail}"
+        is_exact &= outcome.verdict == OK
+        if outcome.detail is not None and detail is None:
+            detail = f"round {number}: {outcome.detail}"
         assigned = _named(outcome, outcome.assigned)
         steps += _steps(number, owned, assigned, _withheld(outcome, len(owned)))
         goes_on = any(own - given for own, given in zip(joined, assigned, strict=True))
         owned = assigned
         if not goes_on:
-            return Rebalance(INEXACT if unsure else OK, unsure, steps)
+            return Rebalance(OK if is_exact else INEXACT, detail, steps)
         now = tuple(map(frozenset, owned))
         if now in seen:
             why = f"after round {number} all own what they owned after round {seen[now]}"

@@ -75,11 +75,13 @@ class Outcome(NamedTuple):
 
     Attributes:
         verdict: ok, throws, never_ends or inexact.
-        detail: why, where the verdict is not ok.
+        detail: why, where the verdict is not ok; or that partitions are given which do not exist.
         assigned: ids of partitions by position of the member; empty where there is no answer.
         withheld: partitions that `cooperative-sticky` holds back for a round, with the member that
             is to have them.
         layout: what the ids stand for.
+        is_misled: whether claims of partitions that do not exist make the client throw or give
+            away what it cannot.
     """
 
     verdict: str
@@ -87,6 +89,7 @@ class Outcome(NamedTuple):
     assigned: list[list[int]]
     withheld: dict[int, int]
     layout: "Layout"
+    is_misled: bool = False
 
 
 class Thrown(Exception):  # noqa: N818 - the client's exception, predicted; not an error of ours

@@ -12,7 +12,14 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.commands.assign_lines import lines
-from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, topic_facts
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    first_rows,
+    misled_facts,
+    session_reading,
+    topic_facts,
+)
 from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
 from kassign_spark.commands.options import About, Parser, given, settings_of
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
@@ -24,7 +31,7 @@ from kassign_spark.measures.violations import violations
 from kassign_spark.plans.assign import assign_on_paths
 from kassign_spark.report.plan import BALANCE, VIOLATIONS
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED, VERDICTS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.tables.origin import note_snapshot
 from kassign_spark.tables.snapshots import (
@@ -39,8 +46,9 @@ _COOPERATIVE = "cooperative-sticky"
 
 DOCUMENT = record(
     "snapshot string, output string, group_count int, member_count int, partition_count int, "
-    "violation_count int, round_count int, groups_not_shown int",
+    "violation_count int, misled_count int, round_count int, groups_not_shown int",
     violations=rows(VIOLATIONS),
+    misled=rows(VERDICTS),
     paths=COUNTS,
     balance=rows(BALANCE, "path string?"),
     assignments=rows(
@@ -54,7 +62,7 @@ ABOUT = About(
     summary="plan what every group of a snapshot would own",
     description="Assign the partitions of every group of a snapshot as each group's assignor\n"
     "does in one rebalance; check and measure the plan and write it to a new folder.",
-    finds="the plan violates a rule",
+    finds="the plan violates a rule, or claims mislead Kafka's own client",
     example="kassign-spark assign examples/fleet --output build/plan --assignor range",
 )
 
@@ -81,7 +89,8 @@ def run(args: argparse.Namespace) -> Outcome:
         new_folder(spark, args.output, overwrite=args.overwrite) as folder,
     ):
         facts = _plan(spark, folder, args, settings)
-    return Outcome(1 if facts["violation_count"] else 0, facts, lines(facts))
+    is_bad = facts["violation_count"] or facts["misled_count"]
+    return Outcome(1 if is_bad else 0, facts, lines(facts))
 
 
 def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: Settings) -> Facts:
@@ -130,6 +139,7 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
         **{name: totals[name] for name in sums},
         "violation_count": counted["count"],
         "violations": broken,
+        **misled_facts(paths, args.show, cluster_id=has_cluster_id(members)),
         "round_count": counter.rounds,
         "paths": _path_counts(measured, paths, totals["group_count"]),
         "groups_not_shown": totals["group_count"] - len(worst),

@@ -1,6 +1,6 @@
 """What ``kassign-spark assign`` prints: the plan's balance, its assignments, what it violates."""
 
-from kassign_spark.commands.common import Facts
+from kassign_spark.commands.common import Facts, misled_lines
 from kassign_spark.display import (
     Columns,
     cell,
@@ -47,6 +47,7 @@ def lines(facts: Facts) -> list[str]:
     )
     for group in facts["assignments"]:
         said += ["", f"{group_name(group)} ({cell(group['assignor'])})", *_member_lines(group)]
+    said += misled_lines(facts)
     if count:
         said += ["", *_violation_lines(facts)]
     tables = "assignment, balance" + (", violations" if count else "")

@@ -9,11 +9,15 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
-from kassign_spark.conforming import has_cluster_id
+from kassign_spark.conforming import has_cluster_id, restore_cluster_id
+from kassign_spark.display import group_name, listed, not_shown, plural
 from kassign_spark.errors import InputError, OutputError
+from kassign_spark.groups.paths import Paths
 from kassign_spark.inputs.checks import refuse_broken_rows
-from kassign_spark.schemas import ASSIGNMENT, MEMBERS, OWNED
+from kassign_spark.rounds import hold
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.session import open_session
 from kassign_spark.tables.output_folder import same_or_inside
 from kassign_spark.tables.places import Place, is_place
@@ -150,6 +154,31 @@ def topic_facts(topics: Iterable[Row]) -> list[Facts]:
         }
         for topic in topics
     ]
+
+
+def misled_facts(paths: Paths, limit: int, *, cluster_id: bool) -> Facts:
+    """Count and collect groups whose claims mislead Kafka's client; a query where there may be."""
+    if paths.misled is None:
+        return {"misled_count": 0, "misled": []}
+    misled, counted = hold(
+        restore_cluster_id(paths.misled, cluster_id), {"groups": F.count(F.lit(1))}
+    )
+    shown = first_rows(misled, list(GROUP_KEY), limit)
+    return {"misled_count": counted["groups"], "misled": shown}
+
+
+def misled_lines(facts: Facts) -> list[str]:
+    """Say which groups Kafka's client answers otherwise, and why."""
+    count = facts["misled_count"]
+    if not count:
+        return []
+    lines = [
+        "",
+        f"of {plural(count, 'group')} Kafka's own client makes something else: members claim "
+        "partitions that do not exist",
+        *listed(facts["misled"], {"group": group_name, "verdict": "verdict", "why": "detail"})[1:],
+    ]
+    return lines + not_shown(count - len(facts["misled"]), "group", of=count)
 
 
 def one_stream() -> bool:

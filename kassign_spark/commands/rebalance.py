@@ -9,7 +9,14 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.client.state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
-from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    first_rows,
+    misled_facts,
+    misled_lines,
+    session_reading,
+)
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
 from kassign_spark.commands.options import About, Parser, given, settings_of
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
@@ -24,11 +31,12 @@ from kassign_spark.display import (
     written,
 )
 from kassign_spark.groups.named_groups import is_group_of
+from kassign_spark.groups.paths import Paths
 from kassign_spark.plans.listener import listener_calls
-from kassign_spark.plans.rebalance import rebalance
+from kassign_spark.plans.rebalance import rebalance, rebalance_on_paths
 from kassign_spark.plans.summary import summarize
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, VERDICTS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.tables.snapshots import Snapshot, new_folder, read_snapshot, write_table
 
@@ -44,7 +52,8 @@ ACTIONS = ("retained", "revoked", "assigned", "withheld")
 DOCUMENT = record(
     "snapshot string, output string, is_exact boolean, group_count int, partition_count int, "
     "moved_count int, paused_count int, max_rounds int, unsettled_count int, failing_count int, "
-    "inexact_count int, groups_not_shown int",
+    "inexact_count int, misled_count int, groups_not_shown int",
+    misled=rows(VERDICTS),
     groups=rows(
         f"{GROUP}, rounds int?, partition_count int?, moved_count int?, paused_count int?, "
         "settles boolean?, detail string?, rounds_not_shown int",
@@ -58,7 +67,7 @@ ABOUT = About(
     "what each member keeps, gives up and receives, and what its rebalance listener is told.\n"
     "With --exact each round is the answer of Kafka's own client, which may also throw or\n"
     "never end: the table verdicts says so, and the table listener leaves such groups out.",
-    finds="a group never settles, throws or never ends",
+    finds="a group never settles, throws or never ends, or claims mislead Kafka's own client",
     example="kassign-spark rebalance examples/fleet --output build/rounds",
 )
 
@@ -88,18 +97,20 @@ def run(args: argparse.Namespace) -> Outcome:
         new_folder(spark, args.output, overwrite=args.overwrite) as folder,
     ):
         facts = _follow(read_snapshot(args.snapshot, spark), folder, args, settings)
-    failing = facts["unsettled_count"] + facts["failing_count"]
+    failing = facts["unsettled_count"] + facts["failing_count"] + facts["misled_count"]
     return Outcome(1 if failing else 0, facts, _lines(facts))
 
 
 def _follow(snapshot: Snapshot, folder: str, args: argparse.Namespace, settings: Settings) -> Facts:
     options = {"assignor": args.assignor, "protocol": args.protocol}
-    verdicts = None
+    verdicts, paths = None, Paths()
     if args.exact:
         found, verdicts = rebalance(*snapshot, target=snapshot.target, **options, exact=True)
         write_table(verdicts, folder, "verdicts", args.format)
     else:
-        found = rebalance(*snapshot, target=snapshot.target, **options, settings=settings)
+        found = rebalance_on_paths(
+            *snapshot, target=snapshot.target, **options, settings=settings, paths=paths
+        )
     steps = hold(found, {"count": F.count(F.lit(1))}).frame
     write_table(steps, folder, "steps", args.format)
     told = snapshot.members if verdicts is None else _answered(snapshot.members, verdicts)
@@ -117,6 +128,7 @@ def _follow(snapshot: Snapshot, folder: str, args: argparse.Namespace, settings:
         **given(args, "snapshot", "output"),
         "is_exact": args.exact,
         **{name: totals[name] for name in measures},
+        **misled_facts(paths, args.show, cluster_id=has_cluster_id(snapshot.members)),
         "groups_not_shown": totals["group_count"] - len(worst),
         "groups": [
             {**row, **rounds}
@@ -205,5 +217,6 @@ def _lines(facts: Facts) -> list[str]:
         lines += table(["  round", *ACTIONS], per_round)
         if group["rounds_not_shown"]:
             lines.append(f"  ... {plural(group['rounds_not_shown'], 'more round')}")
+    lines += misled_lines(facts)
     tables = "steps, listener, summary" + (", verdicts" if facts["is_exact"] else "")
     return lines + written(facts["output"], "the rounds are in", tables)

@@ -33,6 +33,8 @@ class Eligible(NamedTuple):
         one_folds: one task folds members and topics sooner than several that shuffle them.
         is_one_group: there is a single group, of which one task may read all.
         has_racks: whether some member has a rack, and racks of replicas may be known.
+        has_missing_claims: partitions are owned that do not exist, of topics that do.
+        has_hidden_topics: topics are owned that the table topics does not have.
         paths: who wants to know which way the groups go, if anybody does.
     """
 
@@ -48,6 +50,8 @@ class Eligible(NamedTuple):
     one_folds: bool = False
     is_one_group: bool = False
     has_racks: bool = False
+    has_missing_claims: bool = False
+    has_hidden_topics: bool = False
     paths: Paths | None = None
 
     @property
@@ -116,7 +120,7 @@ def member_order() -> tuple[Column, Column, Column]:
     )
 
 
-def fold_topics(topics: DataFrame, *, bad_row: str) -> DataFrame:
+def fold_topics(topics: DataFrame, *, bad_row: str, racks: bool = False) -> DataFrame:
     """Fold conforming topics, of either form, into one row a topic.
 
     ``bad_row`` is SQL, boolean over the columns: the row breaks a rule.
@@ -124,7 +128,8 @@ def fold_topics(topics: DataFrame, *, bad_row: str) -> DataFrame:
     Returns:
         cluster_id string, topic string, num_partitions bigint, bad_rows bigint,
         is_inconsistent boolean: given twice with different counts, or partitions missing between,
-        is_twice boolean: there are several rows.
+        is_twice boolean: there are several rows; with ``racks`` also racks string: the replicas'
+        as JSON, of rows that differ the greatest; null where the table does not tell them.
     """
     if "num_partitions" in topics.columns:
         count = "max(num_partitions)"
@@ -132,9 +137,12 @@ def fold_topics(topics: DataFrame, *, bad_row: str) -> DataFrame:
     else:
         count = "try_add(max(partition), 1)"
         inconsistent = f"count(distinct partition) != {count}"
+    has_racks = "replica_racks" in topics.columns
+    of_racks = "to_json(max(replica_racks))" if has_racks else "cast(null as string)"
     return topics.groupBy("cluster_id", "topic").agg(
         F.expr(f"{count} as num_partitions"),
         F.expr(f"count_if({bad_row}) as bad_rows"),
         F.expr(f"coalesce({inconsistent}, false) as is_inconsistent"),
         F.expr("count(*) > 1 as is_twice"),
+        *([F.expr(f"{of_racks} as racks")] if racks else []),
     )

@@ -70,12 +70,19 @@ _OF_GROUPS = {
     "racked": "sum(racked)",
 }
 _OF_TOPICS = {
-    "topics": "count(*)",
+    "topics": "count(is_twice)",
     "bad_topics": "count_if(bad_rows > 0 or is_inconsistent)",
     "topics_twice": "count_if(is_twice)",
     "most": "max(num_partitions)",
     "mean": f"ceil(avg(if(num_partitions > {_LARGEST}, {_LARGEST}, num_partitions)))",
 }
+_OF_CLAIMS = {
+    "claims": "sum(claims)",
+    "bad_owned": "sum(bad_owned)",
+    "missing_claims": "count_if(highest >= num_partitions)",
+    "hidden_topics": "count_if(claims > 0 and is_twice is null)",
+}
+"""Of topics beside what is owned of them: a topic that is not there has only claims."""
 
 
 class _Found(NamedTuple):
@@ -149,6 +156,8 @@ def look(
         one_folds=found.one_folds and counts["all_edges"] <= ONE_FOLD_EDGES,
         is_one_group=counts["groups"] == 1 and found.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
+        has_missing_claims=bool(counts.get("missing_claims")),
+        has_hidden_topics=bool(counts.get("hidden_topics")),
     )
     return Looked(eligible, found.assignors, had_patterns)
 
@@ -182,6 +191,9 @@ def _query(
     of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules))
     none = F.expr("cast(array() as array<string>) as assignors")
     used = F.expr("collect_set(assignor) as assignors")
+    if inputs.owned is not None:
+        of_topics = _beside_claims(of_topics, inputs.owned)
+        measures |= _OF_CLAIMS
     found = [of_members.agg(_named(_OF_GROUPS), used), of_topics.agg(_named(measures), none)]
     if target is not None:
         types = inputs.members.selectExpr(
@@ -192,9 +204,6 @@ def _query(
         )
         suspects = target_suspects(types, target)
         found.append(suspects.agg(_named({"bad_target": "sum(suspects)"}), none))
-    if inputs.owned is not None:
-        bad_owned = f"count_if({any_broken(owned_rules())})"
-        found.append(inputs.owned.agg(_named({"claims": "count(*)", "bad_owned": bad_owned}), none))
     if not is_small:
         # What is behind a shuffle, of one row, is a stage of its own, beside the others.
         found = [frame.repartition(1) for frame in found]
@@ -204,6 +213,18 @@ def _query(
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
     return _Found(counts, sorted(assignors), size, one_folds_members and one_folds_topics)
+
+
+def _beside_claims(of_topics: DataFrame, owned: DataFrame) -> DataFrame:
+    """Put what is owned of each topic beside ``fold_topics``: one row a topic of either."""
+    is_bad = f"count_if({any_broken(owned_rules())})"
+    measures = {"highest": "max(partition)", "claims": "count(*)", "bad_owned": is_bad}
+    claimed = owned.groupBy(CLUSTER_ID, "topic").agg(
+        *(F.expr(f"{value} as {name}") for name, value in measures.items())
+    )
+    both = of_topics.unionByName(claimed, allowMissingColumns=True)
+    names = [name for name in both.columns if name not in (CLUSTER_ID, "topic")]
+    return both.groupBy(CLUSTER_ID, "topic").agg(*(F.expr(f"max({n}) as {n}") for n in names))
 
 
 def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:

@@ -33,10 +33,18 @@ def components_path(by: str, rounds: int, settled_in: int) -> str:
 
 
 class Paths:
-    """What was said, group by group."""
+    """What was said, group by group.
+
+    Attributes:
+        misled: groups whose claims mislead Kafka's client, so that it does something else than the
+            plan: the columns of ``exact.MISLED``; None: there is no such claim.
+        has_hidden_topics: as of ``Eligible``.
+    """
 
     def __init__(self) -> None:
         self._said: list[tuple[DataFrame, str | None]] = []
+        self.misled: DataFrame | None = None
+        self.has_hidden_topics = False
 
     def note(self, groups: DataFrame, path: str) -> None:
         """Take note of the path of all these groups: one row a group, with ``GROUP_KEY``."""

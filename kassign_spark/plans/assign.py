@@ -17,6 +17,7 @@ from kassign_spark.plans.consumer_groups import (
     predict_consumer_groups,
     split_by_type,
 )
+from kassign_spark.plans.misled import note_claims
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT
 from kassign_spark.settings.computing import Settings
@@ -42,7 +43,8 @@ def assign(
         topics: ``schemas.TOPICS``, or one row a partition (topic, partition). A topic that members
             subscribe to and that is missing here is left out, as Kafka does.
         owned: ``schemas.OWNED``, what members own before; `range` and `roundrobin` do not look
-            at it.
+            at it. Claims of partitions that do not exist are dropped; the client of a sticky
+            assignor may throw because of them, which ``predict`` and ``validate`` say.
         target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
         assignor: None for each group's own (``members.assignor``), a name in ``ASSIGNORS``, or a
             function of your own from ``Eligible`` and ``Settings`` to the columns of
@@ -80,6 +82,7 @@ def assign_on_paths(
     eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
     if chosen is None or isinstance(assignor, str):
         eligible = eligible._replace(paths=paths)
+        note_claims(eligible, paths, assignor)
     elif paths is not None:
         paths.note(eligible.groups, OWN)
     found = _own(eligible, names, settings) if chosen is None else chosen(eligible, settings)

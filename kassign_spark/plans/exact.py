@@ -13,15 +13,17 @@ from kassign_spark.assignors.in_tasks import (
     KAFKAS,
     RANGE,
     ROUNDROBIN,
+    STICKY,
     numbers_of,
     racks_matter,
 )
 from kassign_spark.client.model import predict_group
+from kassign_spark.client.protocols import EAGER
 from kassign_spark.client.rounds import follow_rounds
 from kassign_spark.client.state import FAILING, OK, Outcome
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, with_nulls
-from kassign_spark.groups.numbers import Flags, Longs, rows_by
+from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.states import States
 from kassign_spark.plans.rounds import (
@@ -40,6 +42,10 @@ RUNS = (
     "member_id string, topic string, partitions array<int>"
 )
 """Rows of two kinds: a group's verdict; partitions that a member has of a topic."""
+
+
+MISLED = "cluster_id string, group_id string, verdict string, detail string"
+"""A row of each group of ``misled_groups``."""
 
 
 class Judged(NamedTuple):
@@ -111,6 +117,48 @@ def predict_batch(
             if outcome.verdict not in FAILING:
                 parts.append(_assigned(batch, group, states.members(group), outcome))
     return Judged(verdicts, Steps.join(parts))
+
+
+def misled_groups(
+    batch: Batch, claims: Claims, generation: Longs, assignor: Longs
+) -> dict[int, tuple[str, str | None]]:
+    """Find the groups in which claims of partitions that do not exist mislead Kafka's client.
+
+    Who plans drops such claims, so here the client does something else (``client.missing``). The
+    arguments are those of ``predict_batch``.
+
+    Returns:
+        of each such group verdict and detail, as of ``predict``.
+    """
+    topics = key(batch.topic_group, batch.topic_name)
+    is_missing = (claims.member >= 0) & (claims.slot < 0) & (assignor[claims.group] >= STICKY)
+    is_missing &= find(topics, key(claims.group, claims.topic)) >= 0
+    suspects = np.unique(claims.group[is_missing]).tolist()
+    if not suspects:
+        return {}
+    states = States(batch, claims, generation)
+    outcomes = {g: predict_group(states.of(g, KAFKAS[assignor[g]])) for g in suspects}
+    return {g: (of.verdict, of.detail) for g, of in outcomes.items() if of.is_misled}
+
+
+def misled_arrow(
+    table: pa.Table, *, assignor: int | None = None, protocol: str | None = None
+) -> Iterator[pa.Table]:
+    """Give ``misled_groups`` of a task (rows of ``rows.fold``): the columns of ``MISLED``.
+
+    ``assignor`` is a number of ``KAFKAS`` for all of them; None: each its own. Under the eager
+    ``protocol`` `cooperative-sticky` knows nothing of what members owned.
+    """
+    batch, claims = read_batch(table)
+    assignors = numbers_of(batch, assignor)
+    told = assignors if protocol != EAGER else np.where(assignors == STICKY, STICKY, RANGE)
+    misled = misled_groups(batch, claims, batch.generation, told)
+    verdicts = {
+        **group_columns(batch, np.array(list(misled), np.int64)),
+        "verdict": [verdict for verdict, _ in misled.values()],
+        "detail": [detail for _, detail in misled.values()],
+    }
+    yield with_nulls(MISLED, verdicts)
 
 
 def follow_exactly(batch: Batch, claims: Claims, assignor: Longs, is_cooperative: Flags) -> Judged:

@@ -17,11 +17,13 @@ from kassign_spark.conforming import has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible, restrict
 from kassign_spark.groups.look import look
+from kassign_spark.groups.paths import Paths
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.assign import strategy_of
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
+from kassign_spark.plans.misled import note_claims
 from kassign_spark.plans.predict import PREDICTED, PredictedRebalance, predict_rebalance
 from kassign_spark.plans.rebalance_large import follow_cooperative, follow_eager
 from kassign_spark.plans.rounds import STEPS, follow, step_tables
@@ -89,6 +91,9 @@ def rebalance(
             too. Otherwise each round is one of ``assign``.
         settings: how to compute it; not used with ``exact``.
 
+    Claims of partitions that do not exist are dropped, but with ``exact``: the client of a sticky
+    assignor may throw because of them, which ``predict`` and ``validate`` say.
+
     Returns:
         steps: cluster_id string (where the inputs have it), group_id string, round int (from 1),
         member_id string, topic string, partition int, action string:
@@ -116,11 +121,36 @@ def rebalance(
         return predict_rebalance(
             members, topics, owned, target=target, assignor=assignor, protocol=protocol
         )
+    return rebalance_on_paths(
+        members,
+        topics,
+        owned,
+        target=target,
+        assignor=assignor,
+        protocol=protocol,
+        settings=settings,
+    )
+
+
+def rebalance_on_paths(
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+    *,
+    target: DataFrame | None = None,
+    assignor: str | Assignor | None = None,
+    protocol: str | None = None,
+    settings: Settings = Settings(),
+    paths: Paths | None = None,
+) -> DataFrame:
+    """As ``rebalance`` without ``exact``, telling ``paths`` what misleads Kafka's client."""
     classic, may_be_consumer = split_by_type(members, target, assignor, protocol)
     chosen = strategy_of(assignor)
     check_protocol(protocol)
     inputs = conform_inputs(classic, topics, owned)
     eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
+    if not callable(assignor):
+        note_claims(eligible, paths, assignor, protocol)
     strategies = {name: ASSIGNORS[name] for name in names} if chosen is None else {"": chosen}
     for name, strategy in strategies.items():
         if protocol == COOPERATIVE and own_protocol(strategy) == EAGER:

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.in_tasks import KAFKAS, part_of
-from kassign_spark.client.protocols import COOPERATIVE
+from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, STICKY, part_of
+from kassign_spark.client.protocols import COOPERATIVE, EAGER
+from kassign_spark.client.state import FAILING
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rounds import (
     REVOKED,
     Followed,
@@ -188,7 +190,13 @@ def _follow(
             continue
         groups = [one.group for one in some]
         batch, claims, members = batch_of(groups, naming)
-        assignor = np.array([KAFKAS.index(one.chosen.assignor) for one in some])
+        answered = _answered(some, batch, claims, step)
+        if not answered:
+            continue
+        if len(answered) < len(some):
+            some, groups = answered, [one.group for one in answered]
+            batch, claims, members = batch_of(groups, naming)
+        assignor = _assignors(some)
         if is_mixed:
             eager = np.array([is_eager(member.assignors or ()) for member in members])
             found = follow_mixed(batch, claims, assignor, eager, **options)
@@ -201,6 +209,36 @@ def _follow(
         for group, owned in zip(groups, owned_of(batch, found.owner), strict=True):
             group.owned = owned
             group.next_generation()
+
+
+def _assignors(following: list[_Following]) -> Longs:
+    return np.array([KAFKAS.index(one.chosen.assignor) for one in following], np.int64)
+
+
+def _answered(
+    following: list[_Following], batch: Batch, claims: Claims, step: Step
+) -> list[_Following]:
+    """Say of groups that claims of missing partitions mislead the client; leave out what throws.
+
+    Those keep their claims: the next rebalance meets them again. Their eager members have given up
+    all they had.
+    """
+    assignor = _assignors(following)
+    # Under the eager protocol `cooperative-sticky` knows nothing of what members owned.
+    told = np.array([one.chosen.protocol != EAGER for one in following]) | (assignor == STICKY)
+    misled = misled_groups(batch, claims, batch.generation, np.where(told, assignor, RANGE))
+    answered = []
+    for number, one in enumerate(following):
+        verdict, detail = misled.get(number, (None, None))
+        step.happened[one.place] |= {"verdict": verdict, "detail": detail}
+        if verdict not in FAILING:
+            answered.append(one)
+        elif one.chosen.protocol == EAGER:
+            held = one.group.owned
+            same = np.ones(len(held.member), np.int64)
+            step.place.append(same * one.place)
+            step.rows.append(Steps(same, *held, same * REVOKED))
+    return answered
 
 
 def follow_mixed(

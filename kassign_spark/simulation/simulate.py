@@ -6,12 +6,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.client.state import FAILING, NEVER_SETTLES
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.rules import is_one_of
 from kassign_spark.results import RESULTS, answer
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET
@@ -73,9 +75,11 @@ def simulate(
         listeners, verdict string (ok | inexact | never_settles as of ``predict``, drawn: it depends
         on ids of members that are yet to be drawn), detail string: why; and the columns of
         ``rebalance``: round int, member_id string, topic string, partition int, action string (null
-        where nothing is owned or given). Round 0 is before the rebalance: what a member had that
-        goes, `revoked` on closing, else `lost`. A group whose last round withholds something never
-        settles.
+        where nothing is owned or given). Of classic groups verdict is told only where members claim
+        partitions that do not exist, and Kafka's client throws, never ends, or is `ok` but gives
+        away what does not exist; one without an answer stays as it is. Round 0 is before the
+        rebalance: what a member had that goes, `revoked` on closing, else `lost`. A group whose
+        last round withholds something never settles.
 
         In a `mixed` group eager members give up all they own before each round, cooperative ones
         what they have to.
@@ -125,7 +129,8 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
         member than before, paused_count bigint: partitions that their member, still there, stops
         reading for a while, paused_member_count bigint: members that do, stopped_count bigint:
         partitions that nobody reads since their member went, settles boolean: false where the
-        rounds would repeat for ever. All counts are 0 where there is no rebalance.
+        rounds would repeat for ever, or the client has no answer. All counts are 0 where there is
+        no rebalance.
     """
     given = has_cluster_id(simulated)
     cluster = F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit("")
@@ -141,6 +146,7 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
         "bool_or(round = 0) as stopped",
         "bool_or(round = rounds and action = 'withheld') as withheld",
     )
+    without_end = f"coalesce({is_one_of('verdict', (*FAILING, NEVER_SETTLES))}, false)"
     is_moved = "has is not null and size(had) > 0 and not array_contains(had, has)"
     by_event = (
         "count(has) as partition_count",
@@ -148,7 +154,7 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
         "count_if(size(paused) > 0) as paused_count",
         "size(array_distinct(flatten(collect_list(paused)))) as paused_member_count",
         "count_if(stopped) as stopped_count",
-        "not (coalesce(bool_or(withheld), false) or verdict <=> 'never_settles') as settles",
+        f"not (coalesce(bool_or(withheld), false) or {without_end}) as settles",
     )
     told = simulated.withColumn(CLUSTER_ID, cluster).selectExpr("*", last)
     summed = (

@@ -19,7 +19,7 @@ from kassign_spark.expressions import (
 from kassign_spark.groups.numbers import Longs, find, java_hash_codes, key
 from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, Read
 from kassign_spark.inputs.checks import as_problems
-from kassign_spark.inputs.rules import INT_MAX, says
+from kassign_spark.inputs.rules import CONSUMER, INT_MAX, is_consumer_group, says
 from kassign_spark.schemas import GROUP_KEY
 
 _ORDERED_BY_HASH = ("sticky", "cooperative-sticky")
@@ -28,8 +28,12 @@ _FEWEST_MEMBERS = 9
 
 
 def _ordered_by_hash() -> Column:
-    """Whether a member's assignor visits the members by hash; one that is not named may."""
-    return F.coalesce(F.col("assignor").isin(*_ORDERED_BY_HASH), F.lit(True))
+    """Whether a member's assignor visits the members by hash; one that is not named may.
+
+    Those of the coordinator (new protocol) have another order.
+    """
+    named = F.coalesce(F.col("assignor").isin(*_ORDERED_BY_HASH), F.lit(True))
+    return named & ~is_consumer_group()
 
 
 def lost_orders(members: DataFrame) -> DataFrame:
@@ -197,6 +201,8 @@ def unknown_orders_in_task(
     by_hash = pc.or_(
         assignor.is_null(), pc.is_in(assignor, value_set=pa.array(_ORDERED_BY_HASH))
     ).to_numpy()
+    group_type = table["group_type"].take(pa.array(members))
+    by_hash &= ~pc.fill_null(pc.equal(group_type, CONSUMER), False).to_numpy()
     seq = pc.fill_null(table["member_seq"], -1).to_numpy()
     hashed = members[by_hash]
     member_count = np.bincount(given.group[hashed], minlength=group_count)

@@ -26,21 +26,26 @@ from kassign_spark.groups.task_rows import (
     rows,
 )
 from kassign_spark.inputs.checks import Inputs
+from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.measures.violations_tasks import subscriptions
 from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.validation.member_order import unknown_orders_in_task
+from kassign_spark.validation.misled import is_sticky, misled_in_task
 
 FOUND = (
     "cluster_id string, group_id string, problem string, member_id string, topic string, "
     "partition bigint, number bigint, text string, texts array<string>, numbers array<bigint>"
 )
 """What a task gives back. ``problem`` says what ``number``, ``text`` and the lists are:
-duplicate_member: number of its rows; assignor_unusable: texts are the different assignors of the
-group, for the caller to judge; topic_without_metadata, topic_without_partitions: number of
-subscribers; duplicate_group_instance_id: text is the instance, texts are its members;
-owned_partition_missing: number of partitions of the topic, null: no such topic; owner_not_in_group:
-number of rows; claimed_twice: texts are the claimants, numbers their generations;
-member_order_unknown: texts are the members, number is how many of them keep one partition more."""
+duplicate_member: number of its rows; assignor_unusable: texts are the different assignors of a
+classic group, for the caller to judge; topic_without_metadata, topic_without_partitions: number of
+subscribers, and as numbers that of partitions which members own of it; duplicate_group_instance_id:
+text is the instance, texts are its members, numbers has an entry where the group is of the new
+protocol; owned_partition_missing: number of partitions of the topic, null: no such topic, text is
+there where the group's assignor counts the claim; claims_mislead_client: text is what Kafka's
+client does; owner_not_in_group: number of rows; claimed_twice: texts are the claimants, numbers
+their generations; member_order_unknown: texts are the members, number is how many of them keep one
+partition more."""
 
 _OF_MEMBERS = {
     "generation": "bigint",
@@ -49,7 +54,10 @@ _OF_MEMBERS = {
     "assignor": "string",
     "is_known": "boolean",
     "is_empty": "boolean",
+    "group_type": "string",
+    "racks": "string",
 }
+"""``racks`` are the replicas' of a topic, as JSON."""
 
 
 def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
@@ -57,7 +65,7 @@ def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
     about_topics = rows(subscriptions(inputs.members), SUBSCRIBED, **_OF_MEMBERS)
     if inputs.owned is not None:
         about_topics = about_topics.unionByName(rows(inputs.owned, OWNED, **_OF_MEMBERS))
-    sized = about_topics.drop("size", "is_known", "is_empty").join(
+    sized = about_topics.drop("size", "is_known", "is_empty", "racks").join(
         _sizes(inputs.topics), on=[CLUSTER_ID, "topic"], how="left"
     )
     members = rows(inputs.members.withColumn("texts", F.col("topics")), MEMBER, **_OF_MEMBERS)
@@ -67,8 +75,10 @@ def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
 def _sizes(topics: DataFrame) -> DataFrame:
     is_empty = "num_partitions = 0" if "num_partitions" in topics.columns else "false"
     size, known = "num_partitions as size", "true as is_known"
-    of_topics = fold_topics(topics, bad_row=is_empty)
-    return of_topics.selectExpr(CLUSTER_ID, "topic", size, known, "bad_rows > 0 as is_empty")
+    of_topics = fold_topics(topics, bad_row=is_empty, racks=True)
+    return of_topics.selectExpr(
+        CLUSTER_ID, "topic", size, known, "bad_rows > 0 as is_empty", "racks"
+    )
 
 
 def found_arrow(table: pa.Table) -> pa.Table:
@@ -79,15 +89,20 @@ def found_arrow(table: pa.Table) -> pa.Table:
         key(given.group[members], given.member[members]), return_index=True
     )
     holder = found(given, member_keys, owned)
+    is_new = pc.fill_null(pc.equal(table["group_type"], CONSUMER), False).to_numpy()[members]
     parts = [
         _duplicate_members(table, given, members),
-        _assignors(table, given, members),
-        *_topics(table, given, members),
+        _assignors(table, given, members[~is_new]),
+        *_topics(table, given, members, owned[holder >= 0]),
         _instances(table, given, members),
         _gone(table, given, owned),
         _strangers(given, owned[holder < 0]),
         _claims(table, given, owned[holder >= 0], members[first][holder[holder >= 0]]),
     ]
+    misled, details = misled_in_task(table, given, owned[holder >= 0])
+    parts.append(
+        _table(given, "claims_mislead_client", misled, text=pa.array(details, pa.string()))
+    )
     orders = unknown_orders_in_task(table, given, members, members[first], holder)
     some, ids = pa.array(orders.number), given.member_name.take(orders.member)
     texts = lists_of(ids, orders.size)
@@ -133,7 +148,7 @@ def _assignors(table: pa.Table, given: Read, members: Longs) -> pa.Table:
     return _table(given, "assignor_unusable", members[first[begins]], texts=texts)
 
 
-def _topics(table: pa.Table, given: Read, members: Longs) -> list[pa.Table]:
+def _topics(table: pa.Table, given: Read, members: Longs, owned: Longs) -> list[pa.Table]:
     """Topics that somebody subscribes to, and that the cluster lacks, or that are empty."""
     listing = members[given.listed.row]
     named = given.member[listing] > 0
@@ -148,10 +163,17 @@ def _topics(table: pa.Table, given: Read, members: Longs) -> list[pa.Table]:
     is_known, is_empty = (
         pc.fill_null(table[name], False).to_numpy()[at] for name in ("is_known", "is_empty")
     )
+    place = find(keys, key(given.group[owned], given.topic[owned]))
+    owned_count = np.bincount(place[place >= 0], minlength=len(keys))
     of_problem = {"topic_without_metadata": ~is_known, "topic_without_partitions": is_empty}
     return [
         _table(
-            given, problem, at[odd], topic=_topics_of(given, at[odd]), number=pa.array(count[odd])
+            given,
+            problem,
+            at[odd],
+            topic=_topics_of(given, at[odd]),
+            number=pa.array(count[odd]),
+            numbers=lists_of(pa.array(owned_count[odd]), np.ones(odd.sum(), np.int64)),
         )
         for problem, odd in of_problem.items()
     ]
@@ -163,6 +185,7 @@ def _instances(table: pa.Table, given: Read, members: Longs) -> pa.Table:
     at, code = members[named], code[named]
     same = repeated((given.group[at], code), given.member[at])
     first = at[same.first]
+    is_new = pc.fill_null(pc.equal(table["group_type"], CONSUMER), False).to_numpy()[first]
     return _table(
         given,
         "duplicate_group_instance_id",
@@ -170,6 +193,7 @@ def _instances(table: pa.Table, given: Read, members: Longs) -> pa.Table:
         member_id=_ids(given, first),
         text=_column(table, "group_instance_id", first),
         texts=lists_of(_ids(given, at[same.row]), same.sizes),
+        numbers=lists_of(pa.nulls(is_new.sum(), pa.int64()), is_new.astype(np.int64)),
     )
 
 
@@ -178,6 +202,7 @@ def _gone(table: pa.Table, given: Read, owned: Longs) -> pa.Table:
     beyond = pc.fill_null(pc.greater_equal(partition, size), False)
     is_gone = pc.or_(beyond, size.is_null()).to_numpy(zero_copy_only=False)
     at = owned[is_gone]
+    counts = is_sticky(table["assignor"], given.group)[at]
     return _table(
         given,
         "owned_partition_missing",
@@ -186,6 +211,7 @@ def _gone(table: pa.Table, given: Read, owned: Longs) -> pa.Table:
         topic=_topics_of(given, at),
         partition=_column(table, "partition", at),
         number=_column(table, "size", at),
+        text=pc.if_else(pa.array(counts), "sticky", pa.scalar(None, pa.string())),
     )
 
 

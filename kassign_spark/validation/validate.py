@@ -7,23 +7,36 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
+from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import (
     Inputs,
     as_problems,
     assignor_problem,
+    broken_rows,
     conform_inputs,
     duplicate_says,
     group_refusals,
     resolved,
     row_refusals,
+    unknown_assignors,
 )
-from kassign_spark.inputs.rules import INT_MAX, says, shown, text
+from kassign_spark.inputs.regexes import with_regex_problems
+from kassign_spark.inputs.rules import (
+    INT_MAX,
+    IS_CONSUMER_GROUP,
+    is_one_of,
+    says,
+    shown,
+    text,
+)
+from kassign_spark.inputs.target_rules import regex_rules
 from kassign_spark.results import answer
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.sessions import cores
 from kassign_spark.validation.member_order import lost_orders, order_says, unknown_orders
+from kassign_spark.validation.misled import STICKY
 from kassign_spark.validation.tasks import found_in_tasks
 
 _LEFT_OUT = {
@@ -54,10 +67,13 @@ def validate(
         member_id string, topic string, partition int, problem string, detail string; empty where
         all is well. An assignment is refused for the problems that ``checks.refusals`` lists;
         these do not hinder one:
-        `topic_without_metadata`, `topic_without_partitions` (left out, as Kafka does),
+        `topic_without_metadata` (left out, as Kafka does where it does not exist; where members own
+        of it, the snapshot may lack it), `topic_without_partitions` (left out, as Kafka does),
         `topic_listed_twice` (counts once), `pattern_without_match` (no topic matches now),
-        `duplicate_group_instance_id` (a broker fences the
-        older member), `owned_partition_missing` (dropped), `owner_not_in_group` (the member left),
+        `duplicate_group_instance_id` (a broker fences the older member; of the new protocol it
+        refuses the newer one), `owned_partition_missing` (dropped, but not by Kafka's client where
+        the topic is there and a sticky assignor looks at claims), `claims_mislead_client` (because
+        of those it throws, or gives away what does not exist), `owner_not_in_group` (it left),
         `claimed_twice` (the highest generation wins, equal ones dispute),
         `hash_order_not_reproduced` (which sticky members keep one partition more may differ),
         `member_order_unknown` (likewise, as ``member_seq`` is not given),
@@ -91,6 +107,7 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, most_rows: int)
         small, large = _where(inputs, ~cut.is_large), _where(inputs, cut.is_large)
     found = [
         row_refusals(inputs),
+        *_of_new_groups(inputs, assignors),
         _repeated(inputs.members),
         _idle_patterns(inputs.members),
         lost_orders(inputs.members),
@@ -110,9 +127,10 @@ def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
     """Put what tasks found into words."""
     of_problem = {
         "duplicate_member": duplicate_says("number"),
-        **{problem: _left_out_says(problem, "number") for problem in _LEFT_OUT},
-        "duplicate_group_instance_id": _instance_says("text", "texts"),
-        "owned_partition_missing": _beyond_says("number"),
+        **{problem: _left_out_says(problem, "number", "numbers[0]") for problem in _LEFT_OUT},
+        "duplicate_group_instance_id": _instance_says("text", "texts", "size(numbers) > 0"),
+        "owned_partition_missing": _beyond_says("number", is_counted="text is not null"),
+        "claims_mislead_client": "text",
         "owner_not_in_group": _stranger_says("number"),
         "claimed_twice": _claims_say("texts", "numbers"),
         "member_order_unknown": order_says("texts", "number"),
@@ -127,8 +145,8 @@ def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
 
 def _of_groups_in_steps(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
     return [
-        group_refusals(inputs.members, assignors),
-        *_of_subscriptions(inputs.members, inputs.topics),
+        _duplicates_and_assignors(inputs.members, assignors),
+        *_of_subscriptions(inputs),
         _duplicate_instances(inputs.members),
         *_of_owned(inputs),
     ]
@@ -145,11 +163,42 @@ def _beyond(frame: DataFrame, counts: DataFrame) -> DataFrame:
     return counted.where("num_partitions is null or partition >= num_partitions")
 
 
-def _of_subscriptions(members: DataFrame, topics: DataFrame) -> list[DataFrame]:
+def _duplicates_and_assignors(members: DataFrame, assignors: Collection[str] | None) -> DataFrame:
+    """What ``group_refusals`` says; of groups of the new protocol nothing about assignors."""
+    classic = members.where(f"not {IS_CONSUMER_GROUP}")
+    of_new = group_refusals(members.where(IS_CONSUMER_GROUP), None)
+    return group_refusals(classic, assignors).unionByName(of_new)
+
+
+def _of_new_groups(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
+    """What the new protocol refuses a member for, row by row."""
+    found = []
+    if assignors is not None:
+        members = inputs.members.where(IS_CONSUMER_GROUP)
+        found.append(unknown_assignors(members, COORDINATORS))
+    if inputs.has_regexes:
+        found.append(broken_rows("members", with_regex_problems(inputs.members), regex_rules()))
+    return found
+
+
+def _of_subscriptions(inputs: Inputs) -> list[DataFrame]:
+    members, topics = inputs.members, inputs.topics
     subscribed = members.select(*GROUP_KEY, "member_id", F.explode("topics").alias("topic"))
     subscribers = subscribed.groupBy(*GROUP_KEY, "topic").agg(
         F.count_distinct("member_id").alias("subscribers")
     )
+    if inputs.owned is None:
+        subscribers = subscribers.withColumn("owned", F.lit(0))
+    else:
+        of_members = inputs.owned.join(
+            members.select(*GROUP_KEY, "member_id").distinct(),
+            on=[*GROUP_KEY, "member_id"],
+            how="left_semi",
+        )
+        owned = of_members.groupBy(*GROUP_KEY, "topic").agg(F.count("*").alias("owned"))
+        subscribers = subscribers.join(owned, on=[*GROUP_KEY, "topic"], how="left").fillna(
+            0, ["owned"]
+        )
     key = ["cluster_id", "topic"]
     missing = subscribers.join(topics, on=key, how="left_anti")
     found = [_left_out(missing, "topic_without_metadata")]
@@ -180,11 +229,14 @@ def _duplicate_instances(members: DataFrame) -> DataFrame:
     duplicates = (
         members.where(F.col("group_instance_id").isNotNull())
         .groupBy(*GROUP_KEY, "group_instance_id")
-        .agg(F.array_sort(F.collect_list("member_id")).alias("members"))
+        .agg(
+            F.array_sort(F.collect_list("member_id")).alias("members"),
+            F.expr(f"bool_or({IS_CONSUMER_GROUP}) as is_new"),
+        )
         .where(F.size("members") > 1)
         .withColumn("member_id", F.col("members")[0])
     )
-    detail = _instance_says("group_instance_id", "members")
+    detail = _instance_says("group_instance_id", "members", "is_new")
     return as_problems(duplicates, "duplicate_group_instance_id", detail)
 
 
@@ -205,39 +257,75 @@ def _of_owned(inputs: Inputs) -> list[DataFrame]:
         .where("size(claims) > 1")
         .withColumn("member_id", F.col("claims")[0]["member_id"])
     )
+    looks = F.expr(f"coalesce(bool_or({is_one_of('assignor', STICKY)}), false) as is_counted")
+    judged = gone.join(inputs.members.groupBy(*GROUP_KEY).agg(looks), list(GROUP_KEY), "left")
+    detail = _beyond_says("num_partitions", is_counted="coalesce(is_counted, false)")
     return [
-        as_problems(gone, "owned_partition_missing", _beyond_says("num_partitions")),
+        as_problems(judged, "owned_partition_missing", detail),
+        _misled(inputs, judged),
         as_problems(by_stranger, "owner_not_in_group", _stranger_says("rows")),
         unknown_orders(inputs.members, usable, owned),
         as_problems(claims, "claimed_twice", _claims_say("claims.member_id", "claims.col2")),
     ]
 
 
+def _misled(inputs: Inputs, gone: DataFrame) -> DataFrame:
+    """Look in tasks at whole groups that claim what does not exist, however large."""
+    suspects = gone.where("is_counted and num_partitions is not null").select(*GROUP_KEY).distinct()
+    members, owned = (
+        frame.join(suspects, on=list(GROUP_KEY), how="left_semi")
+        for frame in (inputs.members, inputs.owned)
+        if frame is not None
+    )
+    found = found_in_tasks(Inputs(members, inputs.topics, owned), 1)
+    misled = found.where("problem = 'claims_mislead_client'")
+    return as_problems(misled, "claims_mislead_client", "text")
+
+
 def _left_out(subscribers: DataFrame, problem: str) -> DataFrame:
-    return as_problems(subscribers, problem, _left_out_says(problem, "subscribers"))
+    return as_problems(subscribers, problem, _left_out_says(problem, "subscribers", "owned"))
 
 
-def _left_out_says(problem: str, subscribers: str) -> str:
+def _left_out_says(problem: str, subscribers: str, owned: str) -> str:
     why = _LEFT_OUT[problem]
-    return says(
+    out = says(
         f"subscribed to by {{}} {{}}, {why}; left out of the assignment, as Kafka does",
         subscribers,
         f"if({subscribers} = 1, 'member', 'members')",
     )
-
-
-def _instance_says(instance: str, members: str) -> str:
-    """Of a group.instance.id, the name of its column, that several members have."""
-    return says(
-        "group.instance.id {} is used by {}; a broker fences all but the newest",
-        shown(instance),
-        f"array_join({members}, ', ')",
+    if problem != "topic_without_metadata":
+        return out
+    hidden = says(
+        f"subscribed to by {{}} {{}}, who own {{}} partitions of it, {why}: it was deleted, or "
+        "the snapshot may not describe it; then Kafka assigns it, and the plan lacks it",
+        subscribers,
+        f"if({subscribers} = 1, 'member', 'members')",
+        owned,
     )
+    return f"if({owned} > 0, {hidden}, {out})"
 
 
-def _beyond_says(count: str, so: str = "the claim is dropped") -> str:
-    """Of a partition beyond the ``count`` that there are; null: there is no topic."""
-    there = says(f"the topic has only {{}} partitions; {so}", count)
+def _instance_says(instance: str, members: str, is_new: str) -> str:
+    """Of a group.instance.id, the name of its column, that several members have."""
+    named = (shown(instance), f"array_join({members}, ', ')")
+    used = "group.instance.id {} is used by {}; "
+    classic = says(f"{used}a broker fences all but the newest", *named)
+    new = says(
+        f"{used}a broker refuses all but the oldest of a group of the new protocol "
+        "(UNRELEASED_INSTANCE_ID)",
+        *named,
+    )
+    return f"if(coalesce({is_new}, false), {new}, {classic})"
+
+
+def _beyond_says(count: str, so: str = "the claim is dropped", is_counted: str = "false") -> str:
+    """Of a partition beyond the ``count`` that there are; null: there is no topic.
+
+    ``is_counted``: whether Kafka's client takes the claim for one of a partition that exists.
+    """
+    only = "the topic has only {} partitions; "
+    counted = "a plan drops the claim, but Kafka's sticky assignors count it"
+    there = f"if({is_counted}, {says(only + counted, count)}, {says(only + so, count)})"
     return f"coalesce({there}, {says(f'the cluster has no such topic; {so}')})"
 
 

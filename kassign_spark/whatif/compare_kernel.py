@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, STICKY
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.client.state import FAILING, NEVER_SETTLES, OK
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
@@ -16,7 +16,7 @@ from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.plans.exact import Judged, follow_exactly
+from kassign_spark.plans.exact import Judged, follow_exactly, misled_groups
 from kassign_spark.plans.rounds import follow
 from kassign_spark.plans.weighted_groups import Given
 from kassign_spark.whatif.columns import columns_of
@@ -88,7 +88,12 @@ def _judged(
             judged = follow_exactly(batch, claims, assignor, is_cooperative)
         else:
             followed = follow(batch, claims, assignor, is_cooperative, **rules)
-            verdicts = [(OK if ends else NEVER_SETTLES, None) for ends in followed.settles.tolist()]
+            verdicts: list[tuple[str, str | None]] = [
+                (OK if ends else NEVER_SETTLES, None) for ends in followed.settles.tolist()
+            ]
+            if cooperates or number == STICKY:
+                misled = misled_groups(batch, claims, batch.generation, assignor)
+                verdicts = [misled.get(group, of) for group, of in enumerate(verdicts)]
             judged = Judged(verdicts, followed.steps)
         yield KAFKAS[number], COOPERATIVE if cooperates else EAGER, judged
     states = list(group_states(table, batch, claims))

@@ -29,6 +29,8 @@ _SCHEMA = pa.unify_schemas(
                 "assignor": pa.string(),
                 "is_known": pa.bool_(),
                 "is_empty": pa.bool_(),
+                "group_type": pa.string(),
+                "racks": pa.string(),
             }
         ),
     ]

@@ -1,0 +1,32 @@
+"""Groups in which Kafka's client is misled by what members own, told to whoever asks for a plan."""
+
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.paths import Paths
+from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.plans.exact import MISLED, misled_arrow
+
+
+def note_claims(
+    eligible: Eligible, paths: Paths | None, assignor: object, protocol: str | None = None
+) -> None:
+    """Tell ``paths`` of claims that the tables do not bear out; runs no job.
+
+    ``assignor`` is a name of ``KAFKAS`` for all groups, or None for each group's own; the assignors
+    of others, and ``protocol``, are as of ``rebalance``.
+    """
+    if paths is None:
+        return
+    paths.has_hidden_topics = eligible.has_hidden_topics
+    if eligible.has_missing_claims:
+        paths.misled = _misled(eligible, assignor, protocol)
+
+
+def _misled(eligible: Eligible, assignor: object, protocol: str | None) -> DataFrame:
+    number = None if assignor is None else KAFKAS.index(str(assignor))
+    kernel = partial(misled_arrow, assignor=number, protocol=protocol)
+    return in_tasks(fold(eligible), kernel, MISLED, eligible.batches)

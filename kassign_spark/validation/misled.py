@@ -1,0 +1,92 @@
+"""Groups in which claims of partitions that do not exist mislead Kafka's client, inside a task."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kassign_spark.client.hash_order import java_sorted
+from kassign_spark.client.model import predict_group
+from kassign_spark.client.state import FAILING, GroupState
+from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED, Read
+from kassign_spark.inputs.rules import CONSUMER
+
+STICKY = ("sticky", "cooperative-sticky")
+"""The assignors that look at claims."""
+
+
+def misled_in_task(table: pa.Table, given: Read, owned: Longs) -> tuple[Longs, list[str | None]]:
+    """Ask the model of the client about groups whose members claim what does not exist.
+
+    Args:
+        table: the columns that ``tasks.found_arrow`` takes.
+        given: the same, read.
+        owned: the rows of claims of members that are in their group.
+
+    Returns:
+        of each group that is misled (``client.missing``) a row, and what to say of it.
+    """
+    size, partition = (table[name].take(pa.array(owned)) for name in ("size", "partition"))
+    is_beyond = pc.fill_null(pc.greater_equal(partition, size), False).to_numpy()
+    suspects = np.unique(given.group[owned[is_beyond]])
+    rows: list[int] = []
+    details: list[str | None] = []
+    for group in suspects.tolist():
+        of_group = np.flatnonzero(given.group == group)
+        state = _state(table.take(pa.array(of_group)).to_pylist())
+        outcome = None if state is None else predict_group(state)
+        if outcome is not None and outcome.is_misled:
+            says = "Kafka's client throws: " if outcome.verdict in FAILING else ""
+            rows.append(int(of_group[0]))
+            details.append(f"{says}{outcome.detail}")
+    return np.array(rows, np.int64), details
+
+
+def is_sticky(assignor: pa.ChunkedArray, group: Longs) -> Flags:
+    """Of each row whether some row of its group names an assignor that looks at claims."""
+    named = pc.fill_null(pc.is_in(assignor, value_set=pa.array(STICKY)), False).to_numpy()
+    found: Flags = np.isin(group, np.unique(group[named]))
+    return found
+
+
+def _state(rows: Sequence[dict[str, Any]]) -> GroupState | None:
+    """Read a group; None where its assignor does not look at claims, or rows have no meaning."""
+    members = {row["member_id"]: row for row in rows if row["kind"] == MEMBER}
+    assignor = min((row["assignor"] for row in members.values() if row["assignor"]), default="")
+    is_usable = len(members) == sum(row["kind"] == MEMBER for row in rows)
+    is_usable &= all(members) and all(row["group_type"] != CONSUMER for row in members.values())
+    if assignor not in STICKY or not is_usable:
+        return None
+    names = list(members)
+    order = [names[place] for place in java_sorted(names)]
+    order.sort(key=lambda name: _number(members[name]["member_seq"]))
+    topics = {row["topic"]: row for row in rows if row["kind"] == SUBSCRIBED and row["is_known"]}
+    place = {name: number for number, name in enumerate(order)}
+    claims = [
+        (place[row["member_id"]], row["topic"], row["partition"])
+        for row in rows
+        if row["kind"] == OWNED and row["member_id"] in place and row["partition"] is not None
+    ]
+    generations = [_number(members[name]["generation"]) for name in order]
+    seqs = {members[name]["member_seq"] for name in order}
+    return GroupState(
+        assignor=assignor,
+        member_ids=order,
+        subscriptions=[json.loads(members[name]["texts"] or "[]") for name in order],
+        topics=list(topics),
+        num_partitions=[row["size"] for row in topics.values()],
+        member_racks=[members[name]["rack_id"] for name in order],
+        member_instances=[members[name]["group_instance_id"] for name in order],
+        generations=generations,
+        field_generations=generations,
+        replica_racks=[json.loads(row["racks"] or "null") for row in topics.values()],
+        is_order_known=None not in seqs and len(seqs) == len(order),
+    ).with_claims(claims)
+
+
+def _number(value: int | None) -> int:
+    return -1 if value is None else value
