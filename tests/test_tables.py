@@ -1,5 +1,7 @@
 """Snapshots in three formats; folders that appear whole or not at all."""
 
+import json
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +13,7 @@ from pyspark.sql.types import IntegerType
 
 from kassign_spark import assign
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
+from kassign_spark.display import printable
 from kassign_spark.errors import InputError, OutputError, SchemaError
 from kassign_spark.schemas import (
     LEADERS,
@@ -25,6 +28,7 @@ from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
     new_folder,
+    read_given_table,
     read_snapshot,
     read_table,
     write_snapshot,
@@ -217,6 +221,117 @@ def test_text_that_is_no_value(
     assert str(error.value) == f"table owned in {tmp_path}{expected}"
 
 
+_UTF_16 = "group_id,member_id,topics\ng,C0,t0\n".encode("utf-16")
+_OTHER_TEXT = {
+    "members.csv": {
+        b"group_id,member_id,topics\ng,C0,t0\ng\xe9,C1,t0\ng\xe8,C2,t0\n": (
+            ": file members.csv, line 3: byte 0xe9 is not UTF-8; save the file as UTF-8"
+        ),
+        b'group_id,member_id,topics,note\ng,C0,t0,"two\nlines \xfc"\n': (
+            ": file members.csv, line 3: byte 0xfc is not UTF-8; save the file as UTF-8"
+        ),
+        b"group_id,member_id,topics,n\xf6te\ng,C0,t0,\n": (
+            ": file members.csv, line 1: byte 0xf6 is not UTF-8; save the file as UTF-8"
+        ),
+        b"group_id,member_id,topics\ng\xed\xa0\x80,C0,t0\n": (
+            ": file members.csv, line 2: byte 0xed is not UTF-8; save the file as UTF-8"
+        ),
+        _UTF_16: ": file members.csv, line 1: byte 0xff is not UTF-8; save the file as UTF-8",
+        _UTF_16[2:]: ": its header holds zero bytes, as UTF-16 does; save it as UTF-8",
+        b"": ": is a table without a header line",
+        b"\n\n": ": is a table without a header line",
+        b"group_id,member_id,topics,group_id\n": ": column group_id is there twice in its header",
+        b"Group_id,member_id,group_id\ng,C0,g\n": (
+            ": column group_id and Group_id are one to Spark in its header"
+        ),
+        b"group_id,,topics\ng,C0,t0\n": ": cell 2 of its header is empty",
+        b"group_id;member_id;topics\ng;C0;t0\n": (
+            ": its header holds ';': cells are separated by commas"
+        ),
+        b'group_id,member_id,topics\ng,C0,"[""t0"",7]"\n': (
+            ', column topics: ["t0",7] is no array<string>'
+        ),
+        b'group_id,member_id,topics\ng,C0,"[""\\ud800""]"\n': (
+            r', column topics: ["\ud800"] is no array<string>'
+        ),
+    },
+    "members.jsonl": {
+        b'{"group_id": "g"}\n{"group_id": "g\xe9"}\n': (
+            ": file members.jsonl, line 2: byte 0xe9 is not UTF-8; save the file as UTF-8"
+        ),
+        _UTF_16: ": file members.jsonl, line 1: byte 0xff is not UTF-8; save the file as UTF-8",
+        **{
+            b'{"group_id": "g"}\n\n{"group_id": "' + half + b'"}\n': (
+                ": file members.jsonl, line 3: half a character "
+                r"(a lone surrogate, \ud800 to \udfff) is no text"
+            )
+            for half in (rb"\ud800", rb"\uDC00x", rb"\ud83d\\\ude00", rb"\ud83d\ud83d\ude00")
+        },
+        b'{"group_id": "g", "member_id": "a", "group_id": "h"}\n': (
+            ': {"group_id": "g", "member_id": "a", "group_id": "h"} has a key twice'
+        ),
+        **{
+            line: f": {line.decode()} is no JSON record of some of ("
+            for line in (
+                *(b'{"group_id": true}', b'{"member_id": 1}', b'{"rack_id": 1.5}'),
+                *(
+                    b'{"topics": ["t0", 7]}',
+                    b'{"topics": [false]}',
+                    b'{"group_instance_id": ["x"]}',
+                ),
+                *(b'{"group_id": "g"}{"group_id": "h"}', b'{"group_id": "g"},'),
+            )
+        },
+    },
+}
+
+
+def test_text_that_is_not_read_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    """No byte becomes another character, and nothing of a line is passed over."""
+    for name, cases in _OTHER_TEXT.items():
+        for text, expected in cases.items():
+            (tmp_path / name).write_bytes(text)
+            with pytest.raises(InputError) as error:
+                read_table(spark, str(tmp_path), MEMBERS)
+            said = str(error.value)
+            assert said.startswith(f"table members in {tmp_path}{printable(expected)}"[:200]), text
+        (tmp_path / name).unlink()
+
+
+def test_text_that_is_read_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    """Also a character that stands for a lost one, marks of byte order, and a strange column."""
+    folder = tmp_path / "a b%20ü" / "owned"
+    folder.mkdir(parents=True)
+    header = _HEADER.replace("member_id", "member_id,a`b")
+    for part in "ab":
+        text = f"\ufeff{header}g\ufffd{part},C\\ud800,x,t0,0\n"
+        (folder / f"{part}.csv").write_text(text, encoding="utf-8")
+    found = read_table(spark, str(folder.parent), OWNED)
+    rows = {(row.group_id, row.member_id, row["a`b"]) for row in found.collect()}
+    assert rows == {("g\ufffda", r"C\ud800", "x"), ("g\ufffdb", r"C\ud800", "x")}
+    (folder / "c.csv").write_bytes(f"{header}g".encode() + b"\xe9,C0,x,t0,0\n")
+    with pytest.raises(InputError, match=r": file c\.csv, line 2: byte 0xe9 is not UTF-8"):
+        read_table(spark, str(folder.parent), OWNED)
+    texts = [r"\\ud800", r"\ud83d\ude00", r"\\\ud83d\ude00", "\ufffd", "[1]", "true"]
+    lines = "".join(f'{{"group_id": "{text}", "a`b": {{"b": 1, "b": 2}}}}\n' for text in texts)
+    (tmp_path / "members.json").write_text(f"\ufeff{lines}", encoding="utf-8")
+    named = [row.group_id for row in read_table(spark, str(tmp_path), MEMBERS).collect()]
+    assert named == [json.loads(f'"{text}"') for text in texts]
+
+
+@pytest.mark.parametrize("name", ["owned.csv", "owned.jsonl", "owned.parquet", "owned/part.csv"])
+def test_a_table_that_is_no_regular_file(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    (tmp_path / "owned").mkdir()
+    (tmp_path / "owned").rmdir() if "/" not in name else None
+    os.mkfifo(tmp_path / name)
+    link = tmp_path / "weights.csv"
+    link.symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=rf": {name.split('/')[-1]} is no regular file$"):
+        read_table(spark, str(tmp_path), OWNED)
+    with pytest.raises(InputError, match=r": weights.csv is no regular file$"):
+        read_given_table(spark, str(link), OWNED)
+
+
 _NO_TEXTS = [
     '"group_instance_id": ["x"]',
     '"group_instance_id": {"x": 1}',
@@ -247,7 +362,7 @@ def test_lists_in_lists_of_json_where_a_text_belongs(spark: SparkSession, tmp_pa
 
 def test_texts_in_json_that_look_like_lists(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "members.jsonl").write_text(
-        '{"member_id": "[1]", "topics": ["{}", null, 7], "rack_id": null, "note": ["mine"]}\n'
+        '{"member_id": "[1]", "topics": ["{}", null, "7"], "rack_id": null, "note": ["mine"]}\n'
     )
     row = read_table(spark, str(tmp_path), MEMBERS).first()
     assert row is not None

@@ -9,7 +9,7 @@ from kassign_spark.schemas import Table
 from kassign_spark.sessions import is_connect
 from kassign_spark.spark_errors import raised_as
 from kassign_spark.tables.folder_runs import CURRENT, run_in
-from kassign_spark.tables.hadoop import entries, located, read_file
+from kassign_spark.tables.hadoop import entries, local_path, located, read_file
 from kassign_spark.tables.text import read_csv, read_json
 
 FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
@@ -51,11 +51,22 @@ def one_run(spark: SparkSession, folder: str) -> str:
 def _read(
     spark: SparkSession, location: str, table_format: str, table: Table, where: str
 ) -> DataFrame:
+    _refuse_other_files(spark, location, where)
     plain = re.sub(_PATTERN, r"\\\1", location)  # a path is no pattern
     if table_format == "parquet":
         return spark.read.parquet(plain)
     read = read_csv if table_format == "csv" else read_json
     return read(spark, plain, table, where)
+
+
+def _refuse_other_files(spark: SparkSession, location: str, where: str) -> None:
+    """Refuse pipes, sockets and devices of this machine, which may have no end."""
+    path = None if is_connect(spark) else local_path(located(spark, location)[1])
+    if path is None:
+        return
+    for file in [*path.rglob("*")] if path.is_dir() else [path]:
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise InputError(f"{where}: {file.name} is no regular file")
 
 
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:

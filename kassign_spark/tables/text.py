@@ -1,8 +1,10 @@
 """Tables as text, CSV and JSON lines: cells get their declared types, or are refused by name.
 
-Nothing turns into a null because it could not be read. One job a table looks for what cannot be
-read; the frame itself stays lazy.
+Nothing turns into a null, or another character, because it could not be read. One job a table looks
+for what cannot be read; the frame itself stays lazy.
 """
+
+import re
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -11,10 +13,20 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, Stru
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.rules import says
 from kassign_spark.schemas import TOPIC_PARTITIONS, TOPICS, Table
+from kassign_spark.tables.encoding import (
+    LOST,
+    NOT_UTF8,
+    UNREADABLE,
+    has_lone_surrogate,
+    refuse_lines,
+)
+from kassign_spark.tables.places import quoted
 
 _CORRUPT = "_corrupt_record"
 _SHOWN = 200
 """Characters of an unreadable record that an error repeats."""
+
+_BYTE_ORDER_MARK = "\ufeff"
 
 _RFC_4180: dict[str, bool | str] = {"header": True, "escape": '"'}
 
@@ -39,10 +51,11 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
     """Read CSV files with a header line, every file the same one.
 
     Raises:
-        InputError: a line has more or fewer cells than the header, or a cell is no value of its
-            column; ``where`` begins the text.
+        InputError: there is no header line, or it has a name twice, a line has more or fewer cells
+            than the header, a cell is no value of its column, or a file is not UTF-8; ``where``
+            begins the text.
     """
-    header = spark.read.options(**_RFC_4180).csv(path).columns
+    header = _header(spark, path, where)
     strings = StructType([StructField(name, StringType()) for name in [*header, _CORRUPT]])
     text = spark.read.options(
         **_RFC_4180, multiLine=True, enforceSchema=False, columnNameOfCorruptRecord=_CORRUPT
@@ -55,11 +68,46 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
     for field in given:
         cell, wanted = f"`{field.name}`", field.dataType.simpleString()
         wrong = says(f", column {field.name}: {{}} is no {wanted}", cell)
-        cases.append(f"when {cell} is not null and {_parsed(field)} is null then {wrong}")
-    (found,) = text.selectExpr(f"min(case {' '.join(cases)} end) as problem").collect()
+        cases.append(f"when {cell} is not null and {_is_wrong(field)} then {wrong}")
+    lost = " or ".join(f"contains({quoted(name)}, '{LOST}')" for name in [*header, _CORRUPT])
+    (found,) = text.selectExpr(
+        f"min(case {' '.join(cases)} end) as problem", f"bool_or({lost}) as may_be_lost"
+    ).collect()
+    if found.may_be_lost:
+        refuse_lines(spark, path, where, NOT_UTF8)
     _refuse(found.problem, where)
     parsed = {field.name: F.expr(_parsed(field)) for field in given}
-    return text.select(*(parsed.get(name, F.col(f"`{name}`")).alias(name) for name in header))
+    return text.select(*(parsed.get(name, F.col(quoted(name))).alias(name) for name in header))
+
+
+def _header(spark: SparkSession, path: str, where: str) -> list[str]:
+    header = spark.read.options(**_RFC_4180).csv(path).columns
+    if not header:
+        raise InputError(f"{where}: is a table without a header line")
+    if LOST in "".join(header):
+        refuse_lines(spark, path, where, NOT_UTF8)
+    if "\0" in "".join(header):
+        raise InputError(f"{where}: its header holds zero bytes, as UTF-16 does; save it as UTF-8")
+    if len(header) == 1 and (other := re.search(r"[;|\t]", header[0])):
+        raise InputError(f"{where}: its header holds {other[0]!r}: cells are separated by commas")
+    # Spark puts the place of a column behind a name that is there twice, or for one that is empty.
+    if any(name.endswith(str(place)) for place, name in enumerate(header)):
+        _refuse_header(spark, path, len(header), where)
+    return header
+
+
+def _refuse_header(spark: SparkSession, path: str, width: int, where: str) -> None:
+    """Refuse a header in which a name is there twice, or a cell is empty."""
+    cells = StructType([StructField(f"_{place}", StringType()) for place in range(width)])
+    first = spark.read.options(**_RFC_4180 | {"header": False}).csv(path, schema=cells).first()
+    names = [cell or "" for cell in first or ()]
+    for place, name in enumerate(names):
+        if not name:
+            raise InputError(f"{where}: cell {place + 1} of its header is empty")
+        before = [each for each in names[:place] if each.lower() == name.lower()]
+        if before:
+            twice = "is there twice" if name in before else f"and {before[0]} are one to Spark"
+            raise InputError(f"{where}: column {name} {twice} in its header")
 
 
 def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataFrame:
@@ -69,11 +117,11 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
         The table's columns as far as they are there; none where there is no record at all.
 
     Raises:
-        InputError: a line is no JSON object, or a value is not of its column's type; ``where``
-            begins the text.
+        InputError: a line is no JSON object, or has a key twice, a value is not of its column's
+            type, or a file is not UTF-8; ``where`` begins the text.
     """
     fields = fields_of(table)
-    # A list or record where a string belongs would be read as its text.
+    # What is no text and stands where a string belongs would be read as its text.
     types = ", ".join(f"`{f.name}` {_read_type(f).replace('string', 'variant')}" for f in fields)
     parsed = F.from_json(
         "value", f"{types}, {_CORRUPT} STRING", {"columnNameOfCorruptRecord": _CORRUPT}
@@ -82,21 +130,32 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
     has_no_text = " or ".join(
         _has_no_text(f"parsed.`{f.name}`", f.dataType) for f in fields if "string" in _read_type(f)
     )
-    is_record = F.expr(
-        f"json_object_keys(value) is not null and parsed.{_CORRUPT} is null "
-        f"and not coalesce({has_no_text}, false)"
+    keys = "json_object_keys(value)"
+    # In brackets: whatever stands behind the object would be passed over.
+    one = f"json_array_length(concat('[', trim(leading '{_BYTE_ORDER_MARK}' from value), ']')) = 1"
+    is_record = (
+        f"coalesce({keys} is not null and {one} and parsed.{_CORRUPT} is null "
+        f"and not coalesce({has_no_text}, false), false)"
     )
-    problem = F.expr(says(f": {{}} is no JSON record of some of ({expected})", "value"))
+    no_record = says(f": {{}} is no JSON record of some of ({expected})", "value")
+    twice = says(": {} has a key twice", "value")
+    problem = (
+        f"case when not {is_record} then {no_record} "
+        f"when size(array_distinct({keys})) < size({keys}) then {twice} end"
+    )
     lines = spark.read.text(path).where(F.trim("value") != "").select("value", parsed)
-    (found,) = lines.select(
-        F.array_distinct(F.flatten(F.collect_set(F.json_object_keys("value")))).alias("keys"),
-        F.min(F.when(~is_record, problem)).alias("problem"),
+    (found,) = lines.selectExpr(
+        f"array_distinct(flatten(collect_set({keys}))) as keys",
+        f"min({problem}) as problem",
+        f"coalesce(bool_or({UNREADABLE}), false) as is_lost",
     ).collect()
+    if found.is_lost:
+        refuse_lines(spark, path, where, UNREADABLE)
     _refuse(found.problem, where)
     declared = {field.name: _read_type(field) for field in fields}
     others = sorted(set(found["keys"]) - declared.keys())
     given = [*(name for name in declared if name in found["keys"]), *others]
-    columns = ", ".join(f"`{name}` {declared.get(name, 'STRING')}" for name in given)
+    columns = ", ".join(f"{quoted(name)} {declared.get(name, 'STRING')}" for name in given)
     return spark.read.json(path, schema=columns or StructType([]))
 
 
@@ -121,10 +180,22 @@ def _read_type(field: StructField) -> str:
 
 
 def _has_no_text(value: str, type_: DataType) -> str:
-    """Whether a list or record is where strings belong, in SQL; ``value`` has variants there."""
+    """Whether something else is where strings belong, in SQL; ``value`` has variants there."""
     if isinstance(type_, ArrayType):
         return f"exists({value}, each -> {_has_no_text('each', type_.elementType)})"
-    return f"schema_of_variant({value}) rlike '^(ARRAY|OBJECT)'"
+    return f"schema_of_variant({value}) not in ('STRING', 'VOID')"
+
+
+def _is_wrong(field: StructField) -> str:
+    """Whether a cell is no value of its column, in SQL."""
+    no_value = f"{_parsed(field)} is null"
+    cell, wanted = f"`{field.name}`", _read_type(field)
+    if not isinstance(field.dataType, ArrayType) or "string" not in wanted:
+        return no_value
+    as_variants = f"from_json({cell}, '{wanted.replace('string', 'variant')}')"
+    no_texts = f"coalesce({_has_no_text(as_variants, field.dataType)}, false)"
+    is_json = f"startswith(trim({cell}), '[')"
+    return f"({no_value} or ({is_json} and ({no_texts} or {has_lone_surrogate(cell)})))"
 
 
 def _parsed(field: StructField) -> str:

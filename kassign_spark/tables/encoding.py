@@ -1,0 +1,88 @@
+"""Text that is no UTF-8, and half characters in JSON: Spark would put others in their place."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
+
+from kassign_spark.errors import InputError
+from kassign_spark.sessions import is_connect
+from kassign_spark.tables.hadoop import located
+
+LOST = "\ufffd"
+"""What Spark reads in the place of bytes that are no character."""
+_CHUNK = 1 << 20
+
+
+def has_lone_surrogate(value: str) -> str:
+    """Whether JSON names half a character, such as ``\\ud800`` alone; in SQL."""
+    half = r"r'(?i)\\ud[89a-f]'"
+    whole = r"r'(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}'"
+    escapes = rf"replace({value}, r'\\', ' ')"  # a backslash that is meant as one begins none
+    return f"({value} rlike {half} and regexp_replace({escapes}, {whole}, '') rlike {half})"
+
+
+NOT_UTF8 = "not is_valid_utf8(value)"
+"""Whether a line is of another encoding, in SQL."""
+UNREADABLE = f"({NOT_UTF8} or {has_lone_surrogate('value')})"
+"""The same of a line of JSON, which may also name half a character."""
+
+
+def refuse_lines(spark: SparkSession, path: str, where: str, fault: str) -> None:
+    """Refuse files with a line that is ``NOT_UTF8`` or ``UNREADABLE``; runs a job.
+
+    CSV in which a character may be lost may also hold ``LOST`` itself: then nothing is wrong.
+
+    Raises:
+        InputError: it names the first such file and its first such line; ``where`` begins.
+    """
+    lines = spark.read.text(path)
+    (found,) = lines.selectExpr(
+        f"min_by(struct(_metadata.file_path as path, _metadata.file_name as name), "
+        f"_metadata.file_path) filter (where {fault}) as file"
+    ).collect()
+    if found.file is None:
+        return
+    name = found.file.name
+    if is_connect(spark):  # only the server sees its bytes
+        raise InputError(f"{where}: file {name} holds text that is not UTF-8; save it as UTF-8")
+    raise InputError(f"{where}: file {name}{_first_fault(spark, found.file.path)}")
+
+
+def _first_fault(spark: SparkSession, file: str) -> str:
+    """Say which line is the first that is not what it should be, and what is wrong with it."""
+    for number, line in enumerate(_lines(spark, file), 1):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            byte = line[error.start]
+            return f", line {number}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8"
+        try:
+            json.dumps(json.loads(text), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            half = "half a character (a lone surrogate, \\ud800 to \\udfff)"
+            return f", line {number}: {half} is no text"
+        except (ValueError, RecursionError):
+            continue  # no JSON
+    return " has changed meanwhile"
+
+
+def _lines(spark: SparkSession, file: str) -> Iterator[bytes]:
+    """The lines of a file as bytes, decompressed as Spark does."""
+    jvm: Any = spark._jvm
+    files, path = located(spark, unquote(file))
+    stream = files.open(path)
+    codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(files.getConf()).getCodec(
+        path
+    )
+    if codec is not None:
+        stream = codec.createInputStream(stream)
+    rest = b""
+    with closing(stream):
+        while chunk := bytes(stream.readNBytes(_CHUNK)):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
+    yield rest
