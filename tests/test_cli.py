@@ -271,14 +271,21 @@ def test_usage(refused: Any) -> None:
     see = "(see kassign-spark assign --help)"
     assert refused() == ("the following arguments are required: COMMAND (see kassign-spark --help)")
     assert refused("plans").startswith("argument COMMAND: invalid choice: 'plans' (choose from ")
-    assert refused("assign", "x") == f"the following arguments are required: --output {see}"
+    assert refused("snapshot", "--bootstrap-server", "x:1") == (
+        "the following arguments are required: --output (see kassign-spark snapshot --help)"
+    )
+    assert refused("graph", "x", "--group", "g", "--format", "dot") == (
+        "--format dot writes a drawing: name a folder with --output"
+    )
     assert refused("assign", "x", "--output", "y", "--show", "-1") == (
         f"argument --show: '-1' is not a whole number >= 0 {see}"
     )
     assert refused("assign", "x", "--output", "y", "--assignor", "fair").startswith(
         "argument --assignor: invalid choice: 'fair' (choose from "
     )
-    assert refused("assign", "x", "--outp", "y").startswith("the following arguments are required")
+    assert refused("assign", "x", "--outp", "y") == (
+        "unrecognized arguments: --outp y (see kassign-spark --help)"
+    )
     assert refused("snapshot", "--output", "y") == "--bootstrap-server or --from-log is needed"
     assert refused("snapshot", "--output", "y", "--from-log").startswith(
         "--from-log without a folder needs --bootstrap-server"
@@ -371,9 +378,38 @@ def test_output_that_cannot_be(
     assert refused("diff", str(fleet), str(plan), "--output", str(plan), "--overwrite") == (
         f"output {plan}: would replace the input {plan}; name a new folder"
     )
+    # Before a command that writes at its end begins to read.
+    assert refused("predict", "nowhere", "--output", str(plan)).endswith("or say --overwrite")
+    assert "not write (notes)" in refused(
+        "validate", "nowhere", "--output", str(tmp_path), "--overwrite"
+    )
     assert refused("diff", str(tmp_path), str(plan)) == (
         f"folder {tmp_path}: has neither the table assignment nor the table owned"
     )
+
+
+@pytest.mark.parametrize("command", ["assign", "rebalance", "rebalance --exact", "graph"])
+def test_without_an_output_it_prints_and_writes_nothing(
+    spark: SparkSession,
+    fleet: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+) -> None:
+    def printed(*more: str) -> str:
+        assert cli.main([*command.split(), str(fleet), *more]) == 0
+        return capsys.readouterr().out
+
+    monkeypatch.chdir(tmp_path)
+    before = sorted(fleet.parent.rglob("*"))
+    alone = printed()
+    assert list(tmp_path.iterdir()) == []
+    assert sorted(fleet.parent.rglob("*")) == before
+    output = tmp_path / "out"
+    text, said = printed("--output", str(output)).rstrip("\n").rsplit("\n\n", 1)
+    assert alone == f"{text}\n"
+    assert f" in {output}" in said
 
 
 @pytest.fixture

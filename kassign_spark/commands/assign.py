@@ -17,8 +17,10 @@ from kassign_spark.commands.common import (
     Outcome,
     first_rows,
     misled_facts,
+    open_output,
     session_reading,
     topic_facts,
+    write_to,
 )
 from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
 from kassign_spark.commands.options import About, Parser, given, settings_of
@@ -36,7 +38,6 @@ from kassign_spark.settings.computing import Settings
 from kassign_spark.tables.origin import note_snapshot
 from kassign_spark.tables.snapshots import (
     empty_table,
-    new_folder,
     read_snapshot,
     read_table,
     write_table,
@@ -45,7 +46,7 @@ from kassign_spark.tables.snapshots import (
 _COOPERATIVE = "cooperative-sticky"
 
 DOCUMENT = record(
-    "snapshot string, output string, group_count int, member_count int, partition_count int, "
+    "snapshot string, output string?, group_count int, member_count int, partition_count int, "
     "violation_count int, misled_count int, round_count int, groups_not_shown int",
     violations=rows(VIOLATIONS),
     misled=rows(VERDICTS),
@@ -61,7 +62,8 @@ DOCUMENT = record(
 ABOUT = About(
     summary="plan what every group of a snapshot would own",
     description="Assign the partitions of every group of a snapshot as each group's assignor\n"
-    "does in one rebalance; check and measure the plan and write it to a new folder.",
+    "does in one rebalance; check and measure the plan and, with --output, write it to a\n"
+    "new folder.",
     finds="the plan violates a rule, or claims mislead Kafka's own client",
     example="kassign-spark assign examples/fleet --output build/plan --assignor range",
 )
@@ -70,7 +72,7 @@ ABOUT = About(
 def add_options(parser: Parser) -> None:
     """Add what it takes."""
     parser.add_snapshot()
-    parser.add_output("the tables assignment and balance", required=True)
+    parser.add_output("the tables assignment and balance")
     parser.add_assignor(ASSIGNORS)
     parser.add_settings()
     parser.add_argument(
@@ -86,14 +88,16 @@ def run(args: argparse.Namespace) -> Outcome:
     settings = settings_of(args)
     with (
         session_reading(args, f"assigning {args.snapshot}", args.snapshot) as spark,
-        new_folder(spark, args.output, overwrite=args.overwrite) as folder,
+        open_output(spark, args) as folder,
     ):
         facts = _plan(spark, folder, args, settings)
     is_bad = facts["violation_count"] or facts["misled_count"]
     return Outcome(1 if is_bad else 0, facts, lines(facts))
 
 
-def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: Settings) -> Facts:
+def _plan(
+    spark: SparkSession, folder: str | None, args: argparse.Namespace, settings: Settings
+) -> Facts:
     snapshot = read_snapshot(args.snapshot, spark)
     members, topics, owned = snapshot
     paths = Paths()
@@ -105,8 +109,11 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
             settings=settings,
             paths=paths,
         )
-        write_table(assignment, folder, "assignment", args.format)
-    written = read_table(spark, folder, ASSIGNMENT)
+        if folder is None:
+            written = hold(assignment).frame
+        else:
+            write_table(assignment, folder, "assignment", args.format)
+            written = read_table(spark, folder, ASSIGNMENT)
     if not written.columns:  # JSON lines without a line tell no columns
         written = empty_table(spark, ASSIGNMENT, cluster_id=has_cluster_id(members))
     named = conform(members, MEMBERS).groupBy(*GROUP_KEY)
@@ -118,7 +125,7 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
     )
     broken = []
     if counted["count"]:
-        write_table(found, folder, "violations", args.format)
+        write_to(folder, args, violations=found)
         broken = first_rows(found, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
 
     loads = balance(written, members, owned, topics)
@@ -129,8 +136,9 @@ def _plan(spark: SparkSession, folder: str, args: argparse.Namespace, settings: 
         "partition_count": F.coalesce(F.sum("partition_count"), F.lit(0)),
     }
     measured, totals = hold(told, sums)
-    write_table(measured, folder, "balance", args.format)
-    note_snapshot(spark, folder, args.snapshot)
+    write_to(folder, args, balance=measured)
+    if folder is not None:
+        note_snapshot(spark, folder, args.snapshot)
     spread = F.col("max_assigned") - F.col("min_assigned")
     order = [spread.desc(), F.desc("stddev_assigned")]
     worst = first_rows(measured, [*order, *GROUP_KEY], args.show)

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -19,7 +19,7 @@ from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.session import open_session
-from kassign_spark.tables.output_folder import same_or_inside
+from kassign_spark.tables.output_folder import check_new_folder, same_or_inside
 from kassign_spark.tables.places import Place, is_place
 from kassign_spark.tables.snapshots import (
     empty_table,
@@ -60,17 +60,26 @@ def session_reading(
     Raises:
         KassignError: Java is missing or does not start.
         InputError: the catalog's tables have no such run.
-        OutputError: the output is an input folder, lies in one, or holds one.
+        OutputError: the output is an input folder, lies in one, or holds one, or is not to be
+            replaced.
     """
     with (
         open_session(*inputs, verbose=args.verbose, package=package, settings=settings) as spark,
         announced(what),
     ):
         refuse_output_over_input(spark, args.output, *inputs)
+        if _writes_folder(args):
+            check_new_folder(spark, args.output, overwrite=args.overwrite)
         if getattr(args, "snapshot", None) is not None:
             asked = _as_of(args.snapshot, getattr(args, "as_of", None))
             args.snapshot = one_run(spark, asked, MEMBERS.name)
         yield spark
+
+
+def _writes_folder(args: argparse.Namespace) -> bool:
+    """Whether the output is a new folder; ``report`` writes a file, and ``--follow`` adds."""
+    is_folder = args.output is not None and not is_place(args.output) and hasattr(args, "format")
+    return is_folder and not getattr(args, "follow", False)
 
 
 def _as_of(snapshot: str, as_of: str | None) -> str:
@@ -132,10 +141,32 @@ def write_tables(spark: SparkSession, args: argparse.Namespace, **tables: DataFr
     Raises:
         OutputError: as ``new_folder``.
     """
-    if args.output is not None:
-        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-            for name, frame in tables.items():
-                write_table(frame, folder, name, args.format)
+    with open_output(spark, args) as folder:
+        write_to(folder, args, **tables)
+
+
+def open_output(
+    spark: SparkSession, args: argparse.Namespace
+) -> AbstractContextManager[str | None]:
+    """Open the output, if the arguments name one; else nothing is written.
+
+    Raises:
+        OutputError: as ``new_folder``.
+    """
+    if args.output is None:
+        return nullcontext()
+    return new_folder(spark, args.output, overwrite=args.overwrite)
+
+
+def write_to(folder: str | None, args: argparse.Namespace, **tables: DataFrame) -> None:
+    """Write tables to what ``open_output`` gave.
+
+    Raises:
+        OutputError: as ``write_table``.
+    """
+    if folder is not None:
+        for name, frame in tables.items():
+            write_table(frame, folder, name, args.format)
 
 
 def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> list[Facts]:

@@ -5,18 +5,25 @@ import argparse
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    first_rows,
+    open_output,
+    session_reading,
+    write_to,
+)
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.options import FORMATS, About, Parser, given, only_group
 from kassign_spark.conforming import fill_cluster_id
-from kassign_spark.display import counts, group_name, listed, not_shown, plural, printable
+from kassign_spark.display import counts, group_name, listed, not_shown, plural, printable, written
 from kassign_spark.errors import InputError
 from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.drawing import to_dot, to_graphml
 from kassign_spark.graph.eligibility import CLASS, MEMBER, Eligibility, eligibility
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_table, write_text
+from kassign_spark.tables.snapshots import read_snapshot, write_text
 
 _DRAWINGS = {"graphml": to_graphml, "dot": to_dot}
 _MOST_DRAWN = 20_000
@@ -31,7 +38,7 @@ _COUNTS = {
 }
 
 DOCUMENT = record(
-    "snapshot string, output string, group string?, group_count int, uneven_count int, "
+    "snapshot string, output string?, group string?, group_count int, uneven_count int, "
     "member_count int, class_count int, part_count int, partition_count int, edge_count int, "
     "groups_not_shown int",
     groups=rows(
@@ -54,7 +61,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--output",
         metavar="DIR",
-        required=True,
         help="new folder to write, with the tables vertices, edges and bottlenecks, or a drawing",
     )
     parser.add_group()
@@ -72,19 +78,20 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     if args.format in _DRAWINGS and args.group is None:
         raise InputError(f"--format {args.format} draws one group: name it with --group")
+    if args.format in _DRAWINGS and args.output is None:
+        raise InputError(f"--format {args.format} writes a drawing: name a folder with --output")
     with session_reading(args, f"reading {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         snapshot = only_group(snapshot, args.group, one=args.format in _DRAWINGS)
         graph = eligibility(snapshot.members, snapshot.topics)
         rows = bottlenecks(snapshot.members, snapshot.topics)
         found = hold(rows, {"rows": F.count(F.lit(1))}).frame
-        with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
-            if args.format in _DRAWINGS:
+        with open_output(spark, args) as folder:
+            if folder is not None and args.format in _DRAWINGS:
                 text = _drawing(graph, found, args)
                 write_text(spark, text, folder, f"graph.{args.format}")
             else:
-                for name, frame in {**graph._asdict(), "bottlenecks": found}.items():
-                    write_table(frame, folder, name, args.format)
+                write_to(folder, args, **graph._asdict(), bottlenecks=found)
         worst = F.col("least_max") - F.col("even_max")
         sums = ("member_count", "class_count", "part_count", "partition_count")
         measures = {"group_count": F.count(F.lit(1)), "uneven_count": F.count_if(worst > 0)}
@@ -170,7 +177,7 @@ def _lines(facts: Facts, table_format: str) -> list[str]:
             for row in facts["groups"]
         ]
         lines += not_shown(facts["groups_not_shown"], "group", of=uneven)
-    holds = "the tables vertices, edges and bottlenecks are"
+    holds = "the tables vertices, edges and bottlenecks are in"
     if table_format in _DRAWINGS:
-        holds = f"the drawing graph.{table_format} is"
-    return [*lines, "", f"{holds} in {printable(facts['output'])}"]
+        holds = f"the drawing graph.{table_format} is in"
+    return lines + written(facts["output"], holds)

@@ -15,7 +15,9 @@ from kassign_spark.commands.common import (
     first_rows,
     misled_facts,
     misled_lines,
+    open_output,
     session_reading,
+    write_to,
 )
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
 from kassign_spark.commands.options import About, Parser, given, settings_of
@@ -38,7 +40,7 @@ from kassign_spark.plans.summary import summarize
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, VERDICTS
 from kassign_spark.settings.computing import Settings
-from kassign_spark.tables.snapshots import Snapshot, new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 
 _COLUMNS = {
     "rounds": "rounds",
@@ -50,7 +52,7 @@ _COLUMNS = {
 ACTIONS = ("retained", "revoked", "assigned", "withheld")
 
 DOCUMENT = record(
-    "snapshot string, output string, is_exact boolean, group_count int, partition_count int, "
+    "snapshot string, output string?, is_exact boolean, group_count int, partition_count int, "
     "moved_count int, paused_count int, max_rounds int, unsettled_count int, failing_count int, "
     "inexact_count int, misled_count int, groups_not_shown int",
     misled=rows(VERDICTS),
@@ -75,7 +77,7 @@ ABOUT = About(
 def add_options(parser: Parser) -> None:
     """Add what it takes."""
     parser.add_snapshot()
-    parser.add_output("the tables steps, listener and summary", required=True)
+    parser.add_output("the tables steps, listener and summary")
     parser.add_assignor(ASSIGNORS)
     parser.add_argument(
         "--protocol",
@@ -94,33 +96,35 @@ def run(args: argparse.Namespace) -> Outcome:
     settings = settings_of(args)
     with (
         session_reading(args, f"rebalancing {args.snapshot}", args.snapshot) as spark,
-        new_folder(spark, args.output, overwrite=args.overwrite) as folder,
+        open_output(spark, args) as folder,
     ):
         facts = _follow(read_snapshot(args.snapshot, spark), folder, args, settings)
     failing = facts["unsettled_count"] + facts["failing_count"] + facts["misled_count"]
     return Outcome(1 if failing else 0, facts, _lines(facts))
 
 
-def _follow(snapshot: Snapshot, folder: str, args: argparse.Namespace, settings: Settings) -> Facts:
+def _follow(
+    snapshot: Snapshot, folder: str | None, args: argparse.Namespace, settings: Settings
+) -> Facts:
     options = {"assignor": args.assignor, "protocol": args.protocol}
     verdicts, paths = None, Paths()
     if args.exact:
         found, verdicts = rebalance(*snapshot, target=snapshot.target, **options, exact=True)
-        write_table(verdicts, folder, "verdicts", args.format)
+        write_to(folder, args, verdicts=verdicts)
     else:
         found = rebalance_on_paths(
             *snapshot, target=snapshot.target, **options, settings=settings, paths=paths
         )
     steps = hold(found, {"count": F.count(F.lit(1))}).frame
-    write_table(steps, folder, "steps", args.format)
+    write_to(folder, args, steps=steps)
     told = snapshot.members if verdicts is None else _answered(snapshot.members, verdicts)
-    write_table(listener_calls(steps, told, **options), folder, "listener", args.format)
+    write_to(folder, args, listener=listener_calls(steps, told, **options))
     summary = summarize(steps, snapshot.owned)
     measures = _totals()
     judged, totals = hold(_judged(summary, verdicts), measures)
     # A group that has an answer in no round is judged, but has nothing to be summed up.
     of_steps = judged.where(F.col("rounds").isNotNull()).select(*summary.columns)
-    write_table(of_steps, folder, "summary", args.format)
+    write_to(folder, args, summary=of_steps)
     place = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
     most = [F.desc(name) for name in ("paused_count", "moved_count", "rounds")]
     worst = first_rows(judged, [place, *most, *GROUP_KEY], args.show)

@@ -3,13 +3,19 @@
 import argparse
 import textwrap
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    first_rows,
+    open_output,
+    session_reading,
+    write_to,
+)
 from kassign_spark.commands.documents import GROUP, chosen, optional, record, rows
 from kassign_spark.commands.options import About, Parser, settings_of
 from kassign_spark.conforming import has_cluster_id
@@ -21,7 +27,7 @@ from kassign_spark.simulation.event_file import EventFile, read_events
 from kassign_spark.simulation.events import KINDS
 from kassign_spark.simulation.simulate import simulate, summarize_events
 from kassign_spark.simulation.sweep import sweep
-from kassign_spark.tables.snapshots import Snapshot, new_folder, read_snapshot, write_table
+from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 
 _EVENT_COLUMNS = {
     "event": "event",
@@ -108,15 +114,12 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
     asked = read_events(args.events)
-    with session_reading(args, f"simulating {args.events}", args.snapshot) as spark:
-        output = (
-            nullcontext(None)
-            if args.output is None
-            else new_folder(spark, args.output, overwrite=args.overwrite)
-        )
-        with output as folder:
-            snapshot = read_snapshot(args.snapshot, spark)
-            facts = _simulate(spark, snapshot, asked, folder, args, settings)
+    with (
+        session_reading(args, f"simulating {args.events}", args.snapshot) as spark,
+        open_output(spark, args) as folder,
+    ):
+        snapshot = read_snapshot(args.snapshot, spark)
+        facts = _simulate(spark, snapshot, asked, folder, args, settings)
     return Outcome(1 if facts["unsettled_count"] else 0, facts, _lines(facts))
 
 
@@ -134,8 +137,7 @@ def _simulate(
         steps = simulate(
             *snapshot, events, target=snapshot.target, timeouts=asked.timeouts, settings=settings
         )
-        if folder is not None:
-            write_table(steps, folder, "steps", args.format)
+        write_to(folder, args, steps=steps)
         most_first = (F.col("rebalance").desc(), F.col("moved_count").desc())
         sums = {
             "rebalance_count": F.count_if("rebalance"),
@@ -159,8 +161,7 @@ def _simulate(
     of_both = {"rows": F.count(F.lit(1)), "unsettled": F.count_if(~F.col("settles"))}
     for name, (frame, order, sums) in found.items():
         held, counted = hold(frame, of_both | sums)
-        if folder is not None:
-            write_table(held, folder, name, args.format)
+        write_to(folder, args, **{name: held})
         rows = first_rows(held, order, args.show)
         facts[name] = rows
         facts[f"{name}_not_shown"] = counted["rows"] - len(rows)

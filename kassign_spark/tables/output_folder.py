@@ -71,6 +71,20 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
         yield writing
 
 
+def check_new_folder(spark: SparkSession, path: str, *, overwrite: bool) -> None:
+    """Refuse, before any work is done, what ``new_folder`` would.
+
+    Raises:
+        OutputError: ``path`` exists, or, with ``overwrite``, is not to be replaced.
+    """
+    target, files = _locate(spark, path)
+    with explained(path):
+        if renames_at_once(files, target):
+            check_target(files, target, path, overwrite=overwrite)
+        else:
+            _check_marked(files, target, path, overwrite=overwrite)
+
+
 @contextmanager
 def _renamed_folder(
     spark: SparkSession, files: Any, target: Any, path: str, *, overwrite: bool
