@@ -6,6 +6,7 @@ is always there (empty string: not given).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -25,6 +26,24 @@ from kassign_spark.errors import SchemaError
 from kassign_spark.schemas import CLUSTER_ID, TOPIC_PARTITIONS, TOPICS, Table
 from kassign_spark.workers import check_workers
 
+_OTHER_NAMES = {
+    "cluster_id": "cluster clustername",
+    "group_id": "group groupname consumergroup consumergroupid consumergroupname",
+    "member_id": "member consumer consumerid",
+    "group_instance_id": "instanceid",
+    "rack_id": "rack clientrack",
+    "topics": "topicnames subscription subscriptions subscribedtopics",
+    "topic": "topicname",
+    "partition": "partitionid partitionnumber",
+    "num_partitions": "partitions partitioncount numberofpartitions",
+    "begin_offset": "logstartoffset startoffset earliestoffset beginningoffset",
+    "end_offset": "logendoffset latestoffset",
+    "committed_offset": "currentoffset committed groupoffset",
+    "leader": "leaderid broker brokerid",
+    "weight": "lag load rate",
+    "as_of": "timestamp time",
+}
+"""What Kafka's tools and exporters call columns, without case and punctuation."""
 _WHOLE = (ByteType, ShortType, IntegerType, LongType)
 
 
@@ -121,6 +140,8 @@ def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
         if field.name in given:
             yield f"column {field.name} is there twice"
         given[field.name] = field.dataType
+    if any(not field.nullable and field.name not in given for field in table.columns):
+        yield from _hints(list(given), table)
     for field in table.columns:
         if field.name in given:
             if not _fits(given[field.name], field.dataType):
@@ -133,6 +154,23 @@ def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
                 f"column {field.name} ({field.dataType.simpleString()}) is missing, "
                 f"the columns are {', '.join(given) or 'none'}"
             )
+
+
+def _hints(given: Iterable[str], table: Table) -> Iterable[str]:
+    """Say which column each one may be that the table does not know."""
+    known = table.columns.names
+    for name in given:
+        if name in known:
+            continue
+        plain = "".join(filter(str.isalnum, name.lower()))
+        alike = [
+            each
+            for each in known
+            if plain == each.replace("_", "") or plain in _OTHER_NAMES.get(each, "").split()
+        ]
+        alike += get_close_matches(name.lower(), known, n=1, cutoff=0.75)
+        if alike and alike[0] not in given:
+            yield f"column {name} may be {alike[0]}: then name it so"
 
 
 def _fits(given: DataType, wanted: DataType) -> bool:

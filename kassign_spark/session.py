@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from kassign_spark.ahead import load_classes, start_worker
 from kassign_spark.errors import KassignError
 from kassign_spark.java import INSTALL_JAVA, archive_options, check_java
-from kassign_spark.sessions import Py4JError
+from kassign_spark.sessions import Py4JError, Py4JJavaError
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -101,6 +101,7 @@ def open_session(
         raise KassignError(_CLIENT_ALONE)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
+        _check_spark_home()
         # Python workers are of this environment, not of the first python3 on the path.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         # From a zip the file comes out for as long as Java needs to read it.
@@ -111,7 +112,8 @@ def open_session(
             if package:
                 conf.set("spark.jars.packages", package)
             _start_java(conf, verbose)
-    session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
+    with _explained_gateway():
+        session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
     for name, value in (settings or {}).items():
         session.conf.set(name, value)
     _cancel_jobs_on_interrupt(session.sparkContext)
@@ -123,6 +125,33 @@ def open_session(
         session.stop()
         if starting is not None:
             starting.join()
+
+
+def _check_spark_home() -> None:
+    """Refuse a ``SPARK_HOME`` that PySpark would start in vain."""
+    home = os.environ.get("SPARK_HOME")
+    if home is not None and not os.access(f"{home}/bin/spark-submit", os.X_OK):
+        raise KassignError(
+            f"SPARK_HOME ({home or 'empty'}) holds no Spark: it has no bin/spark-submit; unset it, "
+            "and the Spark of PySpark is used, or name the folder of one"
+        )
+
+
+@contextmanager
+def _explained_gateway() -> Iterator[None]:
+    """Say that the Java which spark-submit has started is not there."""
+    try:
+        yield
+    except Py4JJavaError:
+        raise
+    except (ValueError, KeyError, OverflowError, OSError, Py4JError):
+        port = os.environ.get("PYSPARK_GATEWAY_PORT")
+        if port is None:
+            raise
+        raise KassignError(
+            f"PYSPARK_GATEWAY_PORT ({port or 'empty'}), which spark-submit sets with "
+            "PYSPARK_GATEWAY_SECRET: no Spark answers there; unset it to run without spark-submit"
+        ) from None
 
 
 def _cancel_jobs_on_interrupt(context: "SparkContext") -> None:
@@ -219,7 +248,11 @@ def _start_java(conf: "SparkConf", verbose: bool) -> None:
                 "under spark-submit with --jars"
             ) from None
         reason = next((line for line in said if not _JAVA_NOTES.search(line)), "it gave no reason")
-        raise KassignError(f"Java did not start: {reason}; {INSTALL_JAVA}") from None
+        home = os.environ.get("SPARK_HOME")
+        of_home = (
+            "" if home is None else f"see whether SPARK_HOME ({home}) holds a whole Spark, or "
+        )
+        raise KassignError(f"Java did not start: {reason}; {of_home}{INSTALL_JAVA}") from None
     os.close(writing)
     started.set()
     _start_spark(conf, gateway)

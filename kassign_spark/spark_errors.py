@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.errors import PySparkException
 
@@ -12,6 +13,7 @@ from kassign_spark.errors import KassignError
 from kassign_spark.sessions import Py4JError, java_causes, rpc_message
 from kassign_spark.workers import import_advice
 
+NO_PARQUET = "is no Parquet file"
 SparkError = (PySparkException, Py4JError)
 """Whatever PySpark raises when Spark, or its Java process, does not do what it was asked to."""
 
@@ -31,6 +33,10 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 """What a worker says, below its trace, that cannot import or is of another version."""
+_UNREAD_FILE = re.compile(
+    r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+?)\.\s"
+)
+_IS_AWAY = re.compile("denied|not found|no such file|does not exist", re.IGNORECASE)
 _GONE = "Spark's Java process has ended; --verbose shows its log"
 
 
@@ -55,7 +61,7 @@ def raised_as(kind: type[KassignError], where: str) -> Iterator[None]:
 
 
 def _java_message(causes: Iterable[Any]) -> str | None:
-    says = []
+    says, unread = [], None
     for thrown in causes:
         text = thrown.getMessage() or thrown.getClass().getSimpleName()
         if _LOST_CHECKPOINT in text:
@@ -64,10 +70,17 @@ def _java_message(causes: Iterable[Any]) -> str | None:
             return _NEEDS_S3
         if _IMPORT.search(text):
             return _said(text)
+        unread = unread or _UNREAD_FILE.search(f"{text} ")
         says.append(_first_line(text))
     if not says:
         return None
     what, cause = says[0], says[-1]
+    if unread is not None and not _IS_AWAY.search(cause):
+        condition, file = unread[1], unquote(unread[2])
+        if file.endswith(".parquet"):
+            return f"the Parquet file {file} is damaged ({cause})"
+        if condition == "CANNOT_READ_FILE_FOOTER":
+            return f"{file} {NO_PARQUET} ({cause})"
     return what if cause in what else f"{what} ({cause})"
 
 

@@ -101,6 +101,22 @@ def test_no_java(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("SPARK_HOME", "/nowhere", "SPARK_HOME (/nowhere) holds no Spark: it has no bin/spark-sub"),
+        ("SPARK_HOME", "", "SPARK_HOME (empty) holds no Spark: it has no bin/spark-submit; unset"),
+        ("PYSPARK_GATEWAY_PORT", "no port", "PYSPARK_GATEWAY_PORT (no port), which spark-submit"),
+        ("PYSPARK_GATEWAY_PORT", "1", "PYSPARK_GATEWAY_PORT (1), which spark-submit sets with"),
+    ],
+)
+def test_a_spark_that_is_not_there(name: str, value: str, expected: str) -> None:
+    ended = _run("validate", "x", **{name: value})
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(_HEAD + expected)
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
     ("release", "expected"),
     [
         ('JAVA_VERSION="11.0.2"', "Java 11 ({java}) is too old: install Java 17 or later"),

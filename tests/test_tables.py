@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from pyspark.sql.types import IntegerType
 
 from kassign_spark import assign
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
+from kassign_spark.conforming import conform
 from kassign_spark.display import printable
 from kassign_spark.errors import InputError, OutputError, SchemaError
 from kassign_spark.schemas import (
@@ -23,6 +25,7 @@ from kassign_spark.schemas import (
     TARGET,
     TOPICS,
 )
+from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables import output_folder
 from kassign_spark.tables.snapshots import (
     Snapshot,
@@ -393,6 +396,20 @@ def test_names_of_columns_that_are_not_ours_are_told(spark: SparkSession, tmp_pa
         match=r"group_id \(string\) is missing, the columns are member_id, topics, group$",
     ):
         assign(*found)
+    for names, meant in {
+        "consumergroup,consumer-id,host": {"group_id": "consumergroup", "member_id": "consumer-id"},
+        "consumer_group,consumerId": {"group_id": "consumer_group", "member_id": "consumerId"},
+        "GROUP,MEMBER_ID,CLIENT-RACK": {"group_id": "GROUP", "rack_id": "CLIENT-RACK"},
+        "topic_name,partition_id,groupid,member": {"group_id": "groupid", "member_id": "member"},
+        "gruop_id,member_id": {"group_id": "gruop_id"},
+    }.items():
+        frame = spark.createDataFrame(
+            [], ", ".join(f"`{name}` string" for name in names.split(","))
+        )
+        with pytest.raises(SchemaError) as error:
+            conform(frame, MEMBERS)
+        for column, name in meant.items():
+            assert f"column {name} may be {column}: then name it so; " in str(error.value)
     with pytest.raises(SchemaError, match="the columns are topic, count"):
         assign(builders.members(spark, []), found.topics)
     (tmp_path / "topics.csv").write_text("name,count\nt0,1\n")
@@ -409,9 +426,32 @@ def test_truncated_parquet(
     for file in (tmp_path / "s" / "members").glob("part-*"):
         file.write_bytes(file.read_bytes()[:length])
         (file.parent / f".{file.name}.crc").unlink()
-    with pytest.raises(InputError, match=r"^table members in .*: cannot be read: .*") as error:
+    with pytest.raises(InputError) as error:
         read_table(spark, str(tmp_path / "s"), MEMBERS)
-    assert "\n" not in str(error.value)
+    assert re.fullmatch(
+        r"table members in \S+: cannot be read: the Parquet file \S+/part-\S+\.parquet is damaged "
+        r"\(.*\)",
+        str(error.value),
+    )
+
+
+def test_parquet_that_is_damaged_inside(spark: SparkSession, tmp_path: Path) -> None:
+    """It shows when the rows are read: the footer is whole."""
+    folder = tmp_path / "a b%20"
+    spark.range(20000).selectExpr("sha2(cast(id as string), 256) as topic").coalesce(1).write.json(
+        str(tmp_path / "text")
+    )
+    spark.read.json(str(tmp_path / "text")).coalesce(1).write.parquet(str(folder / "topics"))
+    (file,) = (folder / "topics").glob("part-*")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:1000] + bytes(2000) + whole[3000:])
+    (file.parent / f".{file.name}.crc").unlink()
+    with pytest.raises(SparkError) as error:
+        read_table(spark, str(folder), TOPICS).agg({"topic": "max"}).collect()
+    assert re.fullmatch(
+        r"the Parquet file file:/\S+/a b%20/topics/part-\S+\.parquet is damaged \(.*\)",
+        spark_message(error.value),
+    )
 
 
 def test_missing_folders_and_tables(spark: SparkSession, tmp_path: Path) -> None:
@@ -442,6 +482,9 @@ def test_missing_folders_and_tables(spark: SparkSession, tmp_path: Path) -> None
         tmp_path
     )
     assert "Relative path in absolute URI" in refused(Path("nonsense:x"))
+    assert refused(Path("nonsense")).endswith("nonsense: not found")
+    with pytest.raises(InputError, match=r"^folder http://x/y: is an address on the web"):
+        read_snapshot("http://x/y", spark)
     with pytest.raises(InputError, match=r"^folder s3a://x/y: Spark has no file system for S3; "):
         read_snapshot("s3a://x/y", spark)
 
@@ -662,6 +705,9 @@ def test_places_that_cannot_be_written(spark: SparkSession, tmp_path: Path) -> N
         ("", "name of the folder is empty"),
         ("/", "root of its file system"),
         ("nonsense://x/y", "No FileSystem for scheme"),
+        ("https://x/y", "is an address on the web"),
+        ("plan:today", "Spark takes no name with ':'; name another folder"),
+        (str(tmp_path / "plan:today"), "Spark takes no name with ':'; name another folder"),
         ("s3a://x/y", "no file system for S3; give it the package org.apache.hadoop:hadoop-aws"),
     ):
         with (

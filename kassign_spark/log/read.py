@@ -16,7 +16,7 @@ from kassign_spark.log import schemas
 from kassign_spark.log.decode import decode_table
 from kassign_spark.log.kafka_source import READERS, explained, read_topic
 from kassign_spark.schemas import Table
-from kassign_spark.spark_errors import SparkError, raised_as, spark_message
+from kassign_spark.spark_errors import NO_PARQUET, SparkError, raised_as, spark_message
 from kassign_spark.tables.places import is_place
 from kassign_spark.tables.snapshots import has_table, read_table
 from kassign_spark.workers import check_workers
@@ -202,13 +202,15 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
             return spark.readStream.schema(given.schema).parquet(folder)
         return read_table(spark, path, schemas.RECORDS) if inside else spark.read.parquet(path)
     except SparkError as error:
-        if isinstance(error, PySparkException) and error.getCondition() == _NO_FILES:
+        said = spark_message(error)
+        is_empty = isinstance(error, PySparkException) and error.getCondition() == _NO_FILES
+        if is_empty or NO_PARQUET in said:
             raise InputError(
                 f"{where}: is no group log: it has neither the table {schemas.RECORDS.name}, which "
                 "kassign-spark log writes, nor Parquet files with columns "
                 f"{', '.join(schemas.RECORDS.columns.names)}"
             ) from None
-        raise InputError(f"{where}: cannot be read: {spark_message(error)}") from None
+        raise InputError(f"{where}: cannot be read: {said}") from None
 
 
 def _check_there(records: DataFrame, options: Mapping[str, str]) -> None:

@@ -95,6 +95,10 @@ def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
     """The path of everything in a folder, by name."""
     if is_connect(spark):
         return _entries_by_connect(spark, folder)
+    if folder.lower().startswith(("http://", "https://")):
+        raise InputError(
+            f"folder {folder}: is an address on the web, which has no folders of tables"
+        )
     with raised_as(InputError, f"folder {folder}"):
         files, base = located(spark, folder)
         if not files.exists(base):

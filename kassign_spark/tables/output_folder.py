@@ -134,6 +134,10 @@ def _locate(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """The path, absolute, and its file system."""
     if not path.strip():
         raise OutputError("output: the name of the folder is empty")
+    if path.lower().startswith(("http://", "https://")):
+        raise OutputError(f"output {path}: is an address on the web; name a new folder")
+    if ":" in path.rstrip("/").rpartition("/")[2]:
+        raise OutputError(f"output {path}: Spark takes no name with ':'; name another folder")
     with explained(path):
         files, target = located(spark, path)
         local = local_path(target)

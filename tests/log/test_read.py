@@ -105,7 +105,7 @@ _BAD: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
         "log/?.*: is no group log: it has neither the table records, which kassign-spark log "
         "writes, nor Parquet files with columns key, value, topic, partition, offset, timestamp$",
     ),
-    "text": (_of_text, "group log .*log: cannot be read: "),
+    "text": (_of_text, "group log .*log: is no group log: it has neither the table records, "),
     "columns": (
         lambda spark, path: _of(spark, path, "key", "value"),
         "table records: column topic .* is missing",
