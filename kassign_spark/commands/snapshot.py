@@ -14,7 +14,8 @@ from kassign_spark.display import counts, listed, not_shown, one_line, plural, w
 from kassign_spark.errors import InputError
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import admin_settings, read_properties
-from kassign_spark.live.snapshot import read_cluster, read_topics, to_snapshot
+from kassign_spark.live.from_describe import read_described
+from kassign_spark.live.snapshot import ClusterTables, read_cluster, read_topics, to_snapshot
 from kassign_spark.log.kafka_source import kafka_errors, kafka_options
 from kassign_spark.log.newest import newest_state
 from kassign_spark.log.read import read_group_log
@@ -38,13 +39,19 @@ DOCUMENT = either(
         "omitted_count int",
         omitted=_OMITTED,
     ),
+    record(
+        f"from_describe array<string>, {_WRITTEN}",
+        "leader_count int, offset_count int?, omitted_count int, notes array<string>",
+        omitted=_OMITTED,
+    ),
 )
 ABOUT = About(
     summary="read a live cluster's groups, topics and owned partitions",
     description="Read every consumer group of a live cluster, and its topics, into a\n"
     "folder of tables that the other commands take. It only asks; it changes nothing.\n"
     "With --from-log the groups come from the records of __consumer_offsets, so that no\n"
-    "group is asked, however many there are.",
+    "group is asked, however many there are; with --from-describe from what Kafka's own\n"
+    "tools printed.",
     example="kassign-spark snapshot --bootstrap-server 127.0.0.1:9092 --output build/fleet",
 )
 
@@ -61,9 +68,17 @@ def add_options(parser: Parser) -> None:
         "LOG, the cluster's topic itself",
     )
     parser.add_argument(
+        "--from-describe",
+        metavar="FILE",
+        nargs="+",
+        help="make the groups of texts of kafka-consumer-groups.sh --describe --all-groups: with "
+        "--members --verbose, with --state, with neither; GROUP=FILE for one without the group",
+    )
+    parser.add_argument(
         "--topics",
         metavar="SNAPSHOT",
-        help="with --from-log: a folder with the table topics, instead of the cluster's own",
+        help="with --from-log: a folder with the table topics, instead of the cluster's own; with "
+        "--from-describe: a text of kafka-topics.sh --describe",
     )
     add_reading(parser)
     parser.add_argument(
@@ -96,15 +111,18 @@ def _name(text: str) -> str:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    facts = _from_cluster(args) if args.from_log is None else _from_log(args)
+    if args.from_describe is not None:
+        facts = _from_texts(args)
+    else:
+        facts = _from_cluster(args) if args.from_log is None else _from_log(args)
     return Outcome(0, facts, _lines(facts))
 
 
 def _from_cluster(args: argparse.Namespace) -> Facts:
     if args.topics is not None:
-        raise InputError("--topics goes with --from-log")
+        raise InputError("--topics goes with --from-log or --from-describe")
     if args.bootstrap_server is None:
-        raise InputError("--bootstrap-server or --from-log is needed")
+        raise InputError("--bootstrap-server, --from-log or --from-describe is needed")
     check_address(args.bootstrap_server)
     properties = read_properties(args.command_config) if args.command_config else {}
     admin_settings(properties)  # what it refuses is said before Spark starts
@@ -128,9 +146,33 @@ def _from_cluster(args: argparse.Namespace) -> Facts:
         frames = to_snapshot(tables, spark).tables()
         for name, frame in frames.items():
             write_table(frame, folder, name, args.format)
+    return _written(tables, list(frames), given(args, "bootstrap_server", "output"), args.show)
+
+
+def _from_texts(args: argparse.Namespace) -> Facts:
+    """Write the groups that Kafka's own tools have printed."""
+    for option in ("bootstrap_server", "from_log", "command_config"):
+        if getattr(args, option) is not None:
+            name = option.replace("_", "-")
+            raise InputError(f"--{name}: --from-describe reads texts only, and asks no cluster")
+    described = read_described(args.from_describe, args.topics, cluster_id=args.cluster_id)
+    with (
+        open_session(verbose=args.verbose) as spark,
+        new_folder(spark, args.output, overwrite=args.overwrite) as folder,
+    ):
+        frames = to_snapshot(described.tables, spark).tables()
+        frames.pop("group_settings", None)  # no text has them
+        for name, frame in frames.items():
+            write_table(frame, folder, name, args.format)
+    facts = given(args, "from_describe", "output")
+    return _written(described.tables, list(frames), facts, args.show) | {"notes": described.notes}
+
+
+def _written(tables: ClusterTables, names: list[str], facts: Facts, show: int) -> Facts:
+    """Count what was written."""
     return {
-        **given(args, "bootstrap_server", "output"),
-        "tables": list(frames),
+        **facts,
+        "tables": names,
         "group_count": len({(row[0], row[1]) for row in tables.members}),
         "member_count": len(tables.members),
         "topic_count": len(tables.topics),
@@ -139,7 +181,7 @@ def _from_cluster(args: argparse.Namespace) -> Facts:
         "leader_count": len(tables.leaders),
         "offset_count": None if tables.offsets is None else len(tables.offsets),
         "omitted_count": len(tables.omitted),
-        "omitted": [omission._asdict() for omission in tables.omitted[: args.show]],
+        "omitted": [omission._asdict() for omission in tables.omitted[:show]],
     }
 
 
@@ -211,6 +253,8 @@ def _recorded(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.N
 def _lines(facts: Facts) -> list[str]:
     owned = plural(facts["owned_count"], "owned partition")
     said = [", ".join([*counts(facts, "group", "member", "topic"), owned])]
+    if facts.get("notes"):
+        said += ["", *(f"note: {note}" for note in facts["notes"])]
     said += listed(facts["omitted"], {"left out": "kind", "name": "name", "reason": "reason"})
     hidden = facts["omitted_count"] - len(facts["omitted"])
     said += not_shown(hidden, "name", " that were left out", of=facts["omitted_count"])

@@ -24,6 +24,7 @@ _OWN_FOLDERS = ("conf", "examples", "kassign_spark", "tests")
 _BUILD = re.compile(r"(?<![\w./-])build/")
 _SHELL_SIGNS = {"|", "||", "&", "&&", ";", ">", ">>", "<", "<<"}
 _PROGRAMS_NOT_RUN = {"docker", "export", "git", "kubectl", "pip", "pytest", "python", "sh", "zip"}
+_PROGRAMS_NOT_RUN |= {"kafka-consumer-groups.sh", "kafka-topics.sh"}
 _CHECKER = doctest.OutputChecker()
 
 

@@ -70,6 +70,13 @@ def broker_class_path() -> list[Path]:
     return class_path(BROKER, BROKER_EXCLUDES) + scala
 
 
+def tools_class_path(version: str) -> list[Path]:
+    """The command-line tools of a version; what is in Spark's folder of jars, Ivy leaves out."""
+    name = "kafka_2.13" if version < "3.8" else "kafka-tools"
+    jars = class_path((f"org.apache.kafka:{name}:{version}",), BROKER_EXCLUDES)
+    return [*jars, Path(pyspark.__file__).parent / "jars" / "*"]
+
+
 def class_path(coordinates: tuple[str, ...], excludes: tuple[str, ...] = ()) -> list[Path]:
     """Paths of the jars of ``coordinates`` and of all they depend on.
 

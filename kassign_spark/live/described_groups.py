@@ -1,0 +1,288 @@
+"""Groups as texts of Kafka's tools tell them: several texts become one state, or are refused."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kassign_spark.display import plural, shown
+from kassign_spark.errors import InputError
+from kassign_spark.live.describe_text import (
+    NO_MEMBERS,
+    NONE,
+    Remark,
+    Row,
+    Section,
+    parse_assignment,
+)
+from kassign_spark.live.text_lines import whole_number
+
+_LARGEST_PARTITION = 2**31 - 2
+_LARGEST_OFFSET = 2**63 - 1
+
+TopicPartition = tuple[str, int]
+
+
+@dataclass
+class Member:
+    """A member, as tables of members tell it, or only by its partitions."""
+
+    where: str
+    group_instance_id: str | None = None
+    epoch: int | None = None
+    """Of members of the new protocol."""
+    count: int | None = None
+    """Of partitions, as the tool says it."""
+    assigned: list[TopicPartition] | None = None
+    """None: the text does not say."""
+    target: list[TopicPartition] | None = None
+
+
+@dataclass
+class DescribedGroup:
+    """All that the texts say of a group."""
+
+    group_id: str
+    members: dict[str, Member] | None = None
+    """In the coordinator's order; None: no table of members."""
+    owners: dict[TopicPartition, list[tuple[str, str]]] | None = None
+    """Who owns a partition, and the line; None: no table of offsets."""
+    offsets: dict[TopicPartition, tuple[int, int, datetime]] = field(default_factory=dict)
+    """Committed, end, and when; of partitions with both."""
+    topics: dict[str, int] = field(default_factory=dict)
+    """The highest partition that is named, of topics without an owner too."""
+    assignor: str | None = None
+    state: str | None = None
+    remarks: dict[str, str] = field(default_factory=dict)
+    """Reasons by the line that tells them."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it is of the new protocol, whose members have epochs."""
+        return self.has_epochs or self.assignor == "uniform"
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether the text has what such a group has in the middle of a rebalance too."""
+        return any(member.epoch is not None for member in (self.members or {}).values())
+
+    def owned(self) -> list[tuple[str, str, int]]:
+        """Member, topic and partition, sorted; where both tables tell them, they are the same."""
+        if self.owners is not None:
+            found = [(m, *tp) for tp, claims in self.owners.items() for m, _ in claims]
+        else:
+            found = [(m, *tp) for m, of in (self.members or {}).items() for tp in of.assigned or ()]
+        return sorted(found)
+
+    def reason_to_omit(self) -> str | None:
+        """Why its rows would be none of a settled group; None: they are."""
+        names = set(self.members or ()) | {member for member, _, _ in self.owned()}
+        is_settled = self.has_epochs or (
+            "rebalancing" not in self.remarks.values() and self.state in (None, "Stable")
+        )
+        if names and not is_settled:
+            return "it was rebalancing, and what its members own is not settled"
+        if not names:
+            others = [r for r in self.remarks.values() if r != NO_MEMBERS]
+            unknown = self.state not in (None, "Empty", "Dead") or "rebalancing" in others
+            return "its members are in no text" if unknown else (others or [NO_MEMBERS])[0]
+        if self.owners is None and any(
+            member.assigned is None and member.count for member in (self.members or {}).values()
+        ):
+            return "what its members own is in no text: add one of --describe, without --members"
+        return None
+
+
+def group_states(sections: Iterable[Section], remarks: Iterable[Remark]) -> list[DescribedGroup]:
+    """Put together what tables and remarks say of each group, by name.
+
+    Raises:
+        InputError: two tables contradict each other, or a cell is no value of its column; the text
+            names the lines.
+    """
+    groups: dict[str, DescribedGroup] = {}
+    for section in sections:
+        for group_id, rows in _by_group(section.rows):
+            group = groups.setdefault(group_id, DescribedGroup(group_id))
+            {"members": _add_members, "offsets": _add_offsets, "states": _add_state}[section.kind](
+                group, rows, section.at
+            )
+    for remark in remarks:
+        if remark.group_id is not None:
+            group = groups.setdefault(remark.group_id, DescribedGroup(remark.group_id))
+            group.remarks[remark.where] = remark.reason
+    for group in groups.values():
+        _refuse_disagreement(group)
+    return [groups[name] for name in sorted(groups)]
+
+
+def _by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.cells["GROUP"], []).append(row)
+    yield from found.items()
+
+
+def _add_members(group: DescribedGroup, rows: list[Row], _: datetime) -> None:
+    members: dict[str, Member] = {}
+    for row in rows:
+        member_id, member = row.cells["CONSUMER-ID"], _member(row)
+        known = members.setdefault(member_id, member)
+        if known is not member:
+            raise InputError(f"{row.where}: member {member_id!r} is in {known.where} too")
+    if group.members is None:
+        group.members = members
+        return
+    _refuse_other_members(group.group_id, group.members, members)
+    for member_id, member in members.items():
+        known = group.members[member_id]
+        same = ("group_instance_id", "epoch", "count", "assigned", "target")
+        for name in same:
+            old, new = getattr(known, name), getattr(member, name)
+            if old is None:
+                setattr(known, name, new)
+            elif new is not None and old != new:
+                raise _disagreement(group.group_id, known.where, member.where, f"{member_id!r}")
+
+
+def _member(row: Row) -> Member:
+    cells = row.cells
+    assigned = target = None
+    for column in ("ASSIGNMENT", "CURRENT-ASSIGNMENT"):
+        if column in cells:
+            assigned = _partitions(cells[column], row)
+    epoch = cells.get("CURRENT-EPOCH", NONE)
+    if epoch not in ("", NONE) and "TARGET-ASSIGNMENT" in cells:
+        target = _partitions(cells["TARGET-ASSIGNMENT"], row)
+    count = whole_number(cells["#PARTITIONS"], f"{row.where}, column #PARTITIONS", 2**31 - 1)
+    if assigned is not None and len(assigned) != count:
+        raise InputError(
+            f"{row.where}: #PARTITIONS is {count}, and the assignment has {len(assigned)}: "
+            "the line is cut"
+        )
+    return Member(
+        row.where,
+        # An empty cell is a dynamic member's; without the column nobody is static.
+        cells.get("GROUP-INSTANCE-ID") or None,
+        None if epoch in ("", NONE) else _epoch(epoch, row),
+        count,
+        assigned,
+        target,
+    )
+
+
+def _epoch(cell: str, row: Row) -> int:
+    """Negative ones are of members that are away."""
+    where = f"{row.where}, column CURRENT-EPOCH"
+    epoch = whole_number(cell.removeprefix("-"), where, 2**31 - 1)
+    return -epoch if cell.startswith("-") else epoch
+
+
+def _partitions(cell: str, row: Row) -> list[TopicPartition] | None:
+    partitions = parse_assignment(cell, row)
+    for _, partition in partitions or ():
+        whole_number(str(partition), row.where, _LARGEST_PARTITION)
+    return None if partitions is None else sorted(partitions)
+
+
+def _add_offsets(group: DescribedGroup, rows: list[Row], at: datetime) -> None:
+    owners: dict[TopicPartition, list[tuple[str, str]]] = {}
+    for row in rows:
+        cells = row.cells
+        if cells["PARTITION"] == NONE:  # a member without partitions, as some versions print it
+            continue
+        where = f"{row.where}, column "
+        partition = whole_number(cells["PARTITION"], f"{where}PARTITION", _LARGEST_PARTITION)
+        topic = cells["TOPIC"]
+        group.topics[topic] = max(group.topics.get(topic, 0), partition)
+        if cells["CONSUMER-ID"] != NONE:
+            claims = owners.setdefault((topic, partition), [])
+            if cells["CONSUMER-ID"] not in [member_id for member_id, _ in claims]:
+                claims.append((cells["CONSUMER-ID"], row.where))
+        told = [
+            whole_number(cells[column], where + column, _LARGEST_OFFSET)
+            for column in ("CURRENT-OFFSET", "LOG-END-OFFSET")
+            if cells.get(column, NONE) != NONE
+        ]
+        if len(told) == 2:
+            group.offsets[topic, partition] = (told[0], told[1], at)
+    if group.owners is not None:
+        _refuse_other_owners(group.group_id, group.owners, owners)
+    group.owners = owners
+
+
+def _add_state(group: DescribedGroup, rows: list[Row], _: datetime) -> None:
+    for row in rows:
+        state, strategy = row.cells["STATE"], row.cells["ASSIGNMENT-STRATEGY"]
+        assignor = None if strategy in ("", NONE) else strategy
+        if group.state is not None and (group.state, group.assignor) != (state, assignor):
+            raise InputError(
+                f"{row.where}: group {group.group_id!r} is {state} with assignor {assignor}, and "
+                f"{group.state} with {group.assignor} before: {_ONE_MOMENT}"
+            )
+        group.state, group.assignor = state, assignor
+
+
+_ONE_MOMENT = "give texts of one moment"
+
+
+def _disagreement(group_id: str, one: str, other: str, what: str) -> InputError:
+    return InputError(
+        f"group {group_id!r}: {what} is not the same in {one} and in {other}: {_ONE_MOMENT}"
+    )
+
+
+def _refuse_other_members(
+    group_id: str, before: dict[str, Member], after: dict[str, Member]
+) -> None:
+    for member_id in [
+        *(m for m in before if m not in after),
+        *(m for m in after if m not in before),
+    ]:
+        here = before.get(member_id) or after[member_id]
+        raise InputError(
+            f"group {group_id!r}: member {shown(member_id)} of {here.where} is in no other of its "
+            f"tables of members: {_ONE_MOMENT}"
+        )
+
+
+def _refuse_other_owners(
+    group_id: str,
+    one: dict[TopicPartition, list[tuple[str, str]]],
+    other: dict[TopicPartition, list[tuple[str, str]]],
+) -> None:
+    for topic, partition in sorted(one.keys() | other.keys()):
+        told = [sorted(of.get((topic, partition), ())) for of in (one, other)]
+        if [m for m, _ in told[0]] != [m for m, _ in told[1]]:
+            said = [
+                ", ".join(f"{m} ({where})" for m, where in claims) or "nobody" for claims in told
+            ]
+            raise InputError(
+                f"group {group_id!r}: {topic}-{partition} is with {said[0]} and with {said[1]}: "
+                f"{_ONE_MOMENT}"
+            )
+
+
+def _refuse_disagreement(group: DescribedGroup) -> None:
+    """Tables of members and of offsets tell one state."""
+    if group.members is None or group.owners is None:
+        return
+    counts: dict[str, int] = dict.fromkeys(group.members, 0)
+    for claims in group.owners.values():
+        for member_id, where in claims:
+            if member_id not in group.members:
+                raise InputError(
+                    f"{where}: {member_id!r} is no member of group {group.group_id!r} in its table "
+                    f"of members: {_ONE_MOMENT}"
+                )
+            counts[member_id] += 1
+    told: dict[TopicPartition, list[tuple[str, str]]] = {}
+    for member_id, member in group.members.items():
+        for partition in member.assigned or ():
+            told.setdefault(partition, []).append((member_id, member.where))
+        if member.assigned is None and member.count not in (None, counts[member_id]):
+            raise InputError(
+                f"{member.where}: member {member_id!r} has {plural(member.count or 0, 'partition')}"
+                f", and {counts[member_id]} in the table of offsets: {_ONE_MOMENT}"
+            )
+    if all(member.assigned is not None for member in group.members.values()):
+        _refuse_other_owners(group.group_id, told, group.owners)
