@@ -3,7 +3,7 @@
 import argparse
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.commands import history_explain, history_follow
@@ -11,11 +11,14 @@ from kassign_spark.commands.common import Facts, Outcome, first_rows, write_tabl
 from kassign_spark.commands.documents import chosen, either, optional, record, rows
 from kassign_spark.commands.log import add_reading, session_reading_log
 from kassign_spark.commands.options import ADDRESS, About, Parser, whole_number
+from kassign_spark.commands.unread import DECLARED as UNREAD_DECLARED
+from kassign_spark.commands.unread import ROWS as UNREAD_ROWS
+from kassign_spark.commands.unread import of_unread, unread_facts, unread_lines
 from kassign_spark.display import Columns, counts, first_listed, plural, written
 from kassign_spark.errors import InputError
-from kassign_spark.history.columns import FIRST, REASONS, STORMS
+from kassign_spark.history.columns import FIRST, REASONS, REBALANCES, STORMS
 from kassign_spark.history.explain import explain_history
-from kassign_spark.history.rebalances import rebalances
+from kassign_spark.history.rebalances import rebalances_and_unread
 from kassign_spark.history.storms import storms
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.live.admin import check_address
@@ -46,7 +49,8 @@ DOCUMENT = either(
         record(
             "source string, output string?, group_count int, rebalance_count int, "
             "moved_count int, hour_count int, hours_not_shown int, storm_count int, "
-            "storms_not_shown int",
+            f"storms_not_shown int, {UNREAD_DECLARED}",
+            unread=UNREAD_ROWS,
             hours=rows(
                 "group_id string, hour timestamp, rebalances int, moved int, "
                 "longest_pause double?, reason_count int",
@@ -67,7 +71,7 @@ ABOUT = About(
     "members would have saved. Times are UTC.\n"
     "With --follow it goes on as the log does, until it is interrupted, and writes each\n"
     "rebalance once: started again with the same DIR it goes on where it was.",
-    finds="there are storms",
+    finds="there are storms, or a part of the log cannot be read",
     example="kassign-spark history --log examples/group-log",
 )
 
@@ -141,11 +145,17 @@ def run(args: argparse.Namespace) -> Outcome:
     source = args.log or kafka_options(args.bootstrap_server, properties)
     with kafka_errors(source), session_reading_log(args, args.log) as spark:
         log = read_group_log(source, spark, stream=args.follow)
-        told = _since(rebalances(log), args.since)
+        is_unread = F.col("unread_count").isNotNull()
+        told = _since(rebalances_and_unread(log), args.since, is_unread)
         wanted = F.lit(True) if args.group is None else F.col("group_id") == args.group
+        is_nobodys = is_unread & (F.col("group_id") == "")
         if args.follow:
-            return history_follow.run(told.where(wanted), args)
-        held, counted = hold(told, {"rows": F.count_if(wanted)})
+            return history_follow.run(told.where(wanted | is_nobodys), args)
+        both, counted = hold(
+            told, {"rows": F.count_if(wanted & ~is_unread), "unread": F.count_if(is_unread)}
+        )
+        unread = of_unread(both.where(wanted | is_nobodys)) if counted["unread"] else None
+        held = both.where(~is_unread).select(*REBALANCES.columns.names)
         if args.group is not None and not counted["rows"]:
             names = held.select(F.col("group_id").alias("name"))
             refuse_unknown(names, [args.group], what="group")
@@ -163,6 +173,7 @@ def run(args: argparse.Namespace) -> Outcome:
         sums = {"rebalance_count": F.sum("rebalances"), "moved_count": F.sum("moved")}
         hours, totals = hold(by_hour(held), {**sums, "hour_count": F.count(F.lit(1))})
         group_count = hours.select("group_id").distinct().count()
+        damage = unread_facts(unread, args.show)
         worst = first_rows(hours, [F.col("rebalances").desc(), "hour", "group_id"], args.show)
         stormy = first_rows(found, [F.desc("rebalances"), "begins", "group_id"], args.show)
     facts: Facts = {
@@ -175,17 +186,20 @@ def run(args: argparse.Namespace) -> Outcome:
         "storm_count": storm_count["storms"],
         "storms_not_shown": storm_count["storms"] - len(stormy),
         "storms": [_plain(row) for row in stormy],
+        **damage,
     }
     if explained is not None:
         facts["explained"] = explained
-    return Outcome(1 if facts["storm_count"] else 0, facts, _lines(facts))
+    is_fine = not facts["storm_count"] and not facts["unread_count"]
+    return Outcome(0 if is_fine else 1, facts, _lines(facts))
 
 
-def _since(frame: DataFrame, time: datetime | None) -> DataFrame:
-    """Rows of a time or later."""
+def _since(frame: DataFrame, time: datetime | None, always: Column | None = None) -> DataFrame:
+    """Rows of a time or later, and those that are always wanted."""
     if time is None:
         return frame
-    return frame.where(F.unix_micros("at") >= F.lit(round(time.timestamp() * 1e6)))
+    is_later = F.unix_micros("at") >= F.lit(round(time.timestamp() * 1e6))
+    return frame.where(is_later if always is None else always | is_later)
 
 
 def by_hour(told: DataFrame) -> DataFrame:
@@ -235,4 +249,5 @@ def _lines(facts: Facts) -> list[str]:
     if "explained" in facts:
         lines += history_explain.lines(facts["explained"])
         tables += ", explained"
+    lines += unread_lines(facts)
     return lines + written(facts["output"], "the history is in", tables)

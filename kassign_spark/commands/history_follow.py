@@ -1,6 +1,7 @@
 """``kassign-spark history --follow``: rebalances as they happen, each written once."""
 
 import argparse
+import sys
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.commands.common import Facts, Outcome
 from kassign_spark.commands.documents import record
+from kassign_spark.commands.unread import of_unread
 from kassign_spark.display import plural, printable
 from kassign_spark.errors import InputError, OutputError
-from kassign_spark.history.columns import REASONS
+from kassign_spark.history.columns import REASONS, REBALANCES
 from kassign_spark.tables.places import is_place
 
 _CHECKPOINT = "checkpoint"
@@ -20,7 +22,7 @@ _REPORTED_TOO_EARLY = '"scala.Option.get()" is null'
 """What Spark 4.1's Kafka source ends a query with when it has done a batch again that a run before
 had begun (SPARK-57438): the batch is done, only its report is not."""
 
-DOCUMENT = record("output string, rebalance_count int")
+DOCUMENT = record("output string, rebalance_count int, unread_count int")
 """What ``--json`` prints of it."""
 
 
@@ -41,20 +43,24 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
     there = Path(folder)
     if there.is_dir() and any(there.iterdir()) and not (there / _CHECKPOINT).is_dir():
         raise OutputError(f"output {folder}: is no folder of history --follow; name a new one")
-    count = done = 0
+    count = done = unread_count = 0
 
     def write(rows: DataFrame, batch: int) -> None:
-        nonlocal count, done
-        held = rows.persist()
+        nonlocal count, done, unread_count
+        both = rows.persist()
         try:
+            held = both.where("unread_count IS NULL").select(*REBALANCES.columns.names)
             held.write.mode("overwrite").parquet(f"{folder}/rebalances/batch={batch}")
             if not args.json:
                 for row in held.orderBy("at", "group_id").collect():
                     print(_line(row.asDict()), flush=True)
             count += held.count()
+            for row in of_unread(both).collect():
+                unread_count += row["count"]
+                print(_unread_line(row.asDict()), file=sys.stderr, flush=True)
             done += 1
         finally:
-            held.unpersist()
+            both.unpersist()
 
     writer = (
         told.writeStream.foreachBatch(write)
@@ -75,9 +81,17 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
                 raise
         finally:
             query.stop()
-    facts: Facts = {"output": folder, "rebalance_count": count}
+    facts: Facts = {"output": folder, "rebalance_count": count, "unread_count": unread_count}
     said = f"{plural(count, 'rebalance')} more; the history is in {printable(folder)}: rebalances"
-    return Outcome(0, facts, [said])
+    if unread_count:
+        said += f"; {plural(unread_count, 'record')} of the log cannot be read"
+    return Outcome(1 if unread_count else 0, facts, [said])
+
+
+def _unread_line(row: dict[str, Any]) -> str:
+    group = "a group that its key does not tell" if row["group_id"] is None else row["group_id"]
+    count = plural(row["count"], f"{row['kind']} record")
+    return printable(f"{count} of {group} cannot be read: {row['reason']}")
 
 
 def _line(row: dict[str, Any]) -> str:

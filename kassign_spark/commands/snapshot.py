@@ -10,6 +10,9 @@ from kassign_spark.commands.common import Facts, Outcome, first_rows, one_stream
 from kassign_spark.commands.documents import either, record, rows
 from kassign_spark.commands.log import add_reading, session_reading_log
 from kassign_spark.commands.options import ADDRESS, About, Parser, given
+from kassign_spark.commands.unread import DECLARED as UNREAD_DECLARED
+from kassign_spark.commands.unread import ROWS as UNREAD_ROWS
+from kassign_spark.commands.unread import unread_facts, unread_lines
 from kassign_spark.display import counts, listed, not_shown, one_line, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.live.admin import check_address
@@ -36,8 +39,9 @@ DOCUMENT = either(
     ),
     record(
         f"bootstrap_server string?, from_log string, {_WRITTEN}",
-        "omitted_count int",
+        f"omitted_count int, {UNREAD_DECLARED}",
         omitted=_OMITTED,
+        unread=UNREAD_ROWS,
     ),
     record(
         f"from_describe array<string>, {_WRITTEN}",
@@ -52,6 +56,7 @@ ABOUT = About(
     "With --from-log the groups come from the records of __consumer_offsets, so that no\n"
     "group is asked, however many there are; with --from-describe from what Kafka's own\n"
     "tools printed.",
+    finds="a newest record of the log cannot be read",
     example="kassign-spark snapshot --bootstrap-server 127.0.0.1:9092 --output build/fleet",
 )
 
@@ -115,7 +120,7 @@ def run(args: argparse.Namespace) -> Outcome:
         facts = _from_texts(args)
     else:
         facts = _from_cluster(args) if args.from_log is None else _from_log(args)
-    return Outcome(0, facts, _lines(facts))
+    return Outcome(1 if facts.get("unread_count") else 0, facts, _lines(facts))
 
 
 def _from_cluster(args: argparse.Namespace) -> Facts:
@@ -198,7 +203,7 @@ def _from_log(args: argparse.Namespace) -> Facts:
             tables = {**state.snapshot.tables(), **tables}
             for name, frame in tables.items():
                 write_table(frame, folder, name, args.format)
-            return _recorded(state.omitted, tables, args)
+            return _recorded(state.omitted, tables, args) | unread_facts(state.unread, args.show)
 
 
 def _refuse_with_log(args: argparse.Namespace) -> None:
@@ -258,4 +263,5 @@ def _lines(facts: Facts) -> list[str]:
     said += listed(facts["omitted"], {"left out": "kind", "name": "name", "reason": "reason"})
     hidden = facts["omitted_count"] - len(facts["omitted"])
     said += not_shown(hidden, "name", " that were left out", of=facts["omitted_count"])
+    said += unread_lines(facts) if "unread_count" in facts else []
     return said + written(facts["output"], "the snapshot is in", ", ".join(facts["tables"]))

@@ -4,6 +4,7 @@ from kassign_spark.schemas import table_of
 
 FIRST = "first"
 GAP = "gap"
+DAMAGED = "damaged"
 PROTOCOL_CHANGED = "protocol_changed"
 MEMBER_CRASHED = "member_crashed"
 MEMBER_TOO_SLOW = "member_too_slow"
@@ -20,6 +21,7 @@ UNKNOWN = "unknown"
 REASONS = {
     FIRST: "the first of the group that the log has",
     GAP: "generations before it are not in the log: compacted away, or never completed",
+    DAMAGED: "generations before it are in the log, but their records cannot be read",
     PROTOCOL_CHANGED: "the group went from the classic protocol to the new one, or back",
     MEMBER_CRASHED: "a member was silent longer than its session timeout",
     MEMBER_TOO_SLOW: "a member was silent longer than its max.poll.interval.ms",

@@ -76,7 +76,7 @@ def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None
         raise InputError("explain_history reads a batch of the log, this is a stream")
     check_workers(records.sparkSession)
     sizes = None if topics is None else _sizes(topics)
-    of_generations = of_types(records, [_GENERATIONS])
+    of_generations = records.where(of_types([_GENERATIONS]))
     return by_whole_groups(of_generations, partial(_explained, sizes), EXPLAINED.columns)
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from kassign_spark.history.columns import REBALANCES
+from kassign_spark.history.damage import REBALANCES_AND_UNREAD, with_unread
 from kassign_spark.history.following import MOST_PRESENT, Kept, follow, present_at_most, rest
 from kassign_spark.history.log_arrays import Before, Log
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
@@ -21,8 +22,8 @@ from kassign_spark.history.whole_groups import (
     with_group,
 )
 from kassign_spark.log.decode import decode_table
-from kassign_spark.log.records import COLUMNS
-from kassign_spark.log.schemas import RECORDS
+from kassign_spark.log.records import ARROW_SCHEMAS, COLUMNS
+from kassign_spark.log.schemas import EACH_UNREAD, RECORDS
 from kassign_spark.schemas import arrow_schema
 from kassign_spark.workers import check_workers
 
@@ -71,9 +72,19 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
     Raises:
         WorkerError: Spark's Python workers cannot run what they are handed.
     """
+    rows = rebalances_and_unread(log).where("unread_count IS NULL")
+    return rows.select(*REBALANCES.columns.names)
+
+
+def rebalances_and_unread(log: HasRecords | DataFrame) -> DataFrame:
+    """Give ``rebalances`` and, in rows of their own, what of the log cannot be read.
+
+    Returns:
+        ``damage.REBALANCES_AND_UNREAD``.
+    """
     records = log if isinstance(log, DataFrame) else log.records
     check_workers(records.sparkSession)
-    schema = REBALANCES.columns
+    schema = REBALANCES_AND_UNREAD
     if records.isStreaming:
         state = "kept binary"
         return (
@@ -81,12 +92,13 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
             .groupBy(NAME)
             .applyInPandasWithState(_advance, schema, state, "append", GroupStateTimeout.NoTimeout)
         )
-    return by_whole_groups(records, _rows, schema, InPieces(_follow, rest))
+    return by_whole_groups(records, _rows, schema, InPieces(_follow, _rest))
 
 
 def _rows(table: pa.Table) -> pa.Table:
     decoded = decode_table(table)
-    return pa.concat_tables(_rows_of_some(Log(*decoded[:4]), decoded.log_targets))
+    rows = pa.concat_tables(_rows_of_some(Log(*decoded[:4]), decoded.log_targets))
+    return with_unread(rows, decoded.unread)
 
 
 def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
@@ -116,7 +128,12 @@ def _of(log: Log, groups: pa.Array | pa.ChunkedArray, *, others: bool = False) -
 
 def _follow(kept: Kept | None, table: pa.Table) -> tuple[pa.Table, Kept]:
     decoded = decode_table(table)
-    return follow(kept, Log(*decoded[:4]), decoded.log_targets)
+    rows, kept = follow(kept, Log(*decoded[:4]), decoded.log_targets)
+    return with_unread(rows, decoded.unread), kept
+
+
+def _rest(kept: Kept) -> pa.Table:
+    return with_unread(rest(kept), ARROW_SCHEMAS[EACH_UNREAD.name].empty_table())
 
 
 def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> Iterable[Any]:

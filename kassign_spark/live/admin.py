@@ -2,22 +2,36 @@
 
 import contextlib
 import logging
+import queue
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from kassign_spark.display import masked
-from kassign_spark.errors import ClusterError, KassignError
+from kassign_spark.errors import ClusterError, KassignError, SettingsError
 from kassign_spark.live.client_properties import admin_settings
+from kassign_spark.live.receiving import net_client
+from kassign_spark.live.tls import speaks_tls, tls_problem
 
 _BOOTSTRAP_MS = 10_000
 _REQUEST_MS = 30_000
+_OF_CONNECTION = ("security.", "sasl.", "ssl.")
+_GRACE_MS = 1_000
+"""For what kafka-python does after its own time is up."""
+_MOST_ANSWER_BYTES = 100_000_000
+"""An answer that says it has more is refused before a byte of it is held."""
 _ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]]+):[0-9]{1,5}")
 
 
 @contextlib.contextmanager
 def admin_client(bootstrap_server: str, properties: Mapping[str, str]) -> Iterator[Any]:
     """A connected client; what goes wrong with it is one ClusterError without the cause's text.
+
+    Each call of it ends in time, whatever the other side does: kafka-python waits without a limit
+    for the end of a TLS handshake, and for brokers that it connects to later.
 
     Raises:
         ClusterError: also where kafka-python is not installed.
@@ -27,31 +41,46 @@ def admin_client(bootstrap_server: str, properties: Mapping[str, str]) -> Iterat
     settings = admin_settings(properties)
     try:
         import kafka
+        from kafka import errors
     except ImportError:
         raise ClusterError(
             "reading a live cluster needs kafka-python: pip install 'kassign-spark[live]'"
         ) from None
     admin = None
+    servers = bootstrap_server.split(",")
+    if context := settings.get("ssl_context"):
+        problem = tls_problem(servers, context, settings.get("request_timeout_ms", _BOOTSTRAP_MS))
+        if problem is not None:
+            raise ClusterError(f"Kafka at {bootstrap_server}: {problem}")
+    request_ms = settings.setdefault("request_timeout_ms", _REQUEST_MS)
     with _silenced("kafka"):
         try:
             defaults = {
                 "client_id": "kassign-spark",
                 "bootstrap_timeout_ms": _BOOTSTRAP_MS,
-                "request_timeout_ms": _REQUEST_MS,
+                "receive_message_max_bytes": _MOST_ANSWER_BYTES,
+                "kafka_client": net_client,
             }
-            servers = bootstrap_server.split(",")
-            admin = kafka.KafkaAdminClient(bootstrap_servers=servers, **{**defaults, **settings})
-            yield admin
+            create = partial(kafka.KafkaAdminClient, bootstrap_servers=servers)
+            admin = in_time(create, _BOOTSTRAP_MS + _GRACE_MS, **{**defaults, **settings})
+            yield _InTime(admin, _BOOTSTRAP_MS + request_ms + _GRACE_MS)
         except KassignError:
             raise
         except Exception as error:  # whatever the library throws: its text may hold settings
             message = _explained(
                 error, connected=admin is not None, login="sasl_mechanism" in settings
             )
+            plain = admin is None and "ssl_context" not in settings
+            if plain and any(map(speaks_tls, servers)):
+                message = (
+                    "Kafka at {address} speaks TLS; set security.protocol to SSL or SASL_SSL, and "
+                    "ssl.truststore.*, in the client properties file (--command-config)"
+                )
             raise ClusterError(message.format(address=bootstrap_server)) from None
         finally:
             if admin is not None:
-                admin.close()
+                with contextlib.suppress(errors.KafkaTimeoutError):
+                    in_time(admin.close, _GRACE_MS)
 
 
 def check_address(bootstrap_server: str) -> None:
@@ -65,6 +94,24 @@ def check_address(bootstrap_server: str) -> None:
         raise ClusterError(
             f"bootstrap server {bootstrap_server!r} is not host:port (several with commas)"
         )
+
+
+def check_answers(bootstrap_server: str, properties: Mapping[str, str]) -> None:
+    """See that a broker answers, for clients that wait for one without a limit, as Spark's does.
+
+    Raises:
+        ClusterError: none does, or it does not let us in.
+    """
+    of_connection = {
+        key: value for key, value in properties.items() if key.startswith(_OF_CONNECTION)
+    }
+    try:
+        admin_settings(of_connection)
+    except SettingsError:  # what a Java client may well understand
+        return
+    if find_spec("kafka") is not None:
+        with admin_client(bootstrap_server, of_connection):
+            pass
 
 
 def refuse_login(bootstrap_server: str) -> None:
@@ -86,7 +133,49 @@ def send(admin: Any, request: Any, **to: int) -> Any:
     async def ask() -> Any:
         return await admin._manager.send(request, **to)
 
-    return admin._manager.run(ask)
+    call = partial(admin._manager.run, ask)
+    return admin.in_time(call) if isinstance(admin, _InTime) else call()
+
+
+def in_time(call: Callable[..., Any], milliseconds: float, *given: Any, **named: Any) -> Any:
+    """Call, and wait for the answer no longer than that.
+
+    Raises:
+        KafkaTimeoutError: there was none. The call goes on in a thread that does not keep Python.
+    """
+    from kafka.errors import KafkaTimeoutError
+
+    outcome: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue()
+
+    def run() -> None:
+        try:
+            outcome.put((call(*given, **named), None))
+        except BaseException as error:  # for who waits
+            outcome.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        answer, error = outcome.get(timeout=milliseconds / 1000)
+    except queue.Empty:
+        raise KafkaTimeoutError from None
+    if error is not None:
+        raise error
+    return answer
+
+
+class _InTime:
+    """An admin client whose calls end in time."""
+
+    def __init__(self, admin: Any, milliseconds: float) -> None:
+        self._admin, self._milliseconds = admin, milliseconds
+
+    def in_time(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Call what is not one of the client's own methods."""
+        return in_time(call, self._milliseconds, *given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._admin, name)
+        return partial(self.in_time, found) if callable(found) and name[0] != "_" else found
 
 
 def batches(items: Sequence[Any], size: int = 100) -> Iterator[Sequence[Any]]:

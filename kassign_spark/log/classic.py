@@ -1,5 +1,7 @@
 """Rows of commits and of classic groups' generations, with the members' own messages within."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -64,7 +66,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     tombstones = gone.part(schemas.GENERATIONS, group_type="classic")
     row = members.rows()
     consumers = np.asarray(pc.equal(protocol_type, _CONSUMER))[row]
-    others = Unread("GroupMetadata", None, OTHER_PROTOCOL, int((~consumers).sum()))
+    others = Unread("GroupMetadata", None, OTHER_PROTOCOL, np.flatnonzero(~consumers))
     there, subscriptions, broken = _message("subscription", source, members, consumers)
     _, assignments, broken_too = _message("assignment", source, members, consumers)
     is_sticky, is_cooperative_sticky = (
@@ -98,7 +100,9 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         assigned(record, held, {"topic": texts(source, spans(held["topic"]))}, role, **member)
         for role, held in lists
     ]
-    return [groups, tombstones, member_rows, *made], [others, *broken, *broken_too]
+    # Those were counted a member.
+    unread = [replace(some, rows=record[some.rows]) for some in (others, *broken, *broken_too)]
+    return [groups, tombstones, member_rows, *made], unread
 
 
 def _message(

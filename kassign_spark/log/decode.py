@@ -3,17 +3,19 @@
 Whatever the bytes are, nothing is raised: a record that cannot be read is counted in ``unread``.
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from kassign_spark.log import classic, consumer, schemas
-from kassign_spark.log.cursor import FINE, REASONS, SHORT, Cursors, distinct
-from kassign_spark.log.messages import KINDS, OTHER_KINDS
-from kassign_spark.log.records import ARROW_SCHEMAS, Batch, Part, Records, ordered
+from kassign_spark.log.classic import OTHER_PROTOCOL
+from kassign_spark.log.columns import spans
+from kassign_spark.log.cursor import FINE, REASONS, SHORT, Cursors, Ints, Span, distinct
+from kassign_spark.log.messages import KINDS, OF_GROUP, OTHER_KINDS
+from kassign_spark.log.records import ARROW_SCHEMAS, Batch, Part, Records, ordered, part
+from kassign_spark.log.values import texts
 from kassign_spark.log.versions import Unread, read_keys, read_versioned
 
 _MOST_BYTES = 1 << 24
@@ -22,6 +24,9 @@ _MOST_BYTES = 1 << 24
 NO_KEY = "the record has no key"
 OTHER_TYPE = "groups of this type are not read"
 UNKNOWN_TYPE = "no such type of record is known"
+
+NO_DAMAGE = (OTHER_TYPE, OTHER_PROTOCOL)
+"""Reasons of what is fine, but is nothing that this package reads."""
 
 _GROUP_METADATA = 2
 _ROWS: dict[int, Callable[[Records], list[Part]]] = {
@@ -57,9 +62,8 @@ def decode_table(table: pa.Table | pa.RecordBatch, *, owned: bool = False) -> De
     With ``owned`` ``log_assignment`` has also what members claimed when they joined.
     """
     made = [_decode(Batch.of(piece), owned=owned) for piece in _pieces(table)]
-    tables = zip(*(tables for tables, _ in made), strict=True)
-    unread = [row for _, rows in made for row in rows]
-    return Decoded._make([*map(pa.concat_tables, tables), _added_up(unread)])
+    tables = zip(*made, strict=True)
+    return Decoded._make(map(pa.concat_tables, tables))
 
 
 def _pieces(table: pa.Table | pa.RecordBatch) -> list[pa.Table | pa.RecordBatch]:
@@ -69,23 +73,22 @@ def _pieces(table: pa.Table | pa.RecordBatch) -> list[pa.Table | pa.RecordBatch]
     return [*_pieces(table.slice(0, half)), *_pieces(table.slice(half))]
 
 
-def _decode(batch: Batch, *, owned: bool) -> tuple[list[pa.Table], list[Unread]]:
+def _decode(batch: Batch, *, owned: bool) -> list[pa.Table]:
     keys = Cursors(batch.keys, batch.keys.start, batch.keys.end)
     types = keys.number(2)
     known = keys.wrong == FINE
-    without = int(batch.without_key.sum())
     unread = [
-        Unread("unknown", None, NO_KEY, without),
-        Unread("unknown", None, REASONS[SHORT], int((~known).sum()) - without),
+        Unread("unknown", None, NO_KEY, np.flatnonzero(batch.without_key)),
+        Unread("unknown", None, REASONS[SHORT], np.flatnonzero(~known & ~batch.without_key)),
     ]
     parts: list[Part] = []
     for number in distinct(types[known]):
         rows = np.flatnonzero(known & (types == number))
         if number not in KINDS:
-            unread.append(_other(number, len(rows)))
+            unread.append(_other(number, rows))
             continue
         kind = KINDS[number]
-        fine, columns, broken = read_keys(kind.name, kind.key, keys.at(rows))
+        fine, columns, broken = read_keys(kind.name, kind.key, keys.at(rows), rows)
         rows = rows[fine]
         there = rows[~batch.tombstone[rows]]
         read = read_versioned(kind.name, kind.value, batch.values, there, kind.newest)
@@ -97,20 +100,26 @@ def _decode(batch: Batch, *, owned: bool) -> tuple[list[pa.Table], list[Unread]]
         else:
             made = _ROWS[number](records)
         parts += made
-    return [ordered(name, parts) for name in Decoded._fields[:-1]], unread
+    tables = [ordered(name, parts) for name in Decoded._fields[:-1]]
+    return [*tables, pa.concat_tables([_unread(batch, some) for some in unread])]
 
 
-def _other(number: int, count: int) -> Unread:
+def _other(number: int, rows: Ints) -> Unread:
     if number in OTHER_KINDS:
-        return Unread(OTHER_KINDS[number], None, OTHER_TYPE, count)
-    return Unread("unknown", number, UNKNOWN_TYPE, count)
+        return Unread(OTHER_KINDS[number], None, OTHER_TYPE, rows)
+    return Unread("unknown", number, UNKNOWN_TYPE, rows)
 
 
-def _added_up(unread: Sequence[Unread]) -> pa.Table:
-    counts: Counter[tuple[str, int | None, str]] = Counter()
-    for row in unread:
-        if row.count:
-            counts[row.kind, row.version, row.reason] += row.count
-    rows = [(*what, count) for what, count in counts.items()]
-    schema = ARROW_SCHEMAS[schemas.UNREAD.name]
-    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+def _unread(batch: Batch, unread: Unread) -> pa.Table:
+    """A row each, with the group where the key tells it: all keys begin with that."""
+    schema = ARROW_SCHEMAS[schemas.EACH_UNREAD.name]
+    rows = unread.rows
+    if not len(rows):
+        return schema.empty_table()
+    keys = Cursors(batch.keys, batch.keys.start[rows], batch.keys.end[rows])
+    keys.number(2)
+    name = spans(OF_GROUP.read(keys, 0)["group_id"])
+    groups = texts(batch.keys, Span(name.start, np.where(keys.wrong == FINE, name.length, -1)))
+    of_all = {"kind": unread.kind, "version": unread.version, "reason": unread.reason, "count": 1}
+    of_each = {"group_id": groups, "offset": batch.offset.take(pa.array(rows))}
+    return part(schemas.EACH_UNREAD, rows, **of_all, **of_each).rows

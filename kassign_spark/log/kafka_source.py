@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.errors import ClusterError, KassignError, SettingsError
-from kassign_spark.live.admin import refuse_login
+from kassign_spark.live.admin import check_answers, refuse_login
 from kassign_spark.live.client_properties import refuse_fragments
 from kassign_spark.spark_errors import SparkError
 
@@ -74,7 +74,7 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
         SettingsError: the options name no cluster, or another topic, or the session is not set to
             see internal topics.
         ClusterError: the session lacks the Spark package of the source, or the source refuses, or
-            the address has a login.
+            the address has a login, or nobody answers there.
     """
     if _SERVERS not in options:
         raise SettingsError(f"options of the group log: {_SERVERS} is missing (host:port)")
@@ -100,6 +100,8 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
             f"the session leaves out {OFFSETS_TOPIC}, an internal topic of Kafka: set "
             f"{BY_CONSUMER} to true first"
         )
+    properties = {name.removeprefix("kafka."): value for name, value in options.items()}
+    check_answers(options[_SERVERS], properties)
     return records
 
 

@@ -78,18 +78,18 @@ _CURRENT = struct(
 )
 _REGEX = struct("topics []string, version int64, timestamp int64", flexible=0)
 
-_OF_GROUP, _OF_MEMBER = struct("group_id string"), struct("group_id string, member_id string")
+OF_GROUP, _OF_MEMBER = struct("group_id string"), struct("group_id string, member_id string")
 _OF_PARTITION = struct("group_id string, topic string, partition int32")
 _OF_REGEX = struct("group_id string, topics_regex string")
 
 KINDS = {
     0: Kind("LegacyOffsetCommit", _OF_PARTITION, _LEGACY_OFFSET_COMMIT),
     1: Kind("OffsetCommit", _OF_PARTITION, _OFFSET_COMMIT, newest=4),
-    2: Kind("GroupMetadata", _OF_GROUP, _GROUP_METADATA, newest=4),
-    3: Kind("ConsumerGroupMetadata", _OF_GROUP, _EPOCH),
-    4: Kind("ConsumerGroupPartitionMetadata", _OF_GROUP, _PARTITION_METADATA),
+    2: Kind("GroupMetadata", OF_GROUP, _GROUP_METADATA, newest=4),
+    3: Kind("ConsumerGroupMetadata", OF_GROUP, _EPOCH),
+    4: Kind("ConsumerGroupPartitionMetadata", OF_GROUP, _PARTITION_METADATA),
     5: Kind("ConsumerGroupMemberMetadata", _OF_MEMBER, _MEMBER_METADATA),
-    6: Kind("ConsumerGroupTargetAssignmentMetadata", _OF_GROUP, _EPOCH),
+    6: Kind("ConsumerGroupTargetAssignmentMetadata", OF_GROUP, _EPOCH),
     7: Kind("ConsumerGroupTargetAssignmentMember", _OF_MEMBER, _TARGET),
     8: Kind("ConsumerGroupCurrentMemberAssignment", _OF_MEMBER, _CURRENT),
     16: Kind("ConsumerGroupRegularExpression", _OF_REGEX, _REGEX),

@@ -8,6 +8,8 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.live.consumer_groups import NOT_ASKED_FOR
+from kassign_spark.log.decode import NO_DAMAGE
+from kassign_spark.log.messages import KINDS, OTHER_KINDS
 from kassign_spark.log.read import group_log, of_types
 from kassign_spark.results import answer
 from kassign_spark.rounds import hold
@@ -16,6 +18,8 @@ from kassign_spark.tables.snapshots import Snapshot
 
 _STATE_TYPES = (2, 3, 5, 7, 8)
 """Records of groups, members, targets and current assignments."""
+_KNOWN = (*KINDS, *OTHER_KINDS)
+_DAMAGED = "its newest record cannot be read"
 _DEFAULT_ASSIGNOR = "uniform"
 """What a coordinator takes of a group whose members name none."""
 _OF_MEMBER = ["group_id", "member_id"]
@@ -28,10 +32,13 @@ class NewestState(NamedTuple):
         snapshot: its members, topics, owned partitions and, where there are groups of the new
             protocol, targets.
         omitted: group_id string, reason string; null for no column.
+        unread: what of the newest records cannot be read: group_id string?, kind string, reason
+            string, count bigint.
     """
 
     snapshot: Snapshot
     omitted: DataFrame
+    unread: DataFrame
 
 
 def newest_state(
@@ -47,8 +54,9 @@ def newest_state(
       not given up.
     - ``target`` has no ``position``: the log does not keep the coordinator's order.
 
-    Left out as a whole are groups without members, of other protocols, and with a member whose
-    bytes cannot be decoded.
+    Left out as a whole are groups without members, of other protocols, and with a newest record
+    that cannot be read, or a member whose bytes cannot be decoded: an older one is not their
+    state.
 
     Args:
         records: a batch with the columns of ``schemas.RECORDS``.
@@ -61,9 +69,11 @@ def newest_state(
     log = group_log(hold(_newest(records)).frame)
     groups = log.generations.where("NOT is_tombstone")
     members = log.log_members.where("NOT is_tombstone")
-    reasons = hold(_reasons(groups, members, consumer_groups)).frame
+    unread = log.unread.where(~F.col("reason").isin(*NO_DAMAGE)).drop("version")
+    reasons = hold(_reasons(groups, members, unread, consumer_groups)).frame
     fine = reasons.where("reason IS NULL").select("group_id")
-    omitted = reasons.where("reason IS NOT NULL")
+    omitted = reasons.where("reason IS NOT NULL AND group_id IS NOT NULL")
+    damage = reasons.selectExpr("group_id", "inline(unread)")
 
     classic = _classic(groups, members).join(fine, "group_id", "left_semi")
     consumer = _consumer(groups, members).join(fine, "group_id", "left_semi")
@@ -82,19 +92,25 @@ def newest_state(
         table(held.where("role IN ('assigned', 'revoking')"), OWNED),
         table(held.where("role = 'target'"), TARGET) if consumer_groups else None,
     )
-    return NewestState(snapshot, omitted)
+    return NewestState(snapshot, omitted.select("group_id", "reason"), damage)
 
 
 def _newest(records: DataFrame) -> DataFrame:
     """The last record of each key: what compaction will leave."""
     columns = [name for name in records.columns if name != "key"]
     last: Column = F.max_by(F.struct(*columns), "offset")
-    of_state = of_types(records, _STATE_TYPES)
+    # A key that is of no known type may have been one of them.
+    of_state = records.where(of_types(_STATE_TYPES) | ~F.coalesce(of_types(_KNOWN), F.lit(False)))
     return of_state.groupBy("key").agg(last.alias("last")).select("key", "last.*")
 
 
-def _reasons(groups: DataFrame, members: DataFrame, consumer_groups: bool) -> DataFrame:
-    """Each group of the log, and why it is left out; null where it is not."""
+def _reasons(
+    groups: DataFrame, members: DataFrame, unread: DataFrame, consumer_groups: bool
+) -> DataFrame:
+    """Each group of the log, why it is left out (null: it is not), and what of it is unread."""
+    damage = unread.groupBy("group_id").agg(
+        F.collect_list(F.struct("kind", "reason", "count")).alias("unread")
+    )
     counted = (
         members.where("record IN ('group', 'member')")
         .groupBy("group_id")
@@ -113,11 +129,14 @@ def _reasons(groups: DataFrame, members: DataFrame, consumer_groups: bool) -> Da
     not_asked_for = F.lit(not consumer_groups) & (F.col("group_type") == CONSUMER)
     reason = (
         F.when(not_asked_for, F.lit(NOT_ASKED_FOR))
+        .when(F.col("first.decoded") & F.isnotnull("unread"), F.lit(_DAMAGED))
+        .when(F.isnull("group_type"), F.lit(_DAMAGED))
         .when(F.col("members").isNull(), F.lit("no members"))
         .when(F.col("protocol_type") != "consumer", other)
         .when(~F.col("first.decoded"), undecoded)
     )
-    return groups.join(counted, "group_id", "left").select("group_id", reason.alias("reason"))
+    of_groups = groups.join(counted, "group_id", "left").join(damage, "group_id", "full")
+    return of_groups.select("group_id", reason.alias("reason"), "unread")
 
 
 def _classic(groups: DataFrame, members: DataFrame) -> DataFrame:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
@@ -77,7 +77,8 @@ class GroupLog(NamedTuple):
             at timestamp, is_tombstone boolean.
         unread: records, or parts of them, that no table has: kind string (Kafka's name of the
             record; `unknown`), version int? (of `unknown` the type in front of the key),
-            reason string, count bigint; of a stream several rows each, for you to add up.
+            reason string, group_id string? (null: the key does not tell), count bigint; of a
+            stream several rows each, for you to add up.
         records: the raw ones, but for those of groups ``kassign-spark-log-...``, by which the log
             itself is read: key binary?, value binary?, topic string, partition int,
             offset bigint, timestamp timestamp.
@@ -148,12 +149,13 @@ def read_group_log(
 def group_log(records: DataFrame, *, owned: bool = False) -> GroupLog:
     """Give the tables of raw records, which are not looked at before."""
     tables = [
-        _decoded(of_types(records, _TYPES[table.name]), table, owned=owned)
+        _decoded(records.where(of_types(_TYPES[table.name])), table, owned=owned)
         for table in schemas.DECODED
     ]
-    unread = _decoded(records, schemas.UNREAD, owned=owned)
+    unread = _decoded(records, schemas.EACH_UNREAD, owned=owned).drop("offset")
     if not records.isStreaming:
-        unread = unread.groupBy("kind", "version", "reason").agg(F.sum("count").alias("count"))
+        by = ("kind", "version", "reason", "group_id")
+        unread = unread.groupBy(*by).agg(F.sum("count").alias("count"))
     return GroupLog._make([*tables, unread, records])
 
 
@@ -173,10 +175,10 @@ def _declared(records: DataFrame) -> DataFrame:
     return declare(records, schemas.RECORDS).where(~begins.eqNullSafe(F.lit(READERS.encode())))
 
 
-def of_types(records: DataFrame, types: Iterable[int]) -> DataFrame:
-    """The records whose keys begin so, by an expression that Spark has itself."""
+def of_types(types: Iterable[int]) -> Column:
+    """Whether the keys of records begin so, by an expression that Spark has itself."""
     heads = [F.lit(number.to_bytes(2, "big")) for number in types]
-    return records.where(F.substring("key", 1, 2).isin(*heads))
+    return F.substring("key", 1, 2).isin(*heads)
 
 
 def _decoded(records: DataFrame, table: Table, *, owned: bool) -> DataFrame:

@@ -20,7 +20,7 @@ _LAST_MS = 253_402_300_799_999
 
 
 ARROW_SCHEMAS = {
-    table.name: arrow_schema(table.columns) for table in (*schemas.DECODED, schemas.UNREAD)
+    table.name: arrow_schema(table.columns) for table in (*schemas.DECODED, schemas.EACH_UNREAD)
 }
 """The columns of every table as Arrow's, by its name."""
 COLUMNS = ("key", "value", "timestamp", "partition", "offset")

@@ -75,8 +75,17 @@ LOG_TOPICS = table_of(
 """ConsumerGroupPartitionMetadata, one row a topic (brokers up to 4.0 write it; later ones only its
 tombstone, one row with null topic)."""
 
-UNREAD = table_of("unread", "kind string, version int?, reason string, count bigint")
-"""Records, or parts of them, that no table has, counted. `kind` is Kafka's name of the record."""
+UNREAD = table_of(
+    "unread",
+    "kind string, version int?, reason string, group_id string?, count bigint",
+)
+"""Records, or parts of them, that no table has, counted. `kind` is Kafka's name of the record,
+`group_id` what its key says, if it can be read."""
+EACH_UNREAD = table_of(
+    "unread",
+    "kind string, version int?, reason string, group_id string?, offset bigint, count bigint",
+)
+"""The same each alone, with the place of the record: as they are decoded."""
 
 DECODED = (GENERATIONS, LOG_MEMBERS, LOG_ASSIGNMENT, COMMITS, LOG_TARGETS, LOG_REGEXES, LOG_TOPICS)
 """The tables that records are decoded to, but for the unread."""

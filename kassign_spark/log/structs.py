@@ -12,11 +12,14 @@ import numpy as np
 
 from kassign_spark.groups.numbers import ranges
 from kassign_spark.log.columns import Column, Columns, Items, concatenate, numbers, spread, take
-from kassign_spark.log.cursor import FINE, Cursors, Ints, Span
+from kassign_spark.log.cursor import FINE, SHORT, WRONG_LENGTH, Cursors, Ints, Span
+from kassign_spark.log.long_lists import Shape, ends_well, starts_of
 
 Primitive = Literal["int8", "int16", "int32", "int64", "string", "bytes", "uuid"]
 _SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8}
 _NEVER = 1 << 15
+_FEW_LISTS, _LONG_LIST = 32, 64
+"""So few lists with so many elements left are read list by list, each at once."""
 _NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
@@ -191,18 +194,65 @@ def _read_list(cursors: Cursors, of: Struct, counts: Ints, version: int) -> Item
         return _read_numbers(cursors, counts)
     parts = [of.read(cursors.at(_NO_ROWS), version)]
     read: list[Ints] = [_NO_ROWS]
-    for rows in _steps(cursors, counts):
+    index: list[Ints] = [_NO_ROWS]
+    for step, rows in enumerate(_steps(cursors, counts)):
+        if len(rows) <= _FEW_LISTS and counts[rows].max() - step > _LONG_LIST:
+            for row in rows.tolist():
+                part, many = _read_rest(cursors, row, of, int(counts[row]) - step, version)
+                parts.append(part)
+                read.append(np.full(many, row))
+                index.append(np.arange(step, step + many))
+            break
         some = cursors.at(rows)
         parts.append(of.read(some, version))
         cursors.back(rows, some)
         read.append(rows)
+        index.append(np.full(len(rows), step))
     # A message that turned out broken has fewer than it said.
     counts = np.bincount(np.concatenate(read), minlength=len(counts))
     starts = np.cumsum(counts) - counts
-    places = np.concatenate([starts[rows] + step for step, rows in enumerate(read, -1)])
+    places = starts[np.concatenate(read)] + np.concatenate(index)
     order = np.empty(len(places), dtype=np.int64)
     order[places] = np.arange(len(places))
     return Items(counts, take(concatenate(parts), order))
+
+
+def _read_rest(
+    cursors: Cursors, row: int, of: Struct, count: int, version: int
+) -> tuple[Columns, int]:
+    """Read the rest of a row's list at once; gives its elements up to a broken one, and how many.
+
+    Where an element does not end where the next was thought to begin, as none of Kafka's does, the
+    message is broken.
+    """
+    starts = np.array(starts_of(cursors, row, count, _shape(of, version)), dtype=np.int64)
+    some = Cursors(cursors.source, starts, np.full(len(starts), cursors.end[row]))
+    part = of.read(some, version)
+    is_chain, fine = ends_well(some, starts)
+    last = min(fine, len(starts) - 1)
+    cursors.position[row] = some.position[last]
+    wrong = SHORT if fine == len(starts) < count else some.wrong[last]
+    cursors.wrong[row] = wrong if is_chain else WRONG_LENGTH
+    return take(part, np.arange(last + 1)), last + 1
+
+
+def _shape(of: Struct, version: int) -> Shape:
+    flexible = version >= of.flexible
+    fields = [
+        _field_shape(f, version, flexible) for f in of.fields if f.since <= version <= f.until
+    ]
+    return tuple(fields), flexible and of.open
+
+
+def _field_shape(given: Field, version: int, flexible: bool) -> Any:
+    if given.type == "uuid":
+        return 16
+    if given.type in _SIZES:
+        return _SIZES[given.type]
+    width = 0 if flexible else 2 if given.type == "string" else 4
+    if given.of is None:
+        return width, 1
+    return width, 4 if given.of.fields == _NUMBERS else _shape(given.of, version)
 
 
 def _read_numbers(cursors: Cursors, counts: Ints) -> Items:

@@ -16,12 +16,12 @@ NEWER = "this version is not known"
 
 @dataclass(frozen=True)
 class Unread:
-    """Messages that no table has: what they are, and how many; may be 0."""
+    """Messages that no table has: what they are, and the row of each among those given."""
 
     kind: str
     version: int | None
     reason: str
-    count: int
+    rows: Ints
 
 
 class Read(NamedTuple):
@@ -44,9 +44,9 @@ def read_versioned(
     versions = cursors.number(2)
     known = (versions >= 0) & ((versions <= newest) | lenient)
     short = cursors.wrong != FINE
-    unread = _count(kind, None, cursors.wrong[short])
+    unread = _broken(kind, None, cursors.wrong, rows)
     for version in distinct(versions[~known & ~short]):
-        unread.append(Unread(kind, version, NEWER, int((versions == version).sum())))
+        unread.append(Unread(kind, version, NEWER, rows[~short & (versions == version)]))
     read_as = np.minimum(versions, newest)
     parts: list[Columns] = [struct.read(cursors.at(np.zeros(0, dtype=np.int64)), newest)]
     places = [np.zeros(0, dtype=np.int64)]
@@ -55,7 +55,7 @@ def read_versioned(
         some = cursors.at(of_version)
         columns = struct.read(some, version)
         fine = some.wrong == FINE
-        unread += _count(kind, version, some.wrong[~fine])
+        unread += _broken(kind, version, some.wrong, rows[of_version])
         parts.append(columns if fine.all() else take(columns, np.flatnonzero(fine)))
         places.append(of_version[fine])
     if len(parts) == 2:
@@ -65,18 +65,20 @@ def read_versioned(
     return Read(rows[place[order]], take(concatenate(parts), order), unread)
 
 
-def read_keys(kind: str, struct: Struct, cursors: Cursors) -> tuple[Bools, Columns, list[Unread]]:
-    """Read what follows the type in keys; the columns are of those that are fine."""
+def read_keys(
+    kind: str, struct: Struct, cursors: Cursors, rows: Ints
+) -> tuple[Bools, Columns, list[Unread]]:
+    """Read what follows the type in keys, of ``rows``; the columns are of those that are fine."""
     columns = struct.read(cursors, 0)
     fine = cursors.wrong == FINE
-    unread = _count(kind, None, cursors.wrong[~fine], "its key: ")
+    unread = _broken(kind, None, cursors.wrong, rows, "its key: ")
     return fine, columns if fine.all() else take(columns, np.flatnonzero(fine)), unread
 
 
-def _count(
-    kind: str, version: int | None, wrong: npt.NDArray[np.int8], where: str = ""
+def _broken(
+    kind: str, version: int | None, wrong: npt.NDArray[np.int8], rows: Ints, where: str = ""
 ) -> list[Unread]:
     return [
-        Unread(kind, version, where + text, int((wrong == reason).sum()))
+        Unread(kind, version, where + text, rows[wrong == reason])
         for reason, text in REASONS.items()
     ]

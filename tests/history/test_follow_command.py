@@ -46,7 +46,8 @@ class _Played:
     def awaitTermination(self) -> None:  # noqa: N802
         for batch in range(self.batches):
             rows = MagicMock()
-            rows.persist.return_value.count.return_value = 2
+            held = rows.persist.return_value.where.return_value
+            held.select.return_value.count.return_value = 2
             self.write(rows, batch)
         if self.failure:
             raise StreamingQueryException(self.failure)

@@ -79,7 +79,7 @@ def test_tasks_read_large_groups_in_pieces() -> None:
         to_arrow_schema(RECORDS.columns).append(pa.field(NAME, pa.binary())),
     )
     wanted = rebalances._rows(table).to_pylist()
-    pieces = InPieces(rebalances._follow, rest)
+    pieces = InPieces(rebalances._follow, rebalances._rest)
     for most_bytes in (1, 5_000, 40_000, 1 << 20):
         begin, batches = 0, []
         while begin < len(table):

@@ -1,12 +1,15 @@
 """The decoder of the group log against the coordinator's own classes of the pinned jar."""
 
 import random
+import struct
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from pyspark.sql import SparkSession
 
+from kassign_spark.log import structs
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
 from tests.kafka.log_records import Bytes, Record, kinds, random_record, read, versions, write
 from tests.log.batches import damaged, decoded, differences, with_messages
@@ -34,6 +37,14 @@ def written(spark: SparkSession) -> Written:
     return [(b, record) for b, record in zip(both, said, strict=True) if isinstance(record, Record)]
 
 
+@pytest.fixture(params=["a step for all lists", "a list at once"])
+def lists(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to read a list, each for all of them."""
+    at_once = request.param == "a list at once"
+    monkeypatch.setattr(structs, "_FEW_LISTS", 10**9 if at_once else 0)
+    monkeypatch.setattr(structs, "_LONG_LIST", 0)
+
+
 def _agrees(records: Sequence[Bytes], said: Said) -> None:
     found = decoded(records)
     tables = {table.name: found[i].to_pylist() for i, table in enumerate(TABLES)}
@@ -41,6 +52,7 @@ def _agrees(records: Sequence[Bytes], said: Said) -> None:
     assert sum(row["count"] for row in found.unread.to_pylist()) == said.unread.total()
 
 
+@pytest.mark.usefixtures("lists")
 def test_every_kind_and_version_is_decoded_as_the_jar_reads_it(written: Written) -> None:
     _agrees([both for both, _ in written], Said().all(record for _, record in written))
 
@@ -51,6 +63,28 @@ def test_every_kind_is_known_by_kafkas_name() -> None:
     assert {t: kind.newest for t, kind in KINDS.items()} == {t: versions(t)[-1] for t in KINDS}
 
 
+def test_a_record_of_a_hundred_thousand_members_takes_seconds() -> None:
+    count = 100_000
+    head = struct.pack(">h", 3) + _text("consumer") + struct.pack(">i", 5) + _text("range")
+    value = [head + _text("m-0") + struct.pack(">qi", 0, count)]
+    subscription = struct.pack(">hi", 0, 1) + _text("t") + struct.pack(">i", -1)
+    for i in range(count):
+        assignment = struct.pack(">hi", 0, 1) + _text("t") + struct.pack(">iii", 1, i, -1)
+        value += [_text(f"m-{i}"), struct.pack(">h", -1), _text("c"), _text("/h")]
+        value += [struct.pack(">iii", 1, 1, len(subscription)), subscription]
+        value += [struct.pack(">i", len(assignment)), assignment]
+    started = time.monotonic()
+    found = decoded([(struct.pack(">h", 2) + _text("g"), b"".join(value))])
+    assert found.log_assignment["partition"].to_pylist() == list(range(count))
+    assert not len(found.unread)
+    assert time.monotonic() - started < 5, "it was 48"
+
+
+def _text(text: str) -> bytes:
+    return struct.pack(">h", len(text)) + text.encode()
+
+
+@pytest.mark.usefixtures("lists")
 def test_damaged_records_are_what_the_jar_reads_or_counted(
     written: Written, spark: SparkSession
 ) -> None:

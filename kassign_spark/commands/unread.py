@@ -1,0 +1,59 @@
+"""What of the group log could not be read, as commands say it."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import Facts, first_rows
+from kassign_spark.commands.documents import rows
+from kassign_spark.display import Columns, listed, not_shown, plural
+from kassign_spark.rounds import hold
+
+DECLARED = "unread_count int, unread_not_shown int"
+ROWS = rows("group_id string?, kind string, reason string, count int")
+"""With ``DECLARED`` what ``--json`` prints of it, as ``unread``."""
+_COLUMNS: Columns = {
+    "cannot be read": "kind",
+    "of group": lambda row: row["group_id"] or "(its key cannot be read)",
+    "records": "count",
+    "why": "reason",
+}
+
+
+def unread_facts(unread: DataFrame | None, show: int) -> Facts:
+    """Count records by group, kind and reason; the most first.
+
+    Args:
+        unread: group_id string?, kind string, reason string, count bigint; None: nothing is.
+        show: how many rows.
+    """
+    if unread is None:
+        return {"unread_count": 0, "unread_not_shown": 0, "unread": []}
+    sums = unread.groupBy("group_id", "kind", "reason").agg(F.sum("count").alias("count"))
+    held, counted = hold(sums, {"rows": F.count(F.lit(1)), "records": F.sum("count")})
+    most = first_rows(held, [F.desc("count"), "group_id", "kind", "reason"], show)
+    return {
+        "unread_count": counted["records"] or 0,
+        "unread_not_shown": counted["rows"] - len(most),
+        "unread": most,
+    }
+
+
+def of_unread(rows: DataFrame) -> DataFrame:
+    """Give what is unread, of ``rebalances_and_unread``, as ``unread_facts`` takes it."""
+    return rows.where("unread_count IS NOT NULL").selectExpr(
+        "nullif(group_id, '') AS group_id",
+        "unread_kind AS kind",
+        "unread_reason AS reason",
+        "unread_count AS count",
+    )
+
+
+def unread_lines(facts: Facts) -> list[str]:
+    """Say it, where there is something to say."""
+    if not facts["unread_count"]:
+        return []
+    records = plural(facts["unread_count"], "record")
+    lines = ["", f"{records} of the log cannot be read: what is said of their groups is not whole"]
+    lines += listed(facts["unread"], _COLUMNS)
+    hidden = facts["unread_not_shown"]
+    return lines + not_shown(hidden, "kind", " of them", of=hidden + len(facts["unread"]))
