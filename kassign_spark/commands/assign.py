@@ -29,7 +29,8 @@ from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.holdings import holdings
-from kassign_spark.measures.violations import violations
+from kassign_spark.measures.violations import hidden_claims, plan_violations
+from kassign_spark.measures.violations_tasks import UNKNOWN_TOPIC
 from kassign_spark.plans.assign import assign_on_paths
 from kassign_spark.report.plan import BALANCE, VIOLATIONS
 from kassign_spark.rounds import hold
@@ -47,6 +48,7 @@ _COOPERATIVE = "cooperative-sticky"
 
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, member_count int, partition_count int, "
+    "idle_group_count int, "
     "violation_count int, misled_count int, round_count int, groups_not_shown int",
     violations=rows(VIOLATIONS),
     misled=rows(VERDICTS),
@@ -64,7 +66,7 @@ ABOUT = About(
     description="Assign the partitions of every group of a snapshot as each group's assignor\n"
     "does in one rebalance; check and measure the plan and, with --output, write it to a\n"
     "new folder.",
-    finds="the plan violates a rule, or claims mislead Kafka's own client",
+    finds="the plan violates a rule, a group gets nothing, or claims mislead Kafka's own client",
     example="kassign-spark assign examples/fleet --output build/plan --assignor range",
 )
 
@@ -91,7 +93,7 @@ def run(args: argparse.Namespace) -> Outcome:
         open_output(spark, args) as folder,
     ):
         facts = _plan(spark, folder, args, settings)
-    is_bad = facts["violation_count"] or facts["misled_count"]
+    is_bad = facts["violation_count"] or facts["misled_count"] or facts["idle_group_count"]
     return Outcome(1 if is_bad else 0, facts, lines(facts))
 
 
@@ -120,9 +122,16 @@ def _plan(
     assignors = named.agg(F.min("assignor").alias("assignor"))
 
     withheld = _withholding(owned, members, assignors, args.assignor)
-    found, counted = hold(
-        violations(written, members, topics, withheld), {"count": F.count(F.lit(1))}
-    )
+    broken_rules = plan_violations(written, members, topics, withheld)
+    if owned is not None and paths.has_hidden_topics:
+        hidden = hidden_claims(members, topics, owned)
+        told = hidden.select(*(name for name in hidden.columns if name in (*GROUP_KEY, "topic")))
+        broken_rules = broken_rules.join(
+            told.distinct().withColumn("rule", F.lit(UNKNOWN_TOPIC)),
+            on=[*told.columns, "rule"],
+            how="left_anti",
+        ).unionByName(hidden)
+    found, counted = hold(broken_rules, {"count": F.count(F.lit(1))})
     broken = []
     if counted["count"]:
         write_to(folder, args, violations=found)
@@ -134,6 +143,7 @@ def _plan(
         "group_count": F.count(F.lit(1)),
         "member_count": F.coalesce(F.sum("member_count"), F.lit(0)),
         "partition_count": F.coalesce(F.sum("partition_count"), F.lit(0)),
+        "idle_group_count": F.count_if(F.col("partition_count") == 0),
     }
     measured, totals = hold(told, sums)
     write_to(folder, args, balance=measured)

@@ -32,10 +32,11 @@ _RACKS = {"cross-rack": "cross_rack_count"}
 
 def lines(facts: Facts) -> list[str]:
     """What the command prints of ``assign.DOCUMENT``."""
-    count = facts["violation_count"]
+    count, idle = facts["violation_count"], facts["idle_group_count"]
     told = (
         *counts(facts, "group", "member", "partition"),
         plural(count, "violation") if count else "no violations",
+        *([f"{plural(idle, 'group')} without anything"] if idle else []),
         *([plural(facts["round_count"], "round")] if facts["round_count"] else []),
     )
     said = [", ".join(told), *_path_lines(facts["paths"])]

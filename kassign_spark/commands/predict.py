@@ -32,7 +32,7 @@ _SAID = {
 
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, groups_not_shown int",
-    ", ".join(f"{verdict}_count int" for verdict in _SAID),
+    ", ".join(f"{verdict}_count int" for verdict in _SAID) + ", noted_count int",
     groups=rows(VERDICTS),
 )
 ABOUT = About(
@@ -41,7 +41,8 @@ ABOUT = About(
     "rebalance, and a verdict: ok, throws, never_ends, or inexact where something that\n"
     "decides is not known or not modelled. Groups of the new protocol get their coordinator's\n"
     "answer, and never_settles where their members' votes for an assignor tie.",
-    finds="a group throws, never ends or never settles",
+    finds="a group throws, never ends or never settles, gets nothing, asks for topics that\n"
+    "are not there or is given partitions that do not exist",
     example="kassign-spark predict examples/fleet",
 )
 
@@ -51,7 +52,7 @@ def add_options(parser: Parser) -> None:
     parser.add_snapshot()
     parser.add_output("the tables assignment and verdicts")
     parser.add_assignor(PREDICTED)
-    parser.add_show("print at most N groups that are not ok")
+    parser.add_show("print at most N groups that are not ok, or of which there is something to say")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -60,18 +61,23 @@ def run(args: argparse.Namespace) -> Outcome:
         snapshot = read_snapshot(args.snapshot, spark)
         assignment, found = predict(*snapshot, target=snapshot.target, assignor=args.assignor)
         counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
-        verdicts, counted = hold(found, counts)
+        is_noted = (F.col("verdict") == OK) & F.col("detail").isNotNull()
+        verdicts, counted = hold(found, {**counts, "noted": F.count_if(is_noted)})
+        noted = counted.pop("noted")
         write_tables(spark, args, assignment=assignment, verdicts=verdicts)
         order = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
-        odd = first_rows(verdicts.where(F.col("verdict") != OK), [order, *GROUP_KEY], args.show)
+        odd = first_rows(
+            verdicts.where((F.col("verdict") != OK) | is_noted), [order, *GROUP_KEY], args.show
+        )
     facts = {
         **given(args, "snapshot", "output"),
         "group_count": sum(counted.values()),
         **{f"{verdict}_count": counted[verdict] for verdict in _SAID},
-        "groups_not_shown": sum(counted.values()) - counted[OK] - len(odd),
+        "noted_count": noted,
+        "groups_not_shown": sum(counted.values()) - counted[OK] + noted - len(odd),
         "groups": odd,
     }
-    failing = any(counted[verdict] for verdict in (*FAILING, NEVER_SETTLES))
+    failing = noted or any(counted[verdict] for verdict in (*FAILING, NEVER_SETTLES))
     return Outcome(1 if failing else 0, facts, _lines(facts))
 
 
@@ -82,7 +88,9 @@ def _lines(facts: Facts) -> list[str]:
         for verdict, said in _SAID.items()
         if verdict != NEVER_SETTLES or facts[f"{verdict}_count"]
     )
-    lines = [f"{plural(facts['group_count'], 'group')}: {', '.join(counts)}"]
+    noted = facts["noted_count"]
+    note = f"; of these {noted:,} with something amiss" if noted else ""
+    lines = [f"{plural(facts['group_count'], 'group')}: {', '.join(counts)}{note}"]
     columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
     lines += listed(facts["groups"], columns)
     hidden = facts["groups_not_shown"]

@@ -32,6 +32,7 @@ from kassign_spark.inputs.rules import (
     is_consumer_group,
     is_one_of,
     member_rules,
+    not_allowed,
     owned_rules,
     rules_of_topics,
 )
@@ -78,7 +79,8 @@ _OF_TOPICS = {
 }
 _OF_CLAIMS = {
     "claims": "sum(claims)",
-    "bad_owned": "sum(bad_owned)",
+    # What no topic is called that the cluster has may be what none can be called.
+    "bad_owned": f"sum(bad_owned) + count_if(is_twice is null and {not_allowed('topic')})",
     "missing_claims": "count_if(highest >= num_partitions)",
     "hidden_topics": "count_if(claims > 0 and is_twice is null)",
 }
@@ -217,7 +219,7 @@ def _query(
 
 def _beside_claims(of_topics: DataFrame, owned: DataFrame) -> DataFrame:
     """Put what is owned of each topic beside ``fold_topics``: one row a topic of either."""
-    is_bad = f"count_if({any_broken(owned_rules())})"
+    is_bad = f"count_if({any_broken(owned_rules(names=False))})"
     measures = {"highest": "max(partition)", "claims": "count(*)", "bad_owned": is_bad}
     claimed = owned.groupBy(CLUSTER_ID, "topic").agg(
         *(F.expr(f"{value} as {name}") for name, value in measures.items())

@@ -13,10 +13,10 @@ from kassign_spark.conforming import check_same_clusters, conform, has_cluster_i
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
-from kassign_spark.inputs.rules import INT_MAX
-from kassign_spark.measures.violations_tasks import broken_in_tasks, subscriptions
+from kassign_spark.inputs.rules import INT_MAX, says
+from kassign_spark.measures.violations_tasks import UNKNOWN_TOPIC, broken_in_tasks, subscriptions
 from kassign_spark.results import answer
-from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 
 _TOPIC_KEY = [*GROUP_KEY, "topic"]
 
@@ -45,10 +45,44 @@ def violations(
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
+    found = plan_violations(assignment, members, topics, owned)
+    return found.where(F.col("rule") != UNKNOWN_TOPIC)
+
+
+def plan_violations(
+    assignment: DataFrame,
+    members: DataFrame,
+    topics: DataFrame,
+    owned: DataFrame | None = None,
+) -> DataFrame:
+    """As ``violations``, and rule `unknown_topic`: subscribed to, but not in the table topics."""
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs = resolved(conform_inputs(members, topics, owned))
     assigned = conform(assignment, ASSIGNMENT)
     found = _violations(_Frames(assigned, inputs.members, inputs.owned), _sizes(inputs.topics))
+    return answer(found, "violations", has_cluster_id=has_cluster_id(members))
+
+
+def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> DataFrame:
+    """List what members own of topics that they subscribe to and the table topics does not have.
+
+    Returns:
+        The columns of ``violations``, a row a member and topic, with the least of its partitions.
+    """
+    inputs = resolved(conform_inputs(members, topics, owned))
+    subscribing = inputs.members.select(*GROUP_KEY, "member_id", F.explode("topics").alias("topic"))
+    key = [*GROUP_KEY, "member_id", "topic"]
+    claims = conform(owned, OWNED).join(subscribing.distinct(), on=key, how="left_semi")
+    hidden = claims.join(inputs.topics, on=["cluster_id", "topic"], how="left_anti")
+    counted = hidden.groupBy(*key).agg(
+        F.min("partition").cast("int").alias("partition"), F.count("*").alias("rows")
+    )
+    detail = says(
+        "owns {} partitions of it, and the table topics does not have it: deleted, or the snapshot "
+        "may not describe it; then Kafka assigns them, and the plan does not",
+        "rows",
+    )
+    found = counted.withColumns({"rule": F.lit("hidden_topic"), "detail": F.expr(detail)})
     return answer(found, "violations", has_cluster_id=has_cluster_id(members))
 
 
@@ -89,6 +123,7 @@ def _told(broken: DataFrame) -> DataFrame:
         .when(rule == "not_subscribed", "the member does not subscribe to the topic")
         .when(rule == "unknown_partition", too_high)
         .when(rule == "assigned_twice", by_whom)
+        .when(rule == UNKNOWN_TOPIC, "subscribed to, but the table topics does not have it")
         .otherwise("subscribed to, but assigned to no member")
     )
     each = broken.withColumn("partition", F.explode(partitions))
@@ -118,6 +153,7 @@ def _in_steps(
         _unknown_partitions(assigned, sizes),
         _twice(assigned, counts),
         _missing(placed, subscribed, counts),
+        _unknown_topics(members, sizes),
     ]
     return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), found)
 
@@ -165,6 +201,12 @@ def _twice(assigned: DataFrame, counts: DataFrame) -> DataFrame:
         .where(F.size("members") > 1)
         .withColumns({"member_id": F.col("members")[0], "rule": F.lit("assigned_twice")})
     )
+
+
+def _unknown_topics(members: DataFrame, sizes: DataFrame) -> DataFrame:
+    wanted = subscriptions(members).distinct().where("topic is not null")
+    unknown = wanted.join(sizes, on=["cluster_id", "topic"], how="left_anti")
+    return unknown.withColumn("rule", F.lit(UNKNOWN_TOPIC))
 
 
 def _missing(placed: list[DataFrame], subscribed: DataFrame, counts: DataFrame) -> DataFrame:

@@ -30,6 +30,8 @@ from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 _Found = tuple[str, Longs, dict[str, pa.Array]]
 """A rule, the rows that break it, and columns of ``BROKEN`` that are not those of the rows."""
 
+UNKNOWN_TOPIC = "unknown_topic"
+"""What is no violation of an assignment by itself."""
 BROKEN = (
     "cluster_id string, group_id string, rule string, member_id string, topic string, "
     "partition bigint, last bigint, size bigint, members array<string>"
@@ -77,6 +79,7 @@ def broken_arrow(table: pa.Table) -> pa.Table:
         _unknown_partitions(table, given, partition, has_partition, size),
         _twice(given, partition, has_partition),
         _missing(given, known, partition, size),
+        _unknown_topics(given, size),
     ]
     return pa.concat_tables(_table(table, given, *found) for found in broken)
 
@@ -154,6 +157,14 @@ def _missing(given: Read, known: Longs, partition: Longs, size: Longs) -> _Found
     gap = np.flatnonzero((topic[1:] == topic[:-1]) & (number[1:] - number[:-1] > 1))
     first, last = pa.array(number[gap] + 1), pa.array(number[gap + 1] - 1)
     return "unassigned", wanted[topic[gap]], {"partition": first, "last": last}
+
+
+def _unknown_topics(given: Read, size: Longs) -> _Found:
+    """Of each topic that members subscribe to and that is not there, a row."""
+    rows_ = given.rows_of(SUBSCRIBED)
+    rows_ = rows_[(size[rows_] < 0) & (given.topic[rows_] > 0)]
+    rows_ = rows_[np.unique(_topic_key(given, rows_), return_index=True)[1]]
+    return UNKNOWN_TOPIC, rows_, {}
 
 
 def _topic_key(given: Read, rows_: Longs) -> Longs:

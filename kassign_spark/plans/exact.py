@@ -44,6 +44,8 @@ RUNS = (
 """Rows of two kinds: a group's verdict; partitions that a member has of a topic."""
 
 
+_MOST_TOPICS = 5
+"""Topics of a group that a detail names."""
 MISLED = "cluster_id string, group_id string, verdict string, detail string"
 """A row of each group of ``misled_groups``."""
 
@@ -67,7 +69,13 @@ def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[p
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
-    yield from _tables(batch, predict_batch(batch, claims, batch.generation, assignors))
+    judged = predict_batch(batch, claims, batch.generation, assignors)
+    left_out = topics_left_out(batch, claims)
+    verdicts = [
+        (verdict, "; ".join(filter(None, (detail, left_out.get(group)))) or None)
+        for group, (verdict, detail) in enumerate(judged.verdicts)
+    ]
+    yield from _tables(batch, judged._replace(verdicts=verdicts))
 
 
 def follow_exactly_arrow(
@@ -117,6 +125,43 @@ def predict_batch(
             if outcome.verdict not in FAILING:
                 parts.append(_assigned(batch, group, states.members(group), outcome))
     return Judged(verdicts, Steps.join(parts))
+
+
+def topics_left_out(batch: Batch, claims: Claims) -> dict[int, str]:
+    """Say of groups which topics their members ask for in vain, and whether they get anything."""
+    list_group = np.zeros(len(batch.list_start) - 1, np.int64)
+    list_group[batch.subscription] = batch.member_group
+    listed = key(np.repeat(list_group, np.diff(batch.list_start)), batch.list_topics)
+    there = key(batch.topic_group, batch.topic_name)
+    unknown = np.setdiff1d(listed, there)
+    claimed = claims.where(claims.member >= 0)
+    owned = find(unknown, key(claimed.group, claimed.topic))
+    counts = np.bincount(owned[owned >= 0], minlength=len(unknown)).tolist()
+    names = batch.topic_names.to_pylist()
+    by_group: dict[int, list[tuple[str, int]]] = {}
+    for pair, count in zip(unknown.tolist(), counts, strict=True):
+        by_group.setdefault(pair >> 32, []).append((names[(pair & 0xFFFF_FFFF) - 1], count))
+    found = {group: _left_out_says(sorted(topics)) for group, topics in by_group.items()}
+    idle = np.bincount(batch.topic_group, minlength=batch.group_count) == 0
+    for group in np.flatnonzero(idle).tolist():
+        why = found.get(group, "no member subscribes to a topic")
+        found[group] = f"the group gets nothing: {why}"
+    return found
+
+
+def _left_out_says(topics: list[tuple[str, int]]) -> str:
+    """Name topics that the cluster lacks, the first ones; and what members own of them."""
+    shown = ", ".join(topic for topic, _ in topics[:_MOST_TOPICS])
+    more = len(topics) - _MOST_TOPICS
+    shown += f" and {more:,} more" if more > 0 else ""
+    owned = sum(count for _, count in topics)
+    hidden = (
+        f"; members own {owned:,} partitions of them, so they were deleted, or the snapshot may "
+        "not describe them, and then Kafka assigns them"
+        if owned
+        else ""
+    )
+    return f"left out, unknown to the table topics or without partitions: {shown}{hidden}"
 
 
 def misled_groups(

@@ -9,6 +9,7 @@ from kassign_spark.assignors.weighted.options import check_choice
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import SettingsError
 from kassign_spark.inputs.checks import refuse_problems
+from kassign_spark.inputs.rules import NAME_ADVICE, not_allowed
 from kassign_spark.plans.weight_rows import value_problems
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, OFFSETS, table_of
@@ -127,6 +128,7 @@ def _refuse(joined: DataFrame, reset: str) -> None:
     rules = [
         *((column, f"coalesce({column} < 0, true)", count) for column in counts),
         ("topic", "coalesce(topic = '', true)", "every row needs a topic"),
+        ("topic", f"topic != '' and {not_allowed('topic')}", NAME_ADVICE),
         ("committed_offset", "coalesce(committed_offset < 0, false)", f"{count}, or null"),
         ("as_of", "as_of is null", "every row needs its time"),
         ("as_of", "coalesce(as_of <= as_of_before, false)", later),

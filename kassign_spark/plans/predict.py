@@ -85,10 +85,12 @@ def predict(
             end. A partition that was claimed but does not exist can be in it, and can lead to
             others being there twice: so the client does it.
         verdicts: cluster_id string (where the inputs have it), group_id string, verdict string
-            (ok | throws | never_ends | inexact | never_settles), detail string (null where ok: else
-            the exception and what led to it, the pass after which a state came back or that the
-            bound of passes was reached, or why the client may answer something else); one row a
-            group. never_settles: the choice of a consumer group's assignor goes to and fro.
+            (ok | throws | never_ends | inexact | never_settles), detail string (the exception and
+            what led to it, where ok that partitions are given which do not exist, that topics are
+            left out or the group gets nothing, or null, the pass after which a state came back
+            or that the bound of passes was reached, or why the client may answer something else);
+            one row a group. never_settles: the choice of a consumer group's assignor goes to
+            and fro.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.

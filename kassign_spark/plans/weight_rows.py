@@ -9,7 +9,7 @@ from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import Kernel, fold, in_tasks, rows
 from kassign_spark.inputs.checks import MAX_LISTED, refuse_problems
-from kassign_spark.inputs.rules import INT_MAX, says, shown
+from kassign_spark.inputs.rules import INT_MAX, NAME_ADVICE, not_allowed, says, shown
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
@@ -47,6 +47,7 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
         ("weight", no_number("weight", True), "must be a finite number >= 0"),
         ("move_cost", no_number("move_cost", False), "must be a finite number >= 0, or null"),
         ("topic", "coalesce(topic = '', true)", "every row needs a topic, not null or empty"),
+        ("topic", f"topic != '' and {not_allowed('topic')}", NAME_ADVICE),
         (
             "partition",
             f"not coalesce(partition between 0 and {INT_MAX}, false)",

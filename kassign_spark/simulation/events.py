@@ -10,7 +10,15 @@ from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
-from kassign_spark.inputs.rules import integer_rule, is_one_of, says, shown, text
+from kassign_spark.inputs.rules import (
+    NAME_ADVICE,
+    integer_rule,
+    is_one_of,
+    not_allowed,
+    says,
+    shown,
+    text,
+)
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, table_of
@@ -199,6 +207,17 @@ def _problem() -> str:
         (
             "exists(topics, name -> name is null or name = '')",
             text("topics has a null or empty name"),
+        ),
+        (
+            f"topic != '' and {not_allowed('topic')}",
+            says(f"topic {{}}: {NAME_ADVICE}", shown("topic")),
+        ),
+        (
+            f"exists(topics, name -> {not_allowed('name')})",
+            says(
+                f"topics: {{}}: {NAME_ADVICE}",
+                f"to_json(filter(topics, name -> {not_allowed('name')}))",
+            ),
         ),
         ("size(assignors) = 0", text("assignors is empty")),
         (

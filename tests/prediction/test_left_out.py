@@ -1,0 +1,95 @@
+"""Groups that get nothing, and topics that are not there or hidden: plans say so."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark import cli, validate, violations, write_snapshot
+from kassign_spark.tables.snapshots import Snapshot
+from tests import builders
+
+
+def _member(group: str, topics: list[str], assignor: str) -> dict[str, Any]:
+    return {"group_id": group, "member_id": "m", "topics": topics, "assignor": assignor}
+
+
+_GROUPS = {
+    "well": ["t"],
+    "partly": ["t", "gone"],
+    "nothing": ["gone"],
+    "none": [],
+    "hidden": ["t", "secret"],
+}
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> Snapshot:
+    members = [
+        _member(f"{group}-{assignor}", topics, assignor)
+        for group, topics in _GROUPS.items()
+        for assignor in ("range", "sticky")
+    ]
+    owned = [
+        {"group_id": f"hidden-{name}", "member_id": "m", "topic": "secret", "partition": p}
+        for name in ("range", "sticky")
+        for p in range(3)
+    ]
+    owned.append({"group_id": "well-range", "member_id": "m", "topic": "other", "partition": 0})
+    topics = [{"topic": "t", "num_partitions": 2}]
+    frames = builders.members(spark, members), builders.topics(spark, topics)
+    return Snapshot(*frames, builders.owned(spark, owned))
+
+
+@pytest.fixture(scope="module")
+def snapshot(tables: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("left") / "snapshot")
+    write_snapshot(tables, path)
+    return path
+
+
+def test_predict(snapshot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["predict", snapshot, "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    details = {row["group_id"]: row["detail"] for row in facts["groups"]}
+    assert (facts["ok_count"], facts["noted_count"], len(details)) == (10, 8, 8)
+    for assignor in ("range", "sticky"):
+        assert details[f"partly-{assignor}"].endswith("without partitions: gone")
+        assert details[f"nothing-{assignor}"].startswith("the group gets nothing: left out")
+        assert details[f"none-{assignor}"].endswith("no member subscribes to a topic")
+        assert "members own 3 partitions of them" in details[f"hidden-{assignor}"]
+    cli.main(["predict", snapshot])
+    assert "of these 8 with something amiss" in capsys.readouterr().out
+
+
+def test_assign(snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["assign", snapshot, "--output", str(tmp_path / "plan"), "--overwrite"]
+    assert cli.main([*command, "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["idle_group_count"] == 4
+    rules = {(row["group_id"].split("-")[0], row["rule"]): row for row in facts["violations"]}
+    assert set(rules) == {
+        ("partly", "unknown_topic"),
+        ("nothing", "unknown_topic"),
+        ("hidden", "hidden_topic"),
+    }
+    assert "owns 3 partitions of it" in rules["hidden", "hidden_topic"]["detail"]
+    assert facts["violation_count"] == 6
+    assert cli.main(command) == 1
+    text = capsys.readouterr().out
+    assert "4 groups without anything" in text
+    assert "no violations" not in text
+
+
+def test_the_functions(tables: Snapshot) -> None:
+    """A violation is one of a rule of assignments: that a topic is not there is none."""
+    members, topics, owned = tables[:3]
+    problems = validate(members, topics, owned).collect()
+    details = {row.group_id: row.detail for row in problems if row.topic == "secret"}
+    hidden = [row for row in problems if row.problem == "topic_without_metadata"]
+    assert sum("who own 3 partitions of it" in row.detail for row in hidden) == 2
+    assert set(details) == {"hidden-range", "hidden-sticky"}
+    nobody = owned.where("false")
+    assert {row.rule for row in violations(nobody, members, topics).collect()} == {"unassigned"}
