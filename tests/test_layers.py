@@ -9,6 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "kassign_spark"
 LAYERS = [
     {"display", "expressions"},
     {"errors"},
+    {"limits"},
     {"java"},
     {"sessions"},
     {"workers"},

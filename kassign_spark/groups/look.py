@@ -22,8 +22,10 @@ from kassign_spark.inputs.checks import (
     refusals,
     refuse_problems,
     row_refusals,
+    size_refusals,
     unknown_assignors,
 )
+from kassign_spark.inputs.linear import may_not_end_in_sql
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
@@ -41,6 +43,11 @@ from kassign_spark.inputs.target_rules import (
     regex_rules,
     target_suspects,
     topic_id_rules,
+)
+from kassign_spark.limits import (
+    MEMBERS_OF_A_GROUP,
+    PARTITIONS_OF_A_GROUP,
+    PARTITIONS_OF_A_TOPIC,
 )
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
@@ -61,8 +68,10 @@ _LARGEST = 100_000
 _OF_GROUPS = {
     "groups": "count(*)",
     "members": "sum(members)",
+    "most_members": "max(members)",
     "bad_members": "count_if(is_bad)",
     "patterns": "sum(patterns)",
+    "unending": "sum(unending)",
     "differing": "count_if(may_differ)",
     "most_topics": "max(topic_count)",
     "all_topics": "sum(topic_count)",
@@ -75,6 +84,7 @@ _OF_TOPICS = {
     "bad_topics": "count_if(bad_rows > 0 or is_inconsistent)",
     "topics_twice": "count_if(is_twice)",
     "most": "max(num_partitions)",
+    "all_partitions": f"sum(least(num_partitions, {PARTITIONS_OF_A_TOPIC}))",
     "mean": f"ceil(avg(if(num_partitions > {_LARGEST}, {_LARGEST}, num_partitions)))",
 }
 _OF_CLAIMS = {
@@ -123,20 +133,26 @@ def look(
     found = _query(inputs, known_assignors, both_types, target)
     had_patterns = bool(found.counts["patterns"])
     if had_patterns:
-        resolved = with_topics(inputs.members, inputs.topics)
+        has_unending = bool(found.counts["unending"])
+        resolved = with_topics(inputs.members, inputs.topics, has_unending=has_unending)
         inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
         found = _query(inputs, known_assignors, both_types, target)
     counts = found.counts
     unknown = known_assignors is not None and not set(found.assignors) <= set(known_assignors)
+    # A group whose members differ has no more topics than they name together.
+    most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
+    most_partitions = min(most_topics, counts["topics"]) * counts["most"]
+    may_be_too_large = (
+        counts["most_members"] > MEMBERS_OF_A_GROUP
+        or min(most_partitions, counts["all_partitions"]) > PARTITIONS_OF_A_GROUP
+    )
     tables = ("members", "topics", "owned", "target")
-    if unknown or any(counts.get(f"bad_{table}") for table in tables):
+    is_bad = unknown or any(counts.get(f"bad_{table}") for table in tables)
+    if is_bad or may_be_too_large:
         if both_types:
             refuse_problems(_problems_of_both(inputs, known_assignors, target))
         else:
             refuse_problems(refusals(inputs, known_assignors))
-    # A group whose members differ has no more topics than they name together.
-    most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
-    most_partitions = min(most_topics, counts["topics"]) * counts["most"]
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
     session = inputs.members.sparkSession
@@ -254,6 +270,7 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
         "members": "count(*)",
         "is_bad": " or ".join(is_bad),
         "patterns": "count(topics_pattern)",
+        "unending": f"count_if({may_not_end_in_sql('topics_pattern')})",
         # By hashes, as ``rows.fold`` tells lists apart. Lists in another order count as others: to
         # sort them all takes as long as all the rest.
         "may_differ": "count(topics) < count(*) or min(xxhash64(topics)) != max(xxhash64(topics))",
@@ -282,6 +299,7 @@ def _problems_of_both(
         row_refusals(inputs),
         group_refusals(ours, known_assignors),
         group_refusals(theirs, None),
+        size_refusals(inputs),
         unknown_assignors(theirs, COORDINATORS),
         *consumer_problems(inputs, theirs, target),
     ]

@@ -7,8 +7,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import fold_topics
-from kassign_spark.inputs.checks import Inputs, refusals, refuse_problems, unknown_assignors
-from kassign_spark.inputs.regexes import with_regex_problems
+from kassign_spark.inputs.checks import (
+    Inputs,
+    group_refusals,
+    refuse_problems,
+    row_refusals,
+    size_refusals,
+    unknown_assignors,
+)
+from kassign_spark.inputs.regexes import with_regex_problems, with_regex_topics
 from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
     any_broken,
@@ -24,6 +31,7 @@ from kassign_spark.inputs.target_rules import (
     target_suspects,
     topic_id_rules,
 )
+from kassign_spark.limits import PARTITIONS_OF_A_GROUP, PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import GROUP_KEY
 
 _IS_OURS = "coalesce(group_type != 'classic', false)"
@@ -43,8 +51,11 @@ def refuse_consumer_groups(
     if not _suspects(inputs, target, known_assignors):
         return
     ours = inputs.members.where(_IS_OURS)
+    reading = with_regex_topics(ours, inputs.topics) if inputs.has_regexes else ours
     found = [
-        refusals(inputs._replace(members=ours), None),
+        row_refusals(inputs._replace(members=ours)),
+        group_refusals(ours, None),
+        size_refusals(inputs._replace(members=reading)),
         *consumer_problems(inputs, ours, target),
     ]
     if known_assignors is not None:
@@ -71,7 +82,14 @@ def _suspects(
     topic_rules = [*rules_of_topics(inputs.topics), *(topic_id_rules() if has_ids else [])]
     is_suspect = F.col("is_inconsistent") | (F.col("is_twice") & F.lit(has_ids))
     of_topics = fold_topics(inputs.topics, bad_row=any_broken(topic_rules)).select(
-        (F.col("bad_rows") + is_suspect.cast("int")).alias("suspects")
+        (F.col("bad_rows") + is_suspect.cast("int")).alias("suspects"), "num_partitions"
+    )
+    # Whether a group reads too much is counted only where all topics together have so many.
+    of_topics = of_topics.agg(
+        F.expr(
+            f"sum(suspects) + cast(sum(least(num_partitions, {PARTITIONS_OF_A_TOPIC})) "
+            f"> {PARTITIONS_OF_A_GROUP} as int) as suspects"
+        )
     )
     counted = of_groups.select("suspects").unionByName(of_topics)
     if inputs.owned is not None:

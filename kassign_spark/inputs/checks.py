@@ -20,6 +20,11 @@ from kassign_spark.inputs.rules import (
     shown,
     text,
 )
+from kassign_spark.limits import (
+    MEMBERS_OF_A_GROUP,
+    PARTITIONS_OF_A_GROUP,
+    PARTITIONS_OF_A_TOPIC,
+)
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, Table
 
 MAX_LISTED = 20
@@ -107,7 +112,12 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
         cluster_id string, group_id string, member_id string, topic string, partition bigint,
         problem string, detail string; empty where the inputs are fit for use.
     """
-    return row_refusals(inputs).unionByName(group_refusals(inputs.members, assignors))
+    found = [
+        row_refusals(inputs),
+        group_refusals(inputs.members, assignors),
+        size_refusals(inputs),
+    ]
+    return reduce(DataFrame.unionByName, found)
 
 
 def row_refusals(inputs: Inputs) -> DataFrame:
@@ -134,6 +144,42 @@ def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> Dat
     if assignors is None:
         return duplicates
     return duplicates.unionByName(_assignor_problems(members, assignors))
+
+
+def size_refusals(inputs: Inputs) -> DataFrame:
+    """Of ``refusals``, groups with more members or partitions than ``limits`` allow."""
+    counted = inputs.members.groupBy(*GROUP_KEY).agg(F.count("*").alias("number"))
+    most = f"number > {MEMBERS_OF_A_GROUP}"
+    crowded = as_problems(counted.where(most), *too_large("group_has_too_many_members", "number"))
+    size = (
+        "num_partitions" if "num_partitions" in inputs.topics.columns else "try_add(partition, 1)"
+    )
+    sizes = inputs.topics.groupBy("cluster_id", "topic").agg(F.expr(f"max({size}) as size"))
+    reading = inputs.members.selectExpr(*GROUP_KEY, "explode(topics) as topic").distinct()
+    read = reading.join(sizes, ["cluster_id", "topic"]).groupBy(*GROUP_KEY)
+    # Of a topic beyond its own limit more need not be known: their sum must fit its type.
+    summed = read.agg(F.expr(f"sum(least(size, {PARTITIONS_OF_A_TOPIC})) as number"))
+    wide = summed.where(f"number > {PARTITIONS_OF_A_GROUP}")
+    return crowded.unionByName(as_problems(wide, *too_large("group_reads_too_much", "number")))
+
+
+def too_large(problem: str, number: str) -> tuple[str, str]:
+    """A group with more than a limit allows: the problem, and what is said of it, in SQL."""
+    column, said = TOO_LARGE[problem]
+    about = f"table members, column {column}: group {{}} {said}; leave it out"
+    return problem, says(about, shown("group_id"), f"format_number({number}, 0)")
+
+
+TOO_LARGE = {
+    "group_has_too_many_members": (
+        "member_id",
+        f"has {{}} members; at most {MEMBERS_OF_A_GROUP:,} are taken",
+    ),
+    "group_reads_too_much": (
+        "topics",
+        f"reads {{}} partitions; at most {PARTITIONS_OF_A_GROUP:,} are taken",
+    ),
+}
 
 
 def as_problems(frame: DataFrame, problem: str, detail: str) -> DataFrame:

@@ -9,8 +9,16 @@ another language and no ``topics_pattern``.
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
+from kassign_spark.inputs.linear import (
+    LONGEST_NAME,
+    compiled,
+    is_compiled,
+    match_each,
+    may_not_end_in_sql,
+)
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
 from kassign_spark.sessions import cores
@@ -90,14 +98,14 @@ def touched_groups(members: DataFrame, new_topics: DataFrame) -> DataFrame:
     return answer(touched, "touched_groups", has_cluster_id=has_cluster_id(members))
 
 
-def with_topics(members: DataFrame, topics: DataFrame) -> DataFrame:
+def with_topics(members: DataFrame, topics: DataFrame, *, has_unending: bool = True) -> DataFrame:
     """Do what ``resolve_patterns`` does with conforming tables; of ``topics`` any form does.
 
     A pattern that cannot be resolved is left with null ``topics``.
     """
     has_pattern = "(topics_pattern is not null and (topics is null or size(topics) = 0))"
     patterns = members.where(has_pattern).select(*_PATTERN_KEY)
-    matching = F.broadcast(match_topics(patterns, topics))
+    matching = F.broadcast(match_topics(patterns, topics, has_unending=has_unending))
     changed = {
         "topics": f"if({has_pattern}, matching, topics) as topics",
         "topics_pattern": (
@@ -109,28 +117,34 @@ def with_topics(members: DataFrame, topics: DataFrame) -> DataFrame:
     )
 
 
-def match_topics(patterns: DataFrame, topics: DataFrame) -> DataFrame:
+def match_topics(patterns: DataFrame, topics: DataFrame, *, has_unending: bool = True) -> DataFrame:
     """Find the topics that match each pattern.
 
     Args:
         patterns: cluster_id string, topics_pattern string; any number of times each.
         topics: cluster_id string, topic string, and, where it is known, num_partitions: a topic
             without partitions is unknown to a client.
+        has_unending: whether there may be patterns that ``linear`` has to match, in Python.
 
     Returns:
         One row a pattern of a cluster: cluster_id string, topics_pattern string,
-        matching array<string>: names in order, null where the pattern is none.
+        matching array<string>: names in order, null where the pattern is none, or matching it may
+        not end (``linear``).
     """
     is_known = f"topic not in {INTERNAL_TOPICS}"
     if "num_partitions" in topics.columns:
         is_known += " and num_partitions > 0"
+    # No topic has a longer name, and what backtracks takes the longer the longer a name is.
+    is_known += f" and length(topic) <= {LONGEST_NAME}"
     found = F.expr("array_sort(collect_set(topic)) as names")
     names = topics.where(is_known).groupBy(CLUSTER_ID).agg(found)
     # Names are exploded behind the pattern, so that Spark compiles a pattern once and not for each
     # name; the number of tasks is given, as adaptive execution sees only the few patterns.
     tasks = cores(patterns.sparkSession)
-    return (
-        patterns.distinct()
+    unending = may_not_end_in_sql("topics_pattern")
+    matched = (
+        patterns.where(f"coalesce(not {unending}, true)")
+        .distinct()
         .withColumn("regex", F.expr(_whole_name("topics_pattern")))
         .join(F.broadcast(names), on=CLUSTER_ID, how="left")
         .repartition(tasks, *_PATTERN_KEY)
@@ -142,6 +156,18 @@ def match_topics(patterns: DataFrame, topics: DataFrame) -> DataFrame:
         )
         .selectExpr(*_PATTERN_KEY, "if(regex is null, null, array_sort(found)) as matching")
     )
+    if not has_unending:
+        return matched
+    is_pattern = F.expr(is_compiled("topics_pattern"))
+    in_python = arrow_udf(match_each, "array<string>")("topics_pattern", "names")
+    others = (
+        patterns.where(unending)
+        .distinct()
+        .join(F.broadcast(names), on=CLUSTER_ID, how="left")
+        .withColumn("matching", in_python)
+        .select(*_PATTERN_KEY, F.when(is_pattern, F.col("matching")).alias("matching"))
+    )
+    return matched.unionByName(others)
 
 
 def _whole_name(pattern: str) -> str:
@@ -150,10 +176,5 @@ def _whole_name(pattern: str) -> str:
     Null for an empty pattern, which a consumer refuses, and for one that does not compile.
     """
     whole = (rf"concat(r'\A(?:', {pattern}, r'{end}')" for end in _CLOSINGS)
-    anchored = f"coalesce({', '.join(map(_compiled, whole))})"
-    return f"if(length({pattern}) > 0 and {_compiled(pattern)} is not null, {anchored}, null)"
-
-
-def _compiled(pattern: str) -> str:
-    """Give the pattern itself, in SQL, or null where Java refuses it."""
-    return f"try_reflect('java.util.regex.Pattern', 'compile', {pattern})"
+    anchored = f"coalesce({', '.join(map(compiled, whole))})"
+    return f"if({is_compiled(pattern)}, {anchored}, null)"

@@ -18,6 +18,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kassign_spark.limits import PATTERN_CHARACTERS
+
 READ_OTHERWISE = r"\\[0-7][0-7]|\[[^\]]*(\[|&&)|\{([0-9]+,)?0[0-9]|\(\?[a-zA-Z-]*\)[*+?{]"
 """Finds, in a regex that both take, what java.util.regex may read in another way than RE2/J: octal
 numbers (there references), a class or ``&&`` in a class, counts with leading zeros, repetitions of
@@ -72,6 +74,8 @@ def problem(regex: str) -> str | None:
     """
     if not regex:
         return "is empty, which to the broker is no regex: leave it null"
+    if len(regex) > PATTERN_CHARACTERS:
+        return f"is not resolved here: it has more than {PATTERN_CHARACTERS:,} characters"
     try:
         # RE2 reads it; pyarrow has no other way to ask.
         pc.match_substring_regex(pa.array([""]), for_re2(regex))
@@ -85,6 +89,8 @@ def problem(regex: str) -> str | None:
 
 def matching(regex: str, names: pa.StringArray) -> pa.StringArray:
     """Find the names that a regex matches as a whole; none where ``problem`` has something."""
+    if len(regex) > PATTERN_CHARACTERS:
+        return names.slice(0, 0)
     try:
         found = pc.match_substring_regex(names, for_re2(regex))
     except (_RefusedError, pa.ArrowInvalid):

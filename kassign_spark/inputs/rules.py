@@ -12,6 +12,10 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.inputs.linear import UNENDING, is_compiled, may_not_end_in_sql
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
+
+NO_PATTERN = "not a pattern of java.util.regex that a consumer takes"
 INT_MAX = 2**31 - 1
 CONSUMER = "consumer"
 """``members.group_type`` of groups of the new protocol (KIP-848)."""
@@ -89,7 +93,8 @@ def member_rules() -> list[Rule]:
             "topics_pattern",
             "topics_pattern is not null and topics is null",
             shown("topics_pattern"),
-            text("not a pattern of java.util.regex that a consumer takes"),
+            f"if({is_compiled('topics_pattern')} and {may_not_end_in_sql('topics_pattern')}, "
+            f"{text(UNENDING)}, {text(NO_PATTERN)})",
         ),
         Rule(
             "topics_pattern_and_topics",
@@ -118,8 +123,10 @@ def is_consumer_group() -> Column:
 
 def rules_of_topics(topics: DataFrame) -> list[Rule]:
     """Rules over ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``, whichever ``topics`` is."""
-    count = "num_partitions" if "num_partitions" in topics.columns else "partition"
-    return [_named("topic"), _allowed(), *_count_rules(count)]
+    names = [_named("topic"), _allowed()]
+    if "num_partitions" in topics.columns:
+        return [*names, *_count_rules("num_partitions", PARTITIONS_OF_A_TOPIC)]
+    return [*names, *_count_rules("partition", PARTITIONS_OF_A_TOPIC - 1)]
 
 
 def owned_rules(*, names: bool = True) -> list[Rule]:
@@ -156,7 +163,7 @@ def _allowed() -> Rule:
     return Rule("topic_not_allowed", "topic", broken, shown("topic"), text(NAME_ADVICE))
 
 
-def _count_rules(column: str) -> list[Rule]:
+def _count_rules(column: str, most: int = INT_MAX) -> list[Rule]:
     missing = Rule(
         f"{column}_missing",
         column,
@@ -164,17 +171,17 @@ def _count_rules(column: str) -> list[Rule]:
         text("null"),
         text(f"every row needs a {column}"),
     )
-    return [missing, integer_rule(column, least=0)]
+    return [missing, integer_rule(column, least=0, most=most)]
 
 
-def integer_rule(column: str, *, least: int, where: str = "true") -> Rule:
-    """Require a number from ``least`` to that of four bytes, of some rows; null passes."""
+def integer_rule(column: str, *, least: int, most: int = INT_MAX, where: str = "true") -> Rule:
+    """Require a number from ``least`` to ``most``, of some rows; null passes."""
     return Rule(
         f"{column}_out_of_range",
         column,
-        f"({column} not between {least} and {INT_MAX}) and {where}",
+        f"({column} not between {least} and {most}) and {where}",
         f"cast({column} as string)",
-        text(f"must be a whole number from {least} to {INT_MAX}"),
+        text(f"must be a whole number from {least} to {most}"),
     )
 
 

@@ -18,6 +18,7 @@ from kassign_spark.inputs.rules import (
     shown,
     text,
 )
+from kassign_spark.limits import MEMBERS_OF_A_GROUP
 from kassign_spark.schemas import GROUP_KEY
 
 _TOPIC_ID = r"\A[A-Za-z0-9_-]{22}\z"
@@ -79,7 +80,11 @@ def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
             more = f"{is_bad} as is_bad", f"{key} as key", "cast(null as boolean) as is_consumer"
             rows = rows.unionByName(target.selectExpr(*GROUP_KEY, *more))
     of_classic = "if(bool_and(not is_consumer), count_if(key.what != 'member'), 0)"
-    suspects = f"count_if(is_bad) + count(key) - size(collect_set(key)) + {of_classic} as suspects"
+    crowded = f"cast(count(is_consumer) > {MEMBERS_OF_A_GROUP} as int)"
+    suspects = (
+        f"count_if(is_bad) + count(key) - size(collect_set(key)) + {of_classic} + {crowded} "
+        "as suspects"
+    )
     return rows.groupBy(*GROUP_KEY).agg(F.expr(suspects))
 
 

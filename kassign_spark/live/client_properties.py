@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kassign_spark.errors import SettingsError
+from kassign_spark.limits import read_text
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -72,7 +73,7 @@ def read_properties(path: str | Path) -> dict[str, str]:
         SettingsError: the file cannot be read, or has a broken ``\\u`` escape, or half a character.
     """
     try:
-        text = Path(path).read_text(encoding="iso-8859-1")
+        text = read_text(path, "iso-8859-1")
     except OSError as error:
         raise SettingsError(
             f"client properties file {path} cannot be read: {error.strerror}"

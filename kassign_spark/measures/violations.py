@@ -13,7 +13,8 @@ from kassign_spark.conforming import check_same_clusters, conform, has_cluster_i
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
-from kassign_spark.inputs.rules import INT_MAX, says
+from kassign_spark.inputs.rules import says
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.measures.violations_tasks import UNKNOWN_TOPIC, broken_in_tasks, subscriptions
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
@@ -159,9 +160,9 @@ def _in_steps(
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
-    """Partitions of each topic; a number that is none, such as a negative one, is left out."""
+    """Partitions of each topic; what no topic has, such as a negative number, is left out."""
     sizes = fold_topics(topics, bad_row="false").select("cluster_id", "topic", "num_partitions")
-    return sizes.where(F.col("num_partitions").between(0, INT_MAX))
+    return sizes.where(F.col("num_partitions").between(0, PARTITIONS_OF_A_TOPIC))
 
 
 def _strangers(assigned: DataFrame, members: DataFrame) -> DataFrame:

@@ -6,6 +6,8 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.inputs.checks import broken_rows, refuse_problems
+from kassign_spark.inputs.rules import Rule, rules_of_topics
 from kassign_spark.producer.partitioner import placed_conforming
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
@@ -40,10 +42,13 @@ def partition_traffic(
 
     Raises:
         SchemaError: columns are missing or of the wrong type, or only some have cluster_id.
+        InputError: a number of partitions that no topic has.
     """
     form = topics_table(topics)
     check_same_clusters([(form, topics), (SHARES, shares)])
-    sizes = fold_topics(conform(topics, form), bad_row="false").where("num_partitions > 0")
+    known = conform(topics, form)
+    refuse_problems(broken_rows("topics", known, _ranges(topics)))
+    sizes = fold_topics(known, bad_row="false").where("num_partitions > 0")
     placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
     in_topic = [CLUSTER_ID, "topic"]
 
@@ -69,6 +74,11 @@ def partition_traffic(
     }
     result = counted.withColumns(totals)
     return answer(result, "partition_traffic", has_cluster_id=has_cluster_id(topics))
+
+
+def _ranges(topics: DataFrame) -> list[Rule]:
+    """The rules that keep a row a partition from becoming more rows than there can be."""
+    return [rule for rule in rules_of_topics(topics) if rule.problem.endswith("_out_of_range")]
 
 
 def member_traffic(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from kassign_spark.errors import SettingsError
+from kassign_spark.limits import TASKS, read_text
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Settings:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise SettingsError(f"setting {name}: {value!r} is not a whole number >= {least}")
-            if value > _MOST:
-                raise SettingsError(f"setting {name}: at most {_MOST}")
+            if value > (most := TASKS if name == "batches" else _MOST):
+                raise SettingsError(f"setting {name}: at most {most}")
         for name, kind in (("racks_before_moves", bool), ("use_graphframes", bool | None)):
             if not isinstance(value := getattr(self, name), kind):
                 raise SettingsError(f"setting {name}: {value!r} is neither true nor false")
@@ -85,7 +86,7 @@ def load_settings(path: str | Path) -> Settings:
         SettingsError: the file cannot be read, is no TOML, or has an unknown setting or bad value.
     """
     try:
-        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        given = tomllib.loads(read_text(path))
     except OSError as error:
         raise SettingsError(f"settings file {path}: {error.strerror}") from None
     except ValueError as error:  # of tomllib, of the encoding, or of a number without end

@@ -15,6 +15,8 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from kassign_spark.display import is_unicode, shown
 from kassign_spark.errors import InputError
+from kassign_spark.limits import EVENTS as MOST_EVENTS
+from kassign_spark.limits import SWEEPS, read_text
 from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.simulation.events import EVENTS
 from kassign_spark.simulation.questions import Sweep, parse_sweep
@@ -69,7 +71,7 @@ def read_events(path: str | Path) -> EventFile:
             line that is at fault is named.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise InputError(f"events file {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -93,6 +95,9 @@ def read_events(path: str | Path) -> EventFile:
             problems.append(f"line {line}: {error}")
     if problems:
         raise InputError(f"events file {path}: {'; '.join(problems)}")
+    for name, entries, most in (("events", rows, MOST_EVENTS), ("sweeps", sweeps, SWEEPS)):
+        if len(entries) > most:
+            raise InputError(f"events file {path}: {len(entries):,} {name}; at most {most:,}")
     if not rows and not sweeps:
         raise InputError(f"events file {path}: holds no events and no sweeps")
     return EventFile(rows, Timeouts(**timeouts), sweeps)

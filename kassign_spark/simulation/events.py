@@ -11,6 +11,7 @@ from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
 from kassign_spark.inputs.rules import (
+    INT_MAX,
     NAME_ADVICE,
     integer_rule,
     is_one_of,
@@ -19,6 +20,8 @@ from kassign_spark.inputs.rules import (
     shown,
     text,
 )
+from kassign_spark.limits import EVENTS as MOST_EVENTS
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.plans.choice import PROTOCOLS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, table_of
@@ -113,6 +116,7 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
     checked, measured = hold(
         told.selectExpr("*", f"{_problem()} as problem"),
         {
+            "events": F.count(F.lit(1)),
             "bad": F.expr("count(problem)"),
             "topics": F.expr("count_if(is_topic)"),
             "patterns": F.expr("count(topics_pattern)"),
@@ -120,6 +124,8 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
             "racks": F.expr("count(rack_id)"),
         },
     )
+    if measured["events"] > MOST_EVENTS:
+        raise InputError(f"{measured['events']:,} events; at most {MOST_EVENTS:,} are followed")
     if measured["bad"]:
         raise_problems(checked.where("problem IS NOT NULL"))
     own = ", ".join(f"if({name} is null, null, {text(name)})" for name in LEAST)
@@ -227,7 +233,8 @@ def _problem() -> str:
     ]
     least_of = {"event": -(2**31), "num_partitions": 1, "downtime_ms": 0, "computed_before_ms": 0}
     for name, least in (least_of | LEAST).items():
-        number = integer_rule(name, least=least)
+        most = PARTITIONS_OF_A_TOPIC if name == "num_partitions" else INT_MAX
+        number = integer_rule(name, least=least, most=most)
         rules.append((number.broken, says(f"{name} is {{}}; {{}}", number.value, number.advice)))
     at_once = f"(partition by {CLUSTER_ID}, event)"
     of_topic = f"max(is_topic) over {at_once} and count(*) over {at_once} > 1"

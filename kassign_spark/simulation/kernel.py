@@ -12,6 +12,7 @@ from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.client.state import FAILING
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.limits import PARTITIONS_FOLLOWED
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rounds import (
     REVOKED,
@@ -27,7 +28,6 @@ from kassign_spark.simulation.members import Changed, Event, change_members
 from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quoted
 from kassign_spark.simulation.read import read_groups
 from kassign_spark.simulation.state import (
-    MOST_PARTITIONS,
     NOTHING,
     Group,
     Naming,
@@ -77,6 +77,9 @@ def _take(
 ) -> None:
     """Let an event happen to a group; what it owns is left to the rounds, where some follow."""
     if group.consumer and not group.courses:
+        if (problem := _too_large(group)) is not None:
+            _stop(group, event, step, problem)
+            return
         group.courses = [begin(group, naming)]
     if event["is_topic"]:
         topic = group.topics.get(event["topic"])
@@ -96,6 +99,9 @@ def _take(
         _stop(group, event, step, problem)
         return
     if group.consumer:
+        if (problem := _too_large(group)) is not None:
+            _stop(group, event, step, problem)
+            return
         happened = happen(group, event, changed, naming, _of_event(group, event))
         if happened is not None:
             step.tell(*happened)
@@ -120,14 +126,21 @@ def _take(
     step.tell(row, given_up)
     if rebalance and not group.here():
         group.owned = NOTHING
-    elif rebalance and (count := group.partition_count()) > MOST_PARTITIONS:
-        row["problem"] = (
-            f"group {quoted(group.group_id)} reads {count:,} partitions; simulate follows "
-            f"groups of at most {MOST_PARTITIONS:,}: leave it out"
-        )
+    elif rebalance and (problem := _too_large(group)) is not None:
+        row["problem"] = problem
         group.events = []
     elif rebalance:
         following.append(_Following(place, group, chosen))
+
+
+def _too_large(group: Group) -> str | None:
+    """Say that a group reads more partitions than are followed, or None."""
+    if (count := group.partition_count()) <= PARTITIONS_FOLLOWED:
+        return None
+    return (
+        f"group {quoted(group.group_id)} reads {count:,} partitions; simulate follows "
+        f"groups of at most {PARTITIONS_FOLLOWED:,}: leave it out"
+    )
 
 
 def _of_event(group: Group, event: Event) -> dict[str, Any]:

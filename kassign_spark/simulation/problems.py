@@ -3,6 +3,8 @@
 import json
 from collections import Counter
 
+from kassign_spark.inputs.linear import UNENDING, may_not_end
+from kassign_spark.inputs.rules import NO_PATTERN
 from kassign_spark.simulation.consumer_decisions import problem_of_consumers
 from kassign_spark.simulation.members import Changed, Event, is_restart
 from kassign_spark.simulation.state import Group
@@ -57,10 +59,9 @@ def problem_of_group(event: Event, named: Group, changed: list[Changed]) -> str 
         )
     unresolved = [member.pattern for member in here if member.resolved is None]
     if patterns := [pattern for pattern in unresolved if pattern is not None]:
-        return (
-            f"topics_pattern {_as_json(max(patterns))} is no pattern of java.util.regex that a "
-            "consumer takes"
-        )
+        pattern = max(patterns)
+        says = UNENDING if may_not_end(pattern) else NO_PATTERN
+        return f"topics_pattern {quoted(pattern)}: {says}"
     if unresolved:
         return f"the members of {group} do not all subscribe alike: give topics or topics_pattern"
     if is_unassigned and not named.consumer:

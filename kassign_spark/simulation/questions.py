@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 from kassign_spark.display import is_unicode, shown
 from kassign_spark.errors import InputError
-
-MOST_VARIANTS = 1_000
-_MOST = 2**31 - 1
+from kassign_spark.limits import (
+    MEMBERS_OF_A_GROUP,
+    NEW_MEMBERS_OF_A_SWEEP,
+    PARTITIONS_OF_A_TOPIC,
+    VARIANTS_OF_A_SWEEP,
+)
 
 
 class Growth(NamedTuple):
@@ -30,6 +33,9 @@ class Sweep:
         group_id: only for this group; None: for all.
         topic: only this topic grows; None: all do.
         line: where it stands in a file, for messages.
+
+    Raises:
+        InputError: it asks for impossible counts or for too many variants.
     """
 
     members: Sequence[int] = (0,)
@@ -38,6 +44,24 @@ class Sweep:
     group_id: str | None = None
     topic: str | None = None
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        if (variants := len(self.members) * len(self.partitions)) > VARIANTS_OF_A_SWEEP:
+            raise InputError(f"sweep: {variants:,} variants; at most {VARIANTS_OF_A_SWEEP:,}")
+        for change in self.members:
+            if not -MEMBERS_OF_A_GROUP <= change <= NEW_MEMBERS_OF_A_SWEEP:
+                raise InputError(
+                    f"sweep: members {change:+}: at most {NEW_MEMBERS_OF_A_SWEEP:,} members come "
+                    f"and {MEMBERS_OF_A_GROUP:,} go"
+                )
+        for times, more in self.partitions:
+            if times < 1 or more < 0:
+                raise InputError(f"sweep: partitions x{times} {more:+}: partitions only grow")
+            if max(times, more) > PARTITIONS_OF_A_TOPIC:
+                raise InputError(
+                    f"sweep: partitions x{times} {more:+}: a topic has at most "
+                    f"{PARTITIONS_OF_A_TOPIC:,} partitions"
+                )
 
 
 def parse_sweep(value: Any, *, line: int | None = None) -> Sweep:
@@ -72,10 +96,6 @@ def parse_sweep(value: Any, *, line: int | None = None) -> Sweep:
         Growth(times=number) if is_factor else Growth(more=number)
         for is_factor, number in _numbers("partitions", value.get("partitions", "x1"))
     ]
-    if len(members) * len(growths) > MOST_VARIANTS:
-        raise InputError(
-            f"sweep: {len(members) * len(growths):,} variants; at most {MOST_VARIANTS:,}"
-        )
     narrowed = {name: value.get(name) for name in names[2:]}
     return Sweep(tuple(members), tuple(growths), line=line, **narrowed)
 
@@ -87,27 +107,26 @@ def _numbers(name: str, value: Any) -> list[tuple[bool, int]]:
         items = value.split(",")
     found: list[tuple[bool, int]] = []
     for item in items:
-        if not isinstance(item, str) and not (isinstance(item, int) and abs(item) <= _MOST):
+        if not isinstance(item, str) and not (isinstance(item, int) and abs(item) < 2**63):
             raise InputError(f"sweep: {name} {shown(item)} cannot be read; write {_example(name)}")
         text = str(item).strip()
         ends = [_number(name, end, text) for end in re.split(r"\.\.", text)]
         (is_factor, first), (last_is_factor, last) = ends[0], ends[-1]
         if len(ends) > 2 or is_factor != last_is_factor or last < first:
             raise InputError(f"sweep: {name} {text!r} is no range; write {_example(name)}")
-        if last - first >= MOST_VARIANTS:
-            raise InputError(f"sweep: {name} {text!r}: at most {MOST_VARIANTS:,} variants")
+        if last - first >= VARIANTS_OF_A_SWEEP:
+            raise InputError(f"sweep: {name} {text!r}: at most {VARIANTS_OF_A_SWEEP:,} variants")
         found += [(is_factor, number) for number in range(first, last + 1)]
     return list(dict.fromkeys(found))
 
 
 def _number(name: str, text: str, whole: str) -> tuple[bool, int]:
-    match = re.fullmatch(r"([x\u00d7]?)([+-]?)([0-9]{1,10})", text.strip())
+    match = re.fullmatch(r"([x\u00d7]?)([+-]?)([0-9]{1,19})", text.strip())
     if not match or (match[1] and (match[2] or name == "members")):
         raise InputError(f"sweep: {name} {whole!r} cannot be read; write {_example(name)}")
     number = int(match[2] + match[3])
-    least = 1 if match[1] else 0
-    if abs(number) > _MOST or (name == "partitions" and number < least):
-        raise InputError(f"sweep: {name} {whole!r}: partitions only grow, to {_MOST} at most")
+    if name == "partitions" and number < (1 if match[1] else 0):
+        raise InputError(f"sweep: partitions {whole!r}: partitions only grow")
     return bool(match[1]), number
 
 

@@ -14,6 +14,7 @@ from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
+from kassign_spark.limits import SWEEPS
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, TARGET
 from kassign_spark.settings.computing import Settings
@@ -52,13 +53,15 @@ def sweep(
         min_assigned bigint, max_assigned bigint, idle_count bigint: members with nothing,
         moved_count bigint, paused_count bigint, rounds int, settles boolean (as ``summarize``),
         detail string: how sure the answer is (groups of the new protocol), or why there is none (no
-        member is left, or there are more partitions than ``state.MOST_PARTITIONS``), then all
+        member is left, or there are more partitions than ``limits.PARTITIONS_FOLLOWED``), then all
         counts but member_count are null.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning, or a sweep of an unknown group or topic.
     """
+    if len(sweeps) > SWEEPS:
+        raise InputError(f"{len(sweeps):,} sweeps; at most {SWEEPS:,}")
     inputs = conform_inputs(members, topics, owned)
     last = None if target is None else conform(target, TARGET)
     if inputs.has_regexes:

@@ -11,6 +11,8 @@ from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
 from kassign_spark.coordinator.reconcile import NEVER
 from kassign_spark.display import plural
 from kassign_spark.groups.named import schema_of
+from kassign_spark.groups.numbers import dense, names
+from kassign_spark.limits import PARTITIONS_FOLLOWED
 from kassign_spark.plans.rounds import follow
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
 from kassign_spark.simulation.consumer_decisions import of_coordinator, topics_of
@@ -18,7 +20,7 @@ from kassign_spark.simulation.course import draw_id
 from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.read import read_groups
-from kassign_spark.simulation.state import MOST_PARTITIONS, Group, Naming, Topic, batch_of
+from kassign_spark.simulation.state import Group, Naming, Topic, batch_of
 from kassign_spark.whatif.columns import columns_of
 from kassign_spark.whatif.outcome import measure
 
@@ -46,11 +48,31 @@ def sweep_arrow(
     """Answer all variants of the groups of a task, rows of ``rows.fold``: ``SWEPT``, in pieces."""
     options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     copies = max([0, *(variant.member_change for variant in variants)])
+    for piece in _pieces(table, copies):
+        yield from _sweep(piece, variants, copies, options)
+
+
+def _pieces(table: pa.Table, copies: int) -> Iterator[pa.Table]:
+    """Cut a task where copies of the members of all its groups would be too many at once."""
+    cluster, group = names(table["cluster_id"]), names(table["group_id"])
+    first, number = dense(cluster.code, group.code)
+    at_once = max(1, PARTITIONS_FOLLOWED // max(1, copies))
+    if len(first) <= at_once:
+        yield table
+        return
+    for start in range(0, len(first), at_once):
+        yield table.filter(pa.array((number >= start) & (number < start + at_once)))
+
+
+def _sweep(
+    table: pa.Table, variants: Sequence[Variant], copies: int, options: dict[str, Any]
+) -> Iterator[pa.Table]:
+    """Answer all variants of whole groups."""
     groups, naming = read_groups(table, copies=copies)
     told: list[dict[str, Any]] = []
     varied: list[Group] = []
     rows: list[dict[str, Any]] = []
-    partitions = 0
+    work = 0
     for group in groups:
         for variant in variants:
             if not _is_asked(variant, group):
@@ -62,22 +84,24 @@ def sweep_arrow(
                 continue
             other = _vary(variant, group)
             count = other.partition_count()
-            if count > MOST_PARTITIONS:
+            if count > PARTITIONS_FOLLOWED:
                 row["detail"] = (
-                    f"{count:,} partitions are too many: at most {MOST_PARTITIONS:,} are answered"
+                    f"{count:,} partitions are too many: at most {PARTITIONS_FOLLOWED:,} are "
+                    "answered"
                 )
                 continue
             if group.consumer:
                 row |= _of_consumers(group, other, naming)
                 continue
-            if varied and partitions + count > MOST_PARTITIONS:
+            count += row["member_count"]
+            if varied and work + count > PARTITIONS_FOLLOWED:
                 _measure(varied, rows, naming, options)
-                varied, rows, partitions = [], [], 0
+                varied, rows, work = [], [], 0
                 yield pa.Table.from_pylist(told[:-1], _SCHEMA)
                 told = [row]
             varied.append(other)
             rows.append(row)
-            partitions += count
+            work += count
     if varied:
         _measure(varied, rows, naming, options)
     yield pa.Table.from_pylist(told, _SCHEMA)

@@ -7,7 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.errors import OutputError
+from kassign_spark.errors import InputError, OutputError
+from kassign_spark.limits import TEXT_FILE_BYTES
 from kassign_spark.spark_errors import raised_as
 
 _RENAMING = frozenset({"file", "hdfs", "webhdfs", "swebhdfs", "viewfs"})
@@ -64,9 +65,16 @@ def renames_at_once(files: Any, path: Any) -> bool:
 
 
 def read_file(files: Any, path: Any) -> bytes:
-    """Read a small file."""
+    """Read a small file.
+
+    Raises:
+        InputError: it has more than ``TEXT_FILE_BYTES``.
+    """
     with closing(files.open(path)) as stream:
-        return bytes(stream.readAllBytes())
+        content = bytes(stream.readNBytes(TEXT_FILE_BYTES + 1))
+    if len(content) > TEXT_FILE_BYTES:
+        raise InputError(f"file {path} has more than {TEXT_FILE_BYTES:,} bytes")
+    return content
 
 
 def write_file(stream: Any, text: str) -> None:

@@ -19,7 +19,8 @@ from kassign_spark.expressions import (
 from kassign_spark.groups.numbers import Longs, find, java_hash_codes, key
 from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, Read
 from kassign_spark.inputs.checks import as_problems
-from kassign_spark.inputs.rules import CONSUMER, INT_MAX, is_consumer_group, says
+from kassign_spark.inputs.rules import CONSUMER, is_consumer_group, says
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import GROUP_KEY
 
 _ORDERED_BY_HASH = ("sticky", "cooperative-sticky")
@@ -220,7 +221,9 @@ def unknown_orders_in_task(
     alike[(named >> 32)[times < list_count[named >> 32]]] = False
     size = pc.fill_null(table["size"], -1).to_numpy()
     known = given.rows_of(SUBSCRIBED)
-    known = known[(size[known] >= 0) & (size[known] <= INT_MAX) & (given.topic[known] > 0)]
+    known = known[
+        (size[known] >= 0) & (size[known] <= PARTITIONS_OF_A_TOPIC) & (given.topic[known] > 0)
+    ]
     known_keys, first = np.unique(key(given.group[known], given.topic[known]), return_index=True)
     place = find(known_keys, named)
     topic_keys = named[place >= 0]

@@ -27,6 +27,11 @@ from kassign_spark.groups.task_rows import (
 )
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.rules import CONSUMER
+from kassign_spark.limits import (
+    MEMBERS_OF_A_GROUP,
+    PARTITIONS_OF_A_GROUP,
+    PARTITIONS_OF_A_TOPIC,
+)
 from kassign_spark.measures.violations_tasks import subscriptions
 from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.validation.member_order import unknown_orders_in_task
@@ -37,7 +42,8 @@ FOUND = (
     "partition bigint, number bigint, text string, texts array<string>, numbers array<bigint>"
 )
 """What a task gives back. ``problem`` says what ``number``, ``text`` and the lists are:
-duplicate_member: number of its rows; assignor_unusable: texts are the different assignors of a
+duplicate_member: number of its rows; group_has_too_many_members, group_reads_too_much: number of
+them; assignor_unusable: texts are the different assignors of a
 classic group, for the caller to judge; topic_without_metadata, topic_without_partitions: number of
 subscribers, and as numbers that of partitions which members own of it; duplicate_group_instance_id:
 text is the instance, texts are its members, numbers has an entry where the group is of the new
@@ -92,6 +98,7 @@ def found_arrow(table: pa.Table) -> pa.Table:
     is_new = pc.fill_null(pc.equal(table["group_type"], CONSUMER), False).to_numpy()[members]
     parts = [
         _duplicate_members(table, given, members),
+        *_too_large(table, given, members),
         _assignors(table, given, members[~is_new]),
         *_topics(table, given, members, owned[holder >= 0]),
         _instances(table, given, members),
@@ -138,6 +145,26 @@ def _duplicate_members(table: pa.Table, given: Read, members: Longs) -> pa.Table
     same = repeated((given.group[at], given.member[at]))
     at, number = at[same.first], pa.array(same.sizes)
     return _table(given, "duplicate_member", at, member_id=_ids(given, at), number=number)
+
+
+def _too_large(table: pa.Table, given: Read, members: Longs) -> list[pa.Table]:
+    """Groups with more members, or more partitions of their topics, than ``limits`` allow."""
+    count = int(given.group.max(initial=-1)) + 1
+    read = given.rows_of(SUBSCRIBED)
+    read = read[np.unique(key(given.group[read], given.topic[read]), return_index=True)[1]]
+    size = pc.fill_null(table["size"], 0).to_numpy()[read].clip(0, PARTITIONS_OF_A_TOPIC)
+    partitions = np.zeros(count, np.int64)
+    np.add.at(partitions, given.group[read], size)
+    of_members = np.bincount(given.group[members], minlength=count)
+    some = np.zeros(count, np.int64)
+    some[given.group[members]] = members
+    return [
+        _table(given, problem, some[number > most], number=pa.array(number[number > most]))
+        for problem, number, most in (
+            ("group_has_too_many_members", of_members, MEMBERS_OF_A_GROUP),
+            ("group_reads_too_much", partitions, PARTITIONS_OF_A_GROUP),
+        )
+    ]
 
 
 def _assignors(table: pa.Table, given: Read, members: Longs) -> pa.Table:

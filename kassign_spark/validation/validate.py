@@ -11,6 +11,7 @@ from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import (
+    TOO_LARGE,
     Inputs,
     as_problems,
     assignor_problem,
@@ -20,11 +21,12 @@ from kassign_spark.inputs.checks import (
     group_refusals,
     resolved,
     row_refusals,
+    size_refusals,
+    too_large,
     unknown_assignors,
 )
 from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
-    INT_MAX,
     IS_CONSUMER_GROUP,
     is_one_of,
     says,
@@ -32,6 +34,7 @@ from kassign_spark.inputs.rules import (
     text,
 )
 from kassign_spark.inputs.target_rules import regex_rules
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.results import answer
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.sessions import cores
@@ -127,6 +130,7 @@ def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
     """Put what tasks found into words."""
     of_problem = {
         "duplicate_member": duplicate_says("number"),
+        **dict(too_large(problem, "number") for problem in TOO_LARGE),
         **{problem: _left_out_says(problem, "number", "numbers[0]") for problem in _LEFT_OUT},
         "duplicate_group_instance_id": _instance_says("text", "texts", "size(numbers) > 0"),
         "owned_partition_missing": _beyond_says("number", is_counted="text is not null"),
@@ -146,6 +150,7 @@ def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
 def _of_groups_in_steps(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
     return [
         _duplicates_and_assignors(inputs.members, assignors),
+        size_refusals(inputs),
         *_of_subscriptions(inputs),
         _duplicate_instances(inputs.members),
         *_of_owned(inputs),
@@ -244,7 +249,7 @@ def _of_owned(inputs: Inputs) -> list[DataFrame]:
     if inputs.owned is None:
         return []
     owned, counts = inputs.owned, _counts(inputs.topics)
-    usable = counts.where(F.col("num_partitions").between(0, INT_MAX))
+    usable = counts.where(F.col("num_partitions").between(0, PARTITIONS_OF_A_TOPIC))
     gone = _beyond(owned, counts)
     member = [*GROUP_KEY, "member_id"]
     strangers = owned.join(inputs.members.select(*member), on=member, how="left_anti")

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType
 
 from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import MEMBERS, OWNED, TOPIC_PARTITIONS, TOPICS, Table
 from tests.fuzz.strategies import names, text, whole_numbers
 
@@ -151,7 +152,7 @@ def odd_fleets(
     # Nobody reads it, so nothing comes of its size; a pattern could.
     has_patterns = any(row["topics_pattern"] for row in members)
     if topics and not by_partition and not has_patterns and draw(st.booleans()):
-        topics.append({**at, "topic": "read by nobody, 2147483647", "num_partitions": INT_MAX})
+        topics.append({**at, "topic": "read by nobody", "num_partitions": PARTITIONS_OF_A_TOPIC})
     if owned and draw(st.booleans()):
         owned += owned[:2]
     return Fleet(

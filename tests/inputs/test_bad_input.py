@@ -135,7 +135,9 @@ def test_members_are_refused_for_nothing_else(member_details: list[str]) -> None
     assert len(member_details) == len(_MEMBERS)
 
 
-_COUNT = "must be a whole number from 0 to 2147483647"
+_COUNT = "must be a whole number from 0 to 10000000"
+_COUNT_FROM_0 = "must be a whole number from 0 to 9999999"
+_PARTITION = "must be a whole number from 0 to 2147483647"
 _TOPICS = {
     "two counts": (
         [_TOPIC, {**_TOPIC, "num_partitions": 3}],
@@ -174,7 +176,7 @@ _TOPICS = {
     ),
     "negative partition": (
         [{"topic": "t0", "partition": 0}, {"topic": "t0", "partition": -1}],
-        f'column partition: -1 (at topic="t0"): {_COUNT}',
+        f'column partition: -1 (at topic="t0"): {_COUNT_FROM_0}',
     ),
     "null partition": (
         [{"topic": "t0", "partition": 0}, {"topic": "t0", "partition": None}],
@@ -214,11 +216,11 @@ _AT = 'group_id="g" member_id="C0" topic="t0"'
 _OWNED_CASES = {
     "negative partition": (
         {"partition": -1},
-        f"column partition: -1 (at {_AT}): {_COUNT}",
+        f"column partition: -1 (at {_AT}): {_PARTITION}",
     ),
     "partition overflows": (
         {"partition": 2**31},
-        f"column partition: 2147483648 (at {_AT}): {_COUNT}",
+        f"column partition: 2147483648 (at {_AT}): {_PARTITION}",
     ),
     "null partition": (
         {"partition": None},

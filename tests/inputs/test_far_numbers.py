@@ -11,6 +11,7 @@ from kassign_spark import assign, deliver, diff, rebalance, validate, violations
 from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from tests import builders
 
 _MOST = 2**63 - 1
@@ -45,7 +46,7 @@ def test_a_large_topic_that_nobody_reads_makes_no_tasks(spark: SparkSession) -> 
     members = builders.members(spark, rows)
     found = [
         look(conform_inputs(members, builders.topics(spark, topics), None), None).eligible.tasks
-        for topics in (sizes, {**sizes, "read by nobody": 2**31 - 1})
+        for topics in (sizes, {**sizes, "read by nobody": PARTITIONS_OF_A_TOPIC})
     ]
     assert found[0] == 1
     assert found[1] <= 6

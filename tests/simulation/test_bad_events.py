@@ -24,7 +24,7 @@ _STATIC = [
     ({"kind": "topic_appears", "topic": "t", "num_partitions": 0}, "num_partitions is 0; must be"),
     (
         {"kind": "topic_appears", "topic": "t", "num_partitions": 2**31},
-        "num_partitions is 2147483648; must be a whole number from 1 to 2147483647",
+        "num_partitions is 2147483648; must be a whole number from 1 to 10000000",
     ),
     ({"kind": "topic_disappears", "topic": "t", "group_id": "g"}, "has no use for group_id"),
     (

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kassign_spark.limits import PARTITIONS_FOLLOWED
 from kassign_spark.simulation.kernel import simulate_arrow
 from kassign_spark.simulation.read import read_groups
-from kassign_spark.simulation.state import MOST_PARTITIONS
 from tests.simulation.histories import history
 from tests.simulation.states import check_states
 from tests.simulation.task_events import simulated, task_table
@@ -68,5 +68,5 @@ def test_a_group_that_is_too_large_is_refused() -> None:
         'group "g" reads 2,147,483,647 partitions; simulate follows groups of at most 2,000,000: '
         "leave it out"
     )
-    fits = task_table(members, topics, [], [{**grows, "num_partitions": MOST_PARTITIONS}])
-    assert sum(map(len, simulate_arrow(fits))) == MOST_PARTITIONS
+    fits = task_table(members, topics, [], [{**grows, "num_partitions": PARTITIONS_FOLLOWED}])
+    assert sum(map(len, simulate_arrow(fits))) == PARTITIONS_FOLLOWED

@@ -1,0 +1,38 @@
+"""How much an input may ask for: one limit for each count, far beyond every cluster there is.
+
+A count is a few bytes to write and gigabytes to follow, so it is held to its limit before anything
+is made of it: tables in the first look at them, files while they are read.
+"""
+
+import errno
+from pathlib import Path
+
+PARTITIONS_OF_A_TOPIC = 10_000_000
+PARTITIONS_OF_A_GROUP = 20_000_000
+"""Of all topics that the members of a group read."""
+MEMBERS_OF_A_GROUP = 1_000_000
+NEW_MEMBERS_OF_A_SWEEP = 10_000
+VARIANTS_OF_A_SWEEP = 1_000
+SWEEPS = 100
+EVENTS = 100_000
+PARTITIONS_FOLLOWED = 2_000_000
+"""Of a group that ``simulate`` or ``sweep`` follows through its rebalances."""
+PATTERN_CHARACTERS = 32_767
+"""Of a member's pattern or regex: as many as a string of Kafka's protocol has."""
+TASKS = 1_000_000
+TEXT_FILE_BYTES = 16 << 20
+"""Of a file that is read as a whole in Python: events, settings, properties."""
+
+
+def read_text(path: str | Path, encoding: str = "utf-8") -> str:
+    """Read a text file whole; line ends are ``\\n``.
+
+    Raises:
+        OSError: it cannot be read, or has more than ``TEXT_FILE_BYTES``.
+        UnicodeDecodeError: it is in another encoding.
+    """
+    with Path(path).open("rb") as file:
+        content = file.read(TEXT_FILE_BYTES + 1)
+    if len(content) > TEXT_FILE_BYTES:
+        raise OSError(errno.EFBIG, f"has more than {TEXT_FILE_BYTES:,} bytes")
+    return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
