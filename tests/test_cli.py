@@ -114,10 +114,11 @@ def test_assign_for_programs(
     assert cli.main([*arguments, "--show", "1", "--assignor", "roundrobin"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert spark.read.parquet(str(tmp_path / "plan" / "assignment")).count() == 21
-    assert {key: facts[key] for key in list(facts)[2:6]} == {
+    assert {key: facts[key] for key in list(facts)[2:7]} == {
         "group_count": 3,
         "member_count": 6,
         "partition_count": 21,
+        "idle_group_count": 0,
         "violation_count": 0,
     }
     assert facts["groups_not_shown"] == 2

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
@@ -121,10 +122,11 @@ def add_command(commands: Any, name: str) -> None:
     module = module_of(name)
     about: About = module.ABOUT
     finds = f"1 when {about.finds}, " if about.finds else ""
+    codes = textwrap.fill(f"Exits 0 when done, {finds}2 on an error.", 80)
     parser: Parser = commands.add_parser(
         name,
         help=about.summary,
-        description=f"{about.description}\nExits 0 when done, {finds}2 on an error.",
+        description=f"{about.description}\n{codes}",
         epilog=f"example:\n  {about.example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

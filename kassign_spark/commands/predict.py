@@ -41,7 +41,7 @@ ABOUT = About(
     "rebalance, and a verdict: ok, throws, never_ends, or inexact where something that\n"
     "decides is not known or not modelled. Groups of the new protocol get their coordinator's\n"
     "answer, and never_settles where their members' votes for an assignor tie.",
-    finds="a group throws, never ends or never settles, gets nothing, asks for topics that\n"
+    finds="a group throws, never ends or never settles, gets nothing, asks for topics that "
     "are not there or is given partitions that do not exist",
     example="kassign-spark predict examples/fleet",
 )

@@ -62,7 +62,7 @@ def test_a_document_that_shows_something_else(tmp_path: Path, text: str, error: 
     ("command", "error"),
     [
         ("kassign-spark assign a --output b --assigner range", "unrecognized arguments"),
-        ("spark-submit --master yarn kassign_spark/__main__.py assign a", "--output"),
+        ("spark-submit --master yarn kassign_spark/__main__.py snapshot", "--output"),
         ("spark-submit --properties-file conf/x.conf kassign_spark/__main__.py", "does not exist"),
         ("make everything", "make everything"),
         ("rm -r build", "unknown program"),
