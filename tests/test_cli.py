@@ -287,7 +287,10 @@ def test_usage(refused: Any) -> None:
     assert refused("assign", "x", "--outp", "y") == (
         "unrecognized arguments: --outp y (see kassign-spark --help)"
     )
-    assert refused("snapshot", "--output", "y") == "--bootstrap-server or --from-log is needed"
+    assert (
+        refused("snapshot", "--output", "y")
+        == "--bootstrap-server, --from-log or --from-describe is needed"
+    )
     assert refused("snapshot", "--output", "y", "--from-log").startswith(
         "--from-log without a folder needs --bootstrap-server"
     )

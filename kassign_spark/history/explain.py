@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.conforming import conform
+from kassign_spark.display import printable
 from kassign_spark.errors import InputError
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.read import TOPIC
@@ -18,6 +19,7 @@ from kassign_spark.history.columns import EXPLAINED
 from kassign_spark.history.explain_read import SIZES, Seen, read_generations, rows_of
 from kassign_spark.history.whole_groups import HasRecords, by_whole_groups
 from kassign_spark.inputs.rules import any_broken, rules_of_topics
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.log.decode import Decoded, decode_table
 from kassign_spark.log.read import of_types
 from kassign_spark.schemas import TOPICS, arrow_schema
@@ -101,8 +103,9 @@ def _sizes(topics: DataFrame) -> pa.Table:
     )
     for row in found.filter(found["is_broken"]).slice(0, 1).to_pylist():
         raise InputError(
-            f"table topics, column num_partitions: topic {row['topic']} has {row['size']}; it must "
-            "have a name, and a number of partitions of 0 or more"
+            f"table topics: topic {printable(row['topic'])} with num_partitions {row['size']}: "
+            "Kafka has no such topic; it takes a name of at most 249 letters, digits, ., _ and -, "
+            f"and a number of partitions from 0 to {PARTITIONS_OF_A_TOPIC:,}"
         )
     for row in found.filter(found["differs"]).slice(0, 1).to_pylist():
         raise InputError(

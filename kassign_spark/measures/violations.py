@@ -15,7 +15,12 @@ from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
 from kassign_spark.inputs.checks import conform_inputs, resolved
 from kassign_spark.inputs.rules import says
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
-from kassign_spark.measures.violations_tasks import UNKNOWN_TOPIC, broken_in_tasks, subscriptions
+from kassign_spark.measures.violations_tasks import (
+    HIDDEN_TOPIC,
+    UNKNOWN_TOPIC,
+    broken_in_tasks,
+    subscriptions,
+)
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 
@@ -79,11 +84,11 @@ def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> Da
         F.min("partition").cast("int").alias("partition"), F.count("*").alias("rows")
     )
     detail = says(
-        "owns {} partitions of it, and the table topics does not have it: deleted, or the snapshot "
-        "may not describe it; then Kafka assigns them, and the plan does not",
+        "owns {} of its partitions, and the table topics does not have it: deleted, or the "
+        "snapshot may not describe it; then Kafka assigns them, and the plan does not",
         "rows",
     )
-    found = counted.withColumns({"rule": F.lit("hidden_topic"), "detail": F.expr(detail)})
+    found = counted.withColumns({"rule": F.lit(HIDDEN_TOPIC), "detail": F.expr(detail)})
     return answer(found, "violations", has_cluster_id=has_cluster_id(members))
 
 

@@ -32,6 +32,8 @@ _Found = tuple[str, Longs, dict[str, pa.Array]]
 
 UNKNOWN_TOPIC = "unknown_topic"
 """What is no violation of an assignment by itself."""
+HIDDEN_TOPIC = "hidden_topic"
+"""A topic that members own partitions of, and that the table topics does not have."""
 BROKEN = (
     "cluster_id string, group_id string, rule string, member_id string, topic string, "
     "partition bigint, last bigint, size bigint, members array<string>"

@@ -156,7 +156,7 @@ def _left_out_says(topics: list[tuple[str, int]]) -> str:
     shown += f" and {more:,} more" if more > 0 else ""
     owned = sum(count for _, count in topics)
     hidden = (
-        f"; members own {owned:,} partitions of them, so they were deleted, or the snapshot may "
+        f"; members own {owned:,} of their partitions, so they were deleted, or the snapshot may "
         "not describe them, and then Kafka assigns them"
         if owned
         else ""

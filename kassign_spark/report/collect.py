@@ -11,6 +11,7 @@ from kassign_spark.brokers.coordinator import coordinator_load
 from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import group_name, printable
 from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.measures.violations_tasks import HIDDEN_TOPIC, UNKNOWN_TOPIC
 from kassign_spark.report.details import Rows, as_json, collect_details, rows_of
 from kassign_spark.report.followed import follow, member_loads
 from kassign_spark.report.measures import (
@@ -111,7 +112,9 @@ def _problems(plan: Plan, odd: DataFrame) -> DataFrame:
     about = _PROBLEM[2:]
     both = fill_cluster_id(odd).selectExpr("'snapshot' as source", "problem as kind", *about)
     if plan.violations is not None:
-        broken = plan.violations.selectExpr("'plan' as source", "rule as kind", *about)
+        # What is told of the snapshot is not told of the plan again.
+        broken = plan.violations.where(~F.col("rule").isin(HIDDEN_TOPIC, UNKNOWN_TOPIC))
+        broken = broken.selectExpr("'plan' as source", "rule as kind", *about)
         both = broken.unionByName(both)
     return both.withColumn("partition", F.col("partition").cast("int"))
 

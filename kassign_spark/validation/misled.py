@@ -14,6 +14,7 @@ from kassign_spark.client.state import FAILING, GroupState
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED, Read
 from kassign_spark.inputs.rules import CONSUMER
+from kassign_spark.limits import PARTITIONS_OF_A_GROUP, PARTITIONS_OF_A_TOPIC
 
 STICKY = ("sticky", "cooperative-sticky")
 """The assignors that look at claims."""
@@ -65,6 +66,9 @@ def _state(rows: Sequence[dict[str, Any]]) -> GroupState | None:
     order = [names[place] for place in java_sorted(names)]
     order.sort(key=lambda name: _number(members[name]["member_seq"]))
     topics = {row["topic"]: row for row in rows if row["kind"] == SUBSCRIBED and row["is_known"]}
+    sizes = [row["size"] for row in topics.values()]
+    if max(sizes, default=0) > PARTITIONS_OF_A_TOPIC or sum(sizes) > PARTITIONS_OF_A_GROUP:
+        return None
     place = {name: number for number, name in enumerate(order)}
     claims = [
         (place[row["member_id"]], row["topic"], row["partition"])
@@ -78,7 +82,7 @@ def _state(rows: Sequence[dict[str, Any]]) -> GroupState | None:
         member_ids=order,
         subscriptions=[json.loads(members[name]["texts"] or "[]") for name in order],
         topics=list(topics),
-        num_partitions=[row["size"] for row in topics.values()],
+        num_partitions=sizes,
         member_racks=[members[name]["rack_id"] for name in order],
         member_instances=[members[name]["group_instance_id"] for name in order],
         generations=generations,

@@ -301,7 +301,7 @@ def _left_out_says(problem: str, subscribers: str, owned: str) -> str:
     if problem != "topic_without_metadata":
         return out
     hidden = says(
-        f"subscribed to by {{}} {{}}, who own {{}} partitions of it, {why}: it was deleted, or "
+        f"subscribed to by {{}} {{}}, who own {{}} of its partitions, {why}: it was deleted, or "
         "the snapshot may not describe it; then Kafka assigns it, and the plan lacks it",
         subscribers,
         f"if({subscribers} = 1, 'member', 'members')",

@@ -288,7 +288,7 @@ _USED = [r"t\d*\+?", "[*+]+", r"\Qt\E", "[a-z&&[^b]]", "[[:alpha:]]+"]
 
 
 def test_regexes_are_refused_in_the_brokers_words(spark: SparkSession) -> None:
-    topics = frame(spark, TOPICS, [("t", 2), ("t]", 1)], "topic", "num_partitions")
+    topics = frame(spark, TOPICS, [("t", 2), ("Q", 1)], "topic", "num_partitions")
     named = ("group_id", "member_id", "topics", "group_type", "topics_regex")
     rows = [
         (kind, f"m{i}", [], "consumer", regex)
@@ -304,4 +304,5 @@ def test_regexes_are_refused_in_the_brokers_words(spark: SparkSession) -> None:
     assert "is empty, which to the broker is no regex" in said
     assert 'group_id="used"' not in said
     found = predict_consumer_groups(members.where("group_id = 'used'"), topics)
-    assert {row.topic for row in found.assignment.collect()} == {"t", "t]"}
+    # RE2/J reads [[:alpha:]] as letters, Java as one of ":alph".
+    assert {row.topic for row in found.assignment.collect()} == {"t", "Q"}

@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, IntegerType, LongType, StructField, Stru
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import MEMBERS, OWNED, TOPIC_PARTITIONS, TOPICS, Table
-from tests.fuzz.strategies import names, text, whole_numbers
+from tests.fuzz.strategies import names, text, topic_names, whole_numbers
 
 INT_MAX = 2**31 - 1
 _MANY = 40
@@ -106,10 +106,10 @@ def odd_fleets(
     owned: list[Row] = []
     for cluster in clusters:
         at = {"cluster_id": cluster}
-        sizes = draw(st.dictionaries(names(), st.integers(0, 7), min_size=1, max_size=5))
+        sizes = draw(st.dictionaries(topic_names(), st.integers(0, 7), min_size=1, max_size=5))
         for topic, size in sizes.items():
             topics += _topic(draw, at, topic, size, by_partition)
-        known = [*sizes, draw(names())]
+        known = [*sizes, draw(topic_names())]
         groups = draw(st.lists(names(), min_size=0, max_size=5, unique=True))
         for group in groups:
             in_group = {**at, "group_id": group}
@@ -152,7 +152,7 @@ def odd_fleets(
     # Nobody reads it, so nothing comes of its size; a pattern could.
     has_patterns = any(row["topics_pattern"] for row in members)
     if topics and not by_partition and not has_patterns and draw(st.booleans()):
-        topics.append({**at, "topic": "read by nobody", "num_partitions": PARTITIONS_OF_A_TOPIC})
+        topics.append({**at, "topic": "read-by-nobody", "num_partitions": PARTITIONS_OF_A_TOPIC})
     if owned and draw(st.booleans()):
         owned += owned[:2]
     return Fleet(

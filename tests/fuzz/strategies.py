@@ -42,6 +42,12 @@ def names() -> st.SearchStrategy[str]:
     return st.sampled_from(_ODD) | free | st.text("ab0.-_", min_size=1, max_size=4)
 
 
+def topic_names() -> st.SearchStrategy[str]:
+    """Names that Kafka allows a topic; others are refused."""
+    free = st.text("abAB09._-", min_size=1, max_size=12).filter(lambda name: name.strip(".") != "")
+    return st.sampled_from(["null", "-", "_", "x" * 249, "1e5", "a.b", "a_b"]) | free
+
+
 def text() -> st.SearchStrategy[str]:
     """Any text, also none."""
     return st.just("") | names() | st.text(max_size=60)

@@ -19,7 +19,7 @@ from kassign_spark.spark_errors import SparkError, spark_message
 from tests import builders
 from tests.fuzz.budget import examples
 from tests.fuzz.outcome import result_or_refusal
-from tests.fuzz.strategies import names, text, values, whole_numbers
+from tests.fuzz.strategies import names, text, topic_names, values, whole_numbers
 
 _TABLES = {table.name: [*table.columns.names, "partition"] for table in (MEMBERS, TOPICS, OWNED)}
 _FIT: dict[str, list[dict[str, Any]]] = {
@@ -177,7 +177,7 @@ _PIECES = [*"()[]{}|*+?.\\^$-,:<>=!#&ab09 \n", r"\Q", r"\E", "(?x)", "(?i)", r"\
         max_size=30,
         unique=True,
     ),
-    topics=st.lists(names(), min_size=3, max_size=6, unique=True),
+    topics=st.lists(topic_names(), min_size=3, max_size=6, unique=True),
 )
 def test_patterns_are_javas(spark: SparkSession, patterns: list[str], topics: list[str]) -> None:
     members = [

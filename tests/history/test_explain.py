@@ -132,7 +132,7 @@ class Case:
 
 def _apart(index: int, group: Group) -> Group:
     def name(topic: str) -> str:
-        return f"{topic}~{index}"
+        return f"{topic}-{index}"
 
     members = [
         replace(
@@ -284,7 +284,7 @@ def test_topics_grow(spark: SparkSession) -> None:
 def test_what_is_refused(spark: SparkSession) -> None:
     raw = _frame(spark, write(spark, [_record("g", 1, PAIR, RANGE)]))
     for rows, said in (
-        ("('t', -1)", "topic t has -1"),
+        ("('t', -1)", "topic t with num_partitions -1: Kafka has no such topic"),
         ("('t', 2), ('t', 3)", "topic t has different numbers"),
     ):
         topics = spark.sql(f"SELECT * FROM VALUES {rows} AS v(topic, num_partitions)")

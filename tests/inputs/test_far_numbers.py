@@ -46,7 +46,7 @@ def test_a_large_topic_that_nobody_reads_makes_no_tasks(spark: SparkSession) -> 
     members = builders.members(spark, rows)
     found = [
         look(conform_inputs(members, builders.topics(spark, topics), None), None).eligible.tasks
-        for topics in (sizes, {**sizes, "read by nobody": PARTITIONS_OF_A_TOPIC})
+        for topics in (sizes, {**sizes, "read-by-nobody": PARTITIONS_OF_A_TOPIC})
     ]
     assert found[0] == 1
     assert found[1] <= 6

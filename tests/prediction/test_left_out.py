@@ -59,7 +59,7 @@ def test_predict(snapshot: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert details[f"partly-{assignor}"].endswith("without partitions: gone")
         assert details[f"nothing-{assignor}"].startswith("the group gets nothing: left out")
         assert details[f"none-{assignor}"].endswith("no member subscribes to a topic")
-        assert "members own 3 partitions of them" in details[f"hidden-{assignor}"]
+        assert "members own 3 of their partitions" in details[f"hidden-{assignor}"]
     cli.main(["predict", snapshot])
     assert "of these 8 with something amiss" in capsys.readouterr().out
 
@@ -75,7 +75,7 @@ def test_assign(snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("nothing", "unknown_topic"),
         ("hidden", "hidden_topic"),
     }
-    assert "owns 3 partitions of it" in rules["hidden", "hidden_topic"]["detail"]
+    assert "owns 3 of its partitions" in rules["hidden", "hidden_topic"]["detail"]
     assert facts["violation_count"] == 6
     assert cli.main(command) == 1
     text = capsys.readouterr().out
@@ -89,7 +89,7 @@ def test_the_functions(tables: Snapshot) -> None:
     problems = validate(members, topics, owned).collect()
     details = {row.group_id: row.detail for row in problems if row.topic == "secret"}
     hidden = [row for row in problems if row.problem == "topic_without_metadata"]
-    assert sum("who own 3 partitions of it" in row.detail for row in hidden) == 2
+    assert sum("who own 3 of its partitions" in row.detail for row in hidden) == 2
     assert set(details) == {"hidden-range", "hidden-sticky"}
     nobody = owned.where("false")
     assert {row.rule for row in violations(nobody, members, topics).collect()} == {"unassigned"}

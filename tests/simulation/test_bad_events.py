@@ -98,7 +98,10 @@ _IMPOSSIBLE = [
         'group "new" is not there: a new group needs topics or topics_pattern, and assignors',
     ),
     (e("member_joins", "C0", group_id="h"), 'member "C0" is in group "h" already'),
-    (e("subscription_changes", group_id="i", topics_pattern="("), 'topics_pattern ["("] is no'),
+    (
+        e("subscription_changes", group_id="i", topics_pattern="("),
+        'topics_pattern "(": not a pattern of',
+    ),
     (
         e("member_joins", "C9", group_id="differ"),
         'the members of group "differ" do not all subscribe alike: give topics',
