@@ -72,13 +72,43 @@ def test_settings_are_checked(
     bad.write_text("group.id=g\nheartbeat.interval.ms=60000\nsasl.jaas.config=a secret\n")
     command = ["check-settings", "--client-version", "4.1.0"]
     assert cli.main([*command, str(good)]) == 0
-    assert capsys.readouterr().out == "1 client of version 4.1.0: 0 refused, 0 advised against\n"
+    assert capsys.readouterr().out == (
+        "1 client of version 4.1.0: 0 refused, 0 advised against, 0 unknown\n"
+    )
     assert cli.main([*command, str(good), str(bad), "--json"]) == 1
     said = capsys.readouterr().out
     assert "secret" not in said
     facts = json.loads(said)
     assert facts["refused_count"] == 1
     assert facts["findings"][0]["setting"] == "heartbeat.interval.ms"
+    spring, passwd = tmp_path / "application.properties", tmp_path / "passwd"
+    spring.write_text(
+        "spring.kafka.consumer.auto-offset-reset=Earliest\nspring.kafka.consumer.group-idd=g\n"
+        "my.own.setting=a secret\n"
+    )
+    passwd.write_text("root:x:0:0:root:/root:/bin/bash\n")
+    assert cli.main([*command, str(spring)]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "1 client of version 4.1.0: 1 refused, 0 advised against, 2 unknown\n\nseverity "
+    )
+    rows = [line.split()[0:3:2] for line in said.splitlines()[3:]]
+    assert rows == [
+        ["refused", "auto.offset.reset"],
+        ["unknown", "my.own.setting"],
+        ["unknown", "spring.kafka.consumer.group-idd"],
+    ]
+    assert "the nearest is spring.kafka.consumer.group-id" in said
+    assert "secret" not in said
+    good.write_text("group.id=g\nmy.own.setting=a secret\n")
+    assert cli.main([*command, str(good), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["unknown_count"], facts["misspelled_count"]) == (1, 0)
+    assert cli.main([*command, str(passwd)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "0 clients of version 4.1.0: 0 refused, 0 advised against, 0 unknown",
+        f"{passwd}: has no setting of a Kafka consumer; give its properties file",
+    ]
     assert cli.main([*command[:-1], "four", str(good)]) == 2
     assert cli.main([*command, str(tmp_path / "none")]) == 2
     said = capsys.readouterr().err.splitlines()

@@ -4,7 +4,12 @@ import argparse
 
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.check_settings import CLIENT_COLUMNS, client_rows
+from kassign_spark.commands.check_settings import (
+    CLIENT_COLUMNS,
+    ClientRow,
+    no_settings,
+    read_clients,
+)
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
 from kassign_spark.commands.options import About, Parser, given, only_group, whole_number
@@ -111,7 +116,12 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     if bool(args.client_config) != (args.client_version is not None):
         raise InputError("--client-config and --client-version go together: give both or neither")
-    clients = client_rows(args.client_config, args.client_version) if args.client_config else []
+    clients: list[ClientRow] = []
+    if args.client_config:
+        files = read_clients(args.client_config, args.client_version)
+        if files.without_settings:
+            raise InputError(no_settings(files.without_settings[0]))
+        clients = files.rows
     with session_reading(args, f"migrating {args.snapshot}", args.snapshot) as spark:
         snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
         steps, verdicts = migrate(

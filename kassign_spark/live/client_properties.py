@@ -72,12 +72,29 @@ def read_properties(path: str | Path) -> dict[str, str]:
     Raises:
         SettingsError: the file cannot be read, or has a broken ``\\u`` escape, or half a character.
     """
+    return parse_properties(properties_text(path), path)
+
+
+def properties_text(path: str | Path) -> str:
+    """Read a properties file whole.
+
+    Raises:
+        SettingsError: it cannot be read.
+    """
     try:
-        text = read_text(path, "iso-8859-1")
+        return read_text(path, "iso-8859-1")
     except OSError as error:
         raise SettingsError(
             f"client properties file {path} cannot be read: {error.strerror}"
         ) from None
+
+
+def parse_properties(text: str, path: str | Path) -> dict[str, str]:
+    """Parse the text of the file at ``path``, as ``read_properties`` does.
+
+    Raises:
+        SettingsError: it has a broken ``\\u`` escape, or half a character.
+    """
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
         match = re.match(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*([=:]?)[ \t\f]*(.*)", line, re.DOTALL)

@@ -21,6 +21,8 @@ POLL_INTERVAL, POLL_RECORDS = "max.poll.interval.ms", "max.poll.records"
 REQUEST, STRATEGY = "request.timeout.ms", "partition.assignment.strategy"
 GROUP_ID, INSTANCE_ID = "group.id", "group.instance.id"
 PROTOCOL, REMOTE_ASSIGNOR = "group.protocol", "group.remote.assignor"
+_AUTO_COMMIT, _MECHANISM = "enable.auto.commit", "sasl.mechanism"
+_SECURITY = "security.protocol"
 _INTERNAL_TOPICS = "exclude.internal.topics"
 _SHARE_SETTINGS = ("share.acknowledgement.mode", "share.acquire.mode")
 
@@ -40,6 +42,9 @@ CLIENT_SETTINGS = [
     INSTANCE_ID,
     PROTOCOL,
     REMOTE_ASSIGNOR,
+    _AUTO_COMMIT,
+    _MECHANISM,
+    _SECURITY,
     "client.rack",
     _INTERNAL_TOPICS,
     *_SHARE_SETTINGS,
@@ -161,6 +166,16 @@ def _static_rules() -> Iterator[Rule]:
     yield refused(GROUP_ID, since("4.0.0") & is_blank, "must not be empty or blank")
     advice = "empty or blank: clients from 4.0 on refuse it"
     yield advised(GROUP_ID, ~since("4.0.0") & is_blank, advice)
+    yield advised(
+        _AUTO_COMMIT,
+        since("2.2.0") & (F.lower(trimmed(_AUTO_COMMIT)) == "true") & given(GROUP_ID).isNull(),
+        "the client refuses it unless the program gives it a group.id",
+    )
+    yield refused(
+        _MECHANISM,
+        (trimmed(_MECHANISM) == "") & F.upper(trimmed(_SECURITY)).startswith("SASL_"),
+        "must not be empty where security.protocol is one with SASL",
+    )
 
 
 def _assignor_rules() -> Iterator[Rule]:
@@ -183,6 +198,16 @@ def _assignor_rules() -> Iterator[Rule]:
             is_classic & F.array_contains(names, name),
             f'"{name}" is no class: the setting takes {_PACKAGE}{simple}',
         )
+    # A class of one's own is on the client's path or not; of Kafka's package there are these four.
+    unknown = F.filter(
+        names,
+        lambda name: (
+            name.rlike(r"^(org\.apache\.kafka\.clients\.consumer\.)?[^.]+\z")
+            & ~name.isin(*_ASSIGNORS, *(_PACKAGE + simple for simple in _ASSIGNORS.values()))
+        ),
+    )
+    detail = f"is no class that Kafka has: {_PACKAGE} goes before {', '.join(_ASSIGNORS.values())}"
+    yield refused(STRATEGY, is_classic & (F.size(unknown) > 0), detail)
     for name, version in ((_STICKY, "0.11.0"), (_COOPERATIVE, "2.4.0")):
         detail = f"the client has no {name} before {version}"
         yield refused(STRATEGY, ~since(version) & has(name), detail)
@@ -233,7 +258,7 @@ def _protocol_rules() -> Iterator[Rule]:
     yield refused(
         REMOTE_ASSIGNOR,
         has_setting
-        & given(REMOTE_ASSIGNOR).isNotNull()
+        & (trimmed(REMOTE_ASSIGNOR) != "")
         & (known | given(PROTOCOL).isNull())
         & ~is_new,
         "cannot be set with group.protocol=classic, which is the default",

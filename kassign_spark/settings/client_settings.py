@@ -15,13 +15,16 @@ from kassign_spark.settings.client_rules import (
     PROTOCOL,
     client_rules,
 )
+from kassign_spark.settings.client_types import VALUE_TYPES, wrong_values
 from kassign_spark.settings.rules import ADVICE, REFUSED, Rule, given, trimmed
 from kassign_spark.settings.versions import version_number
 
 CLIENTS = table_of("clients", "client string, client_version string, setting string, value string")
 """One row a client and setting, as in its properties file."""
 
-SETTINGS = [*CLIENT_SETTINGS, *BROKER_SETTINGS]
+_SHOWN = [*CLIENT_SETTINGS, *BROKER_SETTINGS]
+"""Settings that have values which are no secrets."""
+SETTINGS = [*dict.fromkeys([*_SHOWN, *(value_type.setting for value_type in VALUE_TYPES)])]
 """All that some rule looks at."""
 _NUMBERS = [*CLIENT_NUMBERS, *BROKER_NUMBERS]
 _VERSION = "client_version"
@@ -30,14 +33,14 @@ _VERSION = "client_version"
 def check_settings(clients: DataFrame) -> DataFrame:
     """Say what is wrong with the settings of consumers, by the rules of their Java client.
 
-    Rules: whole numbers and their least values; heartbeat below session, three heartbeats in a
-    session; the broker's limits of the session timeout; request timeout above the session timeout
-    before 2.0; `group.instance.id` well formed and used by one client of a group; `group.id` not
-    blank; assignor classes that the version has, none twice; what `group.protocol` allows, and
-    what has no effect or a surprise with the new one; and a broker's `group.consumer.*` and a
-    group's `consumer.*` settings (KIP-848): their client_version is the broker's. A setting that
-    is not there has the default of the client's version. Settings without a rule, and null values,
-    are not looked at.
+    Rules: the types, ranges and choices of all settings that the client knows; heartbeat below
+    session, three heartbeats in a session; the broker's limits of the session timeout; request
+    timeout above the session timeout before 2.0; `group.instance.id` well formed and used by one
+    client of a group; `group.id` not blank; assignor classes that the version has, none twice; what
+    `group.protocol` allows, and what has no effect or a surprise with the new one; and a broker's
+    `group.consumer.*` and a group's `consumer.*` settings (KIP-848): their client_version is the
+    broker's. A setting that is not there has the default of the client's version. Settings without
+    a rule, and null values, are not looked at.
 
     Args:
         clients: one row a client and setting: client string (any name, unique), client_version
@@ -49,8 +52,8 @@ def check_settings(clients: DataFrame) -> DataFrame:
         set), severity string: `refused` by the client's constructor or by the broker, or `advice`,
         detail string. Empty: nothing to say. A client of no known version gets one row with the
         setting `client_version` and no other check; one setting given with different values gets
-        one row, and its least value (by text) is checked. Values of settings without a rule, which
-        may be secret, are never in it.
+        one row, and its least value (by text) is checked. Values that may be secret, such as those
+        of settings without a rule, are never in it: they are null.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -59,7 +62,9 @@ def check_settings(clients: DataFrame) -> DataFrame:
     by_client = _by_client(rows)
     rules = [*client_rules(), *broker_rules()]
     known = by_client.where(F.col("version").isNotNull())
-    found = known.select("client", F.explode(_findings(rules)).alias("finding"))
+    found = known.select(
+        "client", F.explode(F.concat(_findings(rules), wrong_values())).alias("finding")
+    )
     unknown = by_client.where(F.col("version").isNull()).select(
         "client",
         F.lit(_VERSION).alias("setting"),
@@ -158,8 +163,8 @@ def _ambiguous(rows: DataFrame) -> DataFrame:
     return several.where(F.size("values") > 1).select(
         "client",
         "setting",
-        # A setting without a rule may be a password.
-        F.when(F.col("setting").isin(list(SETTINGS)), F.array_join("values", ", ")).alias("value"),
+        # Another one may be a password.
+        F.when(F.col("setting").isin(_SHOWN), F.array_join("values", ", ")).alias("value"),
         F.lit(REFUSED).alias("severity"),
         F.lit("given with different values; give one").alias("detail"),
     )

@@ -12,7 +12,11 @@ from pyspark.sql import functions as F
 
 from kassign_spark.settings.versions import version_of
 
-REFUSED, ADVICE = "refused", "advice"
+REFUSED, ADVICE, UNKNOWN = "refused", "advice", "unknown"
+BLANKS_AROUND = r"^[\x00-\x20]+|[\x00-\x20]+\z"
+"""What Java's ``String.trim`` takes away."""
+HARMLESS_NUMBER = "|[+-]?[0-9][0-9_.,]{0,29} ?[A-Za-z]{0,12}"
+"""What is shown in place of a number: not a password that is on the wrong line."""
 
 
 class Rule(NamedTuple):
@@ -47,13 +51,14 @@ def given(setting: str) -> Column:
 
 def trimmed(setting: str) -> Column:
     """The same as Kafka reads it: without blanks around it (Java's ``String.trim``)."""
-    return F.regexp_replace(given(setting), r"^[\x00-\x20]+|[\x00-\x20]+\z", "")
+    return F.regexp_replace(given(setting), BLANKS_AROUND, "")
 
 
 def no_number(setting: str, applies: Column) -> Rule:
     """Give the rule that a setting is a whole number."""
     is_none = given(setting).isNotNull() & number(setting).isNull()
-    return refused(setting, applies & is_none, "not a whole number of 32 bits")
+    value = F.when(trimmed(setting).rlike(rf"^(?:{HARMLESS_NUMBER})\z"), given(setting))
+    return refused(setting, applies & is_none, "not a whole number of 32 bits", value)
 
 
 def number(setting: str) -> Column:

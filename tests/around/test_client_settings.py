@@ -23,6 +23,8 @@ SESSION, HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
 POLL, RECORDS, REQUEST = "max.poll.interval.ms", "max.poll.records", "request.timeout.ms"
 STRATEGY, INSTANCE, GROUP = "partition.assignment.strategy", "group.instance.id", "group.id"
 PROTOCOL, REMOTE = "group.protocol", "group.remote.assignor"
+SERVERS, RESET = "bootstrap.servers", "auto.offset.reset"
+ISOLATION, DNS = "isolation.level", "client.dns.lookup"
 BROKER_SESSION = "group.consumer.session.timeout.ms"
 BROKER_HEARTBEAT = "group.consumer.heartbeat.interval.ms"
 
@@ -193,6 +195,26 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
     (NEW, {POLICY: "both"}, {POLICY: REFUSED}),
     (NEW, {PROTOCOLS: "classic,consumer"}, {}),
     (NEW, {PROTOCOLS: "classic,streams"}, {PROTOCOLS: ADVICE}),
+    # Names of classes, addresses, and types; ``test_client_types`` has them all.
+    *[
+        (NEW, {STRATEGY: name}, {STRATEGY: REFUSED})
+        for name in ("RangeAssignor", f"{PACKAGE}RangeAssigner", f"{RANGE},Sticky")
+    ],
+    *[
+        (NEW, {SERVERS: text}, {SERVERS: REFUSED})
+        for text in ("h", "h:", "h:1,i", "h:1:x", "", ",")
+    ],
+    *[(NEW, {SERVERS: text}, {}) for text in ("127.0.0.1:1", "127.0.0.1:1 , PLAINTEXT://[::1]:1")],
+    ("3.9.1", {RESET: "by_duration:PT1H"}, {RESET: REFUSED}),
+    *[(v, {RESET: "Earliest"}, {RESET: REFUSED}) for v in (OLD, "2.8.2", "3.9.1", NEW)],
+    *[(v, {ISOLATION: "READ_COMMITTED"}, {ISOLATION: REFUSED}) for v in ("2.8.2", NEW)],
+    *[(v, {DNS: "default"}, {DNS: REFUSED}) for v in ("3.0.0", NEW)],
+    ("2.8.2", {DNS: "default"}, {}),
+    ("2.0.1", {DNS: "x"}, {}),  # unknown to it
+    (NEW, {REMOTE: " "}, {}),
+    (NEW, {"security.protocol": "sasl_ssl", "sasl.mechanism": " "}, {"sasl.mechanism": REFUSED}),
+    (NEW, {"enable.auto.commit": "true", GROUP: None}, {"enable.auto.commit": ADVICE}),
+    (NEW, {"enable.auto.commit": "true", GROUP: "g"}, {}),
     # What has no rule, and what is not set.
     (NEW, {"client.id": "x", SESSION: None}, {}),
 ]
@@ -231,6 +253,8 @@ def is_refused(spark: SparkSession, settings: Mapping[str, str | None]) -> bool:
 def test_the_pinned_consumer_refuses_what_we_say_it_refuses(spark: SparkSession) -> None:
     """The broker's refusals apart: a session timeout outside its limits, its own settings."""
     settings = [s for _, s, _ in CASES if not OF_BROKERS & set(s)]
+    # A group.id that is not in the file may come from the program.
+    settings = [s for s in settings if s.get(GROUP, "") is not None]
     settings = [s for i, s in enumerate(settings) if s not in settings[:i]]
     ours = findings(spark, [(KAFKA_VERSION, s) for s in settings])
     outcomes = set()
