@@ -1,4 +1,4 @@
-"""``python -m kassign_spark``, and the file that ``spark-submit`` runs."""
+"""``kassign-spark``, ``python -m kassign_spark``, and the file that ``spark-submit`` runs."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,16 @@ from pathlib import Path
 if sys.path and sys.path[0] and Path(sys.path[0]).resolve() == Path(__file__).resolve().parent:
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from kassign_spark.cli import main
+
+def main() -> int:
+    """Run the command; an interrupt that comes while it is still imported is one as well."""
+    try:
+        from kassign_spark.cli import main as run
+    except KeyboardInterrupt:
+        print("kassign-spark: error: interrupted; nothing was written", file=sys.stderr)
+        return 130
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -14,6 +14,7 @@ from kassign_spark.commands.common import Outcome
 from kassign_spark.commands.options import ERROR, Parser, add_command, error_line
 from kassign_spark.display import print_result
 from kassign_spark.errors import KassignError
+from kassign_spark.interrupts import received, watched, written
 from kassign_spark.spark_errors import SparkError, spark_message
 
 _SIGNALLED = 128
@@ -35,15 +36,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         # py4j logs a broken connection with its trace; with no handler at all Python prints it.
         if not logging.getLogger().handlers:
             logging.getLogger().addHandler(logging.NullHandler())
-    try:
-        outcome: Outcome = args.run(args)
-    except (KeyboardInterrupt, Exception) as error:
-        interrupt = _interrupt_before(error)
-        if interrupt is not None:
-            return _interrupted(interrupt)
-        if args.verbose:
-            traceback.print_exc()
-        return _fail(_explained(error), ERROR)
+    with watched(_interrupted):
+        try:
+            outcome: Outcome = args.run(args)
+        except (KeyboardInterrupt, Exception) as error:
+            number = received() or _interrupt_before(error)
+            if number is not None:
+                return _interrupted(number)
+            if args.verbose:
+                traceback.print_exc()
+            return _fail(_explained(error), ERROR)
+        number = received()
+        if number is not None:  # somebody has kept it to himself
+            return _interrupted(number)
     print_result(_text(args, outcome))
     return outcome.exit_code
 
@@ -64,18 +69,19 @@ def _parser(named: Sequence[str] = COMMANDS) -> Parser:
     return parser
 
 
-def _interrupt_before(error: BaseException | None) -> KeyboardInterrupt | None:
-    """Find the interrupt that came first: tidying up after it, the connection to Java is broken."""
+def _interrupt_before(error: BaseException | None) -> int | None:
+    """Find an interrupt that no signal brought; what is raised of tidying up comes after it."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
-    return error
+    return None if error is None else signal.SIGINT
 
 
-def _interrupted(interrupt: KeyboardInterrupt) -> int:
+def _interrupted(number: int) -> int:
     """Say so; the exit code is that of a shell for the signal."""
-    number = interrupt.args[0] if interrupt.args else signal.SIGINT
     what = "terminated" if number == signal.SIGTERM else "interrupted"
-    return _fail(f"{what}; nothing was written", _SIGNALLED + number)
+    outputs = ", ".join(written())
+    rest = f"{outputs} had been written" if outputs else "nothing was written"
+    return _fail(f"{what}; {rest}", _SIGNALLED + number)
 
 
 def _explained(error: BaseException) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.ahead import load_classes, start_worker
 from kassign_spark.errors import KassignError
+from kassign_spark.interrupts import cancel_with, deferred
 from kassign_spark.java import INSTALL_JAVA, archive_options, check_java
 from kassign_spark.sessions import Py4JError, Py4JJavaError
 
@@ -116,7 +116,7 @@ def open_session(
         session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
     for name, value in (settings or {}).items():
         session.conf.set(name, value)
-    _cancel_jobs_on_interrupt(session.sparkContext)
+    cancel_with(session.sparkContext.cancelAllJobs)
     _delete_checkpoints_at_exit(session.sparkContext)
     starting = None if submitted else start_worker(session)
     try:
@@ -152,26 +152,6 @@ def _explained_gateway() -> Iterator[None]:
             f"PYSPARK_GATEWAY_PORT ({port or 'empty'}), which spark-submit sets with "
             "PYSPARK_GATEWAY_SECRET: no Spark answers there; unset it to run without spark-submit"
         ) from None
-
-
-def _cancel_jobs_on_interrupt(context: "SparkContext") -> None:
-    """Take the place of PySpark's handler, which calls Java on a connection that is in use.
-
-    SIGTERM, which Python has no handler for, is an interrupt too: what was begun is tidied up.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return
-
-    def cancel() -> None:
-        with suppress(Py4JError):  # already stopping
-            context.cancelAllJobs()
-
-    def interrupt(signal_number: int, frame: object) -> None:
-        threading.Thread(target=cancel, daemon=True).start()
-        raise KeyboardInterrupt(signal_number)
-
-    signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, interrupt)
 
 
 def _delete_checkpoints_at_exit(context: "SparkContext") -> None:
@@ -262,7 +242,8 @@ def _start_spark(conf: "SparkConf", gateway: Any) -> None:
     from pyspark import SparkContext
 
     loading = load_classes(gateway)
-    SparkContext(conf=conf, gateway=gateway)
+    context = SparkContext(conf=conf, gateway=gateway)
+    cancel_with(context.cancelAllJobs)
     loading.join()
 
 
@@ -282,7 +263,9 @@ def end_java() -> None:
 def _launch(conf: "SparkConf", **options: Any) -> Any:
     from pyspark.java_gateway import launch_gateway
 
-    return launch_gateway(conf, **options)  # type: ignore[no-untyped-call]
+    # A Java that cannot say where it listens, since nobody waits any more, never ends.
+    with deferred():
+        return launch_gateway(conf, **options)  # type: ignore[no-untyped-call]
 
 
 def _relay(reading: int, starting: list[bytes], started: threading.Event) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kassign_spark"
 LAYERS = [
-    {"display", "expressions"},
+    {"display", "expressions", "interrupts"},
     {"errors"},
     {"limits"},
     {"java"},

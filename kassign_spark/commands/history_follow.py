@@ -15,6 +15,7 @@ from kassign_spark.commands.unread import of_unread
 from kassign_spark.display import plural, printable
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.history.columns import REASONS, REBALANCES
+from kassign_spark.interrupts import note_written
 from kassign_spark.tables.places import is_place
 
 _CHECKPOINT = "checkpoint"
@@ -59,6 +60,7 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
                 unread_count += row["count"]
                 print(_unread_line(row.asDict()), file=sys.stderr, flush=True)
             done += 1
+            note_written(folder)
         finally:
             both.unpersist()
 

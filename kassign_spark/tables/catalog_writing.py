@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark.errors import OutputError
+from kassign_spark.interrupts import note_written
 from kassign_spark.schemas import SNAPSHOT_TABLES
 from kassign_spark.spark_errors import SparkError, raised_as
 from kassign_spark.tables.catalog_runs import (
@@ -76,6 +77,7 @@ def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> It
         with raised_as(OutputError, f"output {text}"):
             marker = _marker(spark, run)
             _insert(marker, place, run_id, RUNS, _ready(marker, place, RUNS, _RUNS))
+        note_written(text)
     except BaseException:
         _take_back(spark, place, run_id)
         raise

@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from kassign_spark.errors import OutputError
+from kassign_spark.interrupts import deferred, note_written
 from kassign_spark.tables.places import is_place
 
 _END = "<!-- kassign-spark {} -->\n"
@@ -72,11 +73,13 @@ def write_file(path: str, text: str, *, mark: str, overwrite: bool = False) -> i
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            if overwrite:
-                check_new_file(path, mark=mark, overwrite=True)  # it may have been edited meanwhile
-                writing.replace(target)
-            else:
-                os.link(writing, target)  # unlike a rename, this refuses a target that exists
+            with deferred():
+                if overwrite:
+                    check_new_file(path, mark=mark, overwrite=True)  # it may have been edited
+                    writing.replace(target)
+                else:
+                    os.link(writing, target)  # unlike a rename, this refuses a target that exists
+                note_written(path)
         finally:
             with suppress(FileNotFoundError):
                 writing.unlink()

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
+from kassign_spark.interrupts import deferred, note_written
 from kassign_spark.sessions import Py4JJavaError, is_connect
 from kassign_spark.tables.file_list import (
     MARK,
@@ -112,12 +113,13 @@ def _renamed_folder(
             # For an end that Java sees and Python does not, as SIGTERM to spark-submit.
             files.deleteOnExit(writing)
         yield writing.toString()
-        with explained(path):
+        with explained(path), deferred():
             write_list(files, writing)
             # From here on a run that ends in the middle leaves both folders: so the next one can
             # tell that the old one belongs in its place.
             files.cancelDeleteOnExit(writing)
             _replace(files, rename, writing, target, replaced if overwrite else None, path)
+            note_written(path)
     except BaseException:
         tidy(files, writing, missing, put_back)
         raise
@@ -223,7 +225,7 @@ def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Itera
             # closed before it looks at this, so there the next run tidies up.
             files.deleteOnExit(writing)
         yield writing.toString()
-        with explained(path):
+        with explained(path), deferred():
             write_list(files, writing)
             if overwrite:
                 _check_marked(files, target, path, overwrite=True)
@@ -231,6 +233,7 @@ def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Itera
             files.cancelDeleteOnExit(writing)
             if not name_run(files, target, name, overwrite=overwrite):
                 raise written_meanwhile(path)
+            note_written(path)
     except BaseException:
         # Where nobody can tell whether the marker names it, it stays.
         tidy(files, writing, missing, lambda: named_run(files, target) != name)

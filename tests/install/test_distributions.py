@@ -52,7 +52,7 @@ def test_what_the_wheel_says_of_itself(wheel: zipfile.ZipFile, metadata: Message
     needed = [r for r in metadata.get_all("Requires-Dist") if "extra ==" not in r]
     assert [requirement.split("[")[0] for requirement in needed] == ["pyspark"]
     (name,) = (n for n in wheel.namelist() if n.endswith("entry_points.txt"))
-    assert "kassign-spark = kassign_spark.cli:main" in wheel.read(name).decode()
+    assert "kassign-spark = kassign_spark.__main__:main" in wheel.read(name).decode()
 
 
 @pytest.mark.usefixtures("own_processes")

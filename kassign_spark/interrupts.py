@@ -1,0 +1,116 @@
+"""Ctrl-C and SIGTERM of a command: what came is kept, whatever is raised of it.
+
+An interrupt breaks the connection to Java at any point: what arrives in the end may be an error of
+Spark's, of py4j's, or none at all. So the handler notes the signal, and the command asks for that.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SAME_SECONDS = 1.0
+"""A signal so soon after the first is the same one: a wrapper passes on what the terminal sends."""
+
+
+class _State:
+    received: int | None = None
+    at: float = 0.0
+    is_deferred = False
+    cancel: Callable[[], None] | None = None
+    report: Callable[[int], object] | None = None
+
+
+_state = _State()
+_written: list[str] = []
+
+
+def received() -> int | None:
+    """Give the number of the signal that came, or null."""
+    return _state.received
+
+
+def written() -> list[str]:
+    """List the outputs that are in their places and stay."""
+    return [*dict.fromkeys(_written)]
+
+
+def note_written(path: str) -> None:
+    """Note that an output is in its place: an interrupt that comes later says so."""
+    _written.append(path)
+
+
+@contextmanager
+def watched(report: Callable[[int], object]) -> Iterator[None]:
+    """Note interrupts, and raise ``KeyboardInterrupt``; the second ends the process at once.
+
+    Args:
+        report: says what came, before such an end.
+    """
+    before = [signal.getsignal(number) for number in _SIGNALS]
+    _state.received = _state.cancel = None
+    _state.report = report
+    _written.clear()
+    _take_signals()
+    try:
+        yield
+    finally:
+        # One that came ends the process, and the next one is not to leave a trace.
+        if _state.received is None and _is_main_thread():
+            for number, handler in zip(_SIGNALS, before, strict=True):
+                signal.signal(number, handler)
+
+
+def cancel_with(cancel: Callable[[], None]) -> None:
+    """Call this on an interrupt, in a thread of its own; PySpark's handler goes.
+
+    That one calls Java on a connection that is in use.
+    """
+    _state.cancel = cancel
+    _take_signals()
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Put off an interrupt while an output goes into its place, or Java starts, but no second."""
+    _state.is_deferred = True
+    before = _state.received
+    try:
+        yield
+    finally:
+        _state.is_deferred = False
+    if _state.received is not None and before is None:
+        raise KeyboardInterrupt(_state.received)
+
+
+def _take_signals() -> None:
+    if _is_main_thread():
+        for number in _SIGNALS:
+            signal.signal(number, _interrupt)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if _state.received is not None:
+        if time.monotonic() - _state.at >= _SAME_SECONDS:
+            if _state.report is not None:
+                _state.report(_state.received)
+            os._exit(128 + _state.received)  # Java, left alone, deletes what was begun
+        return
+    _state.received, _state.at = number, time.monotonic()
+    if _state.cancel is not None:
+        threading.Thread(target=_cancel, args=(_state.cancel,), daemon=True).start()
+    if not _state.is_deferred:
+        raise KeyboardInterrupt(number)
+
+
+def _cancel(cancel: Callable[[], None]) -> None:
+    with suppress(Exception):  # the session is stopping already
+        cancel()

@@ -1,0 +1,223 @@
+"""A command that is interrupted ends with 130 (SIGTERM: 143), at whatever moment, with one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kassign_spark import cli, interrupts
+from kassign_spark.errors import KassignError
+from kassign_spark.sessions import Py4JError
+from tests.small_fleet import write_small_fleet
+
+_ROOT = Path(__file__).parents[1]
+_HEAD = "kassign-spark: error: "
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """What came stays noted, and its handlers stay: the process ends with it, but not this one."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    with interrupts.watched(print):
+        pass
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def _interrupted_then(number: int, then: Callable[[], None]) -> Callable[[Any], cli.Outcome]:
+    def run(_: Any) -> cli.Outcome:
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            then()
+        return cli.Outcome(0, {}, ["all well"])
+
+    return run
+
+
+def _raises(error: Exception) -> Callable[..., None]:
+    def raise_it(*_: Any) -> None:
+        error.__context__ = None
+        raise error from None
+
+    return raise_it
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        _raises(Py4JError("Answer from Java side is empty")),
+        _raises(ConnectionResetError()),
+        _raises(KassignError("Java did not start")),
+        _raises(AttributeError("no _jsc")),
+        lambda: None,
+    ],
+)
+@pytest.mark.parametrize(
+    ("number", "what"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+)
+def test_whatever_is_raised_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    then: Callable[[], None],
+    number: int,
+    what: str,
+) -> None:
+    def in_a_thread(_: Any) -> cli.Outcome:
+        """So that the error has no interrupt in its chain."""
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                then()
+            except Exception as error:
+                errors.append(error)
+
+        _interrupted_then(number, lambda: None)(None)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        if errors:
+            raise errors[0]
+        return cli.Outcome(0, {}, ["all well"])
+
+    for run in (_interrupted_then(number, then), in_a_thread):
+        monkeypatch.setattr("kassign_spark.commands.validate.run", run)
+        assert cli.main(["validate", "x"]) == 128 + number
+        assert capsys.readouterr() == ("", f"{_HEAD}{what}; nothing was written\n")
+
+
+def test_what_came_before_a_command_is_no_interrupt_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "kassign_spark.commands.validate.run", _interrupted_then(signal.SIGINT, lambda: None)
+    )
+    assert cli.main(["validate", "x"]) == 130
+    monkeypatch.setattr("kassign_spark.commands.validate.run", _raises(KassignError("a fault")))
+    assert cli.main(["validate", "x"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"{_HEAD}a fault"
+
+
+def test_an_output_in_its_place_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: Any) -> cli.Outcome:
+        with interrupts.deferred():
+            signal.raise_signal(signal.SIGINT)
+            interrupts.note_written("build/plan")
+        raise AssertionError("the interrupt is raised when the output is there")
+
+    monkeypatch.setattr("kassign_spark.commands.validate.run", run)
+    assert cli.main(["validate", "x"]) == 130
+    assert capsys.readouterr().err == f"{_HEAD}interrupted; build/plan had been written\n"
+
+
+def test_jobs_are_cancelled_and_handlers_given_back() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts.watched(print):
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+    cancelled = threading.Event()
+    with interrupts.watched(print):
+        interrupts.cancel_with(cancelled.set)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert cancelled.wait(10)
+    assert interrupts.received() == signal.SIGINT
+    signal.raise_signal(signal.SIGINT)  # the same one, passed on by a wrapper
+
+
+_SECOND = """
+import signal, time
+from kassign_spark import cli, interrupts
+from kassign_spark.commands import validate
+def run(args):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        time.sleep(interrupts._SAME_SECONDS)
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(60)  # tidying up that hangs
+validate.run = run
+cli.main(["validate", "x"])
+"""
+
+
+def test_a_second_one_ends_at_once(own_processes: None) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _SECOND], cwd=_ROOT, capture_output=True, text=True, timeout=50
+    )
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr == f"{_HEAD}interrupted; nothing was written\n"
+
+
+def _run(
+    arguments: list[str], seconds: float, *numbers: int, pause: float = 0.0
+) -> tuple[int, str, str]:
+    """Run a command, and signal its whole group after some seconds, as a terminal does."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "kassign_spark", *arguments],
+        cwd=_ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        time.sleep(seconds)
+        for number in numbers:
+            if running.poll() is None:
+                os.killpg(running.pid, number)
+            time.sleep(pause)
+        printed, said = running.communicate(timeout=120)
+    return running.returncode, printed, said
+
+
+@pytest.mark.slow
+def test_at_any_moment(tmp_path: Path, own_processes: None) -> None:
+    fleet = write_small_fleet(tmp_path / "fleet")
+    started = time.monotonic()
+    assert _run(["assign", str(fleet), "--output", str(tmp_path / "all")], 0)[0] == 0
+    whole = time.monotonic() - started
+    wrong = []
+    outcomes = []
+    for i in range(24):
+        # Python itself needs a moment before it takes a signal.
+        seconds = 0.3 + i * whole / 24
+        out = tmp_path / f"out{i}"
+        number = signal.SIGTERM if i % 4 == 3 else signal.SIGINT
+        numbers = [number] * (2 if i % 3 == 2 else 1)
+        code, printed, said = _run(
+            ["assign", str(fleet), "--output", str(out)], seconds, *numbers, pause=1.1 * (i % 2)
+        )
+        outcomes.append(code)
+        what = "terminated" if number == signal.SIGTERM else "interrupted"
+        after = f"{out} had been written" if out.exists() else "nothing was written"
+        is_right = (code, printed) == (128 + number, "") and said.splitlines()[-1:] == [
+            f"{_HEAD}{what}; {after}"
+        ]
+        is_done = code == 0 and out.exists()
+        if not (is_right or is_done) or "Traceback" in said:
+            wrong.append((round(seconds, 2), number, code, printed, said))
+    assert wrong == []
+    assert len([code for code in outcomes if code != 0]) >= 16
+
+
+@pytest.mark.slow
+def test_following_a_log(tmp_path: Path, own_processes: None) -> None:
+    log = _ROOT / "examples" / "group-log"
+    for i, seconds in enumerate((4.0, 8.0, 12.0, 16.0)):
+        out = tmp_path / f"out{i}"
+        arguments = ["history", "--log", str(log), "--follow", "--output", str(out)]
+        code, _, said = _run(arguments, seconds, signal.SIGINT)
+        assert code == 130, said
+        assert said.splitlines()[-1].startswith(f"{_HEAD}interrupted; ")
+        assert "Traceback" not in said
