@@ -7,6 +7,7 @@ is always there (empty string: not given).
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import TypeVar
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -45,6 +46,31 @@ _OTHER_NAMES = {
 }
 """What Kafka's tools and exporters call columns, without case and punctuation."""
 _WHOLE = (ByteType, ShortType, IntegerType, LongType)
+_CLIENT, _COORDINATOR = "org.apache.kafka.clients.consumer.", "org.apache.kafka.coordinator.group."
+CLIENT_ASSIGNORS = {
+    "range": f"{_CLIENT}RangeAssignor",
+    "roundrobin": f"{_CLIENT}RoundRobinAssignor",
+    "sticky": f"{_CLIENT}StickyAssignor",
+    "cooperative-sticky": f"{_CLIENT}CooperativeStickyAssignor",
+}
+"""The classes that ``partition.assignment.strategy`` takes, by the names of the assignors."""
+ASSIGNOR_CLASSES = {
+    **{name: short for short, name in CLIENT_ASSIGNORS.items()},
+    f"{_COORDINATOR}assignor.UniformAssignor": "uniform",
+    f"{_COORDINATOR}assignor.RangeAssignor": "range",
+}
+"""The names of Kafka's assignors by class, of the client and of the broker."""
+_Name = TypeVar("_Name")
+
+
+def short_assignor(name: _Name) -> _Name | str:
+    """Give the name of the assignor of a class of Kafka's; what is none stays as it is."""
+    return ASSIGNOR_CLASSES.get(name, name) if isinstance(name, str) else name
+
+
+def _short_assignor_sql(name: str) -> str:
+    pairs = (f"'{long}', '{short}'" for long, short in ASSIGNOR_CLASSES.items())
+    return f"decode({name}, {', '.join(pairs)}, {name})"
 
 
 def has_cluster_id(frame: DataFrame) -> bool:
@@ -57,7 +83,8 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
 
     Returns:
         The table's columns. Integer columns are ``bigint``; ``cluster_id`` is an empty string
-        where it was absent or null; an empty string given by the caller counts as null.
+        where it was absent or null; an empty string given by the caller counts as null. A class of
+        Kafka's in ``assignor`` or ``assignors`` has become the assignor's name.
 
     Raises:
         SchemaError: one message with every missing column and every column of a wrong type.
@@ -94,6 +121,10 @@ def _cast(frame: DataFrame, table: Table, instead: Mapping[str, str]) -> DataFra
         value = f"cast({value} as {instead.get(wanted, wanted)})"
         if field.name == CLUSTER_ID:
             value = f"coalesce({value}, '')"
+        elif field.name == "assignor" and field.name in given:
+            value = _short_assignor_sql(value)
+        elif field.name == "assignors" and field.name in given:
+            value = f"transform({value}, name -> {_short_assignor_sql('name')})"
         columns.append(f"{value} as `{field.name}`")
     return frame.selectExpr(*columns)
 

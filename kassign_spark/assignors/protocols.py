@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
+from kassign_spark.conforming import short_assignor
 from kassign_spark.errors import InputError
 
 
@@ -35,5 +36,5 @@ def protocol_column(assignor: str | Assignor | None, protocol: str | None) -> Co
         return F.lit(protocol)
     if callable(assignor):
         return F.lit(own_protocol(assignor))
-    name = F.col("assignor") if assignor is None else F.lit(assignor)
+    name = F.col("assignor") if assignor is None else F.lit(short_assignor(assignor))
     return F.when(name.isin(*COOPERATIVE_ASSIGNORS), COOPERATIVE).otherwise(EAGER)

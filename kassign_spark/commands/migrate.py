@@ -13,6 +13,7 @@ from kassign_spark.commands.check_settings import (
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
 from kassign_spark.commands.options import About, Parser, given, only_group, whole_number
+from kassign_spark.conforming import short_assignor
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import GROUP_KEY
@@ -82,6 +83,7 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--assignor",
+        type=short_assignor,
         choices=sorted({name for names in TO.values() for name in names}),
         help="that the groups have in the end (default: uniform; range on the way back)",
     )

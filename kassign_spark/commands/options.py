@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands import module_of
 from kassign_spark.commands.documents import PrintSchema, as_document
-from kassign_spark.conforming import has_cluster_id
+from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.display import one_line
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.nearest import refuse_unknown
@@ -78,6 +78,7 @@ class Parser(argparse.ArgumentParser):
         """Add the option that puts one assignor in the place of each group's own."""
         self.add_argument(
             "--assignor",
+            type=short_assignor,
             choices=sorted(known),
             help="one assignor for all groups (default: each group's own)",
         )

@@ -220,10 +220,11 @@ def _duplicate_members(members: DataFrame) -> DataFrame:
     return as_problems(named, "duplicate_member", duplicate_says("rows"))
 
 
-def duplicate_says(rows: str) -> str:
+def duplicate_says(rows: str, table: str = "members") -> str:
     """What is said of a member that is there more than once."""
     return says(
-        "table members, column member_id: {} is there {} times in group {}: give each member once",
+        f"table {table}, column member_id: {{}} is there {{}} times in group {{}}: "
+        "give each member once",
         shown("member_id"),
         rows,
         shown("group_id"),

@@ -14,6 +14,7 @@ a text that cannot be; an unknown version, or a value that does not fit into its
 from typing import NamedTuple
 
 from kassign_spark.client.hash_order import bucket, java_hash, java_string_key
+from kassign_spark.conforming import short_assignor
 from kassign_spark.live import wire
 from kassign_spark.live.wire import Partitions, ProtocolError
 
@@ -170,6 +171,7 @@ def claims(subscription: Subscription, assignor: str) -> Claims:
         ProtocolError: the user data is broken. Kafka goes on with generation -1, `sticky` also
             without partitions.
     """
+    assignor = short_assignor(assignor)
     owned, generation = subscription.owned, subscription.generation
     user_data = subscription.user_data
     if assignor == "sticky":

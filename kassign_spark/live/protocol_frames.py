@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, DataType, StringType
 
+from kassign_spark.conforming import short_assignor
 from kassign_spark.live import protocol
 from kassign_spark.live.arrow_rows import PARTITIONS, Row, map_rows, struct_of
 from kassign_spark.live.protocol import Assignment, Claims, Subscription
@@ -172,7 +173,7 @@ def _claims(data: bytes | None, assignor: str | None) -> Row:
     try:
         claims, error = protocol.claims(said, assignor or ""), None
     except ProtocolError as broken:
-        claims = Claims(() if assignor == "sticky" else said.owned)
+        claims = Claims(() if short_assignor(assignor) == "sticky" else said.owned)
         error = f"user data: {broken}"
     return said.topics, claims.owned, claims.generation, said.rack_id, error
 

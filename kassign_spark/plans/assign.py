@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.assignors import ASSIGNORS, BY_WINDOWS, Assignor
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import fits_all
-from kassign_spark.conforming import fill_cluster_id, has_cluster_id
+from kassign_spark.conforming import fill_cluster_id, has_cluster_id, short_assignor
 from kassign_spark.groups.eligible import Eligible, restrict
 from kassign_spark.groups.look import look
 from kassign_spark.groups.paths import OWN, TASK, Paths
@@ -77,6 +77,7 @@ def assign_on_paths(
 ) -> DataFrame:
     """As ``assign``, telling ``paths`` which way each group goes."""
     of_clients, may_be_consumer = split_by_type(members, target, assignor)
+    assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
     inputs = conform_inputs(of_clients, topics, owned)
     eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)

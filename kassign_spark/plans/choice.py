@@ -11,8 +11,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
-from kassign_spark.conforming import conform, has_cluster_id
+from kassign_spark.conforming import conform, has_cluster_id, short_assignor
 from kassign_spark.expressions import hash_bucket, hash_map_capacity, java_hash_code
+from kassign_spark.inputs.checks import duplicate_says
 from kassign_spark.results import answer
 from kassign_spark.schemas import GROUP_KEY, table_of
 
@@ -38,9 +39,10 @@ PROTOCOLS: Mapping[str, Collection[str]] = {
 class Choice(NamedTuple):
     """What is chosen; see ``choose_assignors``.
 
-    Most votes come first, equal ones in the order that decides. Problems are `no_common_assignor`
-    (the broker refuses the last to join: INCONSISTENT_GROUP_PROTOCOL), `no_protocol` (of some
-    member) or `mixed_protocols` (some members eager, some cooperative). Lists have the default
+    Most votes come first, equal ones in the order that decides. Problems are `duplicate_member`
+    (one is there more than once: nothing is chosen), `no_common_assignor` (the broker refuses the
+    last to join: INCONSISTENT_GROUP_PROTOCOL), `no_protocol` (of some member) or `mixed_protocols`
+    (some members eager, some cooperative). Lists have the default
     filled in; a member's protocol is the highest that all its assignors support.
     """
 
@@ -59,13 +61,15 @@ def choose_assignors(
 
     Args:
         candidates: ``CANDIDATES``, one row a member.
-        protocols: what each assignor supports; give it with assignors of your own added.
+        protocols: what each assignor supports; give it with assignors of your own added. Names are
+            Kafka's, or its classes' (``RangeAssignor``), as in ``CANDIDATES``.
 
     Returns:
         groups: cluster_id string (where the input has it), group_id string, assignor string (null
         where no name is on every member's list), votes `array<struct<assignor string, votes
         bigint>>`, protocol string (null where there is none), problem string (null where there is
-        none, else `no_common_assignor`, `no_protocol` or `mixed_protocols`); one row a group.
+        none, else `duplicate_member`, `no_common_assignor`, `no_protocol` or `mixed_protocols`);
+        one row a group.
 
         members: cluster_id string (where the input has it), group_id string, member_id string,
         assignors `array<string>`, vote string (null where the group has no candidate), protocol
@@ -99,7 +103,7 @@ def check_migration(
         One row a group: cluster_id string (where the input has it), group_id string,
         step string: `not_started`, `first_bounce` (begun), `first_bounce_done`, `second_bounce`
         (begun), `done`, or `stuck` (members of the second bounce beside members without the
-        first, or no assignor in common),
+        first, no assignor in common, or a member that is there more than once),
         assignor string: as chosen now, null where none is,
         mixes_protocols boolean: eager members beside cooperative ones; to be seen in a second
         bounce only, and unsafe to stay in: each rebalance still stops the eager ones,
@@ -154,11 +158,16 @@ def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) ->
     """Give ``Choice.members`` and, with each, the candidates of its group."""
     default = F.array(*(F.lit(name) for name in DEFAULT_ASSIGNORS))
     listed = F.array_distinct(F.coalesce("assignors", default))
-    offered = conform(candidates, CANDIDATES).withColumn("assignors", listed)
+    times = F.expr(f"count(*) over (partition by {', '.join(GROUP_KEY)}, member_id) as times")
+    offered = conform(candidates, CANDIDATES).select("*", times).withColumn("assignors", listed)
     count = F.col("member_count")
     common = (
         offered.groupBy(*GROUP_KEY)
-        .agg(F.count("*").alias("member_count"), F.flatten(F.collect_list("assignors")).alias("on"))
+        .agg(
+            # Of a group with a member that is there twice no list has a name on every member's.
+            F.expr("if(max(times) > 1, -1, count(*)) as member_count"),
+            F.flatten(F.collect_list("assignors")).alias("on"),
+        )
         .select(*GROUP_KEY, "member_count", F.explode_outer("on").alias("name"))
         .groupBy(*GROUP_KEY, "name")
         .agg(F.count("*").alias("lists"), F.max("member_count").alias("member_count"))
@@ -167,7 +176,8 @@ def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) ->
         .toDF(*GROUP_KEY, "candidates")
     )
     is_candidate = F.filter("assignors", lambda a: F.array_contains("candidates", a))
-    protocol, detail = _protocol(protocols)
+    names = {short_assignor(name): supported for name, supported in protocols.items()}
+    protocol, detail = _protocol(names)
     vote = F.get(is_candidate, F.lit(0))
     voting = offered.join(common, on=list(GROUP_KEY), how="inner")
     return voting.withColumns({"vote": vote, "protocol": protocol, "detail": detail})
@@ -183,14 +193,15 @@ def _protocol(protocols: Mapping[str, Collection[str]]) -> tuple[Column, Column]
     unknown = F.array_except("assignors", F.array(*(F.lit(name) for name in protocols)))
     # The same order as the client's: the highest first.
     protocol = F.when(
-        F.size("assignors") > 0,
+        (F.col("times") == 1) & (F.size("assignors") > 0),
         F.when(all_support(COOPERATIVE), COOPERATIVE).when(all_support(EAGER), EAGER),
     )
     unknown_says = F.concat(
         F.lit("which protocols these support is not known: "), F.array_join(unknown, ", ")
     )
     why = (
-        F.when(F.size("assignors") == 0, "lists no assignor")
+        F.when(F.col("times") > 1, F.expr(duplicate_says("times", "candidates")))
+        .when(F.size("assignors") == 0, "lists no assignor")
         .when(F.size(unknown) > 0, unknown_says)
         .otherwise("its assignors have no protocol in common: the consumer does not start")
     )
@@ -205,6 +216,7 @@ def _groups(members: DataFrame) -> DataFrame:
         F.min("protocol").alias("least"),
         F.max("protocol").alias("most"),
         (F.count("protocol") < F.count("*")).alias("lacks"),
+        (F.max("times") > 1).alias("is_repeated"),
     )
     names_voted_for = F.size(F.array_distinct("votes"))
 
@@ -219,7 +231,8 @@ def _groups(members: DataFrame) -> DataFrame:
     )
     protocol = F.when(~F.col("lacks") & (F.col("least") == F.col("most")), F.col("least"))
     problem = (
-        F.when(F.size("candidates") == 0, "no_common_assignor")
+        F.when(F.col("is_repeated"), "duplicate_member")
+        .when(F.size("candidates") == 0, "no_common_assignor")
         .when(F.col("lacks"), "no_protocol")
         .when(F.col("least") != F.col("most"), "mixed_protocols")
     )

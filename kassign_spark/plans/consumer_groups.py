@@ -7,7 +7,12 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
+from kassign_spark.conforming import (
+    check_same_clusters,
+    conform,
+    has_cluster_id,
+    short_assignor,
+)
 from kassign_spark.coordinator.arrow import PREDICTED, predict_batches
 from kassign_spark.coordinator.choice import ASSIGNORS
 from kassign_spark.errors import InputError
@@ -114,6 +119,7 @@ def predict_consumer_groups(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning, or an unknown assignor; lists every one.
     """
+    assignor = short_assignor(assignor)
     check_assignor(assignor, ASSIGNORS)
     check_same_clusters([(MEMBERS, members), (TARGET, target)])
     inputs = conform_inputs(members, topics, owned)

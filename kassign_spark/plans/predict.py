@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.assignors.protocols import check_protocol
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
-from kassign_spark.conforming import has_cluster_id
+from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
@@ -96,6 +96,7 @@ def predict(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning, or an unknown assignor; lists every one.
     """
+    assignor = short_assignor(assignor)
     check_assignor(assignor, PREDICTED)
     classic, may_be_consumer = split_by_type(members, target)
     rows, verdicts = _answers(classic, topics, owned, assignor, predict_arrow)
@@ -153,6 +154,7 @@ def predict_rebalance(
         InputError: values that have no meaning, an unknown assignor or protocol, or an assignor
             that does not know the cooperative protocol.
     """
+    assignor = short_assignor(assignor)
     check_assignor(assignor, PREDICTED)
     check_protocol(protocol)
     classic, may_be_consumer = split_by_type(members, target, assignor, protocol)

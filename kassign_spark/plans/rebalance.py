@@ -13,7 +13,7 @@ from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, numbers
 from kassign_spark.assignors.protocols import check_protocol, own_protocol
 from kassign_spark.assignors.sizes import by_size
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
-from kassign_spark.conforming import has_cluster_id
+from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible, restrict
 from kassign_spark.groups.look import look
@@ -145,6 +145,7 @@ def rebalance_on_paths(
 ) -> DataFrame:
     """As ``rebalance`` without ``exact``, telling ``paths`` what misleads Kafka's client."""
     classic, may_be_consumer = split_by_type(members, target, assignor, protocol)
+    assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
     check_protocol(protocol)
     inputs = conform_inputs(classic, topics, owned)

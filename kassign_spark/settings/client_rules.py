@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from kassign_spark.conforming import CLIENT_ASSIGNORS
 from kassign_spark.settings.rules import (
     Rule,
     advised,
@@ -59,16 +60,8 @@ _SINCE = {
     REMOTE_ASSIGNOR: "3.7.0",
 }
 """The first version of the client that knows a setting."""
-_PACKAGE = "org.apache.kafka.clients.consumer."
-_ASSIGNORS = {
-    "range": "RangeAssignor",
-    "roundrobin": "RoundRobinAssignor",
-    "sticky": "StickyAssignor",
-    "cooperative-sticky": "CooperativeStickyAssignor",
-}
-_EAGER = [_PACKAGE + _ASSIGNORS[name] for name in ("range", "roundrobin", "sticky")]
-_STICKY = _PACKAGE + "StickyAssignor"
-_COOPERATIVE = _PACKAGE + "CooperativeStickyAssignor"
+_EAGER = [CLIENT_ASSIGNORS[name] for name in ("range", "roundrobin", "sticky")]
+_STICKY, _COOPERATIVE = CLIENT_ASSIGNORS["sticky"], CLIENT_ASSIGNORS["cooperative-sticky"]
 
 
 def client_rules() -> list[Rule]:
@@ -192,11 +185,11 @@ def _assignor_rules() -> Iterator[Rule]:
     yield refused(STRATEGY, refuses_twice & is_twice, "an assignor is there twice")
     has_empty = F.array_contains(names, "")
     yield refused(STRATEGY, is_classic & has_empty, "an entry of the list is empty")
-    for name, simple in _ASSIGNORS.items():
+    for name, class_name in CLIENT_ASSIGNORS.items():
         yield refused(
             STRATEGY,
             is_classic & F.array_contains(names, name),
-            f'"{name}" is no class: the setting takes {_PACKAGE}{simple}',
+            f'"{name}" is no class: the setting takes {class_name}',
         )
     # A class of one's own is on the client's path or not; of Kafka's package there are these four.
     unknown = F.filter(

@@ -6,7 +6,12 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
+from kassign_spark.conforming import (
+    check_same_clusters,
+    conform,
+    has_cluster_id,
+    short_assignor,
+)
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.task_sizes import MOST_ROWS_OF_A_GROUP, task_sizes
@@ -90,6 +95,8 @@ def validate(
     known = conforming._replace(
         members=conforming.members.withColumn("pattern", F.col("topics_pattern"))
     )
+    if assignors is not None:
+        assignors = [short_assignor(name) for name in assignors]
     problems = _problems(resolved(known), assignors, MOST_ROWS_OF_A_GROUP)
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])

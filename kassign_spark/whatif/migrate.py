@@ -8,7 +8,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.in_tasks import KAFKAS
-from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
+from kassign_spark.conforming import (
+    check_same_clusters,
+    conform,
+    has_cluster_id,
+    short_assignor,
+)
 from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
@@ -150,6 +155,7 @@ def _chosen(to: str, assignor: str | None, policy: str, max_size: int) -> str:
         raise InputError(f"max_size is {max_size}; it must be a whole number from 1 to {NO_LIMIT}")
     if assignor is None:
         return TO[to][0]
+    assignor = short_assignor(assignor)
     if assignor not in TO[to]:
         names = ", ".join(sorted(TO[to]))
         raise InputError(f"unknown assignor {assignor!r} of {to} groups; known are {names}")

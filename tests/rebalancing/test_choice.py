@@ -82,6 +82,33 @@ def test_choices(spark: SparkSession) -> None:
     }
 
 
+def test_a_member_given_twice_has_no_two_votes(spark: SparkSession) -> None:
+    lists = [("g", "a", ["sticky", "range"]), ("g", "a", ["sticky", "range"])]
+    lists += [("g", "b", ["range", "sticky"]), ("h", "a", ["range", "sticky"])]
+    columns = "group_id string, member_id string, assignors array<string>"
+    candidates = spark.createDataFrame(lists, columns)
+    groups, members = choose_assignors(candidates)
+    assert {
+        (r.group_id, r.assignor, len(r.votes), r.protocol, r.problem) for r in groups.collect()
+    } == {
+        ("g", None, 0, None, "duplicate_member"),
+        ("h", "range", 2, "eager", None),
+    }
+    problem = (
+        'table candidates, column member_id: "a" is there 2 times in group "g": '
+        "give each member once"
+    )
+    details = [(r.group_id, r.member_id, r.vote, r.detail) for r in members.collect()]
+    assert sorted(details, key=str) == [
+        ("g", "a", None, problem),
+        ("g", "a", None, problem),
+        ("g", "b", None, None),
+        ("h", "a", "range", None),
+    ]
+    stuck, not_started = check_migration(candidates).orderBy("group_id").collect()
+    assert (stuck.step, not_started.step) == ("stuck", "not_started")
+
+
 def test_migration(spark: SparkSession) -> None:
     eager, both, done = ["range"], ["cooperative-sticky", "range"], ["cooperative-sticky"]
     lists = {
