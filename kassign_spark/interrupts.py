@@ -6,6 +6,7 @@ Spark's, of py4j's, or none at all. So the handler notes the signal, and the com
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -105,10 +106,18 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
             os._exit(128 + _state.received)  # Java, left alone, deletes what was begun
         return
     _state.received, _state.at = number, time.monotonic()
+    _silence_servers()
     if _state.cancel is not None:
         threading.Thread(target=_cancel, args=(_state.cancel,), daemon=True).start()
     if not _state.is_deferred:
         raise KeyboardInterrupt(number)
+
+
+def _silence_servers() -> None:
+    """Keep PySpark's server of accumulators from a trace when Java is gone before it."""
+    if "socketserver" in sys.modules:
+        server = sys.modules["socketserver"].BaseServer
+        server.handle_error = lambda *_: None
 
 
 def _cancel(cancel: Callable[[], None]) -> None:

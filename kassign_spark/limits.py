@@ -19,6 +19,8 @@ PARTITIONS_FOLLOWED = 2_000_000
 """Of a group that ``simulate`` or ``sweep`` follows through its rebalances."""
 PATTERN_CHARACTERS = 32_767
 """Of a member's pattern or regex: as many as a string of Kafka's protocol has."""
+MOST_WEIGHT, LEAST_CAPACITY = 1e60, 1e-60
+"""The greatest weight or move cost of a partition, and capacity of a member; the least capacity."""
 TASKS = 1_000_000
 TEXT_FILE_BYTES = 16 << 20
 """Of a file that is read as a whole in Python: events, settings, properties."""

@@ -64,6 +64,22 @@ def test_groups_find_their_coordinators(
     assert "offsets partitions" in said
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_group_without_a_name_has_no_coordinator(
+    spark: SparkSession, fleet: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    (fleet / "members.csv").unlink()
+    texts = {
+        "csv": "group_id,member_id,topics\n,a,orders\n",
+        "jsonl": '{"group_id": "", "member_id": "a", "topics": ["orders"]}\n',
+    }
+    (fleet / f"members.{ending}").write_text(texts[ending])
+    assert cli.main(["coordinators", str(fleet)]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "table members, column group_id" in said
+    assert 'member_id="a"' in said
+
+
 def test_settings_are_checked(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -152,6 +152,33 @@ cli.main(["validate", "x"])
 """
 
 
+_SERVER = """
+import signal, socketserver, socket
+from kassign_spark import cli
+from kassign_spark.commands import validate
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self):
+        raise EOFError
+def run(args):
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            socket.create_connection(server.server_address).close()
+            server.handle_request()
+validate.run = run
+raise SystemExit(cli.main(["validate", "x"]))
+"""
+
+
+def test_servers_of_pyspark_print_no_trace(own_processes: None) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _SERVER], cwd=_ROOT, capture_output=True, text=True, timeout=50
+    )
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr == f"{_HEAD}interrupted; nothing was written\n"
+
+
 def test_a_second_one_ends_at_once(own_processes: None) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", _SECOND], cwd=_ROOT, capture_output=True, text=True, timeout=50
@@ -189,9 +216,9 @@ def test_at_any_moment(tmp_path: Path, own_processes: None) -> None:
     whole = time.monotonic() - started
     wrong = []
     outcomes = []
-    for i in range(24):
+    for i in range(12):
         # Python itself needs a moment before it takes a signal.
-        seconds = 0.3 + i * whole / 24
+        seconds = 0.3 + i * whole / 12
         out = tmp_path / f"out{i}"
         number = signal.SIGTERM if i % 4 == 3 else signal.SIGINT
         numbers = [number] * (2 if i % 3 == 2 else 1)
@@ -208,7 +235,7 @@ def test_at_any_moment(tmp_path: Path, own_processes: None) -> None:
         if not (is_right or is_done) or "Traceback" in said:
             wrong.append((round(seconds, 2), number, code, printed, said))
     assert wrong == []
-    assert len([code for code in outcomes if code != 0]) >= 16
+    assert len([code for code in outcomes if code != 0]) >= 8
 
 
 @pytest.mark.slow

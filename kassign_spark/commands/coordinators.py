@@ -12,10 +12,12 @@ from kassign_spark.brokers.coordinator import (
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.options import About, Parser, given, whole_number
-from kassign_spark.conforming import has_cluster_id
+from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
+from kassign_spark.inputs.checks import broken_rows, refuse_problems
+from kassign_spark.inputs.rules import required
 from kassign_spark.rounds import hold
-from kassign_spark.schemas import GROUP_KEY, LEADERS
+from kassign_spark.schemas import GROUP_KEY, LEADERS, MEMBERS
 from kassign_spark.tables.snapshots import empty_table, read_snapshot
 
 _LOAD: Columns = {
@@ -75,7 +77,11 @@ def run(args: argparse.Namespace) -> Outcome:
         count = args.num_partitions or (None if knows_leaders else DEFAULT_OFFSETS_PARTITIONS)
         of_groups = coordinators(members, leaders, num_partitions=count)
         of_brokers = coordinator_load(members, leaders, snapshot.owned, num_partitions=count)
-        found, counted = hold(of_groups, {"groups": F.count(F.lit(1))})
+        named = required("group_id")
+        sums = {"groups": F.count(F.lit(1)), "unnamed": F.expr(f"count_if({named.broken})")}
+        found, counted = hold(of_groups, sums)
+        if counted["unnamed"]:
+            refuse_problems(broken_rows("members", conform(members, MEMBERS), [named]))
         load = hold(of_brokers).frame
         write_tables(spark, args, coordinators=found, load=load)
         brokers = load.where("coordinator IS NOT NULL")

@@ -64,7 +64,7 @@ def says(template: str, *values: str) -> str:
 def member_rules() -> list[Rule]:
     """Rules over ``schemas.MEMBERS``, patterns resolved: one that is left is unusable."""
     return [
-        *(_named(column) for column in ("group_id", "member_id")),
+        *(required(column) for column in ("group_id", "member_id")),
         Rule(
             "topics_missing",
             "topics",
@@ -123,7 +123,7 @@ def is_consumer_group() -> Column:
 
 def rules_of_topics(topics: DataFrame) -> list[Rule]:
     """Rules over ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``, whichever ``topics`` is."""
-    names = [_named("topic"), _allowed()]
+    names = [required("topic"), _allowed()]
     if "num_partitions" in topics.columns:
         return [*names, *_count_rules("num_partitions", PARTITIONS_OF_A_TOPIC)]
     return [*names, *_count_rules("partition", PARTITIONS_OF_A_TOPIC - 1)]
@@ -132,7 +132,7 @@ def rules_of_topics(topics: DataFrame) -> list[Rule]:
 def owned_rules(*, names: bool = True) -> list[Rule]:
     """Rules over ``schemas.OWNED``; without ``names`` for who looks at each topic's name once."""
     return [
-        *(_named(column) for column in ("group_id", "member_id", "topic")),
+        *(required(column) for column in ("group_id", "member_id", "topic")),
         *([_allowed()] if names else []),
         *_count_rules("partition"),
     ]
@@ -148,7 +148,8 @@ def any_broken(rules: list[Rule]) -> str:
     return "(" + " or ".join(f"coalesce({rule.broken}, false)" for rule in rules) + ")"
 
 
-def _named(column: str) -> Rule:
+def required(column: str) -> Rule:
+    """Require a name in each row."""
     return Rule(
         f"{column}_missing",
         column,

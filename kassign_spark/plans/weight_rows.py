@@ -10,6 +10,7 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import Kernel, fold, in_tasks, rows
 from kassign_spark.inputs.checks import MAX_LISTED, refuse_problems
 from kassign_spark.inputs.rules import INT_MAX, NAME_ADVICE, not_allowed, says, shown
+from kassign_spark.limits import LEAST_CAPACITY, MOST_WEIGHT
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
@@ -21,11 +22,11 @@ def check_weight_options(**options: float | None) -> None:
     """Refuse missing_weight and base_weight that are no weights.
 
     Raises:
-        SettingsError: one is negative, infinite or NaN.
+        SettingsError: one is negative, more than ``limits.MOST_WEIGHT`` or NaN.
     """
     for name, value in options.items():
-        if value is not None and not 0 <= value < float("inf"):
-            raise SettingsError(f"{name}: {value!r} is not a finite number >= 0")
+        if value is not None and not 0 <= value <= MOST_WEIGHT:
+            raise SettingsError(f"{name}: {value!r} is not a number from 0 to {MOST_WEIGHT:g}")
 
 
 def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
@@ -36,16 +37,18 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
         members: conforming.
 
     Raises:
-        InputError: weights, move costs or capacities that are null, NaN, infinite or out of range,
-            or a partition that is there twice; lists every one.
+        InputError: weights, move costs or capacities that are null, NaN or out of range, or a
+            partition that is there twice; lists every one.
     """
-    no_number = "coalesce(isnan({0}) or {0} < 0 or {0} = double('Infinity'), {1})".format
+    # Spark takes NaN for more than any number.
+    no_number = f"coalesce({{0}} not between {{2}} and {MOST_WEIGHT!r}, {{1}})".format
+    must = f"must be a number from 0 to {MOST_WEIGHT:g}"
     of_weights = value_problems(
         weights,
         "weights",
         ("group_id", "topic", "partition"),
-        ("weight", no_number("weight", True), "must be a finite number >= 0"),
-        ("move_cost", no_number("move_cost", False), "must be a finite number >= 0, or null"),
+        ("weight", no_number("weight", True, 0), must),
+        ("move_cost", no_number("move_cost", False, 0), f"{must}, or null"),
         ("topic", "coalesce(topic = '', true)", "every row needs a topic, not null or empty"),
         ("topic", f"topic != '' and {not_allowed('topic')}", NAME_ADVICE),
         (
@@ -60,8 +63,8 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
         ("group_id", "member_id"),
         (
             "capacity",
-            f"{no_number('capacity', False)} or coalesce(capacity = 0, false)",
-            "must be a finite number > 0, or null: 1",
+            no_number("capacity", False, LEAST_CAPACITY),
+            f"must be a number from {LEAST_CAPACITY:g} to {MOST_WEIGHT:g}, or null: 1",
         ),
     )
     problems = of_weights.unionByName(of_members).unionByName(_twice(weights))

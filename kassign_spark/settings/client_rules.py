@@ -196,10 +196,10 @@ def _assignor_rules() -> Iterator[Rule]:
         names,
         lambda name: (
             name.rlike(r"^(org\.apache\.kafka\.clients\.consumer\.)?[^.]+\z")
-            & ~name.isin(*_ASSIGNORS, *(_PACKAGE + simple for simple in _ASSIGNORS.values()))
+            & ~name.isin(*CLIENT_ASSIGNORS, *CLIENT_ASSIGNORS.values())
         ),
     )
-    detail = f"is no class that Kafka has: {_PACKAGE} goes before {', '.join(_ASSIGNORS.values())}"
+    detail = f"is no class that Kafka has: those are {', '.join(CLIENT_ASSIGNORS.values())}"
     yield refused(STRATEGY, is_classic & (F.size(unknown) > 0), detail)
     for name, version in ((_STICKY, "0.11.0"), (_COOPERATIVE, "2.4.0")):
         detail = f"the client has no {name} before {version}"

@@ -1,5 +1,6 @@
 """``plan_by_weight`` and ``tradeoff`` over frames: names, checks, the same answer everywhere."""
 
+import math
 from typing import Any
 
 import pytest
@@ -227,6 +228,8 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
             {**shared("hot", 1, 2)[1], "move_cost": -3.0},
             {"topic": "even", "partition": 3, "weight": None},
             *of("own", "own", 9, 4),
+            # Their sum would be beyond what a double holds.
+            *shared("wide", 1e308, 1e308),
             *of("own", "own", 9),
         ],
     )
@@ -239,6 +242,7 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         "null",
         "weight: Infinity (at topic=hot partition=0)",
         "move_cost: -3.0 (at topic=hot partition=1)",
+        "weight: 1.0E308 (at topic=wide partition=0): must be a number from 0 to 1e+60",
         'group "own"',
         "2 times",
     ):
@@ -252,8 +256,8 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         plan_by_weight(members, topics, told, together={"split": "x", "other": "x"})
     with pytest.raises(SchemaError, match="column weight"):
         plan_by_weight(members, topics, told.drop("weight"))
-    for factor, shown in ((0.0, "0.0"), (-1.0, "-3.0"), (float("nan"), "NaN"),
-                          (float("inf"), "Infinity")):  # fmt: skip
+    capacities = {0.0: "0.0", -1.0: "-3.0", 1e-80: r"2.9*7E-80", 1e80: "3.0E80"}
+    for factor, shown in {**capacities, math.nan: "NaN", math.inf: "Infinity"}.items():
         small = members.withColumn("capacity", members.capacity * factor)
         with pytest.raises(InputError, match=f"column capacity: {shown} .*member_id=big"):
             plan_by_weight(small, topics, told)
