@@ -47,7 +47,7 @@ def spark_message(error: PySparkException | Py4JError) -> str:
         if said is None:
             said = _said(str(error)) if isinstance(error, PySparkException) else _GONE
         return without_login(said)
-    except Py4JError:
+    except (Py4JError, ConnectionError):
         return _GONE
 
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
 from kassign_spark.tables import output_folder
-from kassign_spark.tables.leftovers import hidden_stem
+from kassign_spark.tables.leftovers import hidden_stem, tidy
 from kassign_spark.tables.output_folder import new_folder
 
 _STEM = re.compile(r"\.plan\.([0-9a-f]{12})-(\d+)-(\d+)-([0-9a-f]{12})")
@@ -121,3 +122,15 @@ def test_another_run_comes_in_between(
         _write(spark, plan, overwrite=overwrite)
     assert _names(plan) == ["theirs"]
     assert _names(tmp_path) == ["plan"]
+
+
+def test_tidying_up_when_java_is_gone_leaves_no_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> bool:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    traces: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", traces.append)
+    tidy(None, None, [], refuse)
+    assert traces == []

@@ -84,7 +84,7 @@ def tidy(files: Any, writing: Any, missing: list[Any], before: Callable[[], bool
     looks = 0 if isinstance(sys.exception(), KassignError) else _LOOKS
 
     def work() -> None:
-        with suppress(Py4JError):
+        with suppress(Py4JError, OSError):  # py4j lets a refused connection through: Java is gone
             if not before():
                 return
             files.delete(writing, True)

@@ -126,6 +126,8 @@ def _serve() -> None:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli.main(json.loads(line))
         print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
+        if code > 128:  # a signal came, which is meant for the whole program
+            sys.exit(code)
 
 
 if __name__ == "__main__":
