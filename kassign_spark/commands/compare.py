@@ -29,7 +29,7 @@ _OF_ALL = {
     "of a topic": "max_topic_spread",
     "cross-rack": "cross_rack_more",
     "best balance": "balanced_count",
-    "without end": "failing_count",
+    "failing": "failing_count",
 }
 _OF_GROUP = {
     **_OF_BOTH,

@@ -96,7 +96,7 @@ ABOUT = About(
     + "".join(_described(kind) for kind in KINDS)
     + "and, where several clusters are in the snapshot, cluster_id; its own timeouts, such as\n"
     "session_timeout_ms, if need be. A sweep asks what if: members: -3..+3, partitions: x2.",
-    finds="a group never settles",
+    finds="a group never settles, or Kafka's own client throws or never ends",
     example="kassign-spark simulate examples/fleet --events examples/events.yaml",
 )
 
@@ -176,7 +176,7 @@ def _lines(facts: Facts) -> list[str]:
         told = (
             *counts(facts, "event", "rebalance"),
             f"{facts['moved_count']:,} moved",
-            *([f"{facts['unsettled_count']} never settling"] if facts["unsettled_count"] else []),
+            *([f"{facts['unsettled_count']:,} not settling"] if facts["unsettled_count"] else []),
         )
         lines += [", ".join(told), "", *_table(facts, "events", _EVENT_COLUMNS)]
     if "sweep" in facts:

@@ -52,9 +52,10 @@ def sweep(
         int, partition_times int, partition_more int, member_count bigint, partition_count bigint,
         min_assigned bigint, max_assigned bigint, idle_count bigint: members with nothing,
         moved_count bigint, paused_count bigint, rounds int, settles boolean (as ``summarize``),
-        detail string: how sure the answer is (groups of the new protocol), or why there is none (no
-        member is left, or there are more partitions than ``limits.PARTITIONS_FOLLOWED``), then all
-        counts but member_count are null.
+        detail string: how sure the answer is (groups of the new protocol), what claims of
+        partitions that do not exist make Kafka's client do, or why there is no answer (it throws,
+        no member is left, or there are more partitions than ``limits.PARTITIONS_FOLLOWED``), then
+        all counts but member_count are null.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.

@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
+from kassign_spark.client.state import FAILING
 from kassign_spark.coordinator.reconcile import NEVER
 from kassign_spark.display import plural
 from kassign_spark.groups.named import schema_of
 from kassign_spark.groups.numbers import dense, names
 from kassign_spark.limits import PARTITIONS_FOLLOWED
+from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rounds import follow
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
 from kassign_spark.simulation.consumer_decisions import of_coordinator, topics_of
@@ -181,6 +183,11 @@ def _measure(
     for name, values in columns.items():
         for row, value in zip(rows, values.tolist(), strict=True):
             row[name] = value
+    misled = misled_groups(batch, claims, batch.generation, assignor)
+    for number, (verdict, detail) in misled.items():
+        rows[number]["detail"] = detail
+        if verdict in FAILING:
+            rows[number] |= dict.fromkeys(columns) | {"settles": False}
 
 
 def _of_consumers(group: Group, other: Group, naming: Naming) -> dict[str, Any]:

@@ -98,3 +98,38 @@ def test_sweeps_of_what_is_not_there_are_refused(tables: tuple[Any, Any, Any]) -
     assert str(error.value) == (
         'line 3: sweep: group_id "no" is not there; sweep: topic "v" is not there'
     )
+
+
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky", "range"])
+def test_claims_of_missing_partitions_are_what_the_client_answers(
+    spark: SparkSession, assignor: str
+) -> None:
+    """orders had 6 partitions and has 3: the sticky client throws; for three it makes one up."""
+    members = [
+        {"group_id": "g", "member_id": m, "topics": ["orders"], "generation": 2}
+        | {"assignor": assignor}
+        for m in ("C0", "C1")
+    ]
+    tables = (
+        builders.members(spark, members),
+        builders.topics(spark, {"orders": 3}),
+        builders.owned(
+            spark,
+            [
+                {"group_id": "g", "member_id": f"C{p // 3}", "topic": "orders", "partition": p}
+                for p in range(6)
+            ],
+        ),
+    )
+    asked = [parse_sweep({"members": "0, 1"}), parse_sweep({"partitions": "x2"})]
+    same, more, grown = sweep(*tables, asked).orderBy("sweep", "member_change").collect()
+    assert grown.settles
+    assert (grown.partition_count, grown.moved_count, grown.detail) == (6, 0, None)
+    assert (more.settles, more.partition_count) == (True, 3)
+    if assignor == "range":
+        assert (same.settles, same.partition_count) == (True, 3)
+        assert (same.detail, more.detail) == (None, None)
+    else:
+        assert (same.settles, same.partition_count, same.moved_count) == (False, None, None)
+        assert same.detail.startswith("IllegalStateException: no member has room for orders-2")
+        assert more.detail.startswith("C1 is given orders-3, which does not exist")
