@@ -32,6 +32,7 @@ def findings(found: Found) -> list[Finding]:
     order = (ERROR, WARNING, NOTE, GOOD)
     listed = [
         *_broken(found.totals),
+        *_misled(found),
         *_uneven(found),
         *_brokers(found),
         *_problems(found),
@@ -61,6 +62,19 @@ def _broken(totals: dict[str, Any]) -> Iterator[Finding]:
             f"{plural(count, 'group')} would never settle",
             "The rounds of the cooperative rebalance come back to an earlier state, for ever.",
             "unsettled",
+        )
+
+
+def _misled(found: Found) -> Iterator[Finding]:
+    counts = {row["kind"]: row["count"] for row in found.problem_counts}
+    if count := counts.get("claims_mislead_client"):
+        yield Finding(
+            ERROR,
+            f"Kafka's own client makes something else of {plural(count, 'group')}",
+            "Members claim partitions that do not exist: the client throws, or gives away what "
+            "does not exist.",
+            "problems",
+            "problems",
         )
 
 

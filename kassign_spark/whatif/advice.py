@@ -14,6 +14,7 @@ from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, key, place_in_run, rows_by
 from kassign_spark.groups.read import read_batch
+from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rounds import held_claims
 from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, Known, candidates
 from kassign_spark.whatif.changes import NOTHING, Changes, apply_changes, pieces
@@ -44,6 +45,7 @@ class Ranked(NamedTuple):
         after: of all that was tried.
         restarted: of each group the member whose restart was tried; -1: none.
         restart_moved: of each group the partitions that it moves.
+        misled: of groups in which Kafka's client is misled by claims, what it does.
     """
 
     known: Known
@@ -56,6 +58,7 @@ class Ranked(NamedTuple):
     after: Evenness
     restarted: Longs
     restart_moved: Longs
+    misled: dict[int, str | None]
 
 
 def advise_arrow(table: pa.Table) -> Iterator[pa.Table]:
@@ -63,6 +66,8 @@ def advise_arrow(table: pa.Table) -> Iterator[pa.Table]:
     for ranked in ranked_pieces(table):
         groups = np.union1d(ranked.group, np.flatnonzero(ranked.restart_moved)).tolist()
         reasons = {group: reason_of(ranked.known, group) for group in groups}
+        for group in ranked.misled.keys() & reasons.keys():
+            reasons[group] += f"; Kafka's own client does something else: {ranked.misled[group]}"
         yield _rows(ranked, reasons)
         yield _restart_rows(ranked, reasons)
 
@@ -107,7 +112,9 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     useful = useful[nth < _MOST_OF_A_KIND]
     rank = place_in_run(group[useful]) + 1
     found = (known, kind[useful], changes, useful, group[useful], rank, gain[useful], after)
-    return Ranked(*found, *_restart_moves(known, owner))
+    misled = misled_groups(batch, claims, batch.generation, assignor)
+    details = {group: detail for group, (_, detail) in misled.items()}
+    return Ranked(*found, *_restart_moves(known, owner), details)
 
 
 def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:

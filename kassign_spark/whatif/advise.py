@@ -50,8 +50,9 @@ def advise(
         partitions that a member which stays stops reading for a while, rounds int, gain bigint: by
         how much the largest load (not for `members`), the spread and the idle members go down
         together; 0 for `group.instance.id`, restart_moved bigint: of that, partitions that a
-        restart moves; else null, reason string: why the group is as it is. At most three rows of a
-        kind.
+        restart moves; else null, reason string: why the group is as it is, and what Kafka's own
+        client does instead where members claim partitions that do not exist. At most three rows of
+        a kind.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.

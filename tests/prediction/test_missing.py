@@ -19,10 +19,12 @@ from kassign_spark import (
 )
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.client.model import predict_group
+from kassign_spark.report.findings import findings
 from kassign_spark.tables.snapshots import Snapshot
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member, group_id, to_tables
 from tests.kernels import assigned
+from tests.made_reports import made_found
 from tests.prediction.states import to_state
 from tests.random_states import random_states
 
@@ -189,3 +191,12 @@ def test_simulate_says_it(spark: SparkSession) -> None:
         assert "c2 claims orders-3" in first.detail
         assert (last.verdict, last.partition_count, last.moved_count) == (None, 6, 0)
     assert assign(members, topics, owned).count() == 12
+
+
+def test_the_report_finds_an_error_in_it() -> None:
+    found = made_found(3, details=1)
+    row = {"source": "snapshot", "kind": "claims_mislead_client", "count": 2}
+    (first, *_) = findings(found._replace(problem_counts=[*found.problem_counts, row]))
+    assert first.severity == "error"
+    assert first.title == "Kafka's own client makes something else of 2 groups"
+    assert not any("client" in finding.title for finding in findings(found))

@@ -179,6 +179,19 @@ def test_a_group_without_partitions_has_no_advice() -> None:
     assert _advice({"nothing": MixedGroup("nothing", {"t": 0}, {"m": ("t",), "n": ()})}) == []
 
 
+def test_what_the_client_makes_of_missing_partitions_is_said() -> None:
+    """orders had 6 partitions and has 3."""
+    owned = {("orders", partition): f"m{partition // 3}" for partition in range(6)}
+    group = MixedGroup("again", {"orders": 3}, {f"m{n}": ("orders",) for n in (0, 1)}, owned)
+    OWN["again"] = "sticky"
+    reasons = {row["reason"] for row in _advice({"again": group})}
+    assert len(reasons) == 1
+    what = "Kafka's own client does something else: IllegalStateException: no member has room"
+    assert what in reasons.pop()
+    OWN["again"] = "range"
+    assert not any("client" in row["reason"] for row in _advice({"again": group}))
+
+
 def test_no_advice_is_missed_that_another_assignor_would_be() -> None:
     readable = [
         name
