@@ -139,7 +139,12 @@ def test_the_exit_code_of_simulate(
 ) -> None:
     """Of the other commands with exit code 1 each has a test on a fleet of its own."""
     facts = {"snapshot": "fleet", "events_file": "e", "output": None, "event_count": 0}
-    facts |= {"rebalance_count": 0, "moved_count": 0, "unsettled_count": unsettled}
+    facts |= {
+        "rebalance_count": 0,
+        "moved_count": 0,
+        "unsettled_count": unsettled,
+        "misled_count": 0,
+    }
     monkeypatch.setattr(simulate, "read_events", lambda file: None)
     monkeypatch.setattr(simulate, "session_reading", lambda *_: nullcontext())
     monkeypatch.setattr(simulate, "read_snapshot", lambda *_: None)

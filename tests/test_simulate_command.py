@@ -79,3 +79,26 @@ def test_bad_events_end_with_one_line(
         'kassign-spark: error: line 2: event 1 (member_leaves): group "mail" has no member "x"'
     )
     assert not output.exists()
+
+
+@pytest.mark.parametrize(("members", "verdict"), [(2, "throws"), (3, "ok")])
+def test_claims_that_mislead_the_client(
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    members: int,
+    verdict: str,
+) -> None:
+    """It throws, or is ok but gives a member what does not exist: neither is well."""
+    (tmp_path / "topics.csv").write_text("topic,num_partitions\norders,6\n")
+    ids = [f"c{i}" for i in range(members)]
+    rows = "".join(f"g,{member},orders,sticky\n" for member in ids)
+    (tmp_path / "members.csv").write_text(f"group_id,member_id,topics,assignor\n{rows}")
+    rows = "".join(f"g,c{p // 3},orders,{p}\n" for p in range(6))
+    (tmp_path / "owned.csv").write_text(f"group_id,member_id,topic,partition\n{rows}")
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"kind":"topic_is_recreated","topic":"orders","num_partitions":3}\n')
+    assert cli.main(["simulate", str(tmp_path), "--events", str(events), "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["misled_count"] == 1
+    assert [row["verdict"] for row in facts["events"]] == [verdict]

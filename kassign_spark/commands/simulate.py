@@ -20,6 +20,7 @@ from kassign_spark.commands.documents import GROUP, chosen, optional, record, ro
 from kassign_spark.commands.options import About, Parser, settings_of
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import counts, group_name, table, written
+from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
@@ -68,7 +69,8 @@ def _described(kind: str) -> str:
 DOCUMENT = optional(
     record(
         "snapshot string, events_file string, output string?, event_count int, "
-        "rebalance_count int, moved_count int, unsettled_count int, events_not_shown? int, "
+        "rebalance_count int, moved_count int, unsettled_count int, misled_count int, "
+        "events_not_shown? int, "
         "sweep_not_shown? int"
     ),
     events=rows(
@@ -96,7 +98,7 @@ ABOUT = About(
     + "".join(_described(kind) for kind in KINDS)
     + "and, where several clusters are in the snapshot, cluster_id; its own timeouts, such as\n"
     "session_timeout_ms, if need be. A sweep asks what if: members: -3..+3, partitions: x2.",
-    finds="a group never settles, or Kafka's own client throws or never ends",
+    finds="a group never settles, or claims mislead Kafka's own client",
     example="kassign-spark simulate examples/fleet --events examples/events.yaml",
 )
 
@@ -120,7 +122,8 @@ def run(args: argparse.Namespace) -> Outcome:
     ):
         snapshot = read_snapshot(args.snapshot, spark)
         facts = _simulate(spark, snapshot, asked, folder, args, settings)
-    return Outcome(1 if facts["unsettled_count"] else 0, facts, _lines(facts))
+    is_bad = facts["unsettled_count"] or facts["misled_count"]
+    return Outcome(1 if is_bad else 0, facts, _lines(facts))
 
 
 def _simulate(
@@ -142,6 +145,10 @@ def _simulate(
         sums = {
             "rebalance_count": F.count_if("rebalance"),
             "moved_count": F.coalesce(F.sum("moved_count"), F.lit(0)),
+            # Of classic groups a verdict is told only where claims mislead Kafka's client.
+            "misled_count": F.count_if(
+                (F.col("protocol") != CONSUMER) & F.col("verdict").isNotNull()
+            ),
         }
         by_event: list[str | Column] = ["event", "stage", *most_first, *GROUP_KEY]
         found["events"] = (summarize_events(steps), by_event, sums)
@@ -157,6 +164,7 @@ def _simulate(
         "rebalance_count": 0,
         "moved_count": 0,
         "unsettled_count": 0,
+        "misled_count": 0,
     }
     of_both = {"rows": F.count(F.lit(1)), "unsettled": F.count_if(~F.col("settles"))}
     for name, (frame, order, sums) in found.items():
