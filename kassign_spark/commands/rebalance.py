@@ -23,6 +23,7 @@ from kassign_spark.commands.documents import GROUP, chosen, record, rows
 from kassign_spark.commands.options import About, Parser, given, settings_of
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import (
+    Columns,
     counts,
     group_name,
     listed,
@@ -34,9 +35,11 @@ from kassign_spark.display import (
 )
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
+from kassign_spark.measures.violations import hidden_claims
 from kassign_spark.plans.listener import listener_calls
 from kassign_spark.plans.rebalance import rebalance, rebalance_on_paths
 from kassign_spark.plans.summary import summarize
+from kassign_spark.report.plan import VIOLATIONS
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, VERDICTS
 from kassign_spark.settings.computing import Settings
@@ -54,8 +57,9 @@ ACTIONS = ("retained", "revoked", "assigned", "withheld")
 DOCUMENT = record(
     "snapshot string, output string?, is_exact boolean, group_count int, partition_count int, "
     "moved_count int, paused_count int, max_rounds int, unsettled_count int, failing_count int, "
-    "inexact_count int, misled_count int, groups_not_shown int",
+    "inexact_count int, misled_count int, hidden_count int, groups_not_shown int",
     misled=rows(VERDICTS),
+    hidden=rows(VIOLATIONS),
     groups=rows(
         f"{GROUP}, rounds int?, partition_count int?, moved_count int?, paused_count int?, "
         "settles boolean?, detail string?, rounds_not_shown int",
@@ -69,7 +73,8 @@ ABOUT = About(
     "what each member keeps, gives up and receives, and what its rebalance listener is told.\n"
     "With --exact each round is the answer of Kafka's own client, which may also throw or\n"
     "never end: the table verdicts says so, and the table listener leaves such groups out.",
-    finds="a group never settles, throws or never ends, or claims mislead Kafka's own client",
+    finds="a group never settles, throws or never ends, claims mislead Kafka's own client, or "
+    "members own topics that the snapshot does not have",
     example="kassign-spark rebalance examples/fleet --output build/rounds",
 )
 
@@ -99,8 +104,8 @@ def run(args: argparse.Namespace) -> Outcome:
         open_output(spark, args) as folder,
     ):
         facts = _follow(read_snapshot(args.snapshot, spark), folder, args, settings)
-    failing = facts["unsettled_count"] + facts["failing_count"] + facts["misled_count"]
-    return Outcome(1 if failing else 0, facts, _lines(facts))
+    bad = ("unsettled_count", "failing_count", "misled_count", "hidden_count")
+    return Outcome(1 if any(facts[name] for name in bad) else 0, facts, _lines(facts))
 
 
 def _follow(
@@ -133,11 +138,24 @@ def _follow(
         "is_exact": args.exact,
         **{name: totals[name] for name in measures},
         **misled_facts(paths, args.show, cluster_id=has_cluster_id(snapshot.members)),
+        **_hidden_facts(snapshot, args.show, may_be=args.exact or paths.has_hidden_topics),
         "groups_not_shown": totals["group_count"] - len(worst),
         "groups": [
             {**row, **rounds}
             for row, rounds in zip(worst, _rounds(steps, worst, args.show), strict=True)
         ],
+    }
+
+
+def _hidden_facts(snapshot: Snapshot, limit: int, *, may_be: bool) -> Facts:
+    """Count and collect what members own of topics that the snapshot lacks: no round has it."""
+    members, topics, owned = snapshot
+    if owned is None or not may_be:
+        return {"hidden_count": 0, "hidden": []}
+    hidden, counted = hold(hidden_claims(members, topics, owned), {"rows": F.count(F.lit(1))})
+    return {
+        "hidden_count": counted["rows"],
+        "hidden": first_rows(hidden, [*GROUP_KEY, "topic", "member_id"], limit),
     }
 
 
@@ -222,5 +240,24 @@ def _lines(facts: Facts) -> list[str]:
         if group["rounds_not_shown"]:
             lines.append(f"  ... {plural(group['rounds_not_shown'], 'more round')}")
     lines += misled_lines(facts)
+    lines += _hidden_lines(facts)
     tables = "steps, listener, summary" + (", verdicts" if facts["is_exact"] else "")
     return lines + written(facts["output"], "the rounds are in", tables)
+
+
+def _hidden_lines(facts: Facts) -> list[str]:
+    if not facts["hidden_count"]:
+        return []
+    columns: Columns = {
+        "group": group_name,
+        "member": "member_id",
+        "topic": "topic",
+        "detail": "detail",
+    }
+    return [
+        "",
+        "members own partitions of topics that the table topics does not have; what happens to "
+        "these is not known",
+        *listed(facts["hidden"], columns)[1:],
+        *not_shown(facts["hidden_count"] - len(facts["hidden"]), "row", of=facts["hidden_count"]),
+    ]

@@ -1,7 +1,8 @@
 """Groups of the new protocol to and from the model, batch by batch, through Arrow."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kassign_spark.client.left_out import left_out_says
 from kassign_spark.coordinator.model import TargetOutcome, doubt_joiners, next_target
 from kassign_spark.coordinator.orders import Ints
 from kassign_spark.coordinator.reconcile import Pairs, Steps, actions_in, reconcile
@@ -51,6 +53,8 @@ def predict_batches(
         for group in groups_of(batch):
             is_new = [epoch is None for epoch in group.epochs]
             outcome = doubt_joiners(group.state, next_target(group.state, assignor), is_new)
+            detail = "; ".join(filter(None, (outcome.detail, _left_out(group))))
+            outcome = replace(outcome, detail=detail or None)
             outcomes.append(outcome)
             runs.append(_runs(group.state, outcome))
             steps.append(_steps(group, outcome) if with_steps else _no_steps())
@@ -61,6 +65,19 @@ def predict_batches(
         names = {name: batch.column(name) for name in ("cluster_id", "group_id")}
         answers = {"assigned": _lists(runs), "steps": _lists(steps)}
         yield pa.RecordBatch.from_pydict(names | said | answers)
+
+
+def _left_out(group: _Group) -> str | None:
+    """Say which topics the members ask for in vain, and whether they get anything."""
+    state = group.state
+    sizes = dict(zip(state.topics, state.num_partitions, strict=True))
+    matched = [state.resolved.get(regex) or () for regex in state.regexes if regex is not None]
+    names: set[str] = set().union(*state.subscriptions, *matched)
+    missing = {name for name in names if not sizes.get(name)}
+    if names and not missing:
+        return None
+    held = Counter(group.held_names[topic] for topic in group.held_topics.tolist())
+    return left_out_says(((name, held[name]) for name in missing), is_idle=names == missing)
 
 
 def groups_of(batch: pa.RecordBatch) -> Iterator[_Group]:

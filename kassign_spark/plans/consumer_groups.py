@@ -107,9 +107,10 @@ def predict_consumer_groups(
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.
         verdicts: cluster_id string (where the inputs have it), group_id string, verdict string (ok
-            | inexact | never_settles), detail string (null where ok), one row a group. inexact:
-            something that decides is not known. never_settles: of two members one votes for
-            `uniform` and one for `range`, and the group goes to and fro between them.
+            | inexact | never_settles), detail string (why, and that topics are left out or the
+            group gets nothing; else null), one row a group. inexact: something that decides is not
+            known. never_settles: of two members one votes for `uniform` and one for `range`, and
+            the group goes to and fro between them.
         steps: the columns of ``rebalance``: cluster_id string (where the inputs have it), group_id
             string, round int (of heartbeats, from 1 to at most 3), member_id string, topic string,
             partition int, action string (retained | revoked | withheld | assigned). A partition

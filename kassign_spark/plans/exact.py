@@ -17,6 +17,7 @@ from kassign_spark.assignors.in_tasks import (
     numbers_of,
     racks_matter,
 )
+from kassign_spark.client.left_out import left_out_says
 from kassign_spark.client.model import predict_group
 from kassign_spark.client.protocols import EAGER
 from kassign_spark.client.rounds import follow_rounds
@@ -44,8 +45,6 @@ RUNS = (
 """Rows of two kinds: a group's verdict; partitions that a member has of a topic."""
 
 
-_MOST_TOPICS = 5
-"""Topics of a group that a detail names."""
 MISLED = "cluster_id string, group_id string, verdict string, detail string"
 """A row of each group of ``misled_groups``."""
 
@@ -141,27 +140,12 @@ def topics_left_out(batch: Batch, claims: Claims) -> dict[int, str]:
     by_group: dict[int, list[tuple[str, int]]] = {}
     for pair, count in zip(unknown.tolist(), counts, strict=True):
         by_group.setdefault(pair >> 32, []).append((names[(pair & 0xFFFF_FFFF) - 1], count))
-    found = {group: _left_out_says(sorted(topics)) for group, topics in by_group.items()}
-    idle = np.bincount(batch.topic_group, minlength=batch.group_count) == 0
-    for group in np.flatnonzero(idle).tolist():
-        why = found.get(group, "no member subscribes to a topic")
-        found[group] = f"the group gets nothing: {why}"
-    return found
-
-
-def _left_out_says(topics: list[tuple[str, int]]) -> str:
-    """Name topics that the cluster lacks, the first ones; and what members own of them."""
-    shown = ", ".join(topic for topic, _ in topics[:_MOST_TOPICS])
-    more = len(topics) - _MOST_TOPICS
-    shown += f" and {more:,} more" if more > 0 else ""
-    owned = sum(count for _, count in topics)
-    hidden = (
-        f"; members own {owned:,} of their partitions, so they were deleted, or the snapshot may "
-        "not describe them, and then Kafka assigns them"
-        if owned
-        else ""
-    )
-    return f"left out, unknown to the table topics or without partitions: {shown}{hidden}"
+    idle = (np.bincount(batch.topic_group, minlength=batch.group_count) == 0).tolist()
+    found = {
+        group: left_out_says(by_group.get(group, ()), is_idle=is_idle)
+        for group, is_idle in enumerate(idle)
+    }
+    return {group: what for group, what in found.items() if what is not None}
 
 
 def misled_groups(

@@ -338,7 +338,7 @@ def _beyond_says(count: str, so: str = "the claim is dropped", is_counted: str =
     only = "the topic has only {} partitions; "
     counted = "a plan drops the claim, but Kafka's sticky assignors count it"
     there = f"if({is_counted}, {says(only + counted, count)}, {says(only + so, count)})"
-    return f"coalesce({there}, {says(f'the cluster has no such topic; {so}')})"
+    return f"coalesce({there}, {says(f'the table topics does not have the topic; {so}')})"
 
 
 def _stranger_says(rows: str) -> str:

@@ -106,7 +106,7 @@ _CASES: dict[str, tuple[list[dict[str, object]], str, list[tuple[object, ...]]]]
                 "gone",
                 0,
                 "owned_partition_missing",
-                "the cluster has no such topic; the claim is dropped",
+                "the table topics does not have the topic; the claim is dropped",
             )
         ],
     ),

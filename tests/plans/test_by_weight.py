@@ -175,8 +175,8 @@ def test_validate_tells_weights_of_what_does_not_exist(fleet: tuple[DataFrame, .
     )
     rows = {(r.group_id, r.topic, r.partition): r.detail for r in found.collect()}
     assert rows == {
-        (None, "nobody", 0): "the cluster has no such topic; the weight is passed over",
-        (None, "gone", 0): "the cluster has no such topic; the weight is passed over",
+        (None, "nobody", 0): "the table topics does not have the topic; the weight is passed over",
+        (None, "gone", 0): "the table topics does not have the topic; the weight is passed over",
         ("hot", "hot", 6): "the topic has only 6 partitions; the weight is passed over",
     }
     by_partition = builders.topics(

@@ -1,0 +1,33 @@
+"""What members ask for in vain: topics that the table topics lacks, or that have no partitions."""
+
+from collections.abc import Iterable
+
+_MOST_TOPICS = 5
+"""Topics of a group that a detail names."""
+
+
+def left_out_says(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> str | None:
+    """Say what a group asks for in vain, and whether it gets nothing at all; None: neither.
+
+    Args:
+        topics: names of the topics left out, each with how many of its partitions members own.
+        is_idle: whether the group gets nothing.
+    """
+    listed = sorted(topics)
+    why = _topics_say(listed) if listed else None
+    return f"the group gets nothing: {why or 'no member subscribes to a topic'}" if is_idle else why
+
+
+def _topics_say(topics: list[tuple[str, int]]) -> str:
+    """Name the topics, the first ones; and say what members own of them."""
+    shown = ", ".join(topic for topic, _ in topics[:_MOST_TOPICS])
+    more = len(topics) - _MOST_TOPICS
+    shown += f" and {more:,} more" if more > 0 else ""
+    owned = sum(count for _, count in topics)
+    hidden = (
+        f"; members own {owned:,} of their partitions, so they were deleted, or the snapshot may "
+        "not describe them, and then Kafka assigns them"
+        if owned
+        else ""
+    )
+    return f"left out, unknown to the table topics or without partitions: {shown}{hidden}"
