@@ -91,7 +91,10 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "topics array<string>, weight bigint, part int"
     ),
     "eligibility.edges": _columns("src bigint, dst bigint, weight bigint"),
-    "explain": _columns("group_id string, assignor string, differing_count bigint, detail string"),
+    "explain": _columns(
+        "group_id string, assignor string, differing_count bigint, detail string, "
+        "own_assignor string"
+    ),
     "fleet_graph.vertices": _columns("id bigint, cluster_id string, kind string, name string"),
     "fleet_graph.edges": _columns("src bigint, dst bigint, member_count bigint"),
     "group_clusters": _columns(

@@ -86,6 +86,39 @@ def test_explain(
     assert spark.read.parquet(str(found / "explained")).count() == 2
 
 
+def test_explain_asks_the_own_assignor(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "topics.csv").write_text("topic,num_partitions\nt,3\nu,3\n")
+    members = "group_id,member_id,topics,assignor\ng,a,t;u,range\ng,b,t;u,range\n"
+    (tmp_path / "members.csv").write_text(members)
+    owned = "".join(f"g,{m},{t},{p}\n" for m, t in ("at", "bu") for p in range(3))
+    (tmp_path / "owned.csv").write_text(f"group_id,member_id,topic,partition\n{owned}")
+    assert cli.main(["explain", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "1 group: 1 explained (1 sticky), 0 not",
+        "1 by another than their own assignor",
+    ]
+    assert "its own assignor range differs in 3 partitions" in lines[-1]
+
+
+def test_explain_names_the_coordinators_assignors(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["validate", "examples/both-protocols"]) == 0
+    assert "uniform" not in capsys.readouterr().out
+    cli.main(["explain", "examples/both-protocols", "--show", "100", "--json"])
+    members = spark.read.json("examples/both-protocols/members")
+    theirs = members.where("group_type = 'consumer'").select("group_id").distinct().collect()
+    groups = {row["group_id"]: row for row in json.loads(capsys.readouterr().out)["groups"]}
+    assert len(theirs) > 1
+    for (name,) in theirs:
+        row = groups[name]
+        assert row["own_assignor"] in ("uniform", "range")
+        assert row["assignor"] in ("uniform", "range"), row
+
+
 def test_explain_needs_something_to_explain(
     fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,11 +18,11 @@ from kassign_spark.commands.options import About, Parser, given
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import Columns, first_listed, group_name, plural, written
 from kassign_spark.errors import InputError
-from kassign_spark.plans.predict import PREDICTED
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 from kassign_spark.whatif.explain import explain
+from kassign_spark.whatif.explain_kernel import NAMES
 
 _COLUMNS: Columns = {
     "group": group_name,
@@ -30,11 +30,14 @@ _COLUMNS: Columns = {
     "differing": "differing_count",
     "detail": "detail",
 }
+_ASSIGNORS = tuple(dict.fromkeys(NAMES))
 DOCUMENT = record(
     "snapshot string, assigned string?, output string?, group_count int, explained_count int, "
-    "groups_not_shown int",
-    by_assignor=record(", ".join(f"{name} int" for name in PREDICTED)),
-    groups=rows(f"{GROUP}, assignor string?, differing_count int, detail string?"),
+    "by_another_count int, groups_not_shown int",
+    by_assignor=record(", ".join(f"{name} int" for name in _ASSIGNORS)),
+    groups=rows(
+        f"{GROUP}, assignor string?, differing_count int, detail string?, own_assignor string?"
+    ),
 )
 ABOUT = About(
     summary="say which assignor made an assignment, or comes nearest to it",
@@ -43,7 +46,7 @@ ABOUT = About(
     "SNAPSHOT is the state before, ASSIGNED the plan (table assignment) or snapshot (table\n"
     "owned) after. Without ASSIGNED it is what the members of SNAPSHOT own: would the\n"
     "assignor leave it as it is?",
-    finds="a group's assignment is not explained",
+    finds="a group's assignment is not explained; without ASSIGNED also, not by its own assignor",
     example="kassign-spark explain examples/fleet",
 )
 
@@ -64,23 +67,32 @@ def run(args: argparse.Namespace) -> Outcome:
     with session_reading(args, f"explaining {inputs[-1]}", *inputs) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         observed = _observed(spark, snapshot, args)
-        by_assignor = {name: F.count_if(F.col("assignor") == name) for name in PREDICTED}
+        by_assignor = {name: F.count_if(F.col("assignor") == name) for name in _ASSIGNORS}
+        is_by_another = F.col("assignor") != F.col("own_assignor")
         explained, counted = hold(
-            explain(observed, *snapshot), {"groups": F.count(F.lit(1)), **by_assignor}
+            explain(observed, *snapshot),
+            {
+                "groups": F.count(F.lit(1)),
+                "by_another": F.count_if(is_by_another),
+                **by_assignor,
+            },
         )
         write_tables(spark, args, explained=explained)
-        most = [F.col("assignor").isNotNull(), F.col("differing_count").desc()]
+        by_own = ~F.coalesce(is_by_another, F.lit(False))
+        most = [F.col("assignor").isNotNull(), by_own, F.col("differing_count").desc()]
         groups = first_rows(explained, [*most, *GROUP_KEY], args.show)
     facts = {
         **given(args, "snapshot", "assigned", "output"),
         "group_count": counted["groups"],
-        "explained_count": sum(counted[name] for name in PREDICTED),
-        "by_assignor": {name: counted[name] for name in PREDICTED},
+        "explained_count": sum(counted[name] for name in _ASSIGNORS),
+        "by_another_count": counted["by_another"],
+        "by_assignor": {name: counted[name] for name in _ASSIGNORS},
         "groups_not_shown": counted["groups"] - len(groups),
         "groups": groups,
     }
     unexplained = facts["explained_count"] < facts["group_count"]
-    return Outcome(1 if unexplained else 0, facts, _lines(facts))
+    would_move = args.assigned is None and facts["by_another_count"]
+    return Outcome(1 if unexplained or would_move else 0, facts, _lines(facts))
 
 
 def _observed(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespace) -> DataFrame:
@@ -101,5 +113,7 @@ def _lines(facts: Facts) -> list[str]:
         f"{plural(count, 'group')}: {explained:,} explained{f' ({by})' if by else ''}, "
         f"{count - explained:,} not"
     ]
+    if facts["by_another_count"]:
+        lines.append(f"{facts['by_another_count']:,} by another than their own assignor")
     lines += first_listed(facts, "group", _COLUMNS)
     return lines + written(facts["output"], "the table explained is in")

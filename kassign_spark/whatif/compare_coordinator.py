@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from kassign_spark.client.state import OK
 from kassign_spark.coordinator.model import next_target
 from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in, reconcile
 from kassign_spark.coordinator.state import ConsumerGroupState
@@ -52,13 +53,17 @@ def group_states(
 def follow_coordinator(
     batch: Batch,
     claims: Claims,
-    states: Sequence[tuple[ConsumerGroupState, Longs]],
+    states: Sequence[tuple[ConsumerGroupState, Longs] | None],
     assignor: str,
 ) -> Judged:
-    """Follow all groups to the target of an assignor, by heartbeats."""
+    """Follow groups to the target of an assignor, by heartbeats; those without a state lose all."""
     verdicts: list[tuple[str, str | None]] = []
     owner = np.full(int(batch.first_slot[-1]), -1)
-    for number, (state, members) in enumerate(states):
+    for number, of_group in enumerate(states):
+        if of_group is None:
+            verdicts.append((OK, None))
+            continue
+        state, members = of_group
         outcome = next_target(state, assignor)
         verdicts.append((outcome.verdict, outcome.detail))
         first = int(batch.first_slot[batch.first_topic[number]])

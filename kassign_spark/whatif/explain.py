@@ -19,15 +19,17 @@ def explain(
 ) -> DataFrame:
     """Say which assignor would have made an assignment, for every group at once.
 
-    All of ``PREDICTED`` are predicted from what the members said when the rebalance began. For the
-    sticky ones each member of an older generation is also left out, one at a time: so a stale
-    claim is found that made the assignment what it is, or that the leader cannot have seen.
+    Groups of group_type `consumer` are asked of the coordinator's `uniform` and `range`, which
+    start from what members own. Of the others all of ``PREDICTED`` are predicted from what the
+    members said when the rebalance began. For the sticky ones each member of an older generation is
+    also left out, one at a time: so a stale claim is found that made the assignment what it is, or
+    that the leader cannot have seen.
     `cooperative-sticky` is one rebalance; where the one that hands over has followed, ``owned`` is
     what members said then.
 
     Args:
         assignment: ``schemas.ASSIGNMENT``, observed in the cluster.
-        members: ``schemas.MEMBERS``; ``assignor`` only decides between several that fit.
+        members: ``schemas.MEMBERS``; ``assignor`` decides between several that fit.
         topics: ``schemas.TOPICS``, or one row a partition.
         owned: ``schemas.OWNED``, what members said that they owned.
 
@@ -35,8 +37,11 @@ def explain(
         One row a group: cluster_id string (where the inputs have it), group_id string,
         assignor string: what explains the assignment; null where nothing does,
         differing_count bigint: partitions that the nearest one gives to others,
-        detail string: which others fit too, whose stale claims decide, or which assignor is the
-        nearest and the first partition that differs; null where there is nothing to say.
+        detail string: in how many partitions the group's own assignor differs where it is not the
+        one that explains it, which others fit too, whose stale claims decide, or which assignor is
+        the nearest and the first partition that differs; null where there is nothing to say,
+        own_assignor string: what the members name, or the coordinator chooses by their votes; null
+        where it is none of Kafka's.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.

@@ -5,18 +5,27 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
 from kassign_spark.client.state import FAILING, OK
+from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
+from kassign_spark.coordinator.choice import choose_assignor
+from kassign_spark.display import plural
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
-from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
-from kassign_spark.plans.exact import predict_batch
-from kassign_spark.plans.rounds import Steps
+from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, read_kinds
+from kassign_spark.inputs.rules import CONSUMER
+from kassign_spark.plans.exact import Judged, predict_batch
+from kassign_spark.plans.rounds import ASSIGNED, RETAINED, Steps
+from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.whatif.columns import columns_of
+from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
 
 EXPLAINED = columns_of("explain")
+NAMES = (*KAFKAS, *COORDINATORS)
+"""The client's assignors, then those of the coordinator, in the order of their numbers here."""
 MOST_STALE = 16
 """Members of a group whose stale claims are tried one by one, the first by member id."""
 
@@ -40,9 +49,12 @@ class _Variant(NamedTuple):
 def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Explain the groups of a task: rows of ``rows.fold``, and of kind OBSERVED: ``EXPLAINED``."""
     tried = _Tried(table)
+    theirs = tried.of_coordinator
     for number in range(len(KAFKAS)):
-        tried.add(number, np.ones(tried.batch.group_count, bool))
+        tried.add(number, ~theirs)
+    tried.add_coordinators(table)
     stale = _stale(tried.batch, tried.claims)
+    stale = [[] if of else members for members, of in zip(stale, theirs.tolist(), strict=True)]
     for place in range(max(map(len, stale), default=0)):
         without = np.array([of_group[place] if place < len(of_group) else -1 for of_group in stale])
         for number in range(STICKY, len(KAFKAS)):
@@ -80,11 +92,20 @@ def _stale(batch: Batch, claims: Claims) -> list[list[int]]:
 
 
 class _Tried:
-    """The groups of a task: what assignors give them, beside what was seen; ``named`` is theirs."""
+    """The groups of a task: what assignors give them, beside what was seen.
+
+    Attributes:
+        batch: the groups.
+        claims: what their members say that they own.
+        named: of each group the number of its own assignor in ``NAMES``; -1: none of Kafka's.
+        of_coordinator: which of them are of the new protocol.
+        variants: of each group what was tried.
+    """
 
     def __init__(self, table: pa.Table) -> None:
         batch, (self.claims, self._observed) = read_kinds(table, (CLAIM, OBSERVED))
         self.batch, self.named = batch, assignors_of(batch)
+        self.of_coordinator = _of_coordinator(table, batch)
         self.variants: list[list[_Variant]] = [[] for _ in range(batch.group_count)]
         self._members = batch.member_names.to_pylist()
         self._topics = batch.topic_names.to_pylist()
@@ -100,6 +121,33 @@ class _Tried:
             told = told.where(told.member != without[told.group])
         assignor = np.full(batch.group_count, number)
         judged = predict_batch(batch, told, batch.generation, assignor, groups)
+        self._note(number, groups, judged, without)
+
+    def add_coordinators(self, table: pa.Table) -> None:
+        """Let the coordinator's assignors answer for the groups of the new protocol."""
+        groups = self.of_coordinator
+        if not groups.any():
+            return
+        batch = self.batch
+        states = [
+            of_group if is_theirs else None
+            for of_group, is_theirs in zip(
+                group_states(table, batch, self.claims), groups.tolist(), strict=True
+            )
+        ]
+        for number, name in enumerate(COORDINATORS, start=len(KAFKAS)):
+            judged = follow_coordinator(batch, self.claims, states, name)
+            self._note(number, groups, judged._replace(steps=_settled(batch, judged.steps, groups)))
+        for group in np.flatnonzero(groups).tolist():
+            (state, _) = states[group] or (None, None)
+            if state is not None:
+                self.named[group] = NAMES.index(choose_assignor(state.votes).assignor, len(KAFKAS))
+
+    def _note(
+        self, number: int, groups: Flags, judged: Judged, without: Longs | None = None
+    ) -> None:
+        """Put an answer beside what was seen."""
+        batch = self.batch
         differing, first = self._compare(judged.steps, groups)
         for group in np.flatnonzero(groups).tolist():
             verdict = judged.verdicts[group][0]
@@ -156,34 +204,71 @@ class _Tried:
 
     def told(self) -> pa.Table:
         """What explains each group: ``EXPLAINED``."""
-        found = [_conclude(sorted(of_group)) for of_group in self.variants]
+        named = self.named.tolist()
+        found = [
+            _conclude(sorted(of_group), own)
+            for of_group, own in zip(self.variants, named, strict=True)
+        ]
         given = group_columns(self.batch, np.arange(self.batch.group_count))
+        given["own_assignor"] = [None if own < 0 else NAMES[own] for own in named]
         given["assignor"] = [assignor for assignor, _, _ in found]
         given["differing_count"] = [count for _, count, _ in found]
         given["detail"] = [detail for _, _, detail in found]
         return with_nulls(EXPLAINED, given)
 
 
-def _conclude(variants: list[_Variant]) -> tuple[str | None, int, str | None]:
-    """The assignor that explains a group, partitions that differ from the nearest, and a detail."""
+def _conclude(variants: list[_Variant], own: int) -> tuple[str | None, int, str | None]:
+    """The assignor that explains a group, partitions that differ from the nearest, and a detail.
+
+    ``own`` is the group's assignor: where another explains the group, or none, it comes first.
+    """
     best = variants[0]
+    says = [] if best.assignor == own else [_own_says(v) for v in variants if v.assignor == own][:1]
     if best.is_other:
-        return None, best.differing, _nearest(best)
-    says = []
+        return None, best.differing, "; ".join([*says, _nearest(best)])
     of_best = [v for v in variants if v.assignor == best.assignor]
     deciding = [v.without for v in of_best if v.is_without and v.is_other]
     if best.is_without:
         says.append(f"without the stale claims of {best.without}")
     elif deciding:
         says.append(f"because of the stale claims of {', '.join(deciding)}")
-    fitting = [KAFKAS[v.assignor] for v in variants[1:] if not v.is_other and not v.is_without]
+    fitting = [NAMES[v.assignor] for v in variants[1:] if not v.is_other and not v.is_without]
     if fitting:
         says.append(f"{', '.join(fitting)} would give the same")
-    return KAFKAS[best.assignor], best.differing, "; ".join(says) or None
+    return NAMES[best.assignor], best.differing, "; ".join(says) or None
+
+
+def _own_says(own: _Variant) -> str:
+    """Say what a group's own assignor makes of it instead."""
+    name = f"its own assignor {NAMES[own.assignor]}"
+    if own.verdict in FAILING:
+        return f"{name} has no answer ({own.verdict})"
+    return f"{name} differs in {plural(own.differing, 'partition')}: {own.first}"
 
 
 def _nearest(best: _Variant) -> str:
-    says = f"nearest is {KAFKAS[best.assignor]}"
+    says = f"nearest is {NAMES[best.assignor]}"
     if best.verdict != OK:
         says += f" ({best.verdict})"
     return says if best.first is None else f"{says}: {best.first}"
+
+
+def _of_coordinator(table: pa.Table, batch: Batch) -> Flags:
+    """Which groups are of the new protocol."""
+    theirs = table.filter(
+        pc.and_(pc.equal(table["kind"], MEMBER), pc.equal(table["topic"], CONSUMER))
+    )
+    keys = set(zip(*(theirs[name].to_pylist() for name in GROUP_KEY), strict=True))
+    groups = group_columns(batch, np.arange(batch.group_count))
+    names = zip(*(groups[name].to_pylist() for name in GROUP_KEY), strict=True)
+    return np.array([name in keys for name in names], bool)
+
+
+def _settled(batch: Batch, steps: Steps, groups: Flags) -> Steps:
+    """What members of some groups have when the last round is over."""
+    group = batch.member_group[steps.member]
+    last = np.zeros(batch.group_count, np.int64)
+    np.maximum.at(last, group, steps.round)
+    has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
+    rows = groups[group] & has & (steps.round == last[group])
+    return steps.where(rows)

@@ -257,7 +257,8 @@ def test_generations_by_hand(spark: SparkSession) -> None:
     said = [
         (row["generation"], row["explained_by"], row["is_explained"], row["detail"]) for row in rows
     ]
-    same = "sticky, cooperative-sticky would give the same"
+    own = "its own assignor range differs in 2 partitions: t-1 is with b, not with a"
+    same = f"{own}; sticky, cooperative-sticky would give the same"
     nearest = "nearest is range: t-1 is with b, not with a"
     assert said == [
         (1, "range", True, AS_ASSIGNED),
