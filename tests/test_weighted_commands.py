@@ -205,3 +205,31 @@ def test_bad_usage_is_one_line(
         code = end.code if isinstance(end.code, int) else 1
     assert code == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "tradeoff", "compare"])
+def test_weights_of_what_is_not_there(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Nothing is planned by them, and nobody may take that for a plan by weight."""
+    file = tmp_path / "weights.csv"
+    own = "".join(f",t,{p},{w}\n" for p, w in enumerate((100, 1, 1, 0)))
+    strangers = "nobody,t,0,5\n,nope,0,5\n,t,2147483647,5\n"
+    file.write_text(f"group_id,topic,partition,weight\n{own}{strangers}")
+    arguments = [command, str(folder / "now"), "--weights", str(file)]
+    code, facts = run(capsys, *arguments)
+    assert (code, facts["unused_weight_count"]) == (1, 3)
+    assert [(row["group_id"], row["topic"], row["detail"]) for row in facts["unused_weights"]] == [
+        ("nobody", "t", "the table members does not have the group; the weight is passed over"),
+        (None, "nope", "the table topics does not have the topic; the weight is passed over"),
+        (None, "t", "the topic has only 4 partitions; the weight is passed over"),
+    ]
+    assert cli.main(arguments) == 1
+    text = capsys.readouterr().out
+    assert "3 weights not used, of what is not there" in text
+    # One partition weighs 100 of 102: no plan is below 1.96 times what each of two should have.
+    times = {"plan": "max 102 (2x the fair load)", "tradeoff": "1.96x", "compare": " 1.96 "}
+    assert times[command] in text
+    file.write_text(f"group_id,topic,partition,weight\n{own}")
+    code, facts = run(capsys, *arguments)
+    assert (code, facts["unused_weight_count"], facts["unused_weights"]) == (0, 0, [])

@@ -11,7 +11,14 @@ from kassign_spark.client.state import FAILING, NEVER_SETTLES, WORST_FIRST
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
 from kassign_spark.commands.options import About, Parser, given, settings_of
-from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
+from kassign_spark.commands.weighted import (
+    UNUSED_WEIGHTS,
+    add_source,
+    inputs_of,
+    read_weights,
+    unused_facts,
+    unused_lines,
+)
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, listed, not_shown, plural, written
 from kassign_spark.groups.named_groups import is_group_of
@@ -56,7 +63,8 @@ _LOADS_OF_GROUP = {
 
 DOCUMENT = record(
     "snapshot string, output string?, is_exact boolean, weights string?, group_count int, "
-    "groups_not_shown int",
+    "unused_weight_count int, groups_not_shown int",
+    unused_weights=UNUSED_WEIGHTS,
     assignors=rows(
         "assignor string, protocol string, moved int?, least_moves int?, paused int?, "
         "max_rounds int?, max_spread int?, max_topic_spread int?, cross_rack_more int?, "
@@ -80,6 +88,7 @@ ABOUT = About(
     "the new protocol (protocol consumer) included: how many\n"
     "partitions move and pause, in how many rounds, how even the result is, for all groups\n"
     "and for each; beside it the least moves at the best balance there is.",
+    finds="weights are of groups, topics or partitions that are not there",
     example="kassign-spark compare examples/fleet",
 )
 
@@ -113,7 +122,8 @@ def run(args: argparse.Namespace) -> Outcome:
         compared = hold(found, {"rows": F.count(F.lit(1))}).frame
         write_tables(spark, args, comparison=compared)
         facts = _facts(compared, args)
-    return Outcome(0, facts, _lines(facts))
+        facts |= unused_facts(args, weights, snapshot.members, snapshot.topics)
+    return Outcome(1 if facts["unused_weight_count"] else 0, facts, _lines(facts))
 
 
 def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
@@ -187,4 +197,5 @@ def _lines(facts: Facts) -> list[str]:
         lines += ["", group_name(group), *listed(group["by_assignor"], of_group)[1:]]
     if facts["groups_not_shown"]:
         lines += ["", *not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])]
+    lines += unused_lines(facts)
     return lines + written(facts["output"], "the table comparison is in")

@@ -8,7 +8,16 @@ from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import COUNTS, record, rows
 from kassign_spark.commands.options import About, Parser, given, whole_number
-from kassign_spark.commands.weighted import add_weights, inputs_of, number, options, read_weights
+from kassign_spark.commands.weighted import (
+    UNUSED_WEIGHTS,
+    add_weights,
+    inputs_of,
+    number,
+    options,
+    read_weights,
+    unused_facts,
+    unused_lines,
+)
 from kassign_spark.display import Columns, first_listed, group_name, plural, written
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import WEIGHT_VERDICTS, plan_by_weight
@@ -19,8 +28,10 @@ from kassign_spark.tables.snapshots import new_folder, read_snapshot, write_tabl
 _DONE = ("within_limit", "nothing_to_do")
 
 DOCUMENT = record(
-    "snapshot string, output string?, group_count int, groups_not_shown int",
+    "snapshot string, output string?, group_count int, unused_weight_count int, "
+    "groups_not_shown int",
     verdicts=COUNTS,
+    unused_weights=UNUSED_WEIGHTS,
     groups=rows(WEIGHT_VERDICTS),
 )
 ABOUT = About(
@@ -28,6 +39,7 @@ ABOUT = About(
     description="Plan every group by the weight of its partitions: members within a limit\n"
     "of load, with the fewest moves, and a verdict with its proof. The output is a plan that\n"
     "diff, report, violations and deliver take.",
+    finds="weights are of groups, topics or partitions that are not there",
     example="kassign-spark plan examples/fleet --weights build/weights --output build/plan",
 )
 
@@ -79,14 +91,16 @@ def run(args: argparse.Namespace) -> Outcome:
         counts = {
             r["verdict"]: r["count"] for r in plan.verdicts.groupBy("verdict").count().collect()
         }
+        unused = unused_facts(args, weights, members, topics)
     facts = {
         **given(args, "snapshot", "output"),
         "group_count": sum(counts.values()),
         "verdicts": dict(sorted(counts.items())),
         "groups_not_shown": sum(counts.values()) - len(rows),
         "groups": rows,
+        **unused,
     }
-    return Outcome(0, facts, _lines(facts))
+    return Outcome(1 if facts["unused_weight_count"] else 0, facts, _lines(facts))
 
 
 def _lines(facts: Facts) -> list[str]:
@@ -94,4 +108,5 @@ def _lines(facts: Facts) -> list[str]:
     lines = [f"{plural(facts['group_count'], 'group')}: {counts or 'none'}"]
     columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
     lines += first_listed(facts, "group", columns)
+    lines += unused_lines(facts)
     return lines + written(facts["output"], "the plan is in", "assignment, verdicts, balance")

@@ -2,23 +2,35 @@
 
 import argparse
 
+from kassign_spark.assignors.weighted.sentences import times
 from kassign_spark.commands.common import Facts, Outcome, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.options import About, Parser, given
-from kassign_spark.commands.weighted import add_weights, inputs_of, options, read_weights
+from kassign_spark.commands.weighted import (
+    UNUSED_WEIGHTS,
+    add_weights,
+    inputs_of,
+    options,
+    read_weights,
+    unused_facts,
+    unused_lines,
+)
 from kassign_spark.display import first_listed, group_name, plural, written
 from kassign_spark.plans.by_weight import TRADEOFF, tradeoff
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot
 
 DOCUMENT = record(
-    "snapshot string, output string?, group_count int, groups_not_shown int",
+    "snapshot string, output string?, group_count int, unused_weight_count int, "
+    "groups_not_shown int",
+    unused_weights=UNUSED_WEIGHTS,
     groups=rows(f"{GROUP}, group string, says string", points=rows(TRADEOFF)),
 )
 ABOUT = About(
     summary="show what each move would give: the curve of moves against load",
     description="Trace for every group how low its greatest load gets with so many moves.\n"
     "1x is the fair load: what everybody would have if weight could be cut at will.",
+    finds="weights are of groups, topics or partitions that are not there",
     example="kassign-spark tradeoff examples/fleet --weights build/weights",
 )
 
@@ -34,32 +46,31 @@ def run(args: argparse.Namespace) -> Outcome:
     chosen = options(args)
     with session_reading(args, f"tracing {args.snapshot}", *inputs_of(args)) as spark:
         members, topics, owned = read_snapshot(args.snapshot, spark)
-        curve = tradeoff(members, topics, read_weights(spark, args), owned, **chosen)
+        weights = read_weights(spark, args)
+        curve = tradeoff(members, topics, weights, owned, **chosen)
         write_tables(spark, args, tradeoff=curve)
         keys: list[str] = [name for name in GROUP_KEY if name in curve.columns]
         starts = curve.where("moves = 0").orderBy(curve["skew"].desc(), *keys)
         shown = starts.limit(args.show).select(*keys)
         count = curve.where("moves = 0").count()
         rows = [row.asDict() for row in curve.join(shown, on=keys, how="left_semi").collect()]
+        unused = unused_facts(args, weights, members, topics)
     groups = _by_group(rows)
     facts = {
         **given(args, "snapshot", "output"),
         "group_count": count,
         "groups_not_shown": count - len(groups),
         "groups": groups,
+        **unused,
     }
-    return Outcome(0, facts, _lines(facts))
+    return Outcome(1 if facts["unused_weight_count"] else 0, facts, _lines(facts))
 
 
 def _lines(facts: Facts) -> list[str]:
     lines = [f"{plural(facts['group_count'], 'group')} with weights"]
     lines += first_listed(facts, "group", {"group": "group", "what moves would give": "says"})
+    lines += unused_lines(facts)
     return lines + written(facts["output"], "the curves are in", "tradeoff")
-
-
-def _times(value: float) -> str:
-    """A skew as people read it."""
-    return f"{value:.3g}x"
 
 
 def _group_line(points: list[Facts]) -> str:
@@ -67,16 +78,16 @@ def _group_line(points: list[Facts]) -> str:
     first, last = points[0], points[-1]
     knee = next((point for point in points if point["is_knee"]), first)
     fair = first["max_load"] / first["skew"] if first["skew"] else 1.0
-    floor = f"no plan below {_times(first['bound'] / fair)}" if fair else ""
+    floor = f"no plan below {times(first['bound'] / fair)}" if fair else ""
     if last["moves"] == 0:
-        return f"0 moves: {_times(first['skew'])}; {floor}"
-    parts = [f"0 moves: {_times(first['skew'])}"]
+        return f"0 moves: {times(first['skew'])}; {floor}"
+    parts = [f"0 moves: {times(first['skew'])}"]
     if knee["moves"]:
         unit = "move" if knee["moves"] == 1 else "moves"
-        parts = [f"{knee['moves']} {unit}: {_times(first['skew'])} -> {_times(knee['skew'])}"]
+        parts = [f"{knee['moves']} {unit}: {times(first['skew'])} -> {times(knee['skew'])}"]
     near = [p for p in points if p["moves"] > knee["moves"] and p["skew"] <= last["skew"] * 1.01]
     if near:
-        parts.append(f"{near[0]['moves'] - knee['moves']} more: {_times(near[0]['skew'])}")
+        parts.append(f"{near[0]['moves'] - knee['moves']} more: {times(near[0]['skew'])}")
     return "; ".join([*parts, floor])
 
 

@@ -3,15 +3,20 @@
 import argparse
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS
+from kassign_spark.commands.common import Facts, first_rows
+from kassign_spark.commands.documents import rows
 from kassign_spark.commands.options import Parser, given, settings_of
+from kassign_spark.display import listed, not_shown, plural
 from kassign_spark.errors import InputError
 from kassign_spark.plans.offsets import partition_weights
+from kassign_spark.rounds import hold
 from kassign_spark.schemas import OFFSETS, WEIGHTS
 from kassign_spark.tables.snapshots import has_table, read_given_table, read_table
+from kassign_spark.validation.unused_weights import unused_weights
 
 LAG, RATE = "lag", "rate"
 
@@ -116,3 +121,45 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
         **given(args, "cost", "missing_weight", "base_weight", "effort"),
         "settings": settings_of(args),
     }
+
+
+UNUSED_WEIGHTS = rows(
+    "cluster_id? string?, group_id string?, problem string, topic string?, partition int?, "
+    "detail string"
+)
+
+
+def unused_facts(
+    args: argparse.Namespace, weights: DataFrame | None, members: DataFrame, topics: DataFrame
+) -> Facts:
+    """Count and collect weights of what is not there; a query where somebody made the table.
+
+    Offsets are of all groups and topics of a cluster, also of those that nobody asks for.
+    """
+    if weights is None or args.weights in (LAG, RATE):
+        return {"unused_weight_count": 0, "unused_weights": []}
+    unused, counted = hold(
+        unused_weights(weights, members, topics).drop("member_id"), {"rows": F.count(F.lit(1))}
+    )
+    order: list[str | Column] = [
+        "problem",
+        F.col("group_id").asc_nulls_first(),
+        "topic",
+        "partition",
+    ]
+    shown = first_rows(unused, order, args.show) if counted["rows"] else []
+    return {"unused_weight_count": counted["rows"], "unused_weights": shown}
+
+
+def unused_lines(facts: Facts) -> list[str]:
+    """Say which weights are of what is not there."""
+    count = facts["unused_weight_count"]
+    if not count:
+        return []
+    columns = {"group": "group_id", "topic": "topic", "partition": "partition", "why": "detail"}
+    return [
+        "",
+        f"{plural(count, 'weight')} not used, of what is not there",
+        *listed(facts["unused_weights"], columns)[1:],
+        *not_shown(count - len(facts["unused_weights"]), "weight", of=count),
+    ]

@@ -110,7 +110,9 @@ def _with_before(now: DataFrame, before: DataFrame | None) -> DataFrame:
 
 def _lag(reset: str) -> Column:
     uncommitted = F.lit(0) if reset != "earliest" else F.col("end_offset") - F.col("begin_offset")
-    committed = F.col("end_offset") - F.col("committed_offset")
+    # What retention has deleted nobody reads any more.
+    begin = F.greatest("committed_offset", "begin_offset")
+    committed = F.when(F.col("committed_offset").isNotNull(), F.col("end_offset") - begin)
     lag = F.coalesce(committed, uncommitted.cast("bigint"))
     return F.when(F.col("group_id").isNotNull(), lag)
 

@@ -46,6 +46,7 @@ from kassign_spark.sessions import cores
 from kassign_spark.validation.member_order import lost_orders, order_says, unknown_orders
 from kassign_spark.validation.misled import STICKY
 from kassign_spark.validation.tasks import found_in_tasks
+from kassign_spark.validation.unused_weights import unused
 
 _LEFT_OUT = {
     "topic_without_metadata": "unknown to the table topics",
@@ -85,7 +86,7 @@ def validate(
         `claimed_twice` (the highest generation wins, equal ones dispute),
         `hash_order_not_reproduced` (which sticky members keep one partition more may differ),
         `member_order_unknown` (likewise, as ``member_seq`` is not given),
-        `weight_of_unknown_partition` (passed over).
+        `weight_of_unknown_partition` and `weight_of_unknown_group` (passed over).
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -100,10 +101,8 @@ def validate(
     problems = _problems(resolved(known), assignors, MOST_ROWS_OF_A_GROUP)
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
-        unknown = _beyond(conform(weights, WEIGHTS), _counts(conforming.topics))
-        detail = _beyond_says("num_partitions", "the weight is passed over")
-        passed_over = as_problems(unknown, "weight_of_unknown_partition", detail)
-        problems = problems.unionByName(passed_over)
+        told = conform(weights, WEIGHTS)
+        problems = problems.unionByName(unused(told, conforming.members, conforming.topics))
     problems = problems.withColumn("partition", F.expr("try_cast(partition as int)"))
     return answer(problems, "validate", has_cluster_id=has_cluster_id(members))
 
@@ -330,12 +329,12 @@ def _instance_says(instance: str, members: str, is_new: str) -> str:
     return f"if(coalesce({is_new}, false), {new}, {classic})"
 
 
-def _beyond_says(count: str, so: str = "the claim is dropped", is_counted: str = "false") -> str:
+def _beyond_says(count: str, is_counted: str = "false") -> str:
     """Of a partition beyond the ``count`` that there are; null: there is no topic.
 
     ``is_counted``: whether Kafka's client takes the claim for one of a partition that exists.
     """
-    only = "the topic has only {} partitions; "
+    only, so = "the topic has only {} partitions; ", "the claim is dropped"
     counted = "a plan drops the claim, but Kafka's sticky assignors count it"
     there = f"if({is_counted}, {says(only + counted, count)}, {says(only + so, count)})"
     return f"coalesce({there}, {says(f'the table topics does not have the topic; {so}')})"

@@ -71,8 +71,7 @@ def read_weighed(table: pa.Table, given: Given) -> Weighed:
         weight[read.item_slot] = group.weight[read.item_of]
         capacity[read.members] = group.capacity
         power[read.number] = group.power
-        serves = group.eligible.any(axis=0)
-        fair[read.number] = group.weight.sum() / group.capacity[serves].sum()
+        fair[read.number] = group.fair_load()
     for rows in batches([group for _, group in weighed]):
         found = load_bounds(stack([weighed[row][1] for row in rows])).load
         bound[[weighed[row][0].number for row in rows]] = found

@@ -37,6 +37,8 @@ def test_lag_and_rate_in_one_unit(spark: SparkSession) -> None:
             ("g", "t", 1, 100, 700, None),
             ("g", "u", 0, 0, 9, 12),
             ("g", "v", 0, 0, 50, 50),
+            # Retention has overtaken the commit: 360 records are there to be read.
+            ("g", "w", 0, 640, 1_000, 100),
             (None, "t", 0, 0, 7_000, None),
         ],
         NOW,
@@ -50,6 +52,7 @@ def test_lag_and_rate_in_one_unit(spark: SparkSession) -> None:
         ("g", "t", 1): (1.0, 0, 1.0, "recreated"),
         ("g", "u", 0): (0.0, 0, 0.0, "lag_negative"),
         ("g", "v", 0): (0.0, 0, None, "no_earlier_offsets"),
+        ("g", "w", 0): (0.05, 360, None, "no_earlier_offsets"),
         (None, "t", 0): (10.0, None, 10.0, None),
     }
     alone = partition_weights(now, auto_offset_reset="earliest").where("topic = 't'")

@@ -60,6 +60,7 @@ class Answer:
         least_difference: the least difference of counts that subscriptions allow; -1: not asked.
         dominant: the dominant partitions.
         by_count: whether the group was planned by counts, as it has no weight.
+        skew: max_load by the fair load of the whole group.
     """
 
     owner: Longs
@@ -79,6 +80,7 @@ class Answer:
     least_difference: int = -1
     dominant: tuple[int, ...] = ()
     by_count: bool = False
+    skew: float = 1.0
     proof: Proof = field(default_factory=Proof)
 
     @property
@@ -159,7 +161,7 @@ def answer_of(
             verdict, is_proven = BOUNDED_BY_COUNTS, measured.least_difference > asked
         elif verdict == NOT_FOUND:
             verdict = BOUNDED_BY_COUNTS
-    unit = group.power
+    unit, fair = group.power, group.fair_load()
     return Answer(
         owner=owner,
         verdict=verdict,
@@ -177,6 +179,7 @@ def answer_of(
         weight_needed=weight_needed / unit,
         least_difference=measured.least_difference,
         dominant=measured.dominant,
+        skew=most / fair if fair > 0 else 1.0,
         proof=proof,
     )
 

@@ -98,9 +98,7 @@ def _small_curves(groups: Sequence[Group], effort: str) -> list[tuple[float, lis
 
 def curve_of(group: Group, bound: float, points: Sequence[Point]) -> list[CurvePoint]:
     """Measure the points of a group's curve, and its knee: where more stop being worth it."""
-    serves = group.eligible.any(axis=0)
-    total = float(group.loads(np.zeros(len(group.weight), np.int64)).sum())
-    fair = total / float(group.capacity[serves].sum())
+    fair = group.fair_load()
     found: list[CurvePoint] = []
     for point in points:
         done = int((group.weight > 0).sum())

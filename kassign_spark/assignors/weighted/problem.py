@@ -78,6 +78,12 @@ class Group(NamedTuple):
         load = sums_of(owner[held], self.weight[held], len(self.capacity))
         return load if self.rest is None else load + self.rest.weight
 
+    def fair_load(self) -> float:
+        """What all who serve would have by capacity, if weight could be cut at will."""
+        total = float(self.loads(np.zeros(len(self.weight), np.int64)).sum())
+        capacity = float(self.capacity[self.eligible.any(axis=0)].sum())
+        return total / capacity if capacity else 0.0
+
     def counts(self, owner: Longs) -> Longs:
         """[member]: how many partitions each has."""
         held = owner >= 0

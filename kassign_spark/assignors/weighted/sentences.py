@@ -35,12 +35,16 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def times(skew: float) -> str:
+    """A load by the fair load of its group as people read it."""
+    return f"{skew:.3g}x"
+
+
 def sentence(answer: Answer, names: Names, bounds: Bounds) -> str:
     """Say what the plan gives, what nobody can give, and what is in the way."""
     if answer.by_count:
         return f"planned by counts, as nothing has weight; {_moves(answer)}"
-    of_fair = answer.max_load / answer.fair_load if answer.fair_load > 0 else 1.0
-    load = f"max {number(answer.max_load)} ({of_fair:.2f} of fair)"
+    load = f"max {number(answer.max_load)} ({times(answer.skew)} the fair load)"
     floor = f"no plan below {number(answer.load_bound)}"
     parts = [f"{load}, {floor}", _moves(answer), _reason(answer, names, bounds)]
     return "; ".join(filter(None, parts))

@@ -1,0 +1,48 @@
+"""Weights that nothing is planned by: of groups, topics and partitions that are not there."""
+
+from pyspark.sql import DataFrame
+
+from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
+from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.inputs.checks import as_problems, conform_inputs
+from kassign_spark.inputs.rules import says
+from kassign_spark.results import answer
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
+
+
+def unused_weights(weights: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:
+    """List the weights of groups, topics and partitions that the tables do not have.
+
+    Returns:
+        the columns of ``validate``, with the problems `weight_of_unknown_group` and
+        `weight_of_unknown_partition`.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+    """
+    check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
+    inputs = conform_inputs(members, topics)
+    found = unused(conform(weights, WEIGHTS), inputs.members, inputs.topics)
+    return answer(found, "validate", has_cluster_id=has_cluster_id(members))
+
+
+def unused(weights: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:
+    """As ``unused_weights`` of conforming tables; partition is a bigint."""
+    passed = "the weight is passed over"
+    counts = fold_topics(topics, bad_row="false").select("cluster_id", "topic", "num_partitions")
+    counted = weights.join(counts, on=["cluster_id", "topic"], how="left")
+    beyond = counted.where("num_partitions is null or partition >= num_partitions")
+    only = says(f"the topic has only {{}} partitions; {passed}", "num_partitions")
+    missing = says(f"the table topics does not have the topic; {passed}")
+    groups = members.select(*GROUP_KEY).distinct()
+    named = weights.where("group_id is not null")
+    of_nobody = named.join(groups, on=list(GROUP_KEY), how="left_anti")
+    return as_problems(
+        beyond, "weight_of_unknown_partition", f"coalesce({only}, {missing})"
+    ).unionByName(
+        as_problems(
+            of_nobody,
+            "weight_of_unknown_group",
+            says(f"the table members does not have the group; {passed}"),
+        )
+    )
