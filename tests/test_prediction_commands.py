@@ -119,6 +119,43 @@ def test_explain_names_the_coordinators_assignors(
         assert row["assignor"] in ("uniform", "range"), row
 
 
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["validate"], "all well"),
+        (["assign"], "(uniform)"),
+        (["rebalance"], "payments-ledger"),
+        (["predict"], "7 answered exactly"),
+        (["explain"], "payments-ledger    uniform"),
+        (["compare"], "uniform             consumer"),
+        (["advise"], "3 groups of the new protocol left out"),
+        (["migrate"], "3 groups of that protocol already"),
+        (["graph"], "7 groups"),
+        (["coordinators"], "payments-ledger"),
+        (["touched-by", "payments.captured"], ""),
+        (["simulate", "--events"], "payments-ledger"),
+    ],
+    ids=lambda of: of[0] if isinstance(of, list) else "",
+)
+def test_every_command_knows_groups_of_the_new_protocol(
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    says: str,
+) -> None:
+    name, *more = command
+    if name == "simulate":
+        events = tmp_path / "events.jsonl"
+        events.write_text('{"kind":"member_joins","group_id":"payments-ledger","member_id":"m"}\n')
+        more.append(str(events))
+    fleet = "examples/both-protocols"
+    assert cli.main([name, fleet, *more]) in (0, 1)
+    said = capsys.readouterr()
+    assert says in said.out
+    assert "unknown" not in said.out
+
+
 def test_explain_needs_something_to_explain(
     fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

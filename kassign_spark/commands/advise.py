@@ -12,6 +12,7 @@ from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.options import About, Parser, given, only_group
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, written
+from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot
@@ -21,7 +22,8 @@ _SHOWN_OF_GROUP = 3
 """Changes in a group's paragraph: the best by price, and the one that gains most."""
 
 DOCUMENT = record(
-    "snapshot string, output string?, group string?, group_count int, advised_count int, "
+    "snapshot string, output string?, group string?, group_count int, consumer_group_count int, "
+    "advised_count int, "
     "restarting_count int, groups_not_shown int",
     groups=rows(
         f"{GROUP}, max_before int, spread_before int, idle_before int, reason string",
@@ -58,11 +60,17 @@ def run(args: argparse.Namespace) -> Outcome:
         write_tables(spark, args, advice=advice)
         count, groups = _worst(advice, args.show)
         restarting = advice.where("restart_moved > 0").count()
-        total = snapshot.members.select(*(k for k in GROUP_KEY if k in snapshot.members.columns))
-        group_count = total.distinct().count()
+        of_new = is_consumer_group() if "group_type" in snapshot.members.columns else F.lit(False)
+        named = (
+            fill_cluster_id(snapshot.members).groupBy(*GROUP_KEY).agg(F.max(of_new).alias("new"))
+        )
+        counted = named.agg(
+            F.count(F.lit(1)).alias("groups"), F.count_if("new").alias("new")
+        ).collect()[0]
     facts: Facts = {
         **given(args, "snapshot", "output", "group"),
-        "group_count": group_count,
+        "group_count": counted["groups"],
+        "consumer_group_count": counted["new"],
         "advised_count": count,
         "restarting_count": restarting,
         "groups_not_shown": count - len(groups),
@@ -97,6 +105,11 @@ def _worst(advice: DataFrame, show: int) -> tuple[int, list[Facts]]:
 def _lines(facts: Facts) -> list[str]:
     count, advised = facts["group_count"], facts["advised_count"]
     lines = [f"{plural(count, 'group')}: something would make {advised:,} more even"]
+    if facts["consumer_group_count"]:
+        lines.append(
+            f"{plural(facts['consumer_group_count'], 'group')} of the new protocol left out: their "
+            "coordinator assigns, and what is tried here are assignors of clients"
+        )
     restarting = facts["restarting_count"]
     if restarting:
         lines.append(f"a restart moves partitions in {restarting:,}: group.instance.id keeps them")

@@ -2,6 +2,7 @@
 
 import argparse
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.commands.check_settings import (
@@ -13,9 +14,10 @@ from kassign_spark.commands.check_settings import (
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
 from kassign_spark.commands.options import About, Parser, given, only_group, whole_number
-from kassign_spark.conforming import short_assignor
+from kassign_spark.conforming import fill_cluster_id, short_assignor
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.errors import InputError
+from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot
 from kassign_spark.whatif.migrate import TO, migrate
@@ -45,8 +47,8 @@ _STEPS: Columns = {
 }
 
 DOCUMENT = record(
-    "snapshot string, output string?, group_count int, ready_count int, risky_count int, "
-    "blocked_count int, moved int?, paused int?, cross_rack_before int?, cross_rack_after int?, "
+    "snapshot string, output string?, group_count int, there_count int, ready_count int, "
+    "risky_count int, blocked_count int, moved int?, paused int?, cross_rack_before int?, cross_rack_after int?, "
     "next_moved int?, groups_not_shown int",
     to=chosen(sorted(TO)),
     groups=rows(
@@ -142,11 +144,13 @@ def run(args: argparse.Namespace) -> Outcome:
         (row,) = totals.collect()
         worst = F.array_position(F.array(*map(F.lit, reversed(VERDICTS))), F.col("verdict"))
         shown = first_rows(verdicts, [worst, F.desc("moved"), *GROUP_KEY], args.show)
+        there = _of_protocol(snapshot.members, args.to)
         of_group = first_rows(steps, [*GROUP_KEY, "step"], 2**31 - 1) if args.group else []
     counts = {name: row[name] for name in VERDICTS}
     facts: Facts = {
         **given(args, "snapshot", "output", "to"),
         "group_count": sum(counts.values()),
+        "there_count": there,
         **{f"{name}_count": count for name, count in counts.items()},
         **{name: row[name] for name in _SUMS},
         "groups_not_shown": sum(counts.values()) - len(shown),
@@ -156,9 +160,19 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome(1 if facts["blocked_count"] else 0, facts, _lines(facts))
 
 
+def _of_protocol(members: DataFrame, protocol: str) -> int:
+    """How many groups are of the protocol that the others are to have."""
+    if "group_type" not in members.columns:
+        return 0
+    is_there = is_consumer_group() if protocol == CONSUMER else ~is_consumer_group()
+    return fill_cluster_id(members).where(is_there).select(*GROUP_KEY).distinct().count()
+
+
 def _lines(facts: Facts) -> list[str]:
     counts = ", ".join(f"{facts[f'{name}_count']:,} {name}" for name in VERDICTS)
     lines = [f"{plural(facts['group_count'], 'group')} to {facts['to']}: {counts}"]
+    if facts["there_count"]:
+        lines.append(f"{plural(facts['there_count'], 'group')} of that protocol already")
     if facts["moved"] is not None:
         lines.append(
             f"{plural(facts['moved'], 'move')} and {plural(facts['paused'], 'pause')} in all "

@@ -67,7 +67,7 @@ def read_cluster(
     properties: Mapping[str, str] | None = None,
     *,
     cluster_id: str | None = None,
-    consumer_groups: bool = False,
+    consumer_groups: bool = True,
     offsets: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ClusterTables:

@@ -39,6 +39,9 @@ MAX_DETAIL_CHARACTERS = 4_000_000
 
 _PROBLEM = ("source", "kind", *GROUP_KEY, "member_id", "topic", "partition", "detail")
 
+_SHARED_INSTANCES = "array_distinct(filter(instances, (name, i) -> name = get(instances, i + 1)))"
+"""Each group.instance.id that several members have: in order it stands beside itself."""
+
 
 class Found(NamedTuple):
     """What the page is made of.
@@ -154,9 +157,10 @@ def _migrations(plan: Plan) -> dict[str, Any]:
             F.count("*").alias("member_count"),
             F.collect_set("assignor").alias("assignors"),
             (F.count("assignor") < F.count("*")).alias("has_none"),
-            (F.count("group_instance_id") > 0).alias("is_static"),
+            F.array_sort(F.collect_list("group_instance_id")).alias("instances"),
             F.min(F.when(F.col("finding").isNotNull(), finding)).alias("pattern"),
         )
+        .withColumn("shared_instances", F.expr(_SHARED_INSTANCES))
     )
     judged = []
     for row in by_group.orderBy(*GROUP_KEY).limit(MAX_GROUPS).collect():
@@ -166,7 +170,8 @@ def _migrations(plan: Plan) -> dict[str, Any]:
             [*sorted(row.assignors), *([None] if row.has_none else [])],
             row.member_count,
             patterns=[(p.member_id, p.topics_pattern, p.finding) for p in [row.pattern] if p],
-            is_single=row.member_count == 1 and not row.is_static,
+            shared_instances=row.shared_instances,
+            is_single=row.member_count == 1 and not row.instances,
         )
         found = judge(facts, BrokerRules())
         judged.append({"name": group_name(row.asDict()), **found._asdict()})

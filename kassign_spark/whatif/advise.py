@@ -6,6 +6,7 @@ from kassign_spark.conforming import has_cluster_id
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.results import answer
 from kassign_spark.settings.computing import Settings
 from kassign_spark.whatif.advice import ADVICE, advise_arrow
@@ -28,6 +29,8 @@ def advise(
     the most loaded member, which leaves and comes back under another id, moves partitions. Each is
     a rebalance from what is owned, by the group's own assignor unless that is the change; compared
     is with the rebalance that it would have without any change. Racks are not looked at.
+
+    Groups of group_type `consumer` are left out: their coordinator assigns, not one of these.
 
     Args:
         members: ``schemas.MEMBERS``; a group that names none of Kafka's assignors is taken to use
@@ -58,7 +61,9 @@ def advise(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    eligible = look(conform_inputs(members, topics, owned), None).eligible
+    inputs = conform_inputs(members, topics, owned)
+    classic = inputs.members.where(~is_consumer_group())
+    eligible = look(inputs._replace(members=classic), None).eligible
     eligible = eligible._replace(has_racks=False)
     found = in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.batches)
     return answer(found, "advise", has_cluster_id=has_cluster_id(members))

@@ -142,6 +142,13 @@ def _order(batch: Batch, group: int, places: Mapping[str, int]) -> Longs:
     return rows_by(np.array(asked, np.int64), batch.rank[members])
 
 
+def _shared_instances(batch: Batch, codes: Longs) -> list[str]:
+    """Each group.instance.id that several members have, of all members of a group."""
+    named, counts = np.unique(codes[codes > 0], return_counts=True)
+    shared: list[str] = batch.texts.take(pa.array(named[counts > 1] - 1)).to_pylist()
+    return sorted(shared)
+
+
 def _facts(
     batch: Batch,
     group: int,
@@ -169,6 +176,7 @@ def _facts(
         lost_locality=lost_locality,
         shared_counts=_in_step(batch, group) if own == ["range"] else (),
         failing=walk.verdicts,
+        shared_instances=_shared_instances(batch, batch.instance[first:end]),
         is_single=bool(end - first == 1 and not batch.instance[first]),
     )
 

@@ -59,6 +59,7 @@ class Facts:
         lost_locality: how many more partitions are read across racks at the end.
         shared_counts: topics that `range` gives in step, as they have as many partitions.
         failing: of classic rebalances on the way, verdict and detail.
+        shared_instances: each ``group.instance.id`` that several members have.
         is_single: whether it has one member, which leaves it empty when it restarts: an empty
             group takes members of either protocol, whatever it was.
     """
@@ -73,6 +74,7 @@ class Facts:
     lost_locality: int = 0
     shared_counts: Sequence[str] = ()
     failing: Sequence[tuple[str, str | None]] = ()
+    shared_instances: Sequence[str] = ()
     is_single: bool = False
 
 
@@ -106,6 +108,12 @@ def _blocks_upgrade(facts: Facts, rules: BrokerRules) -> tuple[list[str], list[s
             f"{facts.member_count} members, more than the {rules.max_size} of "
             "group.consumer.max.size: the broker refuses to convert it (GROUP_ID_NOT_FOUND), and "
             "the last ones also when they come one by one (GROUP_MAX_SIZE_REACHED)"
+        )
+    if facts.shared_instances:
+        found.append(
+            f"group.instance.id {_listed(facts.shared_instances)} is used by several members: the "
+            "broker refuses all but the oldest in the new protocol (UNRELEASED_INSTANCE_ID); give "
+            "each member its own"
         )
     found += facts.clients
     if rules.policy not in ("bidirectional", "upgrade") and not facts.is_single:

@@ -64,7 +64,7 @@ def main() -> None:
 
 def _compare(address: str, folder: Path) -> None:
     """By the commands, and what each of them wrote."""
-    both = ["--bootstrap-server", address, "--consumer-groups", "--output"]
+    both = ["--bootstrap-server", address, "--output"]
     live, logged = commands.run(
         ["snapshot", *both, folder / "live"],
         ["snapshot", "--from-log", *both, folder / "logged"],

@@ -77,7 +77,7 @@ def test_the_log_says_what_the_live_groups_say(
     spark: SparkSession, broker: SecuredBroker, settled: JavaConsumers, tmp_path: Path
 ) -> None:
     address = ("--bootstrap-server", broker.bootstrap_server)
-    both = ("--consumer-groups", "--output")
+    both = ("--output",)
     commands.run(
         ["log", *address, "--save", tmp_path / "log"],
         ["snapshot", "--from-log", *address, *both, tmp_path / "direct"],

@@ -28,6 +28,7 @@ def table(
     sizes: Mapping[str, int],
     *,
     static: Sequence[str] = (),
+    instance: str | None = None,
     assignor: str | None = "cooperative-sticky",
     racks: Mapping[str, str] | None = None,
     replica_racks: Sequence[Sequence[str]] | None = None,
@@ -43,7 +44,7 @@ def table(
     for member, partitions in owned.items():
         topics = tuple((subscriptions or {}).get(member, sizes))
         texts: list[str | None] = [
-            f"i-{member}" if member in static else None,
+            f"i-{member}" if member in static else instance,
             (racks or {}).get(member),
             assignor,
         ]
@@ -212,6 +213,8 @@ _OF_UPGRADES: list[tuple[dict[str, Any], BrokerRules, str, str | None, str | Non
     ({}, BrokerRules("disabled"), "blocked", "offline", "policy is disabled"),
     ({}, BrokerRules(max_size=1), "blocked", None, "2 members, more than the 1 of"),
     ({}, BrokerRules(max_size=2), "ready", "online", None),
+    ({"instance": "i"}, BrokerRules(), "blocked", None, "UNRELEASED_INSTANCE_ID"),
+    ({"instance": "i", "static": ["a"]}, BrokerRules(), "ready", "online", None),
     ({"clients": ["client x: no"]}, BrokerRules(), "blocked", None, "client x: no"),
     (_said("t|(?!u)"), BrokerRules(), "risky", "online", "invalid or unsupported Perl syntax; as"),
     (
