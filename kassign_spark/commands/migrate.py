@@ -48,8 +48,8 @@ _STEPS: Columns = {
 
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, there_count int, ready_count int, "
-    "risky_count int, blocked_count int, moved int?, paused int?, cross_rack_before int?, cross_rack_after int?, "
-    "next_moved int?, groups_not_shown int",
+    "risky_count int, blocked_count int, moved int?, paused int?, cross_rack_before int?, "
+    "cross_rack_after int?, next_moved int?, groups_not_shown int",
     to=chosen(sorted(TO)),
     groups=rows(
         f"{GROUP}, way string?, detail string?, member_count int, static_count int, "

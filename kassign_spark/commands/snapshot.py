@@ -95,7 +95,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--classic-only",
         action="store_true",
-        help="leave out groups of the new protocol (KIP-848); else they are there, with their target",
+        help="leave out groups of the new protocol (KIP-848); else they and their target are there",
     )
     # Asked for them when they were left out by default; daily runs may still have it.
     parser.add_argument("--consumer-groups", action="store_true", help=argparse.SUPPRESS)

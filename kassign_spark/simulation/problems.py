@@ -52,10 +52,13 @@ def problem_of_group(event: Event, named: Group, changed: list[Changed]) -> str 
     if len({change.after.member_id for change in changed}) < len(changed):
         return f"new_member_id is another member of {group}"
     instances = Counter(member.instance for member in here if member.instance is not None)
-    if instances and max(instances.values()) > 1:
-        return (
-            f"group.instance.id {event['group_instance_id'] or ''} is another member's of "
-            f"{group}: member_restarts takes its place"
+    shared = [name for name, count in instances.items() if count > 1]
+    if shared:
+        return f"group.instance.id {min(shared)} is another member's of {group}: " + (
+            "the broker refuses the newcomer (UNRELEASED_INSTANCE_ID)"
+            if named.consumer
+            else "the broker gives the newcomer its place and fences it (FENCED_INSTANCE_ID), and "
+            "two that both go on fence each other (member_restarts asks for one of them)"
         )
     unresolved = [member.pattern for member in here if member.resolved is None]
     if patterns := [pattern for pattern in unresolved if pattern is not None]:

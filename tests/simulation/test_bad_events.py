@@ -108,7 +108,7 @@ _IMPOSSIBLE = [
     ),
     (
         e("member_joins", "C9", group_id="static", group_instance_id="i0"),
-        'group.instance.id i0 is another member\'s of group "static": member_restarts takes',
+        'group.instance.id i0 is another member\'s of group "static": the broker',
     ),
 ]
 _OF_TOPICS = [
