@@ -23,6 +23,7 @@ _SURVIVE = (
     "an executor was lost, and with it a local checkpoint; run again, with spark.checkpoint.dir "
     "set to a folder that all executors see, which survives that"
 )
+_NO_ADDRESS = "is no path, and no address that Spark knows: what stands before ':' is its kind"
 _NO_S3 = "S3AFileSystem not found"
 _NEEDS_S3 = (
     "Spark has no file system for S3; give it the package org.apache.hadoop:hadoop-aws in the "
@@ -68,6 +69,8 @@ def _java_message(causes: Iterable[Any]) -> str | None:
             return _SURVIVE
         if _NO_S3 in text:
             return _NEEDS_S3
+        if "URISyntaxException" in text:
+            return _NO_ADDRESS
         if _IMPORT.search(text):
             return _said(text)
         unread = unread or _UNREAD_FILE.search(f"{text} ")

@@ -41,7 +41,7 @@ def test_assign_predicts_what_consumers_were_given(
                 topics = ["command-a", "command-b"]
                 consumers.start(f"{group}-{member}", group, topics, assignor)
         consumers.wait_until_joined(12)
-        arguments = ["--bootstrap-server", address, "--output", str(snapshot)]
+        arguments = ["--bootstrap-server", address, "--output", str(snapshot), "--classic-only"]
         assert cli.main(["snapshot", *arguments, "--cluster-id", "east", "--format", "csv"]) == 0
         states = consumers.states()
     said = capsys.readouterr()

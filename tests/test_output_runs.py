@@ -1,6 +1,7 @@
 """Object stores' way to a whole folder, on a local one: runs, and a marker that names one."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -223,6 +224,17 @@ def test_the_marker_is_put_but_the_answer_lost(
 def test_a_marker_that_is_none(text: str) -> None:
     with pytest.raises(InputError, match=r"^folder plan: its current.json names no run"):
         run_in([CURRENT, "topics"], lambda: text, "plan")
+
+
+def test_a_marker_that_is_a_pipe_is_not_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / CURRENT)
+    with pytest.raises(InputError, match=r"current\.json is no regular file"):
+        read_table(spark, str(tmp_path), TOPICS)
+    with (
+        pytest.raises(InputError, match=r"current\.json is no regular file"),
+        new_folder(spark, str(tmp_path), overwrite=True),
+    ):
+        raise AssertionError("it is refused before any work")
 
 
 def test_folders_without_a_marker_are_as_they_are() -> None:

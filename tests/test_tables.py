@@ -401,6 +401,7 @@ def test_names_of_columns_that_are_not_ours_are_told(spark: SparkSession, tmp_pa
         "consumer_group,consumerId": {"group_id": "consumer_group", "member_id": "consumerId"},
         "GROUP,MEMBER_ID,CLIENT-RACK": {"group_id": "GROUP", "rack_id": "CLIENT-RACK"},
         "topic_name,partition_id,groupid,member": {"group_id": "groupid", "member_id": "member"},
+        "group,client_id,topic": {"group_id": "group", "member_id": "client_id", "topics": "topic"},
         "gruop_id,member_id": {"group_id": "gruop_id"},
     }.items():
         frame = spark.createDataFrame(
@@ -481,7 +482,7 @@ def test_missing_folders_and_tables(spark: SparkSession, tmp_path: Path) -> None
     assert f"table members: {tmp_path} has it more than once (members, members.csv)" == refused(
         tmp_path
     )
-    assert "Relative path in absolute URI" in refused(Path("nonsense:x"))
+    assert "no address that Spark knows" in refused(Path("nonsense:x"))
     assert refused(Path("nonsense")).endswith("nonsense: not found")
     with pytest.raises(InputError, match=r"^folder http://x/y: is an address on the web"):
         read_snapshot("http://x/y", spark)

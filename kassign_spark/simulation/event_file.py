@@ -29,6 +29,9 @@ _LARGEST = 2**63 - 1
 Entry = tuple[int, str, Any]
 """A line, the section and what it holds: plain values."""
 
+_MOST_LISTED = 5
+"""Problems of a file that an error lists."""
+
 
 class EventFile(NamedTuple):
     """What a file of events holds.
@@ -94,6 +97,8 @@ def read_events(path: str | Path) -> EventFile:
         except InputError as error:
             problems.append(f"line {line}: {error}")
     if problems:
+        more = len(problems) - _MOST_LISTED
+        problems[_MOST_LISTED:] = [f"and {more:,} more"] if more > 0 else []
         raise InputError(f"events file {path}: {'; '.join(problems)}")
     for name, entries, most in (("events", rows, MOST_EVENTS), ("sweeps", sweeps, SWEEPS)):
         if len(entries) > most:

@@ -68,8 +68,11 @@ def read_file(files: Any, path: Any) -> bytes:
     """Read a small file.
 
     Raises:
-        InputError: it has more than ``TEXT_FILE_BYTES``.
+        InputError: it has more than ``TEXT_FILE_BYTES``, or is a pipe, a socket or a device.
     """
+    local = local_path(path)
+    if local is not None and local.exists() and not (local.is_file() or local.is_dir()):
+        raise InputError(f"file {path} is no regular file")
     with closing(files.open(path)) as stream:
         content = bytes(stream.readNBytes(TEXT_FILE_BYTES + 1))
     if len(content) > TEXT_FILE_BYTES:

@@ -119,6 +119,13 @@ def test_a_few_lines_that_stand_for_gigabytes_are_shown_in_part(tmp_path: Path) 
     assert len(str(error.value)) < 10_000
 
 
+def test_of_many_faults_the_first_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        _read(tmp_path, "e.jsonl", "root:x:0:0\n" * 30)
+    assert "line 5: no JSON: Expecting value; and 25 more" in str(error.value)
+    assert "line 6" not in str(error.value)
+
+
 def test_every_fault_of_a_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"line 1: .*; line 3: "):
         _read(tmp_path, "e.jsonl", '{"a": 1}\n{"kind": "x"}\n[]\n')
