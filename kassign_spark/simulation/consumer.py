@@ -21,7 +21,7 @@ from kassign_spark.simulation.consumer_decisions import (
     value,
 )
 from kassign_spark.simulation.course import Course, pairs_of
-from kassign_spark.simulation.members import Changed, Event, is_restart
+from kassign_spark.simulation.members import Changed, Event, Member, is_restart
 from kassign_spark.simulation.state import Group, Naming, Owned
 from kassign_spark.simulation.told import LOST
 
@@ -88,6 +88,19 @@ def happen(
         "detail": detail,
     }
     return row, steps
+
+
+def refuse_newcomer(group: Group, columns: dict[str, Any], holder: Member) -> dict[str, Any]:
+    """The row of a member that joins with the instance id of one that is there: nothing changes."""
+    life = group.courses[0].life
+    return columns | {
+        "rebalance": False,
+        "reason": f"group.instance.id {holder.instance} is that of {holder.member_id}, so the "
+        "broker refuses the newcomer (UNRELEASED_INSTANCE_ID, fatal for the consumer)",
+        "assignor": life.choice(),
+        "protocol": CONSUMER,
+        "group_epoch": life.group_epoch,
+    }
 
 
 def begin(group: Group, naming: Naming) -> Course:

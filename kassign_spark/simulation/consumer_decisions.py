@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kassign_spark.coordinator.choice import ASSIGNORS
 from kassign_spark.coordinator.life import GroupMember, TopicState, topic_state
 from kassign_spark.simulation.course import Course, draw_id, is_kafka_id
-from kassign_spark.simulation.members import Changed, Event, Member, is_restart
+from kassign_spark.simulation.members import Changed, Event, Member, is_restart, takes_over
 from kassign_spark.simulation.state import Group
 
 Act = Callable[[Course], bool]
@@ -73,6 +73,8 @@ def acts_of(group: Group, event: Event, changed: list[Changed]) -> Acts:
     (change,) = [change for change in changed if change.is_target]
     if is_restart(event):
         return _of_restart(group, event, change)
+    if takes_over(event) is not None:
+        return _of_take_over(group, event, change)
     if kind == "member_joins":
         act = _join(group, event, change.after)
         return Acts([act], _why_join(change.after), own=change.after.member_id)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kassign_spark.client.hash_order import bucket, capacity_for, java_hash
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.plans.choice import DEFAULT_ASSIGNORS
-from kassign_spark.simulation.members import Changed, Event, Member, Texts, is_restart
+from kassign_spark.simulation.members import Changed, Event, Member, Texts, is_restart, takes_over
 
 MIXED = "mixed"
 """Eager and cooperative members in one group: amid the second bounce of KIP-429."""
@@ -83,6 +83,8 @@ def decide(event: Event, changed: list[Changed], lost: bool) -> Decision:
         said = _of_topic(event, changed)
     elif event["kind"] == "subscription_changes":
         said = _of_subscriptions(changed, lost)
+    elif takes_over(event):
+        said = _of_take_over(takes_over(event), _of_return(event, changed, had, has, lost))
     elif is_restart(event) and event["stage"] == 2:
         said = _of_return(event, changed, had, has, lost)
     else:
@@ -169,6 +171,17 @@ def _of_return(event: Event, changed: list[Changed], had: Choice, has: Choice, l
     return Said(
         False, "a static member is back within its session timeout: it gets its old assignment"
     )
+
+
+def _of_take_over(holder: str | None, back: Said) -> Said:
+    """A newcomer with the instance id of a member that is there; ``back``: if it were that one."""
+    reason = (
+        f"the newcomer has the group.instance.id of {holder}, takes its place and its assignment, "
+        "and that one is fenced (FENCED_INSTANCE_ID): started again, it takes them back, and so on"
+    )
+    if not back.rebalance:
+        return back._replace(reason=reason)
+    return back._replace(reason=f"{reason}; {back.reason}")
 
 
 def _of_member(

@@ -12,6 +12,7 @@ from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.client.state import FAILING
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.inputs.rules import STATIC_AWAY
 from kassign_spark.limits import PARTITIONS_FOLLOWED
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rounds import (
@@ -22,9 +23,9 @@ from kassign_spark.plans.rounds import (
     held_claims,
     steps_of_claims,
 )
-from kassign_spark.simulation.consumer import begin, happen
+from kassign_spark.simulation.consumer import begin, happen, refuse_newcomer
 from kassign_spark.simulation.decisions import MIXED, Choice, Decision, decide, is_eager
-from kassign_spark.simulation.members import Changed, Event, change_members
+from kassign_spark.simulation.members import Changed, Event, change_members, instance_holder
 from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quoted
 from kassign_spark.simulation.read import read_groups
 from kassign_spark.simulation.state import (
@@ -93,6 +94,12 @@ def _take(
         group.change_topic(event)
         if not group.members:
             return
+    holder = instance_holder(group.members, event)
+    if holder is not None and group.consumer and holder.generation != STATIC_AWAY:
+        step.tell(refuse_newcomer(group, _of_event(group, event), holder), Steps.join([]))
+        return
+    if holder is not None:
+        event = {**event, "instance_holder": holder.member_id}
     changed = change_members(group.members, event, group.resolve)
     problem = problem_of_group(event, group, changed)
     if problem is not None:

@@ -74,6 +74,16 @@ def is_restart(event: Event) -> bool:
     return event["kind"] in RESTARTS
 
 
+def instance_holder(members: list[Member], event: Event) -> Member | None:
+    """The member whose ``group.instance.id`` a newcomer under another id has as well, or None."""
+    if event["kind"] != "member_joins" or event["group_instance_id"] is None:
+        return None
+    if any(member.member_id == event["member_id"] for member in members):
+        return None
+    here = [member for member in members if not member.is_away]
+    return next((m for m in here if m.instance == event["group_instance_id"]), None)
+
+
 def change_members(
     members: list[Member], event: Event, resolve: Callable[[Member], Member]
 ) -> list[Changed]:
@@ -82,11 +92,17 @@ def change_members(
     An event of a topic changes no more than what patterns match: ``resolve`` gives a member the
     topics that it subscribes to now.
     """
-    joins = event["kind"] == "member_joins"
+    joins = event["kind"] == "member_joins" and takes_over(event) is None
     changed = [_change(member, event, resolve) for member in members]
     if joins and all(member.member_id != event["member_id"] for member in members):
         changed.append(_change(_joiner(members, event), event, resolve, is_new=True))
     return changed
+
+
+def takes_over(event: Event) -> str | None:
+    """Whose place the newcomer of the event takes, as it has the ``group.instance.id`` of that."""
+    held_by: str | None = event.get("instance_holder")
+    return held_by
 
 
 _GOING = ("member_leaves", "member_crashes", "member_polls_too_late")
@@ -97,7 +113,8 @@ def _change(
 ) -> Changed:
     kind, is_back = event["kind"], is_restart(event) and event["stage"] == 2
     names = (member.member_id, None if kind == "member_joins" else member.instance)
-    is_target = event["member_id"] is not None and event["member_id"] in names
+    named = takes_over(event) or event["member_id"]
+    is_target = named is not None and named in names
     resubscribing = kind == "subscription_changes" and not member.is_away
     resubscribing = resubscribing and (event["member_id"] is None or is_target)
     if not is_target and not resubscribing:
@@ -119,7 +136,9 @@ def _change(
         given = {"assignors": "assignors", "rack": "rack_id", "instance": "group_instance_id"}
         after = replace(
             after,
-            member_id=event["new_member_id"] or member.member_id,
+            member_id=event["member_id"]
+            if takes_over(event)
+            else event["new_member_id"] or member.member_id,
             is_away=False,
             generation=None if member.is_away else member.generation,
             **{own: event[name] for own, name in given.items() if event[name] is not None},

@@ -6,7 +6,7 @@ from collections import Counter
 from kassign_spark.inputs.linear import UNENDING, may_not_end
 from kassign_spark.inputs.rules import NO_PATTERN
 from kassign_spark.simulation.consumer_decisions import problem_of_consumers
-from kassign_spark.simulation.members import Changed, Event, is_restart
+from kassign_spark.simulation.members import Changed, Event, is_restart, takes_over
 from kassign_spark.simulation.state import Group
 
 
@@ -43,7 +43,7 @@ def problem_of_group(event: Event, named: Group, changed: list[Changed]) -> str 
         needs = ": a new group needs topics or topics_pattern, and assignors" if joins else ""
         return f"{group} is not there{needs}"
     was_here = any(change.is_target and not change.before.is_away for change in changed)
-    if joins and was_here:
+    if joins and was_here and takes_over(event) is None:
         return f"{member} is in {group} already"
     comes_back = is_restart(event) and event["stage"] == 2
     if event["member_id"] is not None and not joins and not comes_back and not was_here:

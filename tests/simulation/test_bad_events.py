@@ -106,10 +106,6 @@ _IMPOSSIBLE = [
         e("member_joins", "C9", group_id="differ"),
         'the members of group "differ" do not all subscribe alike: give topics',
     ),
-    (
-        e("member_joins", "C9", group_id="static", group_instance_id="i0"),
-        'group.instance.id i0 is another member\'s of group "static": the broker',
-    ),
 ]
 _OF_TOPICS = [
     (e("topic_grows", topic="t", num_partitions=4), 'topic "t" has 4 partitions and cannot get 4'),

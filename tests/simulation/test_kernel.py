@@ -70,3 +70,48 @@ def test_a_group_that_is_too_large_is_refused() -> None:
     )
     fits = task_table(members, topics, [], [{**grows, "num_partitions": PARTITIONS_FOLLOWED}])
     assert sum(map(len, simulate_arrow(fits))) == PARTITIONS_FOLLOWED
+
+
+@pytest.mark.parametrize(
+    ("group_type", "assignor"), [("classic", "range"), ("classic", "cooperative-sticky")]
+)
+def test_a_newcomer_takes_the_place_of_its_instance_id(group_type: str, assignor: str) -> None:
+    """And the one that was fenced takes it back, and so on: they chase each other."""
+    rows = simulated(*_with_instances(group_type, assignor))
+    first, second, *later = rows
+    for row, holder in ((first, "a"), (second, "newcomer")):
+        assert (row["kind"], row["rebalance"]) == ("member_joins", False)
+        assert f"group.instance.id of {holder}, takes its place" in row["reason"]
+        assert "FENCED_INSTANCE_ID" in row["reason"]
+    assert {row["member_id"] for row in later} == {"again", "b"}
+    if assignor == "cooperative-sticky":
+        retained = {(r["member_id"], r["partition"]) for r in later if r["action"] == "retained"}
+        assert retained == {("again", 0), ("again", 2), ("b", 1), ("b", 3)}
+
+
+def test_the_coordinator_refuses_an_instance_id_in_use() -> None:
+    first, second, *later = simulated(*_with_instances("consumer", "uniform"))
+    for row in (first, second):
+        assert (row["rebalance"], row["group_epoch"], row["protocol"]) == (False, 3, "consumer")
+        assert "is that of a, so the broker refuses" in row["reason"]
+        assert "UNRELEASED_INSTANCE_ID" in row["reason"]
+    assert {row["member_id"] for row in later} == {"a", "b"}
+
+
+def _with_instances(group_type: str, assignor: str) -> tuple[list[dict[str, Any]], ...]:
+    """Two static members; two others come with the id of the first; then the topic grows."""
+    members = [
+        {"group_id": "g", "member_id": member, "topics": ["t"], "assignor": assignor}
+        | {"group_instance_id": f"i-{member}", "group_type": group_type, "generation": 3}
+        for member in "ab"
+    ]
+    owned = [
+        {"group_id": "g", "member_id": "ab"[p % 2], "topic": "t", "partition": p} for p in range(4)
+    ]
+    events: list[dict[str, Any]] = [
+        {"event": number, "line": number, "kind": "member_joins", "group_id": "g"}
+        | {"member_id": name, "group_instance_id": "i-a"}
+        for number, name in enumerate(("newcomer", "again"), start=1)
+    ]
+    events.append({"event": 3, "line": 3, "kind": "topic_grows", "topic": "t", "num_partitions": 6})
+    return members, [{"topic": "t", "num_partitions": 4}], owned, events
