@@ -5,6 +5,7 @@ and a checkpoint alone does not help: the checkpointed frame keeps the size esti
 came from (SPARK-39834), and estimates multiply at every join until they have thousands of digits.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -61,8 +62,13 @@ class Budget:
 
     def __init__(self, limit: int, on_round: OnRound | None = None) -> None:
         self.limit = limit
-        self.used = 0
+        self.counts: Counter[str] = Counter()
         self._on_round = on_round
+
+    @property
+    def used(self) -> int:
+        """How many rounds there were."""
+        return self.counts.total()
 
     def spend(self, what: str, measured: dict[str, Any], left: int) -> None:
         """Count a round of the loop ``what``, which has ``left`` rows to do.
@@ -70,14 +76,13 @@ class Budget:
         Raises:
             NotConvergedError: it was the last, and there is something left.
         """
-        self.used += 1
+        self.counts[what] += 1
         if self._on_round:
             self._on_round(Round(self.used, what, measured))
         if left and self.used >= self.limit:
             raise NotConvergedError(
                 f"not finished after {self.limit} rounds: {left} rows of the {what} are still "
-                "changing; raise the setting max_rounds, or max_edges_per_task so that fewer "
-                "groups need rounds"
+                "changing; raise the setting max_rounds"
             )
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from kassign_spark.assignors.general import assign_general
-from kassign_spark.groups.look import look
+from kassign_spark import assign
+from kassign_spark.conforming import conform
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.measures.certificate import certify
 from kassign_spark.measures.optimality import is_balanced, keeps_most
-from kassign_spark.settings import Settings
+from kassign_spark.schemas import ASSIGNMENT
 from tests.kafka import oracle
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups, to_tables
 from tests.oracles.optimal import least_cost
@@ -100,9 +100,9 @@ def test_verdicts_on_random_assignments_are_the_oracles(spark: SparkSession) -> 
 @pytest.mark.slow
 def test_what_the_pass_makes_is_certified(spark: SparkSession) -> None:
     groups = mixed_groups(196, SEED + 1)
-    inputs = conform_inputs(*to_tables(spark, groups))
-    prepared = look(inputs, known_assignors=None).eligible
-    assignment = assign_general(prepared, Settings()).assignment
+    tables = to_tables(spark, groups)
+    inputs = conform_inputs(*tables)
+    assignment = conform(assign(*tables, assignor="sticky"), ASSIGNMENT)
     rows = certify(assignment, inputs.members, inputs.owned).collect()
     assert len(rows) == sum(bool(_greedy(group, random.Random(0))) for group in groups)
     assert all(row.is_balance_optimal and row.is_optimal for row in rows)

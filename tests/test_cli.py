@@ -148,23 +148,23 @@ def test_the_paths_of_groups_that_are_too_large_for_a_task(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = tmp_path / "settings.toml"
-    settings.write_text(
-        "max_edges_per_task = 2\npartitions_per_slice = 10\nuse_graphframes = false\n"
-    )
+    settings.write_text("bytes_per_task = 1600\nuse_graphframes = false\n")
     output = str(tmp_path / "plan")
     assert cli.main(["assign", "examples/fleet", "--output", output, "--assignor", "sticky",
                      "--settings", str(settings), "--json", "--show", "100"]) == 0  # fmt: skip
     facts = json.loads(capsys.readouterr().out)
     assert sum(facts["paths"].values()) == facts["group_count"]
     of_group = {row["group_id"]: row["path"] for row in facts["balance"]}
-    assert of_group["orders-notifications"].startswith("components by rounds (")
-    assert "settled in rounds (" in of_group["orders-notifications"]
-    assert {path for path in of_group.values() if "comp" not in path} == {"task", "slices"}
+    assert of_group["orders-notifications"] == "rounds"
+    assert set(of_group.values()) == {"task", "slices", "rounds"}
+    assert set(facts["rounds"]) == {"components", "quotas", "distances", "transfers"}
+    assert sum(facts["rounds"].values()) == facts["round_count"]
     rows = spark.read.parquet(f"{output}/balance").collect()
     assert {row.group_id: row.path for row in rows} == of_group
     lines = "\n".join(assign_lines(facts))
-    assert "\ntoo large for one task: " in lines
+    assert "\nnot in one task: " in lines
     assert f"{facts['paths']['slices']} groups by slices" in lines
+    assert f"by rounds: {facts['rounds']['components']} for components, " in lines
 
 
 def test_a_plan_that_violates_rules_and_what_is_not_shown_of_it(

@@ -92,7 +92,7 @@ def test_halves_of_graphframes_that_do_not_fit_each_other(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By default the rounds go on, with a line; who asked for GraphFrames is told."""
-    _needs_graphframes(spark)
+    needs_graphframes(spark)
     monkeypatch.setattr(graph, "_jvm_version", lambda framed: "0.7.1")
     frame = _frame(spark, [(1, 2)])
     says = r"^graphframes-py \S+ does not fit the Spark package \S+:0\.7\.1: "
@@ -107,7 +107,7 @@ def test_halves_of_graphframes_that_do_not_fit_each_other(
 def test_graphframes_that_throws_is_gone_on_without(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graphframes = _needs_graphframes(spark)
+    graphframes = needs_graphframes(spark)
 
     def fails(self: object, **options: object) -> None:
         raise PySparkException("out of luck\nwith a trace")
@@ -122,7 +122,7 @@ def test_a_jar_without_what_the_python_half_calls_is_gone_on_without(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another failure than that of a package that is not there at all, which needs no word."""
-    graphframes = _needs_graphframes(spark)
+    graphframes = needs_graphframes(spark)
     graph_of = graphframes.GraphFrame
 
     def calls_what_is_not_there(vertices: DataFrame, edges: DataFrame) -> None:
@@ -144,7 +144,7 @@ def test_the_configuration_names_the_half_that_goes_with_the_pinned_one() -> Non
     assert named[1] == pinned[1]
 
 
-def _needs_graphframes(spark: SparkSession) -> Any:
+def needs_graphframes(spark: SparkSession) -> Any:
     graphframes = pytest.importorskip("graphframes", reason="graphframes-py is not installed")
     try:
         graphframes.GraphFrame(spark.range(1), _frame(spark, [(0, 0)]))

@@ -23,13 +23,13 @@ def test_progress_shows_each_round_and_the_result_counts_them(
     fleet = write_small_fleet(tmp_path / "fleet", members=_DIFFERING, owned="")
     (fleet / "owned.json").unlink()
     settings = tmp_path / "settings.toml"
-    settings.write_text("max_edges_per_task = 0")  # rounds for all
+    settings.write_text('engine = "rounds"')
     arguments = ["assign", str(fleet), "--output", str(tmp_path / "plan"), "--json"]
     assert cli.main([*arguments, "--settings", str(settings), "--progress"]) == 0
     shown = capsys.readouterr()
     rounds = [line for line in shown.err.splitlines() if line.startswith("general pass, round ")]
     assert rounds
-    assert "unfinished 0" in rounds[-1]
+    assert "open partitions 0, " in rounds[-1]
     facts = json.loads(shown.out)
     assert facts["round_count"] == len(rounds)
     (group,) = facts["balance"]

@@ -44,6 +44,11 @@ def test_values_out_of_range(value: object) -> None:
         ("max_rounds = 9999999999", "setting max_rounds: at most 2147483647"),
         ("max_rounds = 0x" + "f" * 5_000, "setting max_rounds: at most 2147483647"),
         ("a = " + "[" * 5_000, "not valid TOML: nested too deeply"),
+        (
+            "max_edges_per_task = 0",
+            "max_edges_per_task: no longer a setting; ",
+        ),
+        ('engine = "fast"', "setting engine: 'fast' is none of auto, task, rounds"),
         ('"a\\nb" = 1', "unknown setting a\\nb; known: "),
     ],
 )

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.arrow_lists import each_row, lists_of, matrix_of, numbers_in, one_row
 from kassign_spark.assignors.equal import hold_claims, quotas
+from kassign_spark.assignors.sizes import most_partitions
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.named import ASSIGNED
@@ -34,8 +35,8 @@ from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
-_SLICES_OF_THE_SMALLEST = 4
-"""A group at the border is cut so: then slices weigh little beside a task, and fill all alike."""
+_MOST_PARTITIONS = 500_000
+"""Of a slice: so slices weigh little beside a task, and tasks fill all alike."""
 
 _SLICE_KEY = (*GROUP_KEY, "first_partition")
 _SLICE = "slice"
@@ -60,7 +61,7 @@ def assign_constrained_in_slices(eligible: Eligible, settings: Settings) -> Data
 
     Args:
         eligible: these groups. ``owned`` must be there.
-        settings: ``partitions_per_slice``.
+        settings: ``bytes_per_task``.
 
     Returns:
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: another member owns the
@@ -95,9 +96,8 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
     """
     assert eligible.owned is not None
     topics = subscribed_topics(eligible)
-    slice_count = F.ceil(
-        F.sum("num_partitions") * _SLICES_OF_THE_SMALLEST / settings.partitions_per_slice
-    )
+    of_slice = max(1, min(_MOST_PARTITIONS, most_partitions(settings)))
+    slice_count = F.ceil(F.sum("num_partitions") / of_slice)
     largest = F.max("num_partitions")
     groups = F.broadcast(
         topics.groupBy(*GROUP_KEY).agg(

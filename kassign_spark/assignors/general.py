@@ -7,19 +7,16 @@ subscriber, and names partitions once, at the end.
 
 from typing import NamedTuple
 
-import pyarrow as pa
+import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.general_naming import name_partitions
-from kassign_spark.assignors.general_rounds import settle_in_rounds
-from kassign_spark.engine.task import settle_arrow
-from kassign_spark.graph.components import (
-    class_vertex,
-    connected_components,
-    member_vertex,
-    number_rows,
-)
+from kassign_spark.assignors.sizes import BYTES_OF_A_PAIR
+from kassign_spark.engine.program import settle_blocks
+from kassign_spark.engine.rounds import Rounds
+from kassign_spark.engine.segments import Longs
+from kassign_spark.graph.components import components_by_graphframes
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import (
     claimed_partitions,
@@ -28,14 +25,13 @@ from kassign_spark.groups.large_claims import (
     topic_number,
 )
 from kassign_spark.groups.large_classes import EDGE_KEY, Classes, topic_classes
-from kassign_spark.groups.paths import COUNTS, components_path
-from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.paths import ROUNDS, ROUNDS_AND_GRAPHFRAMES
+from kassign_spark.groups.rows import tasks_for
 from kassign_spark.rounds import Budget, OnRound, hold, settle
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 _PARTITION_KEY = (*GROUP_KEY, "topic", "partition")
-_SOLVED = (*EDGE_KEY, "owned", "assigned")
 
 
 class General(NamedTuple):
@@ -54,17 +50,16 @@ class General(NamedTuple):
 def assign_general(
     eligible: Eligible, settings: Settings, on_round: OnRound | None = None
 ) -> General:
-    """Assign every partition: balance best, then moves fewest, then by names; runs jobs.
+    """Assign every partition in rounds: balance best, then moves fewest, then by names; runs jobs.
 
     For groups that do not fit a task (``sizes``); the others are answered by ``differing``, with
-    the same results. Groups beyond ``max_edges_per_task`` are cut into connected components, which
-    are packed into tasks each for itself; rounds are for components that are themselves beyond it.
+    the same results.
 
     Args:
         eligible: groups of any subscriptions. Claims are resolved as the constrained pass does;
             what is owned but does not exist, or is not subscribed to, is left aside.
-        settings: ``max_edges_per_task``, ``max_rounds``, ``use_graphframes``.
-        on_round: called after every round over DataFrames, with what is unfinished.
+        settings: ``max_rounds``, ``use_graphframes``, ``bytes_per_task``.
+        on_round: called after every round, with what is unfinished.
 
     Raises:
         NotConvergedError: more rounds than ``max_rounds``.
@@ -72,19 +67,67 @@ def assign_general(
     classes = topic_classes(eligible)
     budget = Budget(settings.max_rounds, on_round)
     claims = _claims(eligible, classes)
-    edges = _edges(classes, claims)
-    fits = F.col("group_edges") <= settings.max_edges_per_task
-    solved = _in_tasks(edges.where(fits), eligible.tasks)
-    if classes.most_edges <= settings.max_edges_per_task:
-        eligible.note_path(COUNTS)
-    else:
-        large, paths = _by_components(edges.where(~fits), eligible, settings, budget)
-        solved = solved.unionByName(large)
-        if eligible.paths is not None:
-            known = eligible.groups.join(paths, on=list(GROUP_KEY), how="left")
-            eligible.paths.note_each(known.fillna(COUNTS, ["path"]))
+    solved = _settled(_edges(classes, claims), classes.edge_count, eligible, settings, budget)
     named = name_partitions(settle(solved).frame, classes, claims, eligible.tasks)
     return General(_mark_moving(named, eligible), budget.used)
+
+
+def _settled(
+    edges: DataFrame, edge_count: int, eligible: Eligible, settings: Settings, budget: Budget
+) -> DataFrame:
+    """Settle the counts of all groups together: EDGE_KEY, owned, assigned bigint > 0."""
+    sizes = eligible.groups.select(*GROUP_KEY, F.size("members").alias("size")).collect()
+    keys, counts = [(*row[:-1],) for row in sizes], np.array([row["size"] for row in sizes], int)
+    first = np.cumsum(counts) - counts
+    schema = "cluster_id string, group_id string, group_number bigint, first_member bigint"
+    numbers = [(*key, number, int(first[number])) for number, key in enumerate(keys)]
+    groups = edges.sparkSession.createDataFrame(numbers, schema)
+    of_group = {
+        "class_of_all": F.shiftleft("group_number", 32) + F.col("class"),
+        "member_of_all": F.col("first_member") + F.col("member"),
+    }
+    numbered, _ = hold(edges.join(F.broadcast(groups), on=list(GROUP_KEY)).withColumns(of_group))
+    in_numbers = numbered.selectExpr(
+        "class_of_all as class",
+        "cast(class as bigint) as turn",
+        "member_of_all as member",
+        "supply",
+        "owned",
+    )
+    member_count = int(counts.sum())
+    component = _components(in_numbers, member_count, settings)
+    blocks = -(-edge_count * BYTES_OF_A_PAIR // max(settings.bytes_per_task, 1))
+    engine = Rounds(in_numbers, max(blocks, tasks_for(edge_count, edges.sparkSession)), budget)
+    settle_blocks(engine, member_count, component)
+    eligible.note_path(ROUNDS if component is None else ROUNDS_AND_GRAPHFRAMES)
+    if eligible.paths is not None:
+        eligible.paths.rounds += budget.counts
+    settled = engine.settled().selectExpr(
+        "shiftright(class, 32) as group_number",
+        "cast(class & 4294967295 as int) as class",
+        "member as member_of_all",
+        "owned",
+        "assigned",
+    )
+    return settled.join(F.broadcast(groups), on="group_number").selectExpr(
+        *GROUP_KEY,
+        "class",
+        "cast(member_of_all - first_member as int) as member",
+        "owned",
+        "assigned",
+    )
+
+
+def _components(edges: DataFrame, member_count: int, settings: Settings) -> Longs | None:
+    """A number of each member's component, where GraphFrames finds them; else None."""
+    links = edges.selectExpr("member * 2 as src", "class * 2 + 1 as dst")
+    found = components_by_graphframes(links, settings)
+    if found is None:
+        return None
+    of_members = found.where("id % 2 = 0").selectExpr("id div 2 as member", "component").toArrow()
+    component = -1 - np.arange(member_count)  # of those who may take nothing
+    component[of_members["member"].to_numpy()] = of_members["component"].to_numpy()
+    return component
 
 
 def _mark_moving(assignment: DataFrame, eligible: Eligible) -> DataFrame:
@@ -135,66 +178,3 @@ def _edges(classes: Classes, claims: DataFrame | None) -> DataFrame:
         return classes.edges.withColumn("owned", F.expr("0L"))
     owned = claims.groupBy(*EDGE_KEY).agg(F.count("*").alias("owned"))
     return classes.edges.join(owned, on=list(EDGE_KEY), how="left").fillna(0, ["owned"])
-
-
-def _in_tasks(edges: DataFrame, tasks: int, keys: tuple[str, ...] = GROUP_KEY) -> DataFrame:
-    """Settle counts of whole groups, or with another key of components, many of them in a task."""
-    more = [name for name in keys if name not in GROUP_KEY]
-    return in_tasks(
-        edges.select(*EDGE_KEY, "supply", "owned", *more),
-        _settle_counts,
-        "cluster_id string, group_id string, class int, member int, owned bigint, assigned bigint",
-        tasks,
-        keys,
-    )
-
-
-def _settle_counts(table: pa.Table) -> list[pa.Table]:
-    return [settle_arrow(table).select(_SOLVED)]
-
-
-def _by_components(
-    edges: DataFrame, eligible: Eligible, settings: Settings, budget: Budget
-) -> tuple[DataFrame, DataFrame]:
-    """Settle large groups: components that fit a task inside tasks, the others in rounds.
-
-    Returns:
-        The columns _SOLVED; and GROUP_KEY with the path of each group.
-    """
-    number = F.col("group_number")
-    groups = number_rows(edges.select(*GROUP_KEY).distinct(), GROUP_KEY, "group_number")
-    numbered = settle(
-        edges.join(groups, on=list(GROUP_KEY), how="inner").withColumns(
-            {
-                "class_id": class_vertex(number, F.col("class")),
-                "member_id": member_vertex(number, F.col("member")),
-            }
-        )
-    ).frame
-    links = numbered.selectExpr("member_id as src", "class_id as dst")
-    found = connected_components(links, settings, budget)
-    components = found.frame.selectExpr("id as class_id", "component as part")
-    placed = numbered.join(components, on="class_id", how="inner")
-    sizes = placed.groupBy("part").agg(F.count("*").alias("part_edges"))
-    placed, counted = settle(
-        placed.join(sizes, on="part", how="inner"), {"largest": F.max("part_edges")}
-    )
-    fits = F.col("part_edges") <= settings.max_edges_per_task
-    # A component is the unit: the many of one group are for all tasks that there are.
-    solved = _in_tasks(placed.where(fits), eligible.tasks, (*GROUP_KEY, "part"))
-    of_components = F.lit(components_path(found.by, found.rounds, 0))
-    placed_groups = placed.groupBy(*GROUP_KEY)
-    if counted["largest"] <= settings.max_edges_per_task:
-        return solved, placed_groups.agg(F.first(of_components).alias("path"))
-    before = budget.used
-    large = placed.where(~fits)
-    in_rounds = settle_in_rounds(
-        large.selectExpr(
-            "part", "class_id as class", "member_id as member", "class as turn", "supply", "owned"
-        ),
-        budget,
-    ).selectExpr("class as class_id", "member as member_id", "assigned")
-    named = large.join(in_rounds, on=["class_id", "member_id"], how="inner")
-    in_both = F.lit(components_path(found.by, found.rounds, budget.used - before))
-    path = F.when(F.bool_and(fits), of_components).otherwise(in_both)
-    return solved.unionByName(named.select(*_SOLVED)), placed_groups.agg(path.alias("path"))

@@ -12,6 +12,11 @@ from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
+BYTES_OF_A_PARTITION = 160
+BYTES_OF_A_PAIR = 80
+"""What a group takes in a task for each of its partitions; and where subscriptions differ, for each
+pair of a member and a topic that it subscribes to."""
+
 
 class Sized(NamedTuple):
     """Groups by how the sticky assignors answer them; None where there are no such.
@@ -27,23 +32,20 @@ class Sized(NamedTuple):
     differing: Eligible | None
 
 
-def by_size(eligible: Eligible, settings: Settings, most_alike: int | None = None) -> Sized:
+def by_size(eligible: Eligible, settings: Settings) -> Sized:
     """Tell the groups apart; runs a query where the largest may not fit a task.
 
     With racks that matter the assignors are sequential inside a group: those fit always.
 
     Args:
         eligible: the groups.
-        settings: ``partitions_per_slice``, ``max_partitions_per_task``, ``max_edges_per_task``.
-        most_alike: the most partitions of a group whose members subscribe alike; None: those of
-            one slice.
+        settings: ``engine``, ``bytes_per_task``.
     """
-    most_alike = settings.partitions_per_slice if most_alike is None else most_alike
-    if fits_all(eligible, settings, most_alike):
+    if fits_all(eligible, settings):
         return Sized(eligible, None, None)
     kinds = Sized._fields
     sizes, found = hold(
-        _sizes(eligible, settings, most_alike),
+        _sizes(eligible, settings),
         {kind: F.count_if(F.col("kind") == kind) for kind in kinds},
     )
     of_kind: dict[str, Eligible | None] = dict.fromkeys(kinds)
@@ -61,14 +63,18 @@ def by_size(eligible: Eligible, settings: Settings, most_alike: int | None = Non
     return Sized(**of_kind)
 
 
-def fits_all(eligible: Eligible, settings: Settings, most_alike: int | None = None) -> bool:
-    """Whether all groups fit a task by what is known of their sizes; as of ``by_size``."""
-    limit = settings.partitions_per_slice if most_alike is None else most_alike
-    if eligible.heterogeneous:
-        limit = min(limit, settings.max_partitions_per_task)
-        if eligible.most_edges > settings.max_edges_per_task:
-            return False
-    return eligible.most_partitions <= limit
+def fits_all(eligible: Eligible, settings: Settings) -> bool:
+    """Whether all groups fit a task by what is known of their sizes."""
+    if settings.engine != "auto":
+        return settings.engine == "task"
+    pairs = eligible.most_edges if eligible.heterogeneous else 0
+    size = BYTES_OF_A_PARTITION * eligible.most_partitions + BYTES_OF_A_PAIR * pairs
+    return size <= settings.bytes_per_task
+
+
+def most_partitions(settings: Settings) -> int:
+    """How many partitions of a group fit a task."""
+    return settings.bytes_per_task // BYTES_OF_A_PARTITION
 
 
 def split_by_racks(
@@ -108,7 +114,7 @@ def restrict_to(eligible: Eligible, few: DataFrame, how: str = "left_semi") -> E
     )
 
 
-def _sizes(eligible: Eligible, settings: Settings, most_alike: int) -> DataFrame:
+def _sizes(eligible: Eligible, settings: Settings) -> DataFrame:
     """Say of each group how it is answered: GROUP_KEY and kind string, a field of ``Sized``."""
     keys = list(GROUP_KEY)
     partitions = (
@@ -126,12 +132,12 @@ def _sizes(eligible: Eligible, settings: Settings, most_alike: int) -> DataFrame
         sized = sized.join(use.select(*keys, matters), on=keys, how="left")
     else:
         sized = sized.withColumn("by_racks", F.lit(False))
+    auto = "true" if settings.engine == "auto" else "false"
     kind = f"""case
         when coalesce(by_racks, false) then 'fitting'
-        when is_homogeneous and coalesce(partitions, 0) > {most_alike} then 'alike'
-        when not is_homogeneous and (
-            coalesce(partitions, 0) > {settings.max_partitions_per_task}
-            or edges > {settings.max_edges_per_task}
-        ) then 'differing'
-        else 'fitting' end"""
+        when {auto} and {BYTES_OF_A_PARTITION} * coalesce(partitions, 0)
+            + if(is_homogeneous, 0, {BYTES_OF_A_PAIR} * edges) <= {settings.bytes_per_task}
+            then 'fitting'
+        when is_homogeneous then 'alike'
+        else 'differing' end"""
     return sized.select(*keys, F.expr(kind).alias("kind"))

@@ -65,7 +65,7 @@ def sticky_target(
     Returns:
         The columns of ``schemas.ASSIGNMENT``, and is_moving boolean if that is ``told``.
     """
-    if _take_turns(eligible):
+    if settings.engine == "auto" and _take_turns(eligible):
         return _with_moving(_assign_fresh(eligible, settings), moving)
     sized = by_size(eligible, settings)
     parts = []

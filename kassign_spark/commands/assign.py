@@ -53,6 +53,7 @@ DOCUMENT = record(
     violations=rows(VIOLATIONS),
     misled=rows(VERDICTS),
     paths=COUNTS,
+    rounds=COUNTS,
     balance=rows(BALANCE, "path string?"),
     assignments=rows(
         f"{GROUP}, assignor string?, members_not_shown int",
@@ -103,7 +104,7 @@ def _plan(
     snapshot = read_snapshot(args.snapshot, spark)
     members, topics, owned = snapshot
     paths = Paths()
-    with _rounds_counted(shown=args.progress) as counter:
+    with _rounds_shown(shown=args.progress):
         assignment = assign_on_paths(
             *snapshot,
             target=snapshot.target,
@@ -158,7 +159,8 @@ def _plan(
         "violation_count": counted["count"],
         "violations": broken,
         **misled_facts(paths, args.show, cluster_id=has_cluster_id(members)),
-        "round_count": counter.rounds,
+        "round_count": paths.rounds.total(),
+        "rounds": dict(paths.rounds),
         "paths": _path_counts(measured, paths, totals["group_count"]),
         "groups_not_shown": totals["group_count"] - len(worst),
         "balance": worst,
@@ -239,30 +241,24 @@ def _assignments(
     ]
 
 
-class _RoundCounter(logging.Handler):
-    """Counts the rounds that are logged, and shows them on the error stream if asked to."""
-
-    def __init__(self, *, shown: bool) -> None:
-        super().__init__(logging.INFO)
-        self.rounds = 0
-        self._shown = shown
+class _Printer(logging.Handler):
+    """Prints what is logged on the error stream."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take note of one round."""
-        self.rounds += 1
-        if self._shown:
-            print(record.getMessage(), file=sys.stderr, flush=True)
+        """Print it."""
+        print(record.getMessage(), file=sys.stderr, flush=True)
 
 
 @contextmanager
-def _rounds_counted(*, shown: bool) -> Iterator[_RoundCounter]:
-    """Count the rounds that the sticky assignors log meanwhile."""
-    log = logging.getLogger("kassign_spark.assignors")
-    counter, level = _RoundCounter(shown=shown), log.level
-    log.addHandler(counter)
-    log.setLevel(logging.INFO)
+def _rounds_shown(*, shown: bool) -> Iterator[None]:
+    """Show the rounds that the sticky assignors log meanwhile, if asked to."""
+    log, printer = logging.getLogger("kassign_spark.assignors"), _Printer(logging.INFO)
+    level = log.level
+    if shown:
+        log.addHandler(printer)
+        log.setLevel(logging.INFO)
     try:
-        yield counter
+        yield
     finally:
-        log.removeHandler(counter)
+        log.removeHandler(printer)
         log.setLevel(level)

@@ -14,7 +14,7 @@ from kassign_spark.display import (
     topic_ranges,
     written,
 )
-from kassign_spark.groups.paths import TASK, WINDOWS
+from kassign_spark.groups.paths import ROUNDS, TASK, WINDOWS
 
 _COLUMNS = {
     "assignor": "assignor",
@@ -39,7 +39,7 @@ def lines(facts: Facts) -> list[str]:
         *([f"{plural(idle, 'group')} without anything"] if idle else []),
         *([plural(facts["round_count"], "round")] if facts["round_count"] else []),
     )
-    said = [", ".join(told), *_path_lines(facts["paths"])]
+    said = [", ".join(told), *_path_lines(facts["paths"], facts["rounds"])]
     has_racks = any(row["cross_rack_count"] is not None for row in facts["balance"])
     columns: Columns = {"group": group_name, **_COLUMNS, **(_RACKS if has_racks else {})}
     said += listed(facts["balance"], columns) or [""]
@@ -55,11 +55,15 @@ def lines(facts: Facts) -> list[str]:
     return said + written(facts["output"], "the plan is in", tables)
 
 
-def _path_lines(paths: dict[str, int]) -> list[str]:
-    """Say how groups were computed that are too large for a task."""
-    large = {path: count for path, count in paths.items() if path not in (TASK, WINDOWS)}
-    said = (f"{plural(count, 'group')} by {path}" for path, count in large.items())
-    return [f"too large for one task: {'; '.join(said)}"] if large else []
+def _path_lines(paths: dict[str, int], rounds: dict[str, int]) -> list[str]:
+    """Say which groups were not computed in a task or by windows, and in how many rounds."""
+    kinds = ", ".join(f"{count} for {kind}" for kind, count in rounds.items())
+    said = [
+        f"{plural(count, 'group')} by {path}" + (f": {kinds}" if path.startswith(ROUNDS) else "")
+        for path, count in paths.items()
+        if path not in (TASK, WINDOWS)
+    ]
+    return [f"not in one task: {'; '.join(said)}"] if said else []
 
 
 def _member_lines(group: Facts) -> list[str]:

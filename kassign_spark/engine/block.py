@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kassign_spark.engine.costs import MOVE
 from kassign_spark.engine.edges import Edges, Flags
 from kassign_spark.engine.flow import Flow
+from kassign_spark.engine.packed import pack, unpack
 from kassign_spark.engine.segments import Integers, Longs, shares_in_order, totals
 
 Vector = npt.NDArray[Any]
@@ -60,8 +61,27 @@ class Block:
         self._unsettled: Longs | None = None  # rows of the result; None: all
         self._edges = edges
         self._move = move
-        self._flow: Flow
-        self._wider: list[tuple[Flow, Flags, Flags]] = []
+        self._flows: list[Flow] = []  # each after the first of a part of the one before
+        self._narrowed: list[tuple[Flags, Flags]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"result": pack(self.result)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, result=unpack(state["result"]))
+
+    @property
+    def unsettled_count(self) -> int:
+        """How many edges are not settled yet."""
+        return len(self._edges)
+
+    @property
+    def open_count(self) -> int:
+        """How many partitions have no place, in parts that are being settled."""
+        inside = [classes for _, classes in self._narrowed]
+        beside = zip(self._flows, inside, strict=False)
+        count = sum(int(flow.open[~classes].sum()) for flow, classes in beside)
+        return count + sum(int(flow.open.sum()) for flow in self._flows[-1:])
 
     def run(self, commands: list[Command], block: int) -> Answer:
         """Do the commands; ``block`` is the number of this one. Returns the last one's answer."""
@@ -119,40 +139,40 @@ class Block:
         assigned[owning] = kept
         open_ = edges.supply - edges.by_class(owning, kept)
         assert (open_ >= 0).all(), "more partitions are owned than there are: one has two owners"
-        self._flow = Flow(edges, self._move, assigned, open_, part[edges.first_members()])
+        of_class = part[edges.first_members()]
+        self._flows = [Flow(edges, self._move, assigned, open_, of_class)]
         return ()
 
     def relax(self, distance: Longs, part_count: int) -> Answer:
         """See ``Flow.relax``."""
-        return self._flow.relax(distance, part_count)
+        return self._flows[-1].relax(distance, part_count)
 
     def aim(self, distance: Longs) -> Answer:
         """See ``Flow.aim``."""
-        return self._flow.aim(distance)
+        return self._flows[-1].aim(distance)
 
     def push(
         self, accepts: Longs, take_limit: Longs | None = None, give_limit: Longs | None = None
     ) -> Answer:
         """See ``Flow.push``."""
-        return (self._flow.push(accepts, take_limit, give_limit),)
+        return (self._flows[-1].push(accepts, take_limit, give_limit),)
 
     def narrow(self, number: Longs, part: Longs) -> Answer:
         """Go on with some parts alone: their members' new numbers (-1: not in them) and parts."""
-        member_of = number.astype(np.int32)[self._flow.edges.member_of]
+        member_of = number.astype(np.int32)[self._flows[-1].edges.member_of]
         rows = member_of >= 0
-        flow, classes = self._flow.subset(rows)
+        flow, classes = self._flows[-1].subset(rows)
         flow.edges.member_of = member_of[rows]
         flow.part = part[flow.edges.first_members()]
-        self._wider.append((self._flow, rows, classes))
-        self._flow = flow
+        self._flows.append(flow)
+        self._narrowed.append((rows, classes))
         return ()
 
     def widen(self) -> Answer:
         """Return to all parts that there were before ``narrow``."""
-        inner = self._flow
-        self._flow, rows, classes = self._wider.pop()
-        self._flow.assigned[rows] = inner.assigned
-        self._flow.open[classes] = inner.open
+        inner, (rows, classes) = self._flows.pop(), self._narrowed.pop()
+        self._flows[-1].assigned[rows] = inner.assigned
+        self._flows[-1].open[classes] = inner.open
         return ()
 
     def cut(self, level: Longs, is_settled: Flags, part: Longs) -> Answer:
@@ -163,8 +183,7 @@ class Block:
             is_settled: whether each member's loads and moves are final.
             part: new part of each member.
         """
-        edges, assigned = self._edges, self._flow.assigned
-        del self._flow
+        edges, assigned = self._edges, self._flows.pop().assigned
         level_of = level[edges.member_of]
         stays = level_of == np.repeat(edges.least(level_of), edges.sizes)
         assert not assigned[~stays].any()

@@ -1,13 +1,17 @@
 """Edges of a range of topic classes, in as few bytes as their counts need."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kassign_spark.engine.packed import pack, unpack
 from kassign_spark.engine.segments import Integers, Longs, totals
 
 Flags = npt.NDArray[np.bool_]
+_AS_IT_IS = ("member_of", "surcharge", "supply", "turn")
+"""What is pickled as it is; the class of each edge follows from the classes' sizes."""
 
 
 @dataclass
@@ -36,6 +40,16 @@ class Edges:
 
     def __len__(self) -> int:
         return len(self.class_of)
+
+    def __getstate__(self) -> dict[str, Any]:
+        packed = {"owned": pack(self.owned), "sizes": self.sizes.astype(np.int32)}
+        return {name: self.__dict__[name] for name in _AS_IT_IS} | packed
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, owned=unpack(state["owned"]))
+        self.sizes = self.sizes.astype(np.int64)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.class_of = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
 
     def subset(self, rows: Flags) -> "tuple[Edges, Flags]":
         """Only these rows; and which of the classes have any of them."""

@@ -1,11 +1,13 @@
 """Supersteps of a part: distances, and pushes along cheapest paths. ``costs`` explains them."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from kassign_spark.engine.costs import UNREACHABLE
 from kassign_spark.engine.edges import Edges, Flags
+from kassign_spark.engine.packed import pack, unpack
 from kassign_spark.engine.segments import Integers, Longs, shares_in_order, totals
 
 _NOWHERE = 2 * UNREACHABLE
@@ -45,6 +47,12 @@ class Flow:
     can_give: Integers = field(default_factory=_NO_ROWS.copy)
     offers: Integers = field(default_factory=_NO_ROWS.copy)
     offered: Integers = field(default_factory=_NO_ROWS.copy)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"assigned": pack(self.assigned)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, assigned=unpack(state["assigned"]))
 
     def relax(self, distance: Longs, part_count: int) -> tuple[Longs, Flags, Flags, Longs]:
         """Shorten the distances of members as far as the edges of this block can.

@@ -48,14 +48,21 @@ def find_components(engine: Engine, member_count: int) -> Longs:
     return _labels(_Supersteps(engine), member_count)
 
 
-def settle_blocks(engine: Engine, member_count: int) -> Counter[str]:
+def settle_blocks(
+    engine: Engine, member_count: int, component: Longs | None = None
+) -> Counter[str]:
     """Assign all partitions: balance best, then cost least; ``Block.result`` has what comes of it.
+
+    Args:
+        engine: what holds the blocks.
+        member_count: how many members there are.
+        component: a number of the connected component of each member, where that is known.
 
     Returns:
         How many supersteps there were, by kind.
     """
     steps = _Supersteps(engine)
-    part = _numbered(_labels(steps, member_count))
+    part = _numbered(_labels(steps, member_count) if component is None else component)
     sums = Sums(*steps.answers("sum_up", part))
     while sums.rows.any():
         rows = sums.rows.sum(axis=0)

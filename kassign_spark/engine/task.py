@@ -1,8 +1,6 @@
 """The engine inside a task: one block, many whole groups in it, settled side by side."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from kassign_spark.engine.block import Answer, Block, Command
 from kassign_spark.engine.costs import MOVE
@@ -63,29 +61,3 @@ def components(class_of: Longs, member_of: Longs, member_count: int) -> Longs:
     classes = np.zeros(int(class_of.max(initial=-1)) + 1, np.int64)
     edges = compact_edges(class_of, member_of, none, classes, classes)
     return find_components(InProcess([Block(edges)]), member_count)
-
-
-def settle_arrow(table: pa.Table) -> pa.Table:
-    """``settle`` for a table of edges; its groups are independent of each other.
-
-    Args:
-        table: cluster_id string, group_id string, class int, member int, supply bigint,
-            owned bigint; whole groups, rows in any order.
-
-    Returns:
-        The same rows without ``supply``, with assigned bigint; rows in another order.
-    """
-    group = np.zeros(table.num_rows, np.int64)
-    for name in ("cluster_id", "group_id"):
-        codes = pc.dictionary_encode(table[name]).combine_chunks()
-        group = group * max(len(codes.dictionary), 1) + codes.indices.to_numpy()
-    names = ("class", "member", "supply", "owned")
-    class_, member, supply, owned = (table[name].to_numpy() for name in names)
-    order = np.lexsort((member, class_, group))
-    group, class_, member = (of[order].astype(np.int64) for of in (group, class_, member))
-    first = (np.diff(group, prepend=-1) != 0) | (np.diff(class_, prepend=-1) != 0)
-    _, member_of = np.unique(group << 32 | member, return_inverse=True)
-    class_of, supply = np.cumsum(first) - 1, supply[order][first]
-    assigned = settle(class_of, member_of, owned[order], supply, class_[first])
-    sorted_table = table.take(pa.array(order)).drop_columns(["supply"])
-    return sorted_table.append_column("assigned", pa.array(assigned))

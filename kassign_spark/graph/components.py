@@ -89,21 +89,33 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
         SettingsError: ``use_graphframes`` is true and GraphFrames is not there, or fails.
         NotConvergedError: the budget ended first.
     """
-    if settings.use_graphframes is not False:
-        try:
-            found = Components(_components_by_graphframes(edges), GRAPHFRAMES, 0)
-            _log.info("connected components by GraphFrames")
-            return found
-        except GraphFramesError as error:
-            if settings.use_graphframes:
-                raise SettingsError(f"setting use_graphframes: {error}") from None
-            if not isinstance(error, NoGraphFramesError):
-                said = f"{error}; connected components come from rounds instead"
-                warnings.warn(said, stacklevel=2)
+    found = components_by_graphframes(edges, settings)
+    if found is not None:
+        return Components(found, GRAPHFRAMES, 0)
     before = budget.used
     frame = _components_in_rounds(edges, budget)
     _log.info("connected components by %d rounds", budget.used - before)
     return Components(frame, ROUNDS, budget.used - before)
+
+
+def components_by_graphframes(edges: DataFrame, settings: Settings) -> DataFrame | None:
+    """Find the connected components where GraphFrames is there and may be used; else None.
+
+    Arguments, columns and errors are as of ``connected_components``.
+    """
+    if settings.use_graphframes is False:
+        return None
+    try:
+        found = _components_by_graphframes(edges)
+    except GraphFramesError as error:
+        if settings.use_graphframes:
+            raise SettingsError(f"setting use_graphframes: {error}") from None
+        if not isinstance(error, NoGraphFramesError):
+            said = f"{error}; connected components come from rounds instead"
+            warnings.warn(said, stacklevel=2)
+        return None
+    _log.info("connected components by GraphFrames")
+    return found
 
 
 class GraphFramesError(Exception):

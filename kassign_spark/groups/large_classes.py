@@ -26,14 +26,14 @@ class Classes(NamedTuple):
         members: cluster_id string, group_id string, member int, member_id string; all members,
             in MemberInfo order.
         edges: cluster_id string, group_id string, class int, member int (a subscriber),
-            supply bigint (partitions of the class), group_edges bigint (rows of the group).
-        most_edges: the greatest ``group_edges``; 0 without any.
+            supply bigint (partitions of the class).
+        edge_count: how many ``edges`` there are.
     """
 
     topics: DataFrame
     members: DataFrame
     edges: DataFrame
-    most_edges: int
+    edge_count: int
 
 
 def topic_classes(eligible: Eligible) -> Classes:
@@ -43,8 +43,8 @@ def topic_classes(eligible: Eligible) -> Classes:
     its different subscriptions do, not its members times its topics.
     """
     subscriptions = _subscriptions(eligible)
-    classes, found = settle(
-        _classes(subscriptions, eligible.topics), {"edges": F.max("group_edges")}
+    classes, counted = settle(
+        _classes(subscriptions, eligible.topics), {"edges": F.sum("subscriber_count")}
     )
     members = eligible.groups.select(
         *GROUP_KEY, F.posexplode("members").alias("member", "member_id")
@@ -53,17 +53,12 @@ def topic_classes(eligible: Eligible) -> Classes:
         *GROUP_KEY, "subscription", F.explode("member_ids").alias("member_id")
     ).join(members, on=[*GROUP_KEY, "member_id"], how="inner")
     edges = (
-        classes.select(
-            *CLASS_KEY,
-            "supply",
-            "group_edges",
-            F.explode("subscriptions").alias("subscription"),
-        )
+        classes.select(*CLASS_KEY, "supply", F.explode("subscriptions").alias("subscription"))
         .join(subscribers, on=[*GROUP_KEY, "subscription"], how="inner")
-        .select(*EDGE_KEY, "supply", "group_edges")
+        .select(*EDGE_KEY, "supply")
     )
     topics = classes.select(*CLASS_KEY, F.inline("topics"))
-    return Classes(topics, members, edges, found["edges"] or 0)
+    return Classes(topics, members, edges, counted["edges"] or 0)
 
 
 def _subscriptions(eligible: Eligible) -> DataFrame:
@@ -105,6 +100,6 @@ def _classes(subscriptions: DataFrame, topics: DataFrame) -> DataFrame:
             "topics",
             "supply",
             F.col("subscriptions.subscription").alias("subscriptions"),
-            F.sum(subscriber_count).over(in_group).alias("group_edges"),
+            subscriber_count.alias("subscriber_count"),
         )
     )

@@ -87,11 +87,11 @@ def plan_by_weight(
             they are an error.
         base_weight: what is added to the weight of every partition, such as the cost of fetching.
         effort: `fast` for a fleet's first look, `default`, or `thorough`.
-        settings: ``batches``, ``max_partitions_per_task``. A group of more partitions, and at least
-            300 a member, is planned by Spark steps, and says so: only what may move is planned by
-            name in a task, and the best loads are not searched for, but taken to be 0.03 % above
-            the bound; where they are not, it may say `not_found`. With ``together`` or
-            ``bounds.max_count_difference``, or without weight, a task plans it whole; with a
+        settings: ``batches``, ``bytes_per_task``. A group of more partitions (800 bytes each), and
+            at least 300 a member, is planned by Spark steps, and says so: only what may move is
+            planned by name in a task, and the best loads are not searched for, but taken to be
+            0.03 % above the bound; where they are not, it may say `not_found`. With ``together``
+            or ``bounds.max_count_difference``, or without weight, a task plans it whole; with a
             tolerance of 0 also where all weights are equal.
 
     Returns:

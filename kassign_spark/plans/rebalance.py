@@ -181,7 +181,7 @@ def _follow(
     chosen = strategies.get("")
     if chosen is not None and chosen not in numbers:
         return follow_eager(eligible, chosen, settings)
-    sized = by_size(eligible, settings, settings.max_partitions_per_task)
+    sized = by_size(eligible, settings)
     parts = []
     if sized.fitting is not None:
         kernel = partial(

@@ -28,6 +28,8 @@ from kassign_spark.settings.computing import Settings
 
 AT = ("topic_number", "partition")
 """A partition of a group: its topic by number, in Java's order of names, and its own."""
+_BYTES_OF_A_PARTITION = 800
+"""What a group takes in a task that plans it by weight, for each of its partitions."""
 
 
 class Large(NamedTuple):
@@ -53,6 +55,11 @@ class Large(NamedTuple):
     most_free: int
 
 
+def most_weighed_partitions(settings: Settings) -> int:
+    """How many partitions of a group a task plans by weight."""
+    return settings.bytes_per_task // _BYTES_OF_A_PARTITION
+
+
 def cut(
     eligible: Eligible,
     weights: DataFrame,
@@ -63,7 +70,7 @@ def cut(
 ) -> tuple[Eligible, Large | None]:
     """Tell groups that are cut from those that a task plans whole; runs jobs if some are large.
 
-    Cut are groups of more partitions than ``settings.max_partitions_per_task`` and at least
+    Cut are groups of more partitions than fit a task (``sizes``) and at least
     ``PARTITIONS_A_MEMBER`` a member, that have weight. Where topics are kept together, none is, nor
     with ``even_first`` those whose partitions all weigh the same: their best balance is by counts.
 
@@ -73,7 +80,7 @@ def cut(
     Raises:
         InputError: some of these have partitions without weight; lists groups.
     """
-    border = settings.max_partitions_per_task
+    border = most_weighed_partitions(settings)
     if eligible.most_partitions <= border or given.together:
         return eligible, None
     keys = list(GROUP_KEY)

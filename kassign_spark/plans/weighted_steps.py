@@ -35,7 +35,7 @@ from kassign_spark.plans.weighted_cut_tasks import (
     shed_arrow,
 )
 from kassign_spark.plans.weighted_groups import Given
-from kassign_spark.plans.weighted_large import AT, Large
+from kassign_spark.plans.weighted_large import AT, Large, most_weighed_partitions
 from kassign_spark.plans.weighted_tasks import CURVE, PLANNED
 from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
@@ -59,7 +59,7 @@ def plan_large_groups(large: Large, wanted: Wanted, given: Given, settings: Sett
     """
     facts, limits = _limits(large, wanted)
     pool, least = _pool(large, limits, given, settings)
-    most = settings.max_partitions_per_task // 2
+    most = most_weighed_partitions(settings) // 2
     kernel = partial(cut_arrow, wanted=wanted, most=most)
     for _ in range(_ROUNDS):
         table = _table(facts, pool, large.units, least)
@@ -166,7 +166,7 @@ def _pool(
     gives = shed.where("topic_number IS NOT NULL").selectExpr(
         *keys, *_as("int", *AT, "home"), "whole", "cost"
     )
-    free, most = large.parts.where("home IS NULL"), settings.max_partitions_per_task // 2
+    free, most = large.parts.where("home IS NULL"), most_weighed_partitions(settings) // 2
     if large.most_free > most:
         free = _bundled(large, free, limits, most)
     else:

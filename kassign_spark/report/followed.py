@@ -58,7 +58,7 @@ def follow(plan: Plan, settings: Settings) -> Followed:
     # A plan by weight is of groups with any assignor, or with none.
     known = None if plan.is_by_weight else ASSIGNORS
     eligible = look(conform_inputs(*plan.snapshot), known).eligible
-    if fits_all(eligible, settings, settings.max_partitions_per_task):
+    if fits_all(eligible, settings):
         return _follow_in_tasks(plan, eligible, settings)
     return follow_in_steps(plan, eligible, settings)
 

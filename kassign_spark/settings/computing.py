@@ -12,25 +12,22 @@ from kassign_spark.limits import TASKS, read_text
 class Settings:
     """What a caller can choose: how an assignment is computed, and what counts more in it.
 
-    Only ``racks_before_moves`` changes a result, and ``max_partitions_per_task`` plans by weight.
+    Only ``racks_before_moves`` changes a result, and ``bytes_per_task`` a plan by weight.
 
     Attributes:
         racks_before_moves: whether the general pass, at the best balance, saves partitions without
             a replica in their member's rack before it saves moves, or the other way round.
+        engine: how the sticky assignors answer a group. `task`: whole, inside one task. `rounds`:
+            cut into blocks or slices that tasks share, in rounds over DataFrames. `auto`: in a
+            task, if it takes ``bytes_per_task`` there at most. Groups in which racks count are
+            always answered in a task.
+        bytes_per_task: memory of one Python worker that a group may take, as estimated by
+            ``assignors.sizes``. Planned by weight, a group that takes more has only what may move
+            planned inside a task.
         topics_per_task: a group of more topics is cut into pieces of so many, each expanded
             into partitions and written by a task of its own.
         batches: groups that fit a task are answered in so many tasks; left out, in as many as
             suit the rows that there are and the cores.
-        max_edges_per_task: a group whose members subscribe differently, with more pairs of a topic
-            and a subscriber, is not answered inside one task: its connected components are
-            settled there, and those that have themselves more pairs of a topic class and a
-            subscriber in rounds over DataFrames, which are slower at any size. Memory sets it:
-            some 450 bytes a pair, in a Python worker. 0 forces rounds for all.
-        partitions_per_slice: a group of more partitions whose members subscribe alike is cut into
-            slices of about a quarter of so many for the sticky assignors, which tasks share.
-        max_partitions_per_task: a group of more partitions whose members subscribe differently is
-            settled by its counts alone, and its partitions are named by DataFrame steps. Planned by
-            weight, a group of more, alike or not, has only what may move planned inside a task.
         max_rounds: rounds after which the general pass gives up, with an error.
         use_graphframes: whether connected components come from GraphFrames; left out, they do
             where it is there.
@@ -40,11 +37,10 @@ class Settings:
     """
 
     racks_before_moves: bool = False
+    engine: str = "auto"
+    bytes_per_task: int = 1_600_000_000
     topics_per_task: int = 32
     batches: int | None = None
-    max_edges_per_task: int = 2_000_000
-    partitions_per_slice: int = 2_000_000
-    max_partitions_per_task: int = 2_000_000
     max_rounds: int = 1_000
     use_graphframes: bool | None = None
 
@@ -55,22 +51,26 @@ class Settings:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise SettingsError(f"setting {name}: {value!r} is not a whole number >= {least}")
-            if value > (most := TASKS if name == "batches" else _MOST):
+            if value > (most := _MOST.get(name, 2**31 - 1)):
                 raise SettingsError(f"setting {name}: at most {most}")
+        if self.engine not in ENGINES:
+            raise SettingsError(f"setting engine: {self.engine!r} is none of {', '.join(ENGINES)}")
         for name, kind in (("racks_before_moves", bool), ("use_graphframes", bool | None)):
             if not isinstance(value := getattr(self, name), kind):
                 raise SettingsError(f"setting {name}: {value!r} is neither true nor false")
 
 
-_MOST = 2**31 - 1
+ENGINES = ("auto", "task", "rounds")
+_MOST = {"batches": TASKS, "bytes_per_task": 2**50}
 _LEAST = {
+    "bytes_per_task": 0,
     "topics_per_task": 1,
     "batches": 1,
-    "max_edges_per_task": 0,
-    "partitions_per_slice": 1,
-    "max_partitions_per_task": 0,
     "max_rounds": 1,
 }
+
+
+_DROPPED = ("max_edges_per_task", "max_partitions_per_task", "partitions_per_slice")
 
 
 def load_settings(path: str | Path) -> Settings:
@@ -95,6 +95,12 @@ def load_settings(path: str | Path) -> Settings:
         raise SettingsError(f"settings file {path}: not valid TOML: nested too deeply") from None
     known = [field.name for field in fields(Settings)]
     unknown = sorted(set(given) - set(known))
+    dropped = [name for name in unknown if name in _DROPPED]
+    if dropped:
+        raise SettingsError(
+            f"settings file {path}: {', '.join(dropped)}: no longer a setting; memory decides now: "
+            'bytes_per_task, or engine = "task" or "rounds" for all groups'
+        )
     if unknown:
         raise SettingsError(
             f"settings file {path}: unknown setting {', '.join(unknown)}; known: {', '.join(known)}"

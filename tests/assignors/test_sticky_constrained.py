@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import Settings, assign
+from kassign_spark.assignors.sizes import BYTES_OF_A_PARTITION
 from kassign_spark.groups.named import PIECE
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member
@@ -13,8 +14,9 @@ from tests.kafka.worked_examples import EXAMPLES
 from tests.random_claims import claiming_groups
 
 NAMES = ("sticky", "cooperative-sticky")
-IN_TASKS, IN_SLICES = Settings(batches=3), Settings(partitions_per_slice=10)
-IN_BOTH = Settings(partitions_per_slice=40)
+IN_TASKS = Settings(engine="task", batches=3)
+IN_SLICES = Settings(engine="rounds", bytes_per_task=3 * BYTES_OF_A_PARTITION)
+IN_BOTH = Settings(bytes_per_task=40 * BYTES_OF_A_PARTITION)
 GROUPS = claiming_groups(800, seed=20261121)
 
 

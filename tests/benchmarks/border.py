@@ -4,9 +4,9 @@
 
 Edges are pairs of a topic class and a subscriber. Half of all members read each topic, by chance,
 so every topic is a class of its own and all is one component: the worst there is. A tenth of the
-members joins; ten partitions a member. `task` answers the group whole inside a task; `counts`
-settles its counts inside one and names partitions by DataFrame steps; `rounds` settles it by rounds
-over DataFrames, with components by rounds or by GraphFrames. From Parquet to Parquet on the
+members joins; ten partitions a member. `task` answers the group whole inside a task; `rounds`
+settles its counts in rounds over a DataFrame of blocks, with components by rounds or GraphFrames,
+and names partitions by DataFrame steps. From Parquet to Parquet on the
 session's two cores, or with ``--cluster`` on a standalone master and two workers of one core.
 Memory is the most that one Python worker had. A way that takes longer than ``--limit`` is cut off.
 The certificate is ``balance`` of the result; the graph of the group and its bottlenecks are
@@ -35,12 +35,10 @@ from kassign_spark.settings import Settings
 from tests.cluster.standalone import running_cluster
 from tests.spark_session import start_session
 
-_MOST = 2**31 - 1
 WAYS = {
-    "task": Settings(max_edges_per_task=_MOST, max_partitions_per_task=_MOST),
-    "counts": Settings(max_edges_per_task=_MOST, max_partitions_per_task=0),
-    "rounds": Settings(max_edges_per_task=0, use_graphframes=False),
-    "graphframes": Settings(max_edges_per_task=0, use_graphframes=True),
+    "task": Settings(engine="task"),
+    "rounds": Settings(engine="rounds", use_graphframes=False),
+    "graphframes": Settings(engine="rounds", use_graphframes=True),
 }
 _MEMBERS_OF_A_TOPIC = 20
 _PARTITIONS_OF_A_MEMBER = 10

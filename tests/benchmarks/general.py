@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="with Spark's own numbers of tasks")
     args = parser.parse_args()
     chosen = [s for s in SHAPES + CURVE if s.name in args.shapes] if args.shapes else SHAPES
-    settings = Settings(max_edges_per_task=0) if args.rounds else Settings()
+    settings = Settings(engine="rounds") if args.rounds else Settings()
     with tempfile.TemporaryDirectory() as folder:
         spark = start_session(Path(folder), memory="6g", plain=args.plain)
         try:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from kassign_spark import Settings, assign
+from kassign_spark.settings.computing import ENGINES
 from tests.benchmarks.equal import CASES, Shape, _peak_memory, _write_inputs
 from tests.spark_session import start_session
 
@@ -56,12 +57,7 @@ def main() -> None:
         "--sizes", type=int, nargs="+", default=[100, 10, 1], help="parts of the whole, in order"
     )
     parser.add_argument("--cases", nargs="+", choices=_CASES, default=list(_CASES), metavar="CASE")
-    parser.add_argument(
-        "--partitions-per-slice",
-        type=int,
-        default=Settings().partitions_per_slice,
-        help="as of Settings",
-    )
+    parser.add_argument("--engine", choices=ENGINES, default="auto", help="as of Settings")
     parser.add_argument("--memory", default="8g", help="spark.driver.memory")
     parser.add_argument("--scratch", help="folder for inputs, outputs and spill")
     parser.add_argument("--event-log", help="folder for Spark's event log, to be read by cost")
@@ -103,7 +99,7 @@ def _run(spark: SparkSession, name: str, folder: Path, args: argparse.Namespace)
         )
         inputs = folder / str(part)
         _write_inputs(spark, shape, inputs, owners=("all",))
-        settings = Settings(partitions_per_slice=args.partitions_per_slice)
+        settings = Settings(engine=args.engine)
         for case in args.cases:
             if part > min(args.sizes):
                 _measured(spark, shape, inputs, case, settings)

@@ -54,7 +54,7 @@ def main() -> None:
         F.format_string("member-%05d", "id").alias("member_id"),
         F.array(*(F.lit(f"topic-{t:05d}") for t in range(topic_count))).alias("topics"),
     )
-    settings = Settings(max_partitions_per_task=2**31 - 1) if args.whole else Settings()
+    settings = Settings(bytes_per_task=2**50) if args.whole else Settings()
     before, start = processors(), time.perf_counter()
     plan = plan_by_weight(members, topics, weights, owned, settings=settings)
     jvm, workers = (now - then for now, then in zip(processors(), before, strict=True))

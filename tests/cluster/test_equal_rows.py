@@ -46,7 +46,7 @@ def test_equal_rows(
     name, *options = command
     if options == ["--settings"]:  # the general pass by rounds over the executors
         settings = tmp_path / "settings.toml"
-        settings.write_text("max_edges_per_task = 0\nuse_graphframes = false\n")
+        settings.write_text('engine = "rounds"\nuse_graphframes = false\n')
         options.append(str(settings))
     fleet = write_fleet(tmp_path / "fleet")
     arguments = [name, str(fleet), *options, "--json"]

@@ -22,7 +22,7 @@ def in_rounds(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Arguments by which every group of differing subscriptions needs rounds."""
     folder = tmp_path_factory.mktemp("in_rounds")
     settings = folder / "settings.toml"
-    settings.write_text("max_edges_per_task = 0\nuse_graphframes = false\n")
+    settings.write_text('engine = "rounds"\nuse_graphframes = false\n')
     return ["assign", str(write_fleet(folder / "fleet")), "--settings", str(settings)]
 
 

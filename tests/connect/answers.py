@@ -21,13 +21,13 @@ from tests.benchmarks.queries import CALLS, EXAMPLES, Call, Given
 from tests.java import SHORT_LIVED
 from tests.spark_session import QUICK_WORKERS, UNCOMPILED
 
-IN_SLICES = ks.Settings(partitions_per_slice=10, max_partitions_per_task=0)
+IN_ROUNDS = ks.Settings(engine="rounds")
 
 _LOG = EXAMPLES / "group-log"
 
 FURTHER: dict[str, Call] = {
-    "assign in slices": lambda g: [
-        ks.assign(g.members, g.topics, g.owned, assignor="sticky", settings=IN_SLICES)
+    "assign in rounds": lambda g: [
+        ks.assign(g.members, g.topics, g.owned, assignor="sticky", settings=IN_ROUNDS)
     ],
     "check_migration": lambda g: [ks.check_migration(g.candidates)],
     "check_settings": lambda g: [ks.check_settings(_clients(g))],

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kassign_spark import Bounds, Settings, plan_by_weight, tradeoff
 from kassign_spark.errors import InputError
 
-CUT = Settings(max_partitions_per_task=2_000)
+CUT = Settings(bytes_per_task=2_000 * 800)
 TOPICS = 4
 
 
