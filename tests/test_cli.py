@@ -156,15 +156,15 @@ def test_the_paths_of_groups_that_are_too_large_for_a_task(
     assert sum(facts["paths"].values()) == facts["group_count"]
     of_group = {row["group_id"]: row["path"] for row in facts["balance"]}
     assert of_group["orders-notifications"] == "rounds"
-    assert set(of_group.values()) == {"task", "slices", "rounds"}
-    assert set(facts["rounds"]) == {"components", "quotas", "distances", "transfers"}
+    assert set(of_group.values()) == {"task", "rounds"}
+    assert set(facts["rounds"]) == {"claims", "components", "quotas", "distances", "transfers"}
     assert sum(facts["rounds"].values()) == facts["round_count"]
     rows = spark.read.parquet(f"{output}/balance").collect()
     assert {row.group_id: row.path for row in rows} == of_group
     lines = "\n".join(assign_lines(facts))
     assert "\nnot in one task: " in lines
-    assert f"{facts['paths']['slices']} groups by slices" in lines
-    assert f"by rounds: {facts['rounds']['components']} for components, " in lines
+    assert f"{facts['paths']['rounds']} groups by rounds: 1 for claims, " in lines
+    assert f", {facts['rounds']['distances']} for distances" in lines
 
 
 def test_a_plan_that_violates_rules_and_what_is_not_shown_of_it(

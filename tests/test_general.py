@@ -112,7 +112,7 @@ def test_rounds_of_many_groups_say_how_many_there_were_and_leave_nothing_in_the_
     assert sorted(plan.collect()) == assigned
     assert paths.only() == ROUNDS
     assert min(paths.rounds[kind] for kind in ("components", "distances", "transfers")) > 1
-    lines = [line for line in caplog.messages if line.startswith("general pass, round ")]
+    lines = [line for line in caplog.messages if line.startswith("round ")]
     assert len(lines) == paths.rounds.total()
     assert "open partitions 0, " in lines[-1]
     assert "open partitions 0, " not in lines[len(lines) // 2]

@@ -3,7 +3,7 @@
 Exactly what Kafka's client does (``AbstractStickyAssignor.ConstrainedAssignmentBuilder``, clients
 3.7.1 and later, without racks): every member keeps of what it owns up to its quota, and the rest is
 handed out one by one to those below. Where Kafka loops, this counts, in numpy over thousands of
-groups side by side. ``constrained_slices`` cuts larger groups into slices.
+groups side by side. ``slices`` does the same for larger groups, in slices.
 """
 
 from typing import NamedTuple

@@ -5,14 +5,13 @@ Where the subscriptions of a group's members differ, Kafka searches greedily; th
 subscriber, and names partitions once, at the end.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.general_naming import name_partitions
 from kassign_spark.assignors.sizes import BYTES_OF_A_PAIR
+from kassign_spark.engine.edge_rows import cut_edges, settled_edges
 from kassign_spark.engine.program import settle_blocks
 from kassign_spark.engine.rounds import Rounds
 from kassign_spark.engine.segments import Longs
@@ -34,22 +33,9 @@ from kassign_spark.settings.computing import Settings
 _PARTITION_KEY = (*GROUP_KEY, "topic", "partition")
 
 
-class General(NamedTuple):
-    """What the general pass gives.
-
-    Attributes:
-        assignment: the columns of ``schemas.ASSIGNMENT`` and is_moving boolean: others claim the
-            partition now, so that a cooperative rebalance withholds it.
-        rounds: how many rounds over DataFrames it took.
-    """
-
-    assignment: DataFrame
-    rounds: int
-
-
 def assign_general(
     eligible: Eligible, settings: Settings, on_round: OnRound | None = None
-) -> General:
+) -> DataFrame:
     """Assign every partition in rounds: balance best, then moves fewest, then by names; runs jobs.
 
     For groups that do not fit a task (``sizes``); the others are answered by ``differing``, with
@@ -61,6 +47,10 @@ def assign_general(
         settings: ``max_rounds``, ``use_graphframes``, ``bytes_per_task``.
         on_round: called after every round, with what is unfinished.
 
+    Returns:
+        The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: others claim the partition now,
+        so that a cooperative rebalance withholds it.
+
     Raises:
         NotConvergedError: more rounds than ``max_rounds``.
     """
@@ -69,7 +59,7 @@ def assign_general(
     claims = _claims(eligible, classes)
     solved = _settled(_edges(classes, claims), classes.edge_count, eligible, settings, budget)
     named = name_partitions(settle(solved).frame, classes, claims, eligible.tasks)
-    return General(_mark_moving(named, eligible), budget.used)
+    return _mark_moving(named, eligible)
 
 
 def _settled(
@@ -97,12 +87,12 @@ def _settled(
     member_count = int(counts.sum())
     component = _components(in_numbers, member_count, settings)
     blocks = -(-edge_count * BYTES_OF_A_PAIR // max(settings.bytes_per_task, 1))
-    engine = Rounds(in_numbers, max(blocks, tasks_for(edge_count, edges.sparkSession)), budget)
+    blocks = max(blocks, tasks_for(edge_count, edges.sparkSession))
+    engine = Rounds(cut_edges(in_numbers, blocks), budget)
     settle_blocks(engine, member_count, component)
-    eligible.note_path(ROUNDS if component is None else ROUNDS_AND_GRAPHFRAMES)
-    if eligible.paths is not None:
-        eligible.paths.rounds += budget.counts
-    settled = engine.settled().selectExpr(
+    path = ROUNDS if component is None else ROUNDS_AND_GRAPHFRAMES
+    eligible.note_path(path, budget.counts)
+    settled = settled_edges(engine).selectExpr(
         "shiftright(class, 32) as group_number",
         "cast(class & 4294967295 as int) as class",
         "member as member_of_all",

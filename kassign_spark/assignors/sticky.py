@@ -6,7 +6,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.constrained_slices import assign_constrained_in_slices
+from kassign_spark.assignors.constrained import assign_constrained
 from kassign_spark.assignors.general import assign_general
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
 from kassign_spark.assignors.one_task import assign_in_tasks
@@ -72,11 +72,11 @@ def sticky_target(
     if sized.fitting is not None:
         parts.append(assign_in_tasks(sized.fitting, settings, assignor, moving))
     if sized.alike is not None:
-        in_steps = _assign_fresh if sized.alike.owned is None else assign_constrained_in_slices
-        parts.append(_with_moving(in_steps(sized.alike, settings), moving))
+        constrained = assign_constrained(sized.alike, settings, _log_round)
+        parts.append(_with_moving(constrained, moving))
     if sized.differing is not None:
         general = assign_general(sized.differing, settings, _log_round)
-        parts.append(_with_moving(general.assignment, moving))
+        parts.append(_with_moving(general, moving))
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -114,4 +114,4 @@ def _assign_fresh(eligible: Eligible, settings: Settings) -> DataFrame:
 
 def _log_round(done: Round) -> None:
     measured = ", ".join(f"{name} {value}" for name, value in done.measured.items())
-    _log.info("general pass, round %d (%s): %s", done.number, done.what, measured)
+    _log.info("round %d (%s): %s", done.number, done.what, measured)

@@ -10,29 +10,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from kassign_spark.engine.commands import Answer
 from kassign_spark.engine.costs import MOVE
 from kassign_spark.engine.edges import Edges, Flags
 from kassign_spark.engine.flow import Flow
 from kassign_spark.engine.packed import pack, unpack
 from kassign_spark.engine.segments import Integers, Longs, shares_in_order, totals
-
-Vector = npt.NDArray[Any]
-Answer = tuple[Vector, ...]
-
-
-class PerBlock(NamedTuple):
-    """An argument that is another one for each block: a matrix of one row a block."""
-
-    rows: Longs
-
-
-class Command(NamedTuple):
-    """A method of ``Block`` and its arguments."""
-
-    name: str
-    arguments: tuple[Any, ...]
 
 
 class Sums(NamedTuple):
@@ -82,14 +66,6 @@ class Block:
         beside = zip(self._flows, inside, strict=False)
         count = sum(int(flow.open[~classes].sum()) for flow, classes in beside)
         return count + sum(int(flow.open.sum()) for flow in self._flows[-1:])
-
-    def run(self, commands: list[Command], block: int) -> Answer:
-        """Do the commands; ``block`` is the number of this one. Returns the last one's answer."""
-        answer: Answer = ()
-        for name, arguments in commands:
-            own = (a.rows[block] if isinstance(a, PerBlock) else a for a in arguments)
-            answer = getattr(self, name)(*own)
-        return answer
 
     def label(self, label: Longs) -> Answer:
         """Lower the labels of members to the least that the edges of this block join them with."""

@@ -6,21 +6,15 @@ depends on the order of classes goes by prefixes over blocks, which are ranges o
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from kassign_spark.engine.block import Answer, Command, PerBlock, Sums, Vector
+from kassign_spark.engine.block import Sums
+from kassign_spark.engine.commands import Command, Engine, PerBlock, Vector
 from kassign_spark.engine.costs import HIGH, LOW, MIDDLE, MUST_FILL, UNREACHABLE
 from kassign_spark.engine.edges import Flags
 from kassign_spark.engine.segments import Longs
-
-
-class Engine(Protocol):
-    """What holds the blocks."""
-
-    def step(self, commands: list[Command]) -> list[Answer]:
-        """Have every block do the commands; returns their answers, in the order of blocks."""
 
 
 class _Supersteps:

@@ -1,55 +1,61 @@
 """The engine over a DataFrame: a row a block, and a job over all blocks for each superstep.
 
-The blocks stay with the executors that have them. Between rounds only vectors of one number a
-member travel: with the commands to all tasks, and back with the answers.
+The blocks stay with the executors that have them. Between rounds only vectors travel: with the
+commands to all tasks, and back with the answers.
 """
 
 import pickle
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from kassign_spark.engine.block import Answer, Block, Command
-from kassign_spark.engine.edges import compact_edges
+from kassign_spark.engine.commands import Answer, Command, run
 from kassign_spark.rounds import Budget, hold
 
-NUMBERED = ("class", "turn", "member", "supply", "owned")
-"""The columns of edges in numbers, all bigint."""
-WHAT = {
+BLOCKS = "block string, fixed binary, state binary"
+"""The columns of blocks: a name, by which they are in order; what does not change; a ``Block``."""
+_STATES = "block string, state binary, answer binary"
+_WHAT = {
     "label": "components",
     "sum_up": "quotas",
     "cut": "quotas",
     "relax": "distances",
     "push": "transfers",
+    "owns": "claims",
+    "keep": "quotas",
+    "take": "transfers",
 }
 """What each kind of superstep is for."""
 
-_BLOCKS = "block bigint, edges binary, state binary"
-_STEPPED = "block bigint, state binary, answer binary"
-_SETTLED = "class bigint, member bigint, owned bigint, assigned bigint"
+
+class Block(Protocol):
+    """What is in a row: it does commands, and knows how far it is."""
+
+    @property
+    def open_count(self) -> int:
+        """How many partitions have no place."""
+
+    @property
+    def unsettled_count(self) -> int:
+        """How many rows are not settled yet."""
 
 
 class Rounds:
-    """Blocks in a DataFrame; the first class names a block."""
+    """Blocks in a DataFrame."""
 
-    def __init__(self, edges: DataFrame, blocks: int, budget: Budget) -> None:
-        """Cut edges into blocks; runs jobs.
+    def __init__(self, blocks: DataFrame, budget: Budget) -> None:
+        """Make the blocks; runs a job.
 
         Args:
-            edges: the columns ``NUMBERED``: class (a number that no two groups share, ascending
-                by group), turn (its number within its group), member (dense from 0), supply (of
-                the class), owned. One row a class and member, in any order.
-            blocks: how many blocks there are at most.
+            blocks: the columns ``BLOCKS``, the last two as ``block_row`` makes them.
             budget: counts the supersteps.
         """
-        cut = edges.select(*NUMBERED).repartitionByRange(blocks, "class")
-        held = hold(cut.mapInArrow(_cut, _BLOCKS)).frame
-        self._edges = held.select("block", "edges")
+        held = hold(blocks).frame
+        self._fixed = held.select("block", "fixed")
         self._states = held.select("block", "state")
         names = sorted(row["block"] for row in held.select("block").collect())
         self._numbers = {name: number for number, name in enumerate(names)}
@@ -62,80 +68,56 @@ class Rounds:
             NotConvergedError: the budget ended first.
         """
         began = time.monotonic()
-        run = partial(_run, commands, self._numbers)
-        frame = hold(self._states.select("block", "state").mapInArrow(run, _STEPPED)).frame
-        rows = sorted(frame.select("block", "answer").collect(), key=lambda row: row["block"])
+        kernel = partial(_run, commands, self._numbers)
+        frame = hold(self._states.select("block", "state").mapInArrow(kernel, _STATES)).frame
+        rows = {row["block"]: row["answer"] for row in frame.select("block", "answer").collect()}
         self._states = frame
-        answers, opens, lefts = zip(*(pickle.loads(row["answer"]) for row in rows), strict=True)
-        measured = {"open partitions": sum(opens), "seconds": round(time.monotonic() - began, 1)}
-        self._budget.spend(WHAT[commands[-1].name], measured, sum(lefts))
-        return list(answers)
+        replies = [pickle.loads(rows[name]) for name in self._numbers]
+        left = sum(unsettled for _, _, unsettled in replies)
+        measured = {
+            "open partitions": sum(open_count for _, open_count, _ in replies),
+            "seconds": round(time.monotonic() - began, 1),
+        }
+        self._budget.spend(_WHAT[commands[-1].name], measured, left)
+        return [answer for answer, _, _ in replies]
 
-    def settled(self) -> DataFrame:
-        """What members get of each class, once everything is settled; runs no job.
+    def results(self, result: Callable[[Any, Any], pa.RecordBatch], schema: str) -> DataFrame:
+        """Make rows of each block, once it is settled; runs no job.
 
-        Returns:
-            class bigint, member bigint, owned bigint, assigned bigint > 0.
+        ``result`` is given what does not change of a block, and the block.
         """
-        # Estimates say nothing of blocks: they are not for a broadcast.
-        both = self._states.select("block", "state").hint("merge").join(self._edges, on="block")
-        return both.mapInArrow(_results, _SETTLED)
+        # Estimates know nothing of blocks: these are not to be broadcast.
+        both = self._states.select("block", "state").hint("merge").join(self._fixed, on="block")
+        return both.mapInArrow(partial(_results, result), schema)
 
 
-def _cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Make a block of the edges of a partition, which has all edges of a range of classes."""
-    columns: dict[str, Any] = {name: [] for name in NUMBERED}
-    for batch in batches:
-        for name in NUMBERED:
-            columns[name].append(batch[name].to_numpy())
-    if not columns["class"]:
-        return
-    class_, turn, member, supply, owned = (np.concatenate(of) for of in columns.values())
-    del columns
-    order = np.lexsort((member, class_))
-    class_, member, owned = class_[order], member[order], owned[order]
-    first = np.flatnonzero(np.diff(class_, prepend=-1))
-    class_of = np.repeat(np.arange(len(first)), np.diff(first, append=len(class_)))
-    edges = compact_edges(class_of, member, owned, supply[order][first], turn[order][first])
-    named = class_[first], edges
-    yield _row(int(class_[0]), edges=named, state=Block(edges))
-
-
-def _run(
-    commands: list[Command], numbers: dict[int, int], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    for name, state in _rows(batches, "state"):
-        block: Block = pickle.loads(state.as_buffer())
-        answer = block.run(commands, numbers[name])
-        yield _row(name, state=block, answer=(answer, block.open_count, block.unsettled_count))
-
-
-def _results(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for _, state, named in _rows(batches, "state", "edges"):
-        block: Block = pickle.loads(state.as_buffer())
-        class_, edges = pickle.loads(named.as_buffer())
-        rows = np.flatnonzero(block.result)
-        columns = (
-            class_[edges.class_of[rows]],
-            edges.member_of[rows],
-            edges.owned[rows],
-            block.result[rows],
-        )
-        names = ("class", "member", "owned", "assigned")
-        arrays = [pa.array(column.astype(np.int64)) for column in columns]
-        yield pa.RecordBatch.from_arrays(arrays, list(names))
-
-
-def _rows(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[tuple[Any, ...]]:
-    for batch in batches:
-        for row in range(len(batch)):
-            yield batch["block"][row].as_py(), *(batch[name][row] for name in names)
-
-
-def _row(name: int, **values: Any) -> pa.RecordBatch:
+def block_row(name: str, **values: Any) -> pa.RecordBatch:
     """A row of the block of that name, with values pickled."""
     pickled = {
         column: pa.array([pickle.dumps(value, protocol=5)], pa.binary())
         for column, value in values.items()
     }
-    return pa.RecordBatch.from_pydict({"block": pa.array([name], pa.int64()), **pickled})
+    return pa.RecordBatch.from_pydict({"block": pa.array([name], pa.string()), **pickled})
+
+
+def _run(
+    commands: list[Command], numbers: dict[str, int], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for name, block in _rows(batches, "state"):
+        answer = run(block, commands, numbers[name])
+        answered = answer, block.open_count, block.unsettled_count
+        yield block_row(name, state=block, answer=answered)
+
+
+def _results(
+    result: Callable[[Any, Any], pa.RecordBatch], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for _, fixed, block in _rows(batches, "fixed", "state"):
+        yield result(fixed, block)
+
+
+def _rows(batches: Iterable[pa.RecordBatch], *columns: str) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        for row in range(len(batch)):
+            values = (pickle.loads(batch[column][row].as_buffer()) for column in columns)
+            yield batch["block"][row].as_py(), *values

@@ -2,22 +2,12 @@
 
 import numpy as np
 
-from kassign_spark.engine.block import Answer, Block, Command
+from kassign_spark.engine.block import Block
+from kassign_spark.engine.commands import InProcess
 from kassign_spark.engine.costs import MOVE
 from kassign_spark.engine.edges import compact_edges
 from kassign_spark.engine.program import find_components, settle_blocks
 from kassign_spark.engine.segments import Longs
-
-
-class InProcess:
-    """Blocks in this process."""
-
-    def __init__(self, blocks: list[Block]) -> None:
-        self.blocks = blocks
-
-    def step(self, commands: list[Command]) -> list[Answer]:
-        """Have every block do the commands."""
-        return [block.run(commands, number) for number, block in enumerate(self.blocks)]
 
 
 def settle(

@@ -5,7 +5,7 @@ and a group whose members subscribe alike costs as much as its members plus its 
 product: its topics are kept once.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -87,10 +87,11 @@ class Eligible(NamedTuple):
         """How many tasks to spread groups over that fit one each."""
         return 1 if self.is_one_group else self.tasks
 
-    def note_path(self, path: str) -> None:
-        """Say which way all of these groups go; ``groups.paths`` has the names."""
+    def note_path(self, path: str, rounds: Mapping[str, int] | None = None) -> None:
+        """Say which way all of these groups go, and in how many rounds by what they were for."""
         if self.paths is not None:
             self.paths.note(self.groups, path)
+            self.paths.rounds.update(rounds or {})
 
 
 def restrict(eligible: Eligible, assignors: Collection[str], of: Collection[str]) -> Eligible:

@@ -1,0 +1,48 @@
+"""What a program has blocks do: a command is a method of theirs, and answers with vectors."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy.typing as npt
+
+Vector = npt.NDArray[Any]
+Answer = tuple[Vector, ...]
+
+
+class PerBlock(NamedTuple):
+    """An argument that is another one for each block: a row, or an item, a block."""
+
+    rows: Any
+
+
+class Command(NamedTuple):
+    """A method of a block and its arguments."""
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+
+
+class Engine(Protocol):
+    """What holds the blocks."""
+
+    def step(self, commands: list[Command]) -> list[Answer]:
+        """Have every block do the commands; returns their answers, in the order of blocks."""
+
+
+class InProcess:
+    """Blocks in this process."""
+
+    def __init__(self, blocks: list[Any]) -> None:
+        self.blocks = blocks
+
+    def step(self, commands: list[Command]) -> list[Answer]:
+        """Have every block do the commands."""
+        return [run(block, commands, number) for number, block in enumerate(self.blocks)]
+
+
+def run(block: object, commands: list[Command], number: int) -> Answer:
+    """Have a block, the one of this number, do the commands. Returns the last one's answer."""
+    answer: Answer = ()
+    for name, arguments in commands:
+        own = (a.rows[number] if isinstance(a, PerBlock) else a for a in arguments)
+        answer = getattr(block, name)(*own)
+    return answer
