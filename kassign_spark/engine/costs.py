@@ -34,9 +34,8 @@ surcharge may be no part of the best, so it comes back, if it does, along a chea
 Blocks. Edges are cut into blocks by ranges of classes, and a block does all that concerns a class
 (``block``, ``flow``). All that concerns a member is one number a member, which ``program`` adds up
 over blocks. So the result is the same for any number of blocks, and as nothing depends on other
-components, however these are gathered into tasks. ``task`` holds the blocks of whole groups inside
-a task. Where a component is too large for one, ``assignors.general_rounds`` takes the same steps as
-joins over DataFrames, and breaks ties alike; racks do not count there.
+components, however these are gathered into tasks. ``task`` holds whole groups inside a task, in one
+block; ``rounds`` holds the blocks of groups that are too large for one, in a DataFrame.
 """
 
 MOVE = 1 << 32

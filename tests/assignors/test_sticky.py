@@ -1,9 +1,10 @@
 """Sticky and cooperative-sticky, over equal and differing subscriptions in one call."""
 
 import pytest
+from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
-from kassign_spark import assign
+from kassign_spark import Settings, assign
 from kassign_spark.measures.violations import violations
 from tests.kafka import oracle
 from tests.kafka.worked_examples import EXAMPLES
@@ -32,6 +33,16 @@ def test_results_are_valid(tables: oracle.Tables) -> None:
     assignment = assign(*tables)
     wrong = violations(assignment, *tables)
     assert wrong.collect() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("assignor", NAMES)
+def test_rounds_give_what_tasks_give(tables: oracle.Tables, assignor: str) -> None:
+    in_tasks, in_rounds = (
+        assign(*tables, assignor=assignor, settings=Settings(engine=engine))
+        for engine in ("task", "rounds")
+    )
+    assert_df_equality(in_tasks, in_rounds, ignore_row_order=True)
 
 
 def test_cooperative_withholds_just_what_others_own(
