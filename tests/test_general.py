@@ -24,7 +24,7 @@ from tests.test_graph import needs_graphframes
 SEED = 20_260
 IN_TASKS = Settings(engine="task")
 IN_ROUNDS = Settings(engine="rounds", use_graphframes=False)
-IN_BLOCKS = replace(IN_ROUNDS, bytes_per_task=150_000)  # several, of all groups together
+IN_BLOCKS = replace(IN_ROUNDS, bytes_per_task=750_000)  # several, of all groups together
 ENGINES = [IN_TASKS, IN_ROUNDS]
 
 
@@ -87,7 +87,7 @@ def test_every_group_has_the_best_balance_and_then_the_fewest_moves(assigned: li
     [
         pytest.param(IN_ROUNDS, id="one-block"),
         pytest.param(
-            replace(IN_ROUNDS, bytes_per_task=20_000), id="blocks", marks=pytest.mark.slow
+            replace(IN_ROUNDS, bytes_per_task=100_000), id="blocks", marks=pytest.mark.slow
         ),
     ],
 )

@@ -13,7 +13,7 @@ from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 BYTES_OF_A_PARTITION = 160
-BYTES_OF_A_PAIR = 80
+BYTES_OF_A_PAIR = 400
 """What a group takes in a task for each of its partitions; and where subscriptions differ, for each
 pair of a member and a topic that it subscribes to."""
 
