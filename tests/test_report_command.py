@@ -57,6 +57,7 @@ def test_a_plan_becomes_a_page(
     assert [path.name for path in output.parent.iterdir()] == [output.name]
 
     page = output.read_text(encoding="utf-8")
+    assert "computed: 4 groups by task</p>" in page
     assert page.count("<script") == 2
     assert page.count("&lt;script&gt;alert(1)") > 0
     data = _data(page)

@@ -11,13 +11,13 @@ from kassign_spark.brokers.coordinator import coordinator_partition, coordinator
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.measures.balance import balance
 from kassign_spark.report.followed import Followed
-from kassign_spark.report.plan import Plan
+from kassign_spark.report.plan import OF_PLAN, Plan
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.sessions import cores
 
 GROUP_COLUMNS = (
     *GROUP_KEY,
-    *("assignor", "member_count", "partition_count"),
+    *(*OF_PLAN, "member_count", "partition_count"),
     *("min_before", "max_before", "idle_before"),
     *("min_assigned", "max_assigned", "mean_assigned", "stddev_assigned", "is_balance_optimal"),
     *("idle_after", "moved", "least_moves", "cross_rack_count"),
@@ -94,8 +94,8 @@ def _balance_in_the_end(plan: Plan, followed: Followed) -> DataFrame:
         None if owned is None else of_withholding(owned),
         topics,
     )
-    assignors = plan.balance.select(*GROUP_KEY, "assignor")
-    later = fill_cluster_id(again).join(assignors, on=keys, how="inner")
+    of_plan = plan.balance.select(*GROUP_KEY, *OF_PLAN)
+    later = fill_cluster_id(again).join(of_plan, on=keys, how="inner")
     at_once = plan.balance.join(withholding, on=keys, how="left_anti")
     return at_once.unionByName(later.select(*plan.balance.columns))
 

@@ -31,9 +31,11 @@ from kassign_spark.tables.snapshots import (
     read_table,
 )
 
+OF_PLAN = ("assignor", "path")
+"""What ``kassign-spark assign`` adds to ``schemas.BALANCE``."""
 BALANCE = Table(
     schemas.BALANCE.name,
-    StructType([*schemas.BALANCE.columns, StructField("assignor", StringType())]),
+    StructType([*schemas.BALANCE.columns, *(StructField(name, StringType()) for name in OF_PLAN)]),
 )
 """The table ``balance`` as ``kassign-spark assign`` writes it."""
 

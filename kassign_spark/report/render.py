@@ -1,24 +1,26 @@
 """The page itself: one HTML document with its style, its script, its plots and its data inside."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 from kassign_spark import __version__
-from kassign_spark.display import printable
+from kassign_spark.display import plural, printable
 from kassign_spark.report.by_weight import FoundByWeight, charts_by_weight
 from kassign_spark.report.charts import charts, missing_extra
 from kassign_spark.report.collect import MAX_GROUPS, MAX_PROBLEMS, Found, display_name
 from kassign_spark.report.findings import Finding
 from kassign_spark.report.measures import GROUP_COLUMNS
 from kassign_spark.report.past import MAX_DAYS, Past, charts_of_past
+from kassign_spark.report.plan import OF_PLAN
 from kassign_spark.schemas import GROUP_KEY
 
 MARK = '<meta name="generator" content="kassign-spark">'
 """Near the beginning of every page: by it a file is known to be ours."""
 
-_NO_NUMBERS = {*GROUP_KEY, "assignor", "protocol", "idle_before", "stddev_assigned"}
+_NO_NUMBERS = {*GROUP_KEY, *OF_PLAN, "protocol", "idle_before", "stddev_assigned"}
 _NUMBERS = [name for name in GROUP_COLUMNS if name not in _NO_NUMBERS]
 """Columns of a group that the page's script knows by these names."""
 
@@ -78,6 +80,7 @@ def render(
         weights=weights,
         past=was,
         findings=listed,
+        computed=_computed(found),
         totals=found.totals,
         brokers=found.brokers,
         several_clusters=len({row["cluster_id"] for row in found.brokers}) > 1,
@@ -93,6 +96,12 @@ def render(
         snapshot=printable(snapshot),
         version=__version__,
     )
+
+
+def _computed(found: Found) -> str:
+    """Say which way the listed groups were computed (``groups.paths``), where the plan tells it."""
+    paths = Counter(group["path"] for group in found.groups if group.get("path"))
+    return "; ".join(f"{plural(count, 'group')} by {path}" for path, count in sorted(paths.items()))
 
 
 def _packaged(name: str) -> str:
