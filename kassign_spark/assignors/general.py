@@ -66,7 +66,7 @@ def _settled(
     edges: DataFrame, edge_count: int, eligible: Eligible, settings: Settings, budget: Budget
 ) -> DataFrame:
     """Settle the counts of all groups together: EDGE_KEY, owned, assigned bigint > 0."""
-    sizes = eligible.groups.select(*GROUP_KEY, F.size("members").alias("size")).collect()
+    sizes = sorted(eligible.groups.select(*GROUP_KEY, F.size("members").alias("size")).collect())
     keys, counts = [(*row[:-1],) for row in sizes], np.array([row["size"] for row in sizes], int)
     first = np.cumsum(counts) - counts
     schema = "cluster_id string, group_id string, group_number bigint, first_member bigint"

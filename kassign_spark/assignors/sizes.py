@@ -16,6 +16,8 @@ BYTES_OF_A_PARTITION = 160
 BYTES_OF_A_PAIR = 400
 """What a group takes in a task for each of its partitions; and where subscriptions differ, for each
 pair of a member and a topic that it subscribes to."""
+BYTES_OF_A_FOLLOWED_PARTITION = 800
+"""Where a task follows a group from rebalance to rebalance."""
 
 
 class Sized(NamedTuple):
@@ -32,7 +34,9 @@ class Sized(NamedTuple):
     differing: Eligible | None
 
 
-def by_size(eligible: Eligible, settings: Settings) -> Sized:
+def by_size(
+    eligible: Eligible, settings: Settings, of_partition: int = BYTES_OF_A_PARTITION
+) -> Sized:
     """Tell the groups apart; runs a query where the largest may not fit a task.
 
     With racks that matter the assignors are sequential inside a group: those fit always.
@@ -40,12 +44,13 @@ def by_size(eligible: Eligible, settings: Settings) -> Sized:
     Args:
         eligible: the groups.
         settings: ``engine``, ``bytes_per_task``.
+        of_partition: bytes that each partition takes in a task.
     """
-    if fits_all(eligible, settings):
+    if fits_all(eligible, settings, of_partition):
         return Sized(eligible, None, None)
     kinds = Sized._fields
     sizes, found = hold(
-        _sizes(eligible, settings),
+        _sizes(eligible, settings, of_partition),
         {kind: F.count_if(F.col("kind") == kind) for kind in kinds},
     )
     of_kind: dict[str, Eligible | None] = dict.fromkeys(kinds)
@@ -63,12 +68,14 @@ def by_size(eligible: Eligible, settings: Settings) -> Sized:
     return Sized(**of_kind)
 
 
-def fits_all(eligible: Eligible, settings: Settings) -> bool:
-    """Whether all groups fit a task by what is known of their sizes."""
+def fits_all(
+    eligible: Eligible, settings: Settings, of_partition: int = BYTES_OF_A_PARTITION
+) -> bool:
+    """Whether all groups fit a task by what is known of their sizes; as of ``by_size``."""
     if settings.engine != "auto":
         return settings.engine == "task"
     pairs = eligible.most_edges if eligible.heterogeneous else 0
-    size = BYTES_OF_A_PARTITION * eligible.most_partitions + BYTES_OF_A_PAIR * pairs
+    size = of_partition * eligible.most_partitions + BYTES_OF_A_PAIR * pairs
     return size <= settings.bytes_per_task
 
 
@@ -114,7 +121,7 @@ def restrict_to(eligible: Eligible, few: DataFrame, how: str = "left_semi") -> E
     )
 
 
-def _sizes(eligible: Eligible, settings: Settings) -> DataFrame:
+def _sizes(eligible: Eligible, settings: Settings, of_partition: int) -> DataFrame:
     """Say of each group how it is answered: GROUP_KEY and kind string, a field of ``Sized``."""
     keys = list(GROUP_KEY)
     partitions = (
@@ -135,7 +142,7 @@ def _sizes(eligible: Eligible, settings: Settings) -> DataFrame:
     auto = "true" if settings.engine == "auto" else "false"
     kind = f"""case
         when coalesce(by_racks, false) then 'fitting'
-        when {auto} and {BYTES_OF_A_PARTITION} * coalesce(partitions, 0)
+        when {auto} and {of_partition} * coalesce(partitions, 0)
             + if(is_homogeneous, 0, {BYTES_OF_A_PAIR} * edges) <= {settings.bytes_per_task}
             then 'fitting'
         when is_homogeneous then 'alike'

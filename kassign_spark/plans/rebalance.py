@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, numbers_of
 from kassign_spark.assignors.protocols import check_protocol, own_protocol
-from kassign_spark.assignors.sizes import by_size
+from kassign_spark.assignors.sizes import BYTES_OF_A_FOLLOWED_PARTITION, by_size
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.errors import InputError
@@ -181,7 +181,7 @@ def _follow(
     chosen = strategies.get("")
     if chosen is not None and chosen not in numbers:
         return follow_eager(eligible, chosen, settings)
-    sized = by_size(eligible, settings)
+    sized = by_size(eligible, settings, BYTES_OF_A_FOLLOWED_PARTITION)
     parts = []
     if sized.fitting is not None:
         kernel = partial(

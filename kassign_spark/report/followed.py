@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.assignors.sizes import fits_all
+from kassign_spark.assignors.sizes import BYTES_OF_A_FOLLOWED_PARTITION, fits_all
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.eligible import Eligible
@@ -58,7 +58,7 @@ def follow(plan: Plan, settings: Settings) -> Followed:
     # A plan by weight is of groups with any assignor, or with none.
     known = None if plan.is_by_weight else ASSIGNORS
     eligible = look(conform_inputs(*plan.snapshot), known).eligible
-    if fits_all(eligible, settings):
+    if fits_all(eligible, settings, BYTES_OF_A_FOLLOWED_PARTITION):
         return _follow_in_tasks(plan, eligible, settings)
     return follow_in_steps(plan, eligible, settings)
 
