@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.coordinator.orders import inverse
+from kassign_spark.engine.costs import MAJOR, MINOR, MOVE
 from kassign_spark.engine.task import settle
 from kassign_spark.groups.batch import Answer, Batch, Claims
 from kassign_spark.groups.claims import resolve
@@ -67,25 +68,99 @@ def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:
     Claims are on partitions that exist; ``generation`` is of each member, in which it owned those.
     """
     classes = topic_classes(batch)
+    of_slot = SlotClasses(classes.of_topic[batch.slot_topic], *classes[1:], None)
+    return _assign(batch, claims, generation, of_slot, MOVE)
+
+
+def assign_with_racks(
+    batch: Batch, claims: Claims, generation: Longs, *, racks_before_moves: bool
+) -> Answer:
+    """Assign all partitions: balance best, then moves fewest, then cross-rack partitions fewest.
+
+    With ``racks_before_moves`` these count before moves; otherwise as ``assign_differing``.
+    """
+    crossing, move = (MAJOR, MINOR) if racks_before_moves else (MINOR, MAJOR)
+    classes = rack_classes(batch, topic_classes(batch), crossing)
+    return _assign(batch, claims, generation, classes, move)
+
+
+class SlotClasses(NamedTuple):
+    """Classes of partitions: as of ``Classes``, but where racks count, finer than by topics.
+
+    Attributes:
+        of_slot: the class of each partition.
+        number: of each class its place in its group.
+        of_edge: class of each edge; edges are sorted by class and place.
+        place: of each edge its member, as a place in ``Batch.by_rank``.
+        surcharge: what a partition costs there, moved or not; None: nothing.
+    """
+
+    of_slot: Longs
+    number: Longs
+    of_edge: Longs
+    place: Longs
+    surcharge: Longs | None
+
+
+def rack_classes(batch: Batch, classes: Classes, crossing: int) -> SlotClasses:
+    """Tell the partitions of a class apart by which of its subscribers' racks have a replica.
+
+    A partition of which no rack is known is in nobody's other rack, nor is one anything to a member
+    without a rack. ``crossing`` is what a partition costs where no replica is in the member's rack.
+    """
+    racks = batch.racks
+    assert racks is not None
+    of_slot = classes.of_topic[batch.slot_topic]
+    code = racks.member_code[batch.by_rank[classes.place]]
+    # Racks of each class's subscribers.
+    wanted = np.unique(key(classes.of_edge, code)[code > 0])
+    count = np.diff(racks.slot_start)
+    pairs = np.unique(key(np.repeat(np.arange(len(count)), count), racks.slot_code))
+    pairs = pairs[find(wanted, key(of_slot[pairs >> 32], pairs & 0xFFFF_FFFF)) >= 0]
+    unknown = np.flatnonzero(count == 0)
+    first, end = (np.searchsorted(wanted, of_slot[unknown] + more << 32) for more in (0, 1))
+    everywhere = wanted[ranges(first, end - first)] & 0xFFFF_FFFF
+    pairs = np.sort(np.append(pairs, key(np.repeat(unknown, end - first), everywhere)))
+    slot, matched = pairs >> 32, pairs & 0xFFFF_FFFF
+    some, kind = same_lists(of_slot, np.bincount(slot, minlength=len(of_slot)), matched)
+
+    number = place_in_run(batch.slot_group[some])
+    class_count = np.bincount(classes.of_edge)[of_slot[some]]
+    rows = ranges(np.searchsorted(classes.of_edge, of_slot[some]), class_count)
+    of_edge, code = np.repeat(np.arange(len(some)), class_count), code[rows]
+    is_cross = (code > 0) & (find(np.unique(key(kind[slot], matched)), key(of_edge, code)) < 0)
+    return SlotClasses(kind, number, of_edge, classes.place[rows], is_cross * crossing)
+
+
+def _assign(
+    batch: Batch, claims: Claims, generation: Longs, classes: SlotClasses, move: int
+) -> Answer:
     slot_count = int(batch.first_slot[-1])
     prevails, _ = resolve(claims.slot, batch.hash_rank[claims.member], generation[claims.member])
-    class_of_slot = classes.of_topic[batch.slot_topic]
     place = inverse(batch.by_rank)
     edge = find(
-        key(classes.of_edge, classes.place), key(class_of_slot[claims.slot], place[claims.member])
+        key(classes.of_edge, classes.place), key(classes.of_slot[claims.slot], place[claims.member])
     )
     may_stay = prevails & (edge >= 0)
     edge, slot = edge[may_stay], claims.slot[may_stay]
     owned = np.bincount(edge, minlength=len(classes.place)).astype(np.int64)
-    supply = np.bincount(class_of_slot, minlength=len(classes.number))
-    assigned = settle(classes.of_edge, classes.place, owned, supply, classes.number)
+    supply = np.bincount(classes.of_slot, minlength=len(classes.number))
+    assigned = settle(
+        classes.of_edge,
+        classes.place,
+        owned,
+        supply,
+        classes.number,
+        surcharge=classes.surcharge,
+        move=move,
+    )
 
     owner = np.full(slot_count, -1)
     name = batch.topic_order[batch.topic_name[batch.slot_topic] - 1]
     kept = kept_claims(edge, batch.slot_partition[slot], name[slot], assigned)
     owner[slot[kept]] = batch.by_rank[classes.place[edge[kept]]]
     free = np.flatnonzero(owner < 0)
-    free = free[rows_by(class_of_slot[free], name[free])]
+    free = free[rows_by(classes.of_slot[free], name[free])]
     owner[free] = batch.by_rank[classes.place[deal_in_turn(classes.of_edge, assigned - owned)]]
     # What a member sent as owned counts here, also where its claim did not prevail.
     moving = np.zeros(slot_count, bool)

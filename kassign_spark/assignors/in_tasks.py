@@ -1,15 +1,14 @@
 """Every assignor over a batch: each group by its own, the groups of one rule side by side."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
-from kassign_spark.assignors.differing import assign_differing
+from kassign_spark.assignors.differing import assign_differing, assign_with_racks
 from kassign_spark.assignors.equal import assign_equal
-from kassign_spark.assignors.general_racks import assign_with_racks
 from kassign_spark.client.model import follow_constrained, predict_group
-from kassign_spark.client.state import Outcome, without_missing
 from kassign_spark.groups.batch import Answer, Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.racks import all_equal, reduce_or
@@ -75,10 +74,11 @@ def answer(
     assign_part(~by_racks & (assignor == ROUNDROBIN), _without_claims(roundrobin_owners))
     assign_part(~by_racks & is_sticky & batch.is_alike, assign_equal)
     assign_part(~by_racks & is_sticky & ~batch.is_alike, assign_differing)
-    if by_racks.any():
-        _by_racks(
-            batch, existing, generation, assignor, by_racks, owner, is_moving, racks_before_moves
-        )
+    with_racks = partial(assign_with_racks, racks_before_moves=racks_before_moves)
+    assign_part(by_racks & is_sticky & ~batch.is_alike, with_racks)
+    one_by_one = by_racks & ((assignor == RANGE) | is_sticky & batch.is_alike)
+    if one_by_one.any():
+        _follow(batch, existing, generation, assignor, one_by_one, owner, is_moving)
     return Answer(owner, is_moving)
 
 
@@ -134,7 +134,7 @@ def racks_matter(batch: Batch, assignor: Longs) -> Flags:
     return found
 
 
-def _by_racks(
+def _follow(
     batch: Batch,
     claims: Claims,
     generation: Longs,
@@ -142,26 +142,14 @@ def _by_racks(
     groups: Flags,
     owner: Longs,
     is_moving: Flags,
-    racks_before_moves: bool,
 ) -> None:
     """With racks the client's assignors are sequential inside a group: follow one by one."""
     states = States(batch, claims, generation)
-    found: dict[int, Outcome] = {}
-    differing = []
     for group in np.flatnonzero(groups).tolist():
         if assignor[group] == RANGE:
-            found[group] = predict_group(states.of(group, KAFKAS[RANGE]))
-        elif assignor[group] >= STICKY and batch.is_alike[group]:
-            found[group] = follow_constrained(states.of(group, KAFKAS[STICKY]))
-        elif assignor[group] >= STICKY:
-            differing.append(group)
-    if differing:
-        optima = assign_with_racks(
-            [without_missing(states.of(group, KAFKAS[STICKY])) for group in differing],
-            racks_before_moves=racks_before_moves,
-        )
-        found.update(zip(differing, optima, strict=True))
-    for group, outcome in found.items():
+            outcome = predict_group(states.of(group, KAFKAS[RANGE]))
+        else:
+            outcome = follow_constrained(states.of(group, KAFKAS[STICKY]))
         members, slots = states.members(group), states.slots(group, outcome)
         for place, partitions in enumerate(outcome.assigned):
             owner[slots[partitions]] = members[place]

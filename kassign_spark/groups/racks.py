@@ -20,19 +20,33 @@ class RackBits:
     Attributes:
         member: the member's rack; 0: none.
         slot: racks of the partition's replicas; 0: none is known.
+        member_code: code of the member's rack; 0: none.
+        slot_code: codes of the racks of one partition's replicas after the other's, as given, of
+            those that are known; ``slot_start``: where each begins, and the end.
         replica_racks: of each topic `list<list<string>>`, by partition, as given.
         fits: whether there are bits for all racks; else the sets are of the first 64.
     """
 
     member: Bits
     slot: Bits
+    member_code: Longs
+    slot_code: Longs
+    slot_start: Longs
     replica_racks: pa.Array
     fits: bool
 
     def part(self, members: Longs, slots: Longs, topics: Longs) -> "RackBits":
         """Those of some members and slots."""
-        racks = self.replica_racks.take(pa.array(topics))
-        return RackBits(self.member[members], self.slot[slots], racks, self.fits)
+        count = np.diff(self.slot_start)[slots]
+        return RackBits(
+            self.member[members],
+            self.slot[slots],
+            self.member_code[members],
+            self.slot_code[ranges(self.slot_start[slots], count)],
+            starts(count),
+            self.replica_racks.take(pa.array(topics)),
+            self.fits,
+        )
 
 
 def read_racks(of_topics: pa.Array, size: Longs, member_racks: pa.Array) -> RackBits | None:
@@ -53,13 +67,26 @@ def read_racks(of_topics: pa.Array, size: Longs, member_racks: pa.Array) -> Rack
         return None
     bit = np.zeros(len(rack.strings) + 1, np.uint64)
     bit[1 : _MOST + 1] = np.uint64(1) << np.arange(min(_MOST, len(bit) - 1), dtype=np.uint64)
-    of_partition = np.repeat(np.arange(len(of_partitions)), lengths(of_partitions))
-    by_partition = reduce_or(bit[of_replica], of_partition, len(of_partitions))
+    # Partitions that exist, of those of which racks are given.
     given = lengths(of_topics)
     known = np.minimum(given, size)
-    slot = np.zeros(int(size.sum()), np.uint64)
-    slot[ranges(starts(size)[:-1], known)] = by_partition[ranges(starts(given)[:-1], known)]
-    return RackBits(bit[of_member], slot, of_topics, len(rack.strings) <= _MOST)
+    slots = ranges(starts(size)[:-1], known)
+    told = ranges(starts(given)[:-1], known)
+    first = starts(lengths(of_partitions))
+    replica = ranges(first[told], np.diff(first)[told])
+    slot_of = np.repeat(slots, np.diff(first)[told])
+    is_known = of_replica[replica] > 0
+    slot_of, code = slot_of[is_known], of_replica[replica[is_known]]
+    slot_count = int(size.sum())
+    return RackBits(
+        bit[of_member],
+        reduce_or(bit[code], slot_of, slot_count),
+        of_member,
+        code,
+        starts(np.bincount(slot_of, minlength=slot_count)),
+        of_topics,
+        len(rack.strings) <= _MOST,
+    )
 
 
 def lengths(lists: pa.Array) -> Longs:
