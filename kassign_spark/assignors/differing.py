@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.coordinator.orders import inverse
-from kassign_spark.engine.costs import MAJOR, MINOR, MOVE
+from kassign_spark.engine.costs import MOVE, rack_costs
 from kassign_spark.engine.task import settle
 from kassign_spark.groups.batch import Answer, Batch, Claims
 from kassign_spark.groups.claims import resolve
@@ -79,7 +79,7 @@ def assign_with_racks(
 
     With ``racks_before_moves`` these count before moves; otherwise as ``assign_differing``.
     """
-    crossing, move = (MAJOR, MINOR) if racks_before_moves else (MINOR, MAJOR)
+    crossing, move = rack_costs(racks_before_moves)
     classes = rack_classes(batch, topic_classes(batch), crossing)
     return _assign(batch, claims, generation, classes, move)
 

@@ -23,7 +23,8 @@ from kassign_spark.groups.large_claims import (
     subscribed_topics,
     topic_number,
 )
-from kassign_spark.groups.large_classes import EDGE_KEY, Classes, topic_classes
+from kassign_spark.groups.large_classes import CLASS_KEY, EDGE_KEY, Classes, topic_classes
+from kassign_spark.groups.large_rack_classes import split_by_racks
 from kassign_spark.groups.paths import ROUNDS, ROUNDS_AND_GRAPHFRAMES
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.rounds import Budget, OnRound, hold, settle
@@ -34,7 +35,11 @@ _PARTITION_KEY = (*GROUP_KEY, "topic", "partition")
 
 
 def assign_general(
-    eligible: Eligible, settings: Settings, on_round: OnRound | None = None
+    eligible: Eligible,
+    settings: Settings,
+    on_round: OnRound | None = None,
+    *,
+    with_racks: bool = False,
 ) -> DataFrame:
     """Assign every partition in rounds: balance best, then moves fewest, then by names; runs jobs.
 
@@ -44,8 +49,10 @@ def assign_general(
     Args:
         eligible: groups of any subscriptions. Claims are resolved as the constrained pass does;
             what is owned but does not exist, or is not subscribed to, is left aside.
-        settings: ``max_rounds``, ``use_graphframes``, ``bytes_per_task``.
+        settings: ``max_rounds``, ``use_graphframes``, ``bytes_per_task``, ``racks_before_moves``.
         on_round: called after every round, with what is unfinished.
+        with_racks: whether partitions without a replica in their member's rack count, after moves
+            or before them.
 
     Returns:
         The columns of ``schemas.ASSIGNMENT`` and is_moving boolean: others claim the partition now,
@@ -55,6 +62,8 @@ def assign_general(
         NotConvergedError: more rounds than ``max_rounds``.
     """
     classes = topic_classes(eligible)
+    if with_racks:
+        classes = split_by_racks(classes, eligible)
     budget = Budget(settings.max_rounds, on_round)
     claims = _claims(eligible, classes)
     solved = _settled(_edges(classes, claims), classes.edge_count, eligible, settings, budget)
@@ -83,12 +92,13 @@ def _settled(
         "member_of_all as member",
         "supply",
         "owned",
+        *(["is_cross"] if "is_cross" in edges.columns else []),
     )
     member_count = int(counts.sum())
     component = _components(in_numbers, member_count, settings)
     blocks = -(-edge_count * BYTES_OF_A_PAIR // max(settings.bytes_per_task, 1))
     blocks = max(blocks, tasks_for(edge_count, edges.sparkSession))
-    engine = Rounds(cut_edges(in_numbers, blocks), budget)
+    engine = Rounds(cut_edges(in_numbers, blocks, settings.racks_before_moves), budget)
     settle_blocks(engine, member_count, component)
     path = ROUNDS if component is None else ROUNDS_AND_GRAPHFRAMES
     eligible.note_path(path, budget.counts)
@@ -153,12 +163,18 @@ def _claims(eligible: Eligible, classes: Classes) -> DataFrame | None:
         subscribed_topics(eligible).withColumn("topic_number", topic_number()),
         {"topics": F.count("*")},
     )
-    return (
-        claimed_partitions(read_claims(eligible, topics))
-        .join(classes.topics, on=[*GROUP_KEY, "topic"], how="inner")
-        .where("partition >= 0 and partition < num_partitions")
-        .join(classes.members, on=[*GROUP_KEY, "member_id"], how="inner")
-        .select(*EDGE_KEY, "member_id", "topic", F.col("partition").cast("int"))
+    claimed = claimed_partitions(read_claims(eligible, topics))
+    if "partitions" in classes.topics.columns:
+        each = classes.topics.select(
+            *CLASS_KEY, "topic", F.explode("partitions").alias("partition")
+        )
+        of_classes = claimed.join(each, on=list(_PARTITION_KEY), how="inner")
+    else:
+        of_classes = claimed.join(classes.topics, on=[*GROUP_KEY, "topic"], how="inner").where(
+            "partition >= 0 and partition < num_partitions"
+        )
+    return of_classes.join(classes.members, on=[*GROUP_KEY, "member_id"], how="inner").select(
+        *EDGE_KEY, "member_id", "topic", F.col("partition").cast("int")
     )
 
 

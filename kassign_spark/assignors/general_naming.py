@@ -28,7 +28,9 @@ def name_partitions(
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    everything = F.sequence(F.lit(0), F.col("num_partitions") - 1)
+    everything = F.expr("sequence(0, num_partitions - 1)")
+    if "partitions" in classes.topics.columns:
+        everything = F.col("partitions")
     if claims is None:
         free = classes.topics.select(*_TOPIC_KEY, everything.alias("free"))
         return _dealt(solved, free, classes, tasks)

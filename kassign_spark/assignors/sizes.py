@@ -27,11 +27,13 @@ class Sized(NamedTuple):
         fitting: those that fit a task.
         alike: larger ones whose members subscribe alike.
         differing: larger ones whose members do not.
+        racked: those of them in which racks count.
     """
 
     fitting: Eligible | None
     alike: Eligible | None
     differing: Eligible | None
+    racked: Eligible | None
 
 
 def by_size(
@@ -39,7 +41,8 @@ def by_size(
 ) -> Sized:
     """Tell the groups apart; runs a query where the largest may not fit a task.
 
-    With racks that matter the assignors are sequential inside a group: those fit always.
+    Where subscriptions are equal and racks matter, the assignors are sequential inside a group:
+    those fit always.
 
     Args:
         eligible: the groups.
@@ -47,7 +50,7 @@ def by_size(
         of_partition: bytes that each partition takes in a task.
     """
     if fits_all(eligible, settings, of_partition):
-        return Sized(eligible, None, None)
+        return Sized(eligible, None, None, None)
     kinds = Sized._fields
     sizes, found = hold(
         _sizes(eligible, settings, of_partition),
@@ -141,10 +144,11 @@ def _sizes(eligible: Eligible, settings: Settings, of_partition: int) -> DataFra
         sized = sized.withColumn("by_racks", F.lit(False))
     auto = "true" if settings.engine == "auto" else "false"
     kind = f"""case
-        when coalesce(by_racks, false) then 'fitting'
+        when coalesce(by_racks, false) and is_homogeneous then 'fitting'
         when {auto} and {of_partition} * coalesce(partitions, 0)
             + if(is_homogeneous, 0, {BYTES_OF_A_PAIR} * edges) <= {settings.bytes_per_task}
             then 'fitting'
         when is_homogeneous then 'alike'
+        when by_racks then 'racked'
         else 'differing' end"""
     return sized.select(*keys, F.expr(kind).alias("kind"))

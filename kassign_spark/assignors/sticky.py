@@ -74,9 +74,11 @@ def sticky_target(
     if sized.alike is not None:
         constrained = assign_constrained(sized.alike, settings, _log_round)
         parts.append(_with_moving(constrained, moving))
-    if sized.differing is not None:
-        general = assign_general(sized.differing, settings, _log_round)
-        parts.append(_with_moving(general, moving))
+    for larger in (sized.differing, sized.racked):
+        if larger is not None:
+            with_racks = larger is sized.racked
+            general = assign_general(larger, settings, _log_round, with_racks=with_racks)
+            parts.append(_with_moving(general, moving))
     return reduce(DataFrame.unionByName, parts)
 
 

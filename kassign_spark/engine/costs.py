@@ -50,3 +50,8 @@ ANY_NUMBER = 1 << 40
 """More partitions than a group has."""
 
 LOW, MIDDLE, HIGH = 0, 1, 2
+
+
+def rack_costs(racks_before_moves: bool) -> tuple[int, int]:
+    """What a partition costs without a replica in its member's rack, and what a move does."""
+    return (MAJOR, MINOR) if racks_before_moves else (MINOR, MAJOR)

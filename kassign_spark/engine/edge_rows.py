@@ -1,12 +1,14 @@
 """Edges as rows of a DataFrame: cut into blocks, and what becomes of them."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from kassign_spark.engine.block import Block
+from kassign_spark.engine.costs import MOVE, rack_costs
 from kassign_spark.engine.edges import Edges, compact_edges
 from kassign_spark.engine.rounds import BLOCKS, Rounds, block_row
 from kassign_spark.engine.segments import Longs
@@ -15,20 +17,23 @@ _NUMBERS = ("class", "turn", "member", "supply", "owned")
 _SETTLED = ("class", "member", "owned", "assigned")
 
 
-def cut_edges(edges: DataFrame, count: int) -> DataFrame:
+def cut_edges(edges: DataFrame, count: int, racks_before_moves: bool = False) -> DataFrame:
     """Cut edges into blocks, each a range of classes; runs a job that looks at the classes.
 
     Args:
         edges: class bigint (a number that no two groups share, ascending by group), turn bigint
             (its number within its group), member bigint (dense from 0), supply bigint (of the
-            class), owned bigint. One row a class and member, in any order.
+            class), owned bigint, and where racks count is_cross boolean. One row a class and
+            member, in any order.
         count: how many blocks there are at most.
+        racks_before_moves: whether a partition where ``is_cross`` costs more than a move.
 
     Returns:
         the columns ``rounds.BLOCKS``.
     """
-    ranges = edges.select(*_NUMBERS).repartitionByRange(count, "class")
-    return ranges.mapInArrow(_cut, BLOCKS)
+    columns = [name for name in (*_NUMBERS, "is_cross") if name in edges.columns]
+    ranges = edges.select(*columns).repartitionByRange(count, "class")
+    return ranges.mapInArrow(partial(_cut, racks_before_moves), BLOCKS)
 
 
 def settled_edges(rounds: Rounds) -> DataFrame:
@@ -40,20 +45,26 @@ def settled_edges(rounds: Rounds) -> DataFrame:
     return rounds.results(_settled, ", ".join(f"{name} bigint" for name in _SETTLED))
 
 
-def _cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _cut(racks_before_moves: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Make a block of the edges of a partition, which has all edges of a range of classes."""
     table = pa.Table.from_batches(rows) if (rows := list(batches)) else None
     if table is None or not len(table):
         return
     class_, turn, member, supply, owned = (table[name].to_numpy() for name in _NUMBERS)
-    del rows, table
     order = np.lexsort((member, class_))
+    surcharge, move = None, MOVE
+    if "is_cross" in table.column_names:
+        crossing, move = rack_costs(racks_before_moves)
+        surcharge = table["is_cross"].to_numpy()[order] * np.int64(crossing)
+    del rows, table
     class_, member, owned = class_[order], member[order], owned[order]
     first = np.flatnonzero(np.diff(class_, prepend=-1))
     class_of = np.repeat(np.arange(len(first)), np.diff(first, append=len(class_)))
-    edges = compact_edges(class_of, member, owned, supply[order][first], turn[order][first])
+    edges = compact_edges(
+        class_of, member, owned, supply[order][first], turn[order][first], surcharge
+    )
     # A class has at most 19 digits: names are in the order of classes.
-    yield block_row(f"{class_[0]:019}", fixed=(class_[first], edges), state=Block(edges))
+    yield block_row(f"{class_[0]:019}", fixed=(class_[first], edges), state=Block(edges, move))
 
 
 def _settled(fixed: tuple[Longs, Edges], block: Block) -> pa.RecordBatch:

@@ -21,7 +21,8 @@ class Classes(NamedTuple):
     """Groups in numbers, which count from 0 within each group.
 
     Attributes:
-        topics: cluster_id string, group_id string, class int, topic string, num_partitions int;
+        topics: cluster_id string, group_id string, class int, topic string, and num_partitions
+            int, or where a topic has partitions of several classes partitions `array<int>`;
             topics that the cluster has and somebody subscribes to.
         members: cluster_id string, group_id string, member int, member_id string; all members,
             in MemberInfo order.

@@ -192,7 +192,7 @@ def _follow(
         )
         tasks = settings.batches or sized.fitting.batches
         parts.append(in_tasks(fold(sized.fitting), kernel, STEPS, tasks))
-    larges = [large for large in (sized.alike, sized.differing) if large is not None]
+    larges = [large for large in (sized.alike, sized.differing, sized.racked) if large is not None]
     for large, (name, strategy) in product(larges, strategies.items()):
         own = large if chosen is not None else restrict(large, {name}, strategies)
         if (protocol or own_protocol(strategy)) == COOPERATIVE:

@@ -19,8 +19,8 @@ class Settings:
             a replica in their member's rack before it saves moves, or the other way round.
         engine: how the sticky assignors answer a group. `task`: whole, inside one task. `rounds`:
             cut into blocks or slices that tasks share, in rounds over DataFrames. `auto`: in a
-            task, if it takes ``bytes_per_task`` there at most. Groups in which racks count are
-            always answered in a task.
+            task, if it takes ``bytes_per_task`` there at most. Groups of equal subscriptions in
+            which racks count are always answered in a task.
         bytes_per_task: memory of one Python worker that a group may take, as estimated by
             ``assignors.sizes``. Planned by weight, a group that takes more has only what may move
             planned inside a task.

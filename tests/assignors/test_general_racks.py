@@ -5,9 +5,15 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
 
+from kassign_spark import Settings, assign
 from kassign_spark.assignors.differing import assign_with_racks
+from kassign_spark.groups.paths import Paths
 from kassign_spark.groups.read import read_batch
+from kassign_spark.plans.assign import assign_on_paths
+from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
 from tests.oracles.optimal import RackOptimum, least_cost_with_racks
@@ -115,6 +121,23 @@ def test_every_group_has_the_best_there_is(racks_before_moves: bool) -> None:
         if got != expected:
             off.append((group, got, expected))
     assert not off, f"seed {SEED}: {len(off)} of {len(GROUPS)} are off, such as {off[0]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("racks_before_moves", [False, True])
+def test_rounds_give_what_tasks_give(spark: SparkSession, racks_before_moves: bool) -> None:
+    tables = oracle.to_tables(spark, GROUPS[::6])
+    paths = Paths()
+    settings = Settings(
+        engine="rounds", racks_before_moves=racks_before_moves, bytes_per_task=10**6
+    )
+    in_rounds = assign_on_paths(*tables, settings=settings, paths=paths)
+    in_tasks = assign(*tables, settings=replace(settings, engine="task"))
+    assert_df_equality(in_rounds, in_tasks, ignore_row_order=True)
+    told = paths.frame()
+    assert told is not None
+    assert {row.path for row in told.distinct().collect()} == {"rounds", "task"}
+    assert told.where("path = 'rounds'").count() > len(GROUPS[::12]) / 2
 
 
 def test_a_group_may_have_more_racks_than_a_number_has_bits() -> None:
