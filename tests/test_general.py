@@ -5,17 +5,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import assign
 from kassign_spark.assignors.general import assign_general
 from kassign_spark.errors import NotConvergedError
+from kassign_spark.graph.components import connected_components
 from kassign_spark.groups.look import look
 from kassign_spark.groups.paths import ROUNDS, Paths
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.assign import assign_on_paths
-from kassign_spark.rounds import Round
+from kassign_spark.rounds import Budget, Round
 from kassign_spark.settings import Settings
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups, to_tables
 from tests.oracles.optimal import Optimum, least_cost
@@ -130,6 +131,25 @@ def test_graphframes_and_rounds_find_the_same_components(
     names = {group.name for group in FEW}
     assert sorted(plan.collect()) == [row for row in assigned if row.group_id in names]
     assert paths.only() == "rounds, components by graphframes"
+    assert "components" not in paths.rounds
+
+
+@pytest.mark.slow
+def test_components_that_others_find_give_the_same(
+    spark: SparkSession, assigned: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of GraphFrames, where its package is there: a number a member, under other names."""
+
+    def by_others(links: DataFrame, settings: Settings) -> DataFrame:
+        in_rounds = connected_components(links, IN_ROUNDS, Budget(100)).frame
+        return in_rounds.withColumn("component", -7 - F.col("component"))
+
+    monkeypatch.setattr("kassign_spark.assignors.general.components_by_graphframes", by_others)
+    paths = Paths()
+    tables = to_tables(spark, FEW)
+    plan = assign_on_paths(*tables, assignor="sticky", settings=IN_ROUNDS, paths=paths)
+    names = {group.name for group in FEW}
+    assert sorted(plan.collect()) == [row for row in assigned if row.group_id in names]
     assert "components" not in paths.rounds
 
 
