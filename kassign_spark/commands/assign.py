@@ -54,7 +54,7 @@ DOCUMENT = record(
     misled=rows(VERDICTS),
     paths=COUNTS,
     rounds=COUNTS,
-    balance=rows(BALANCE, "path string?"),
+    balance=rows(BALANCE),
     assignments=rows(
         f"{GROUP}, assignor string?, members_not_shown int",
         members=rows(

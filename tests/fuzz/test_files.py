@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kassign_spark.live.client_properties import admin_settings, read_properties
 from kassign_spark.settings import Settings, load_settings
+from kassign_spark.settings.computing import ENGINES
 from kassign_spark.simulation.event_file import _FIELDS, read_events
 from kassign_spark.simulation.events import KINDS
 from tests.fuzz.budget import examples
@@ -131,9 +132,10 @@ def test_events_in_json_lines(folder: Path, lines: list[str]) -> None:
 @example(content='"a\\nb" = 1')
 def test_settings(folder: Path, content: str | bytes) -> None:
     settings = _read(folder / "s.toml", content, load_settings)
-    assert settings is None or all(
-        isinstance(value, bool | None) or 0 <= value < 2**31 for value in vars(settings).values()
-    )
+    if settings is not None:
+        values = dict(vars(settings))
+        assert values.pop("engine") in ENGINES
+        assert all(isinstance(of, bool | None) or 0 <= of <= 2**50 for of in values.values())
 
 
 _KEYS = [
