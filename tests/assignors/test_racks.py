@@ -112,7 +112,8 @@ def test_without_a_use_for_racks_nothing_changes(
     )
     owned = tables.owned.where(some)
     followed = Mock(side_effect=AssertionError("a group was followed one by one"))
-    monkeypatch.setattr(in_tasks, "_by_racks", followed)
+    for name in ("_follow", "assign_with_racks"):
+        monkeypatch.setattr(in_tasks, name, followed)
     assert_df_equality(
         assign(members, topics, owned),
         assign(members.drop("rack_id"), topics, owned),
