@@ -41,6 +41,18 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
     in a checkpoint folder, with ``spark.cleaner.referenceTracking.cleanCheckpoints``). Measures are
     aggregates over it, by name; they ride on the same job.
     """
+    return _with_ids_of_its_own(_settle(frame, measures))
+
+
+def hold(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Settled:
+    """Compute ``frame`` once and hold it, for frames that no loop builds upon.
+
+    Cheaper than ``settle``, but the frame keeps the size estimate of the plan that it came from.
+    """
+    return _with_ids_of_its_own(Settled(*checkpoint(frame, measures)))
+
+
+def _settle(frame: DataFrame, measures: Mapping[str, Column] | None) -> Settled:
     kept = frame.persist()
     try:
         kept.count()
@@ -49,12 +61,13 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
         kept.unpersist()
 
 
-def hold(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Settled:
-    """Compute ``frame`` once and hold it, for frames that no loop builds upon.
+def _with_ids_of_its_own(settled: Settled) -> Settled:
+    """Give columns other ids, under their names.
 
-    Cheaper than ``settle``, but the frame keeps the size estimate of the plan that it came from.
+    A checkpoint has the ids of the frame that it is of. Spark does not always tell the two apart
+    where they are joined: without adaptive execution such a join may be an internal error.
     """
-    return Settled(*checkpoint(frame, measures))
+    return Settled(settled.frame.toDF(*settled.frame.columns), settled.measured)
 
 
 class Budget:
@@ -105,8 +118,9 @@ def converge(
     """
     wanted = {"unfinished": unfinished, **(measures or {})}
     while True:
-        frame, measured = settle(step(frame), wanted)
+        settled = _settle(step(frame), wanted)
+        frame, measured = settled
         left = measured["unfinished"] or 0
         budget.spend(what, measured, left)
         if not left:
-            return frame
+            return _with_ids_of_its_own(settled).frame

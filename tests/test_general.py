@@ -197,6 +197,28 @@ def test_claims_that_cannot_be_kept_are_left_aside(spark: SparkSession, settings
     assert _found(group, _rows(spark, [group], settings)) == Optimum(8, 3)
 
 
+def test_rounds_without_adaptive_execution(spark: SparkSession) -> None:
+    """As small commands run. Rows are lists: of tuples the tests make frames of another kind."""
+    adaptive = "spark.sql.adaptive.enabled"
+    members = spark.createDataFrame(
+        [["g", "a", ["t", "u"]], ["g", "b", ["t"]], ["h", "c", ["t"]], ["h", "d", ["t"]]],
+        "group_id string, member_id string, topics array<string>",
+    )
+    topics = spark.createDataFrame([["t", 4], ["u", 3]], "topic string, num_partitions int")
+    owned = spark.createDataFrame(
+        [["g", "a", "t", 0], ["h", "d", "t", 3]],
+        "group_id string, member_id string, topic string, partition int",
+    )
+    in_tasks = sorted(assign(members, topics, owned, assignor="sticky").collect())
+    was = spark.conf.get(adaptive)
+    spark.conf.set(adaptive, "false")
+    try:
+        plan = assign(members, topics, owned, assignor="sticky", settings=IN_ROUNDS)
+        assert sorted(plan.collect()) == in_tasks
+    finally:
+        spark.conf.set(adaptive, was)
+
+
 def test_the_round_limit_is_an_error_that_says_what_is_unfinished(spark: SparkSession) -> None:
     with pytest.raises(NotConvergedError, match=r" rows of the \w+ are still .* max_rounds"):
         _rows(spark, FEW, replace(IN_ROUNDS, max_rounds=5))
