@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.assignors.equal import Held, hold_claims
+from kassign_spark.assignors.equal import hold_claims
 from kassign_spark.assignors.sizes import most_partitions
-from kassign_spark.assignors.slices import Slice, settle_slices
+from kassign_spark.assignors.slices import Groups, Held, Slice, settle_slices
 from kassign_spark.engine.rounds import BLOCKS, Rounds, block_row
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
@@ -129,7 +129,13 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
             batch.topic_names.take(pa.array(batch.topic_name[topics] - 1)),
             batch.member_names.take(pa.array(batch.member_name[members] - 1)),
         )
-        state = Slice(key, batch.size[topics], visit[members], held)
+        groups = Groups(
+            batch.member_group[members] - number,
+            visit[members],
+            batch.topic_group[topics] - number,
+            batch.size[topics],
+        )
+        state = Slice(groups, held, key)
         yield pa.Table.from_batches([block_row(name, fixed=names, state=state)])
 
 

@@ -1,39 +1,75 @@
-"""The constrained pass over slices: some partition numbers of all topics of a group.
+"""The constrained pass of the sticky assignors, over slices of groups; subscriptions are equal.
 
-Members keep their lowest partition numbers first, so a slice must know only how many each member
-owns in the slices before it; and free partitions are handed out by topic, so it must know how many
-are free of each topic in the other slices. So there are three supersteps, and between them such
-counts alone travel.
+Exactly what Kafka's client does (``AbstractStickyAssignor.ConstrainedAssignmentBuilder``, clients
+3.7.1 and later, without racks): every member keeps of what it owns up to its quota, and the rest is
+handed out one by one to those below. Where Kafka loops, this counts.
+
+A slice is some partition numbers of all topics of its groups: all of many groups inside a task, or
+a part of one large group. Members keep their lowest partition numbers first, so a slice must know
+only how many each member owns in the slices before it; and free partitions are handed out by topic,
+so it must know how many are free of each topic in the other slices. So there are three supersteps,
+and between them such counts alone travel.
 """
 
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.equal import Held, quotas
 from kassign_spark.engine.commands import Answer, Command, Engine, PerBlock
-from kassign_spark.groups.numbers import Flags, Longs, place_in_run
+from kassign_spark.groups.numbers import Flags, Longs, dense, place_in_run, ranges, rows_by, starts
+
+
+class Held(NamedTuple):
+    """What members own, a claim a row; each keeps its first ones, as far as its quota goes.
+
+    Attributes:
+        claimed: of each claim the slot.
+        claimant: of each claim the member; claims are by claimant, and then by partition number,
+            and by topic where that is equal.
+        disputed: slots that several members of one generation claim, so that nobody owns them.
+    """
+
+    claimed: Longs
+    claimant: Longs
+    disputed: Longs
+
+
+class Groups(NamedTuple):
+    """The groups of a slice; another slice of them has the same, but for ``sizes``.
+
+    Attributes:
+        member: of each member its group; members are sorted by group and Java's order of ids.
+        visit: of each member its rank in the order of its group's Java hash map.
+        topic: of each topic its group; topics are sorted by group and Java's order of names.
+        sizes: of each topic how many partitions the slice has.
+    """
+
+    member: Longs
+    visit: Longs
+    topic: Longs
+    sizes: Longs
 
 
 class Slice:
-    """A slice of a group.
+    """A slice of groups.
 
     Attributes:
         owner: of each partition the member, by topic and then by partition; -1: nobody yet.
         is_moving: of each partition whether another member owns it now, or several dispute it.
     """
 
-    def __init__(self, key: tuple[str, str, int], sizes: Longs, visit: Longs, held: Held) -> None:
+    def __init__(self, groups: Groups, held: Held, key: tuple[str | int, ...] = ()) -> None:
         """Take a slice up.
 
         Args:
-            key: cluster_id, group_id, and the first partition of the slice.
-            sizes: partitions of each topic in this slice.
-            visit: of each member its rank in the order of a Java hash map.
+            groups: the groups, without racks.
             held: claims, in numbers of this slice.
+            key: a number at its end puts slices of the same groups, which have the same key
+                otherwise, in order.
         """
-        self._key, self._sizes, self._visit, self._held = key, sizes, visit, held
-        self.owner = np.full(int(sizes.sum()), -1)
+        self._groups, self._held, self._key = groups, held, key
+        self.owner = np.full(int(groups.sizes.sum()), -1)
         self.is_moving: Flags = np.zeros(len(self.owner), bool)
 
     @property
@@ -49,12 +85,12 @@ class Slice:
     @property
     def topic(self) -> Longs:
         """Of each partition the number of its topic."""
-        return np.repeat(np.arange(len(self._sizes)), self._sizes)
+        return np.repeat(np.arange(len(self._groups.sizes)), self._groups.sizes)
 
     def owns(self) -> Answer:
-        """Answer key, sizes, visit, and how many partitions each member owns here."""
-        owned = np.bincount(self._held.claimant, minlength=len(self._visit))
-        return np.array(self._key, object), self._sizes, self._visit, owned
+        """Answer key, columns of ``Groups``, and how many partitions each member owns here."""
+        owned = np.bincount(self._held.claimant, minlength=len(self._groups.member))
+        return np.array(self._key, object), *self._groups, owned
 
     def keep(self, limit: Longs) -> Answer:
         """Let members keep as many of their first claims; answer what is free of each topic."""
@@ -63,40 +99,40 @@ class Slice:
         self.owner[claimed[keeps]] = claimant[keeps]
         self.is_moving[disputed] = True
         self.is_moving[claimed[~keeps]] = True
-        return (np.bincount(self.topic[self.owner < 0], minlength=len(self._sizes)),)
+        return (np.bincount(self.topic[self.owner < 0], minlength=len(self._groups.sizes)),)
 
-    def take(self, first: Longs, missing: Longs, extras: int) -> Answer:
+    def take(self, first: Longs, missing: Longs, extras: Longs) -> Answer:
         """Hand out what is free; of each topic it begins at ``first`` of all that is free.
 
         ``missing`` and ``extras`` are as of ``takers``.
         """
         free = np.flatnonzero(self.owner < 0)
         topic = self.topic[free]
-        self.owner[free] = takers(first[topic] + place_in_run(topic), missing, extras)
+        place = first[topic] + place_in_run(topic)
+        self.owner[free] = takers(place, self._groups.member, missing, extras)
         return ()
 
 
 def settle_slices(engine: Engine) -> None:
-    """Assign all partitions of groups whose members subscribe alike, as ``equal`` does."""
+    """Assign all partitions of all groups."""
     replies = engine.step([Command("owns")])
-    keys = [tuple(key) for key, _, _, _ in replies]
+    keys = [tuple(key) for key, *_ in replies]
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    groups = [[*of] for _, of in groupby(order, key=lambda number: keys[number][:2])]
+    slices_of_groups = [[*of] for _, of in groupby(order, key=lambda number: keys[number][:-1])]
     keep: list[Longs] = [np.zeros(0, np.int64)] * len(keys)
-    missing, extras, first = keep.copy(), [0] * len(keys), keep.copy()
-    for slices in groups:
-        owned = np.array([replies[number][3] for number in slices])
-        total = owned.sum(axis=0)
-        partition_count = sum(int(replies[number][1].sum()) for number in slices)
-        one_group = np.zeros(len(total), np.int64)
-        quota = quotas(one_group, np.array([partition_count]), total, replies[slices[0]][2])
+    missing, extras, first = keep.copy(), keep.copy(), keep.copy()
+    for slices in slices_of_groups:
+        parts = [Groups(*replies[number][1:-1]) for number in slices]
+        owned = np.array([replies[number][-1] for number in slices])
+        sizes = np.sum([part.sizes for part in parts], axis=0)
+        quota = quotas(parts[0]._replace(sizes=sizes), owned.sum(axis=0))
         limits = np.clip(quota.quota - (np.cumsum(owned, axis=0) - owned), 0, owned)
         lacks = quota.least - limits.sum(axis=0)
         for number, limit in zip(slices, limits, strict=True):
-            keep[number], missing[number], extras[number] = limit, lacks, int(quota.extras[0])
+            keep[number], missing[number], extras[number] = limit, lacks, quota.extras
     free = engine.step([Command("keep", (PerBlock(keep),))])
-    for slices in groups:
-        # Free partitions of a group are numbered by topic, then by partition, from 0.
+    for slices in slices_of_groups:
+        # Free partitions are numbered by topic, which is by group, then by partition, from 0.
         by_topic = np.array([free[number][0] for number in slices]).T
         firsts = (np.cumsum(by_topic) - by_topic.ravel()).reshape(by_topic.shape).T
         for number, of_slice in zip(slices, firsts, strict=True):
@@ -104,28 +140,73 @@ def settle_slices(engine: Engine) -> None:
     engine.step([Command("take", (PerBlock(first), PerBlock(missing), PerBlock(extras)))])
 
 
-def takers(place: Longs, missing: Longs, extras: int) -> Longs:
-    """Who takes the free partitions at ``place`` in the order in which ``equal.takers`` hands out.
+class Quotas(NamedTuple):
+    """How many partitions members may keep.
+
+    Attributes:
+        least: of each member what every member of its group gets at least.
+        quota: of each member how many of its own it may keep.
+        extras: of each group how many members may yet get one more than the least.
+    """
+
+    least: Longs
+    quota: Longs
+    extras: Longs
+
+
+def quotas(groups: Groups, owned: Longs) -> Quotas:
+    """Let members keep the least number, and as many as may have one more keep that one.
+
+    ``owned`` is of each member.
+    """
+    group, group_count = groups.member, int(groups.member.max(initial=-1)) + 1
+    partition_count = np.bincount(np.repeat(groups.topic, groups.sizes), minlength=group_count)
+    member_count = np.bincount(group, minlength=group_count)
+    least, places_at_max = np.divmod(partition_count, np.maximum(member_count, 1))
+    least, places = least[group], places_at_max[group]
+    owns_max = (owned > least) & (places > 0)
+    # The first in hash order that own so much may keep it.
+    by_visit = np.flatnonzero(owns_max)
+    by_visit = by_visit[rows_by(group[by_visit], groups.visit[by_visit])]
+    quota = least.copy()
+    quota[by_visit] += place_in_run(group[by_visit]) < places[by_visit]
+    at_max = np.bincount(group[owns_max], minlength=group_count)
+    return Quotas(least, quota, np.maximum(places_at_max - at_max, 0))
+
+
+def takers(place: Longs, group: Longs, missing: Longs, extras: Longs) -> Longs:
+    """Who takes free partitions, which are handed out group by group.
+
+    Members below the least get one each a lap, by id. Then one more goes to each of the first
+    ``extras`` of those that have just the least: by the lap in which they got there, and id.
 
     Args:
-        place: any places, from 0.
+        place: places among all free partitions, from 0.
+        group: of each member.
         missing: of each member, by id, how many it is below the least; negative: above it.
-        extras: how many places come after all laps.
+        extras: of each group.
     """
-    lacks = np.maximum(missing, 0)
-    in_need = np.bincount(lacks)[::-1].cumsum()[::-1][1:]
-    before_lap = np.concatenate(([0], np.cumsum(in_need)))
-    lap = np.searchsorted(before_lap, place, side="right") - 1
-    in_lap = place - before_lap[lap]
-    at_least = np.flatnonzero(missing >= 0)
-    more = at_least[np.argsort(missing[at_least], kind="stable")][:extras]
-    taker = np.empty(len(place), np.int64)
-    is_extra = lap == len(in_need)
-    taker[is_extra] = more[in_lap[is_extra]]
-    # Those in need are the same from one number that somebody lacks to the next one.
-    levels = np.unique(lacks[lacks > 0])
-    level = np.searchsorted(levels, lap, side="right")
-    for number in np.unique(level[~is_extra]):
-        at_level = ~is_extra & (level == number)
-        taker[at_level] = np.flatnonzero(lacks >= levels[number])[in_lap[at_level]]
-    return taker
+    # The same members are in need from one number that somebody lacks to the next one: a level.
+    # Each group has its levels one after the other, and a last one for those with one more.
+    in_need = np.flatnonzero(missing > 0)
+    one_of_level, level = dense(group[in_need], missing[in_need])
+    one_of_level = in_need[one_of_level]
+    lacks, of_group = missing[one_of_level], group[one_of_level]
+    first = starts(np.bincount(of_group, minlength=len(extras)) + 1)
+    laps = np.ones(first[-1], np.int64)
+    number = np.arange(len(lacks)) + of_group
+    laps[number] = np.where(number > first[of_group], np.diff(lacks, prepend=0), lacks)
+
+    # Who lacks more than others is in need on all their levels too.
+    count = number[level] - first[group[in_need]] + 1
+    has_least = np.flatnonzero(missing >= 0)
+    more = has_least[rows_by(group[has_least], missing[has_least])]
+    more = more[place_in_run(group[more]) < extras[group[more]]]
+    member = np.concatenate((np.repeat(in_need, count), more))
+    of_member = np.concatenate((ranges(first[group[in_need]], count), first[group[more] + 1] - 1))
+    by_level = member[rows_by(of_member)]
+
+    width = np.bincount(of_member, minlength=len(laps))
+    begin = starts(width * laps)
+    at = np.searchsorted(begin, place, side="right") - 1
+    return by_level[starts(width)[at] + (place - begin[at]) % width[at]]
