@@ -15,6 +15,7 @@ from kassign_spark import Settings, assign, rebalance
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rack_use import rack_use
 from kassign_spark.inputs.checks import conform_inputs
+from tests import kernels
 from tests.assignors.test_general_racks import GROUPS as GENERAL
 from tests.assignors.test_general_racks import best, found
 from tests.kafka import oracle
@@ -96,29 +97,28 @@ def test_where_racks_count(tables: oracle.Tables, in_use: list[bool]) -> None:
             assert (row is not None and row.by_topic) == uses, group
 
 
-@pytest.mark.slow
-def test_without_a_use_for_racks_nothing_changes(
-    spark: SparkSession, tables: oracle.Tables, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_use_for_racks_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A replica of everything in each rack: the strategies that know no racks are asked alone."""
-    some = F.expr("int(substr(group_id, 2)) < 40")
-    members = tables.members.where(some)
-    names = members.select("cluster_id").distinct()
-    topics = tables.topics.join(names, on="cluster_id", how="left_semi").withColumn(
-        "replica_racks",
-        F.array_repeat(
-            F.array(*map(F.lit, ("a", "b", "c", "d", "elsewhere"))), F.col("num_partitions")
-        ),
-    )
-    owned = tables.owned.where(some)
-    followed = Mock(side_effect=AssertionError("a group was followed one by one"))
+    everywhere, nowhere = [], []
+    for group in [*_exact()[:300], *MIXED[:150]]:
+        sizes = {
+            topic: size if isinstance(size, int) else len(size)
+            for topic, size in group.topics.items()
+        }
+        racks = sorted(
+            {member.rack_id for member in group.members if member.rack_id} | {"elsewhere"}
+        )
+        replicas = {topic: [racks] * size for topic, size in sizes.items()}
+        everywhere.append(replace(group, topics=replicas))
+        members = [replace(member, rack_id=None) for member in group.members]
+        nowhere.append(replace(group, topics=sizes, members=members))
+    expected = kernels.assigned(nowhere)
     for name in ("_follow", "assign_with_racks"):
-        monkeypatch.setattr(in_tasks, name, followed)
-    assert_df_equality(
-        assign(members, topics, owned),
-        assign(members.drop("rack_id"), topics, owned),
-        ignore_row_order=True,
-    )
+        refused = Mock(side_effect=AssertionError(name))
+        monkeypatch.setattr(in_tasks, name, refused)
+        with pytest.raises(AssertionError, match=name):
+            kernels.assigned([*_exact()[:300], *MIXED[:150]])
+    assert kernels.assigned(everywhere) == expected
 
 
 def test_the_result_does_not_depend_on_how_the_input_lies(
