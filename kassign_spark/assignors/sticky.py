@@ -4,19 +4,14 @@ import logging
 from functools import reduce
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from kassign_spark.assignors.constrained import assign_constrained
 from kassign_spark.assignors.general import assign_general
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
 from kassign_spark.assignors.one_task import assign_in_tasks
-from kassign_spark.assignors.roundrobin import turns, whose_turn
 from kassign_spark.assignors.sizes import by_size
-from kassign_spark.expressions import java_string_order
 from kassign_spark.groups.batch import Moving
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.paths import WINDOWS
-from kassign_spark.groups.subscribers import deal, homogeneous_groups
 from kassign_spark.rounds import Round
 from kassign_spark.settings.computing import Settings
 
@@ -65,8 +60,6 @@ def sticky_target(
     Returns:
         The columns of ``schemas.ASSIGNMENT``, and is_moving boolean if that is ``told``.
     """
-    if settings.engine == "auto" and _take_turns(eligible):
-        return _with_moving(_assign_fresh(eligible, settings), moving)
     sized = by_size(eligible, settings)
     parts = []
     if sized.fitting is not None:
@@ -88,30 +81,6 @@ def _with_moving(target: DataFrame, moving: Moving) -> DataFrame:
         return target
     given = target.where("not is_moving") if moving == "withheld" else target
     return given.drop("is_moving")
-
-
-def _take_turns(eligible: Eligible) -> bool:
-    """Whether members of all groups take turns, and there is more of that than one task's work."""
-    return (
-        eligible.owned is None
-        and not eligible.heterogeneous
-        and not eligible.has_racks
-        and eligible.tasks > 1
-    )
-
-
-def _assign_fresh(eligible: Eligible, settings: Settings) -> DataFrame:
-    """Let the members of groups that all subscribe alike and own nothing take turns; runs no job.
-
-    All laps of the constrained pass are full then, and each goes by member id.
-    """
-    eligible.note_path(WINDOWS)
-    by_id = F.transform(
-        "members", lambda member: F.struct(java_string_order(member), member.alias("member_id"))
-    )
-    ring = homogeneous_groups(eligible).withColumn("members", F.sort_array(by_id)["member_id"])
-    dealt = deal(turns(ring, eligible, settings), whose_turn())
-    return dealt.withColumn("is_moving", F.lit(False))
 
 
 def _log_round(done: Round) -> None:
