@@ -6,7 +6,8 @@ From a Parquet file of one group's edges to what each member gets of each class.
 ``tests.benchmarks.engine``, and 1e8. The same edges are settled in this process as well, and must
 give the same (``--only`` leaves that out); the seconds that takes are what cores share. The rest of
 the supersteps is Spark's own, planning, starting tasks, keeping blocks, and does not shrink with
-cores. Memory is of all Python workers together at most.
+cores. Memory is of all Python workers together at most, spill what tasks wrote to disk for want
+of memory.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from kassign_spark.engine.task import settle
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.rounds import Budget
 from tests.benchmarks.engine import SEED, SHAPES, Shape, _arrays
-from tests.benchmarks.load import _sampling
+from tests.benchmarks.load import _sampling, _stages
 from tests.spark_session import start_session
 
 _SHAPES = {**SHAPES, "1e8": Shape(1, 50_000, 20_000, 0.1, (50, 150))}
@@ -147,10 +148,12 @@ def checksum(settled: pa.Table) -> int:
 
 
 def _run(spark: SparkSession, case: str, path: Path, here: Here | None) -> None:
+    earlier = _stages(spark)
     with _sampling() as most:
         began = time.perf_counter()
         engine, rows = settle_edges(spark, path)
         whole = time.perf_counter() - began
+    spilled = sum(to_disk for stage, (_, to_disk) in _stages(spark).items() if stage not in earlier)
     judged = "not compared"
     if here is not None:
         is_same = here.checksum == checksum(rows)
@@ -161,7 +164,8 @@ def _run(spark: SparkSession, case: str, path: Path, here: Here | None) -> None:
     print(
         f"{case}: {pq.read_metadata(path).num_rows:,} edges, {whole:.1f} s, {judged}; {count} "
         f"supersteps, {inside:.1f} s; workers {most[0] / 2**30:.2f} GiB, blocks "
-        f"{len(engine._numbers)}, {(state[0] if state else 0) / 2**20:.0f} MB at the end",
+        f"{len(engine._numbers)}, {(state[0] if state else 0) / 2**20:.0f} MB at the end, "
+        f"{spilled / 2**20:.0f} MB spilled to disk",
         flush=True,
     )
     for name, seconds in engine.seconds.items():
