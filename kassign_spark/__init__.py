@@ -41,22 +41,22 @@ Errors derive from ``KassignError``: ``SchemaError`` (columns), ``InputError`` (
 another interpreter) and ``NotConvergedError``, in ``kassign_spark.errors``; the text is one line
 for a person.
 
-What is listed here plans groups. The rest is in rooms of its own, and importable from here too:
-``kassign_spark.inputs`` (patterns), ``.plans`` (what members do with a plan, and what comes before
-one), ``.graph`` (who can take what), ``.simulation`` (what would happen), ``.log`` and ``.history``
-(what did), ``.brokers``, ``.producer`` and ``.settings``.
+The modules ``kassign_spark.inputs``, ``.plans``, ``.graph``, ``.simulation``, ``.log``,
+``.history``, ``.brokers``, ``.producer`` and ``.settings`` list the same functions by topic.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kassign_spark.assignors import ASSIGNORS, Assignor
-    from kassign_spark.assignors.weighted.options import Bounds, Limit
+    from kassign_spark.assignors import ASSIGNORS as ASSIGNORS
+    from kassign_spark.assignors import Assignor as Assignor
+    from kassign_spark.assignors.weighted.options import Bounds as Bounds
+    from kassign_spark.assignors.weighted.options import Limit as Limit
     from kassign_spark.brokers import coordinator_load as coordinator_load
     from kassign_spark.brokers import coordinator_partition as coordinator_partition
     from kassign_spark.brokers import coordinators as coordinators
-    from kassign_spark.errors import KassignError
+    from kassign_spark.errors import KassignError as KassignError
     from kassign_spark.graph import Eligibility as Eligibility
     from kassign_spark.graph import FleetGraph as FleetGraph
     from kassign_spark.graph import bottlenecks as bottlenecks
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from kassign_spark.graph import fleet_graph as fleet_graph
     from kassign_spark.graph import group_clusters as group_clusters
     from kassign_spark.graph import touched_by as touched_by
-    from kassign_spark.groups.eligible import Eligible
+    from kassign_spark.groups.eligible import Eligible as Eligible
     from kassign_spark.history import explain_history as explain_history
     from kassign_spark.history import rebalances as rebalances
     from kassign_spark.history import storms as storms
@@ -72,19 +72,21 @@ if TYPE_CHECKING:
     from kassign_spark.inputs import touched_groups as touched_groups
     from kassign_spark.log import GroupLog as GroupLog
     from kassign_spark.log import read_group_log as read_group_log
-    from kassign_spark.measures.balance import balance
-    from kassign_spark.measures.violations import violations
+    from kassign_spark.measures.balance import balance as balance
+    from kassign_spark.measures.violations import violations as violations
     from kassign_spark.plans import check_migration as check_migration
     from kassign_spark.plans import choose_assignors as choose_assignors
     from kassign_spark.plans import deliver as deliver
     from kassign_spark.plans import listener_calls as listener_calls
     from kassign_spark.plans import partition_weights as partition_weights
-    from kassign_spark.plans.assign import assign
-    from kassign_spark.plans.by_weight import plan_by_weight, tradeoff
-    from kassign_spark.plans.diff import diff
-    from kassign_spark.plans.predict import predict, predict_rebalance
-    from kassign_spark.plans.rebalance import rebalance
-    from kassign_spark.plans.summary import summarize
+    from kassign_spark.plans.assign import assign as assign
+    from kassign_spark.plans.by_weight import plan_by_weight as plan_by_weight
+    from kassign_spark.plans.by_weight import tradeoff as tradeoff
+    from kassign_spark.plans.diff import diff as diff
+    from kassign_spark.plans.predict import predict as predict
+    from kassign_spark.plans.predict import predict_rebalance as predict_rebalance
+    from kassign_spark.plans.rebalance import rebalance as rebalance
+    from kassign_spark.plans.summary import summarize as summarize
     from kassign_spark.producer import member_traffic as member_traffic
     from kassign_spark.producer import moved_keys as moved_keys
     from kassign_spark.producer import null_key_shares as null_key_shares
@@ -92,49 +94,23 @@ if TYPE_CHECKING:
     from kassign_spark.producer import partition_traffic as partition_traffic
     from kassign_spark.producer import place_records as place_records
     from kassign_spark.settings import check_settings as check_settings
-    from kassign_spark.settings.computing import Settings
+    from kassign_spark.settings.computing import Settings as Settings
     from kassign_spark.simulation import Sweep as Sweep
     from kassign_spark.simulation import Timeouts as Timeouts
     from kassign_spark.simulation import parse_sweep as parse_sweep
-    from kassign_spark.simulation import simulate
+    from kassign_spark.simulation import simulate as simulate
     from kassign_spark.simulation import summarize_events as summarize_events
     from kassign_spark.simulation import sweep as sweep
-    from kassign_spark.tables.snapshots import Snapshot, read_snapshot, write_snapshot
-    from kassign_spark.validation.validate import validate
-    from kassign_spark.whatif.advise import advise
-    from kassign_spark.whatif.compare import compare
-    from kassign_spark.whatif.explain import explain
-    from kassign_spark.whatif.migrate import Migration, migrate
+    from kassign_spark.tables.snapshots import Snapshot as Snapshot
+    from kassign_spark.tables.snapshots import read_snapshot as read_snapshot
+    from kassign_spark.tables.snapshots import write_snapshot as write_snapshot
+    from kassign_spark.validation.validate import validate as validate
+    from kassign_spark.whatif.advise import advise as advise
+    from kassign_spark.whatif.compare import compare as compare
+    from kassign_spark.whatif.explain import explain as explain
+    from kassign_spark.whatif.migrate import Migration as Migration
+    from kassign_spark.whatif.migrate import migrate as migrate
 
-__all__ = [
-    "ASSIGNORS",
-    "Assignor",
-    "Bounds",
-    "Eligible",
-    "KassignError",
-    "Limit",
-    "Migration",
-    "Settings",
-    "Snapshot",
-    "advise",
-    "assign",
-    "balance",
-    "compare",
-    "diff",
-    "explain",
-    "migrate",
-    "plan_by_weight",
-    "predict",
-    "predict_rebalance",
-    "read_snapshot",
-    "rebalance",
-    "simulate",
-    "summarize",
-    "tradeoff",
-    "validate",
-    "violations",
-    "write_snapshot",
-]
 __version__ = "0.1.0"
 _HOMES = {
     "assignors": "ASSIGNORS Assignor",
@@ -168,6 +144,7 @@ _HOMES = {
     "whatif.migrate": "Migration migrate",
 }
 _MODULE_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
