@@ -28,30 +28,16 @@ def assign_roundrobin(eligible: Eligible, settings: Settings) -> DataFrame:
         The columns of ``schemas.ASSIGNMENT``.
     """
     eligible.note_path(WINDOWS)
-    topics = turns(homogeneous_groups(eligible), eligible, settings)
+    topics = _homogeneous_topics(eligible, settings)
     if eligible.heterogeneous:
         topics = topics.unionByName(_heterogeneous_topics(eligible))
-    return deal(topics, whose_turn())
+    turn = (F.col("first_taker") + F.col("partition")) % F.size("subscribers")
+    return deal(topics, turn)
 
 
-def whose_turn() -> Column:
-    """Who takes a partition: an index into ``subscribers``."""
-    return (F.col("first_taker") + F.col("partition")) % F.size("subscribers")
-
-
-def turns(groups: DataFrame, eligible: Eligible, settings: Settings) -> DataFrame:
-    """Find each topic's first taker where all take turns: by how many partitions come before.
-
-    Args:
-        groups: cluster_id string, group_id string, members array<string> in the order of the ring,
-            topics array<string>: what all of them subscribe to.
-        eligible: these groups among others.
-        settings: ``topics_per_task``.
-
-    Returns:
-        cluster_id string, group_id string, subscribers array<string>, topic string,
-        num_partitions int, first_taker int.
-    """
+def _homogeneous_topics(eligible: Eligible, settings: Settings) -> DataFrame:
+    """Find each topic's first taker where all take turns: by how many partitions come before."""
+    groups = homogeneous_groups(eligible)
     in_order = Window.partitionBy(*GROUP_KEY).orderBy(java_string_order(F.col("topic")))
     before = F.sum("num_partitions").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
     first_taker = F.coalesce(before, F.lit(0)) % F.col("member_count")

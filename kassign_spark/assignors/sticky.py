@@ -49,7 +49,7 @@ def sticky_target(
     """Give the assignment that both sticky assignors aim at.
 
     Groups that fit a task are answered there, many of them in each; that runs no job. Larger ones
-    go by steps over DataFrames, which do.
+    go in rounds over DataFrames, which do.
 
     Args:
         eligible: the groups.

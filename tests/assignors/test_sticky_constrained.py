@@ -63,7 +63,7 @@ def test_random_groups_equal_the_client(
 def test_without_owned_all_is_handed_out(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, work_of_one_task: int
 ) -> None:
-    """By one task and by several."""
+    """In one task, and in several."""
     monkeypatch.setattr("kassign_spark.groups.rows._WORK_OF_ONE_TASK", work_of_one_task)
     fresh = [
         Group(g.topics, [Member(m.member_id, m.topics) for m in g.members], "sticky")
