@@ -19,8 +19,6 @@ from kassign_spark.plans.weight_rows import (
     refuse_weights,
 )
 from kassign_spark.plans.weighted_groups import Given
-from kassign_spark.plans.weighted_large import cut
-from kassign_spark.plans.weighted_steps import plan_large_groups, trace_large_groups
 from kassign_spark.plans.weighted_tasks import (
     CURVE,
     PLANNED,
@@ -87,12 +85,8 @@ def plan_by_weight(
             they are an error.
         base_weight: what is added to the weight of every partition, such as the cost of fetching.
         effort: `fast` for a fleet's first look, `default`, or `thorough`.
-        settings: ``batches``, ``bytes_per_task``. A group of more partitions (800 bytes each), and
-            at least 300 a member, is planned by Spark steps, and says so: only what may move is
-            planned by name in a task, and the best loads are not searched for, but taken to be
-            0.03 % above the bound; where they are not, it may say `not_found`. With ``together``
-            or ``bounds.max_count_difference``, or without weight, a task plans it whole; with a
-            tolerance of 0 also where all weights are equal.
+        settings: ``batches``. A task plans a group whole, whatever its size; it takes about 800
+            bytes of memory a partition for that.
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.
@@ -117,14 +111,8 @@ def plan_by_weight(
     eligible, told = _checked(members, topics, weights, owned)
     wanted = Wanted(limit, bounds, effort)
     kernel = partial(plan_arrow, wanted=wanted, given=given)
-    large = None
-    if bounds.max_count_difference is None:
-        even_first = limit.tolerance == 0
-        eligible, large = cut(eligible, told, given, settings, even_first=even_first)
     tasks = settings.batches or eligible.batches
     found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, tasks)
-    if large is not None:
-        found = found.unionByName(plan_large_groups(large, wanted, given, settings))
     assignment = found.where("member_id IS NOT NULL")
     verdicts = found.where("verdict IS NOT NULL")
     has_cluster = has_cluster_id(members)
@@ -159,8 +147,7 @@ def tradeoff(
         missing_weight: as for ``plan_by_weight``.
         base_weight: as for ``plan_by_weight``.
         effort: as for ``plan_by_weight``.
-        settings: as for ``plan_by_weight``: the curve of a group that is cut ends 0.03 % above the
-            bound at best.
+        settings: as for ``plan_by_weight``.
 
     Returns:
         one row a group and point, each with a lower load than those before it: cluster_id string
@@ -179,11 +166,8 @@ def tradeoff(
     given = _given(cost, together, missing_weight, base_weight)
     kernel = partial(curve_arrow, effort=effort, given=given)
     eligible, told = _checked(members, topics, weights, owned)
-    eligible, large = cut(eligible, told, given, settings)
     tasks = settings.batches or eligible.batches
     found = in_tasks_or_refused(fold_weights(eligible, told), kernel, CURVE, tasks)
-    if large is not None:
-        found = found.unionByName(trace_large_groups(large, given, settings))
     traded = found.where("moves IS NOT NULL")
     return answer(traded, TRADEOFF, has_cluster_id=has_cluster_id(members))
 

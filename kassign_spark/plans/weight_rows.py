@@ -114,17 +114,12 @@ def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
         Rows of kind WEIGHT: topic, number (partition), place (1: of this group alone, else 0).
     """
     reading = eligible.members.select(*GROUP_KEY, F.explode("topics").alias("topic")).distinct()
-    table = fold_capacities(eligible)
+    capacity = _valued(eligible.members.where("capacity IS NOT NULL"), CAPACITY, "capacity")
+    table = fold(eligible).unionByName(capacity, allowMissingColumns=True)
     for place, frame in enumerate(shared_and_own(weights, reading)):
-        of = valued(frame, WEIGHT, "weight", "move_cost", number="partition", place=str(place))
+        of = _valued(frame, WEIGHT, "weight", "move_cost", number="partition", place=str(place))
         table = table.unionByName(of)
     return table
-
-
-def fold_capacities(eligible: Eligible, *, claims: bool = True) -> DataFrame:
-    """As ``fold_weights``, without weights, and with ``claims`` False without what is owned."""
-    capacity = valued(eligible.members.where("capacity IS NOT NULL"), CAPACITY, "capacity")
-    return fold(eligible, claims=claims).unionByName(capacity, allowMissingColumns=True)
 
 
 def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
@@ -151,7 +146,7 @@ def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
     return InputError("; ".join(listed) + more)
 
 
-def valued(frame: DataFrame, kind: int, value: str, cost: str = "null", **given: str) -> DataFrame:
+def _valued(frame: DataFrame, kind: int, value: str, cost: str = "null", **given: str) -> DataFrame:
     """Rows of a kind with a value, and perhaps a cost, in SQL; ``given`` as of ``rows.rows``."""
     doubles = [f"cast({of} as double) as {name}" for name, of in (("value", value), ("cost", cost))]
     return rows(frame, kind, (*GROUP_KEY, *doubles), **given)

@@ -1,6 +1,6 @@
 """The groups of a task as the weighted kernels take them, with their names for the sentences."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, scaled, sums_of
 from kassign_spark.assignors.weighted.sentences import Names
-from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.claims import resolve
 from kassign_spark.groups.numbers import dense, names
 from kassign_spark.groups.read import CLAIM, MEMBER, read_kinds
 from kassign_spark.plans.weight_rows import CAPACITY, WEIGHT
 
-NAMED = 5
+_MOST_NAMED = 5
 """So many partitions without weight are named."""
 
 
@@ -64,7 +64,9 @@ def read_groups(table: pa.Table, given: Given) -> tuple[Batch, list[Read]]:
     value, cost = table["value"].to_numpy(), table["cost"].to_numpy()
     place = table["place"].to_numpy()
 
-    capacity = capacities(batch, sizes, value[kind == CAPACITY])
+    capacity = np.ones(len(batch.member_group))
+    known = sizes.member >= 0
+    capacity[sizes.member[known]] = value[kind == CAPACITY][known]
     slots = int(batch.first_slot[-1])
     weight, move_cost = np.full(slots, np.nan), np.full(slots, np.nan)
     for own in (0, 1):  # what is said of the group alone comes last, and stays
@@ -81,14 +83,6 @@ def read_groups(table: pa.Table, given: Given) -> tuple[Batch, list[Read]]:
         _read(batch, number, weight, move_cost, home, capacity, given)
         for number in range(batch.group_count)
     ]
-
-
-def capacities(batch: Batch, told: Claims, value: Doubles) -> Doubles:
-    """Of each member its capacity, by rows of kind CAPACITY; 1 where nothing is told."""
-    capacity = np.ones(len(batch.member_group))
-    known = told.member >= 0
-    capacity[told.member[known]] = value[known]
-    return capacity
 
 
 def _with_members(table: pa.Table) -> pa.Table:
@@ -115,7 +109,7 @@ def _read(
     if not len(slot):
         return Read(number, None, slot, slot, members, [], "")
     topics = batch.topic_names.take(pa.array(batch.topic_name[first:last] - 1)).to_pylist()
-    eligible = eligible_members(batch, members, first, last)
+    eligible = _eligible_members(batch, members, first, last)
     item_of, bundles = _items(batch, slot, topics, first, given.together)
     own, cost, problem = _weights(batch, slot, weight[slot], move_cost[slot], given, topics)
     of_topic = batch.slot_topic[slot] - first
@@ -154,7 +148,7 @@ def _read(
     return Read(number, group, slot[at], item_of[at], members, class_topics, problem)
 
 
-def eligible_members(batch: Batch, members: Longs, first: int, last: int) -> np.ndarray:
+def _eligible_members(batch: Batch, members: Longs, first: int, last: int) -> np.ndarray:
     """[topic, member]: who subscribes to what."""
     sets, of_member = np.unique(batch.member_set[members], return_inverse=True)
     by_set = np.zeros((last - first, len(sets)), bool)
@@ -199,21 +193,16 @@ def _weights(
         first = batch.slot_topic[slot[0]]
         shown = [
             f"{topics[batch.slot_topic[slot[i]] - first]}-{batch.slot_partition[slot[i]]}"
-            for i in missing[:NAMED].tolist()
+            for i in missing[:_MOST_NAMED].tolist()
         ]
-        problem = missing_says(len(missing), shown)
+        more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+        problem = (
+            f"table weights has no row for {len(missing)} partitions that it reads: "
+            f"{', '.join(shown)}{more}; give them weights, or missing_weight"
+        )
     weight = np.where(np.isnan(weight), given.missing or 0.0, weight) + given.base
     cost = np.where(np.isnan(move_cost), weight, move_cost)
     return weight, cost if given.by_weight else np.ones(len(weight)), problem
-
-
-def missing_says(count: int, named: Sequence[str]) -> str:
-    """Say that partitions of a group have no weight, with the names of the first ``NAMED``."""
-    more = f" and {count - NAMED} more" if count > NAMED else ""
-    return (
-        f"table weights has no row for {count} partitions that it reads: "
-        f"{', '.join(named)}{more}; give them weights, or missing_weight"
-    )
 
 
 def _owners(
@@ -248,25 +237,13 @@ def names_of(batch: Batch, read: Read) -> Names:
         )
 
     def weight(classes: Sequence[int]) -> float:
-        return float(group.weight[np.isin(group.class_, list(classes))].sum())
+        return float(group.weight[np.isin(group.class_, list(classes))].sum()) / group.power
 
-    return naming(batch, read.members, group, read.class_topics, partition, weight)
-
-
-def naming(
-    batch: Batch,
-    members: Longs,
-    group: Group,
-    class_topics: Sequence[Sequence[str]],
-    partition: Callable[[int], str],
-    class_weight: Callable[[Sequence[int]], float],
-) -> Names:
-    """How to call what is numbered in a group; ``class_weight`` is as the group's own are."""
     return Names(
         partition,
-        lambda m: str(batch.member_names[int(batch.member_name[members[m]]) - 1].as_py()),
-        lambda classes: sorted({name for k in classes for name in class_topics[k]}),
+        lambda m: str(batch.member_names[int(batch.member_name[read.members[m]]) - 1].as_py()),
+        lambda classes: sorted({name for k in classes for name in read.class_topics[k]}),
         lambda p: float(group.weight[p]) / group.power,
         lambda some: float(sum(group.capacity[list(some)].tolist())),
-        lambda classes: class_weight(classes) / group.power,
+        weight,
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.weighted.answer import NOTHING_TO_DO, Answer
-from kassign_spark.assignors.weighted.plan import CurvePoint, curves_of, plan_groups
+from kassign_spark.assignors.weighted.plan import curves_of, plan_groups
 from kassign_spark.assignors.weighted.sentences import sentence
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.groups.batch import Batch
@@ -50,7 +50,7 @@ def plan_arrow(table: pa.Table, *, wanted: Wanted, given: Given) -> Iterator[pa.
     by_group = {read.number: answer for read, answer in zip(planned, answers, strict=True)}
     yield from _assignment(batch, planned, answers)
     rows = [_verdict(batch, read, by_group.get(read.number), wanted) for read in reads]
-    yield table_of_rows(batch, [read.number for read in reads], rows, PLANNED)
+    yield _table_of_rows(batch, [read.number for read in reads], rows, PLANNED)
 
 
 def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Table]:
@@ -62,7 +62,8 @@ def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Ta
     planned = [read for read in reads if read.group is not None]
     curves = curves_of([read.group for read in planned if read.group is not None], effort)
     numbers = [r.number for r, curve in zip(planned, curves, strict=True) for _ in curve]
-    yield table_of_rows(batch, numbers, [point_row(p) for curve in curves for p in curve], CURVE)
+    points = [point._asdict() for curve in curves for point in curve]
+    yield _table_of_rows(batch, numbers, points, CURVE)
 
 
 def _assignment(
@@ -88,28 +89,19 @@ def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) ->
         row: dict[str, Any] = dict.fromkeys(schema_of(VERDICT).names, 0)
         detail = "no member subscribes to a topic that has partitions"
         return {**row, "verdict": NOTHING_TO_DO, "is_proven": True, "detail": detail}
-    return {**verdict_row(answer), "detail": sentence(answer, names_of(batch, read), wanted.bounds)}
-
-
-def verdict_row(answer: Answer) -> dict[str, Any]:
-    """The columns of a verdict, without its sentence."""
     own = {*schema_of(VERDICT).names} - {"dominant_count", "detail"}
     row = {name: getattr(answer, name) for name in own}
-    return {**row, "dominant_count": len(answer.dominant)}
-
-
-def point_row(point: CurvePoint) -> dict[str, Any]:
-    """The columns of a point."""
-    return {name: getattr(point, name) for name in schema_of(POINT).names}
+    detail = sentence(answer, names_of(batch, read), wanted.bounds)
+    return {**row, "dominant_count": len(answer.dominant), "detail": detail}
 
 
 def _problems(batch: Batch, reads: Sequence[Read], schema: str) -> pa.Table:
     wrong = [read for read in reads if read.problem]
     rows = [{"problem": read.problem} for read in wrong]
-    return table_of_rows(batch, [read.number for read in wrong], rows, schema)
+    return _table_of_rows(batch, [read.number for read in wrong], rows, schema)
 
 
-def table_of_rows(
+def _table_of_rows(
     batch: Batch, groups: Sequence[int], rows: Sequence[Mapping[str, Any]], schema: str
 ) -> pa.Table:
     """A table of rows that are given as dicts, each of a group."""

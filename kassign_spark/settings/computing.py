@@ -12,7 +12,7 @@ from kassign_spark.limits import TASKS, read_text
 class Settings:
     """What a caller can choose: how an assignment is computed, and what counts more in it.
 
-    Only ``racks_before_moves`` changes a result, and ``bytes_per_task`` a plan by weight.
+    Only ``racks_before_moves`` changes a result.
 
     Attributes:
         racks_before_moves: whether the general pass, at the best balance, saves partitions without
@@ -22,8 +22,7 @@ class Settings:
             task, if it takes ``bytes_per_task`` there at most. Groups of equal subscriptions in
             which racks count are always answered in a task.
         bytes_per_task: memory of one Python worker that a group may take, as estimated by
-            ``assignors.sizes``. Planned by weight, a group that takes more has only what may move
-            planned inside a task.
+            ``assignors.sizes``; a group that takes more goes in rounds.
         topics_per_task: a group of more topics is cut into pieces of so many, each expanded
             into partitions and written by a task of its own.
         batches: groups that fit a task are answered in so many tasks; left out, in as many as

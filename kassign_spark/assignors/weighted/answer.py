@@ -89,26 +89,6 @@ class Answer:
         return self.max_load / self.load_bound - 1 if self.load_bound > 0 else 0.0
 
 
-class Heaviest(NamedTuple):
-    """What proofs about a group are made of: its heaviest partitions, and the weight of classes.
-
-    Attributes:
-        group: its partitions are the heaviest ones only; a proof names one by its number here.
-        class_weight: of each class, all of it.
-        taking_part: of each of them its number among the partitions that were planned; -1: it stays
-            at home.
-    """
-
-    group: Group
-    class_weight: Doubles
-    taking_part: Longs
-
-    def owners(self, owner: Longs) -> Longs:
-        """Who has them by a plan."""
-        planned = owner[self.taking_part] if len(owner) else self.group.home
-        return np.where(self.taking_part >= 0, planned, self.group.home)
-
-
 class Measured(NamedTuple):
     """What is known about a group beside its plan; loads relative, weights as the group has them.
 
@@ -122,7 +102,6 @@ class Measured(NamedTuple):
         dominant: partitions that have a member for themselves.
         max_count_difference: the caller's bound.
         least_difference: that subscriptions allow; -1: not asked.
-        heaviest: of a group that was cut; None: all its partitions were planned.
     """
 
     limit: Doubles
@@ -134,7 +113,6 @@ class Measured(NamedTuple):
     dominant: tuple[int, ...] = ()
     max_count_difference: int | None = None
     least_difference: int = -1
-    heaviest: Heaviest | None = None
 
 
 def answer_of(
@@ -187,31 +165,24 @@ def answer_of(
 def _judge(
     group: Group, owner: Longs, load: Doubles, moves: int, measured: Measured, is_above: bool
 ) -> tuple[str, bool, Proof]:
-    heaviest = measured.heaviest or Heaviest(
-        group,
-        sums_of(group.class_, group.weight, len(group.eligible)),
-        np.arange(len(group.weight)),
-    )
     if not (load > measured.limit).any():
         if is_above:
             member = int(np.argmax(load / group.capacity))
-            partition = int(np.flatnonzero(heaviest.owners(owner) == member)[0])
+            partition = int(np.flatnonzero(owner == member)[0])
             return BOUNDED_BY_PARTITION, True, Proof(partition=partition)
         if not (owner != group.home).any():
             return NOTHING_TO_DO, True, Proof()
         return WITHIN_LIMIT, moves == measured.moves_bound, Proof()
-    proof = refute(heaviest.group, measured.limit, heaviest.class_weight)
+    proof = _refute(group, measured.limit)
     if proof is None:
         return NOT_FOUND, False, Proof()
     by_partition = proof.partition >= 0 or proof.heaviest > 0
     return (BOUNDED_BY_PARTITION if by_partition else BOUNDED_BY_SUBSCRIPTIONS), True, proof
 
 
-def refute(group: Group, limit: Doubles, class_weight: Doubles) -> Proof | None:
-    """Prove, where it can be, that nobody keeps these limits: the bounds, with limits as sizes.
-
-    Of the group's partitions the heaviest suffice; ``class_weight`` is of all.
-    """
+def _refute(group: Group, limit: Doubles) -> Proof | None:
+    """Prove, where it can be, that nobody keeps these limits: the bounds, with limits as sizes."""
+    class_weight = sums_of(group.class_, group.weight, len(group.eligible))
     most = np.where(group.eligible, limit, -1.0).max(axis=1)[group.class_]
     alone = np.flatnonzero(group.weight > most)
     if len(alone):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.answer import Answer, Heaviest, Measured, answer_of
+from kassign_spark.assignors.weighted.answer import Answer, Measured, answer_of
 from kassign_spark.assignors.weighted.bounded import breaks
 from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
 from kassign_spark.assignors.weighted.bulk import (
@@ -21,7 +21,6 @@ from kassign_spark.assignors.weighted.mend import mend
 from kassign_spark.assignors.weighted.options import Limit
 from kassign_spark.assignors.weighted.parts import Parts, find_parts, limits_by_part, weights_within
 from kassign_spark.assignors.weighted.problem import (
-    Batch,
     Doubles,
     Group,
     Longs,
@@ -65,7 +64,10 @@ class Look(NamedTuple):
 def look(group: Group) -> Look:
     """Find the bounds, the parts and the best loads of a large group."""
     members = len(group.capacity)
-    batch = dominant_batch(group, sums_of(group.class_, group.weight, len(group.eligible)))
+    class_weight = sums_of(group.class_, group.weight, len(group.eligible))
+    # Only the heaviest partitions can be dominant.
+    few = group.heaviest(_DOMINANT_A_MEMBER * members)
+    batch = stack([few])._replace(class_weight=class_weight[None])
     bounds, held = load_bounds(batch), find_parts(batch, many_at_once=True)
     bound = float(bounds.load[0])
     owner, load = _reach(group, held.level[0])
@@ -92,30 +94,16 @@ def look(group: Group) -> Look:
 
 def plan_large(group: Group, wanted: Wanted) -> Answer:
     """Plan one large group."""
-    return plan_seen(group, look(group), wanted)
-
-
-def plan_seen(
-    group: Group, seen: Look, wanted: Wanted, cut: tuple[int, Heaviest] | None = None
-) -> Answer:
-    """Plan one large group that was looked at.
-
-    Of a group that was ``cut``, ``group`` has only the partitions that may move, ``seen`` is of all
-    of them, ``wanted`` has no bound on the difference of counts, and ``cut`` tells how many moves
-    any plan within the limits takes, and what proofs are made of.
-    """
+    seen = look(group)
     relative = relative_limits(wanted.limit, group, seen)
     limit = weights_within(relative, group.capacity)
-    needed, heaviest = cut or (
-        int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum()),
-        None,
-    )
+    needed = int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
     difference, least = wanted.bounds.max_count_difference, -1
     if difference is None:
-        owner = plan_within(group, seen, limit)
+        owner = _plan_within(group, seen, limit)
         # Of equal weights the best counts are known, with the fewest moves that they take.
-        even_first = wanted.limit.tolerance == 0 and cut is None
-        if even_first and (counts_decide(group) or excess(group, owner, limit) > 0):
+        even_first = wanted.limit.tolerance == 0
+        if even_first and (counts_decide(group) or _excess(group, owner, limit) > 0):
             owner = seen.owner
     else:
         # Exchanges one for one keep the best counts as they are.
@@ -139,12 +127,11 @@ def plan_seen(
         dominant=seen.dominant,
         max_count_difference=difference,
         least_difference=least,
-        heaviest=heaviest,
     )
     return answer_of(group, owner, measured, freely)
 
 
-def plan_within(group: Group, seen: Look, limit: Doubles) -> Longs:
+def _plan_within(group: Group, seen: Look, limit: Doubles) -> Longs:
     """Keep members within limits with few moves, from what they own now: who has what then."""
     load = group.loads(group.home)
     given = shed(group, load, limit, seen.movable, by_cost=seen.by_cost)
@@ -154,8 +141,8 @@ def plan_within(group: Group, seen: Look, limit: Doubles) -> Longs:
     deal(group, owner, load, np.flatnonzero(owner < 0), limit)
     mend(group, owner, load, limit)
     go_home(group, owner, load, limit)
-    present_excess = excess(group, group.home, limit)
-    if not (group.home < 0).any() and excess(group, owner, limit) >= present_excess:
+    present_excess = _excess(group, group.home, limit)
+    if not (group.home < 0).any() and _excess(group, owner, limit) >= present_excess:
         owner = group.home.copy()
     return owner
 
@@ -165,26 +152,19 @@ def curve_large(group: Group, seen: Look) -> list[Point]:
     best = float((seen.load / group.capacity).max())
     limit = best * group.capacity
     points = [_stay(group, limit)]
-    for factor in curve_factors(group, limit):
-        owner = plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)))
+    top = points[0].ratio
+    factors = [max(top ** (j / (_POINTS - 2)), _CLOSE) for j in range(_POINTS - 2)]
+    for factor in factors if top > _CLOSE else []:
+        owner = _plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)))
         points.append(_point(group, owner, limit))
-    if group.rest is None:
-        reached = _point(group, seen.owner, limit)
-        if min(point.ratio for point in points) > reached.ratio * _NEARLY:
-            points.append(reached)
+    reached = _point(group, seen.owner, limit)
+    if min(point.ratio for point in points) > reached.ratio * _NEARLY:
+        points.append(reached)
     kept: list[Point] = []
     for point in sorted(points, key=lambda p: (p.moves, p.ratio)):
         if not kept or point.ratio < kept[-1].ratio * (1 - 1e-12):
             kept.append(point)
     return kept
-
-
-def curve_factors(group: Group, limit: Doubles) -> list[float]:
-    """How many times ``limit`` the points of the curve are looked for at."""
-    top = _stay(group, limit).ratio
-    if top <= _CLOSE:
-        return []
-    return [max(top ** (j / (_POINTS - 2)), _CLOSE) for j in range(_POINTS - 2)]
 
 
 def _stay(group: Group, limit: Doubles) -> Point:
@@ -209,7 +189,7 @@ def _best_within_bounds(group: Group, seen: Look, limit: Doubles, wanted: Wanted
     low, high = 1.0, max(best.ratio, 1.0)
     for _ in range(_REFINEMENTS):
         middle = (low * high) ** 0.5
-        owner = plan_within(group, seen, np.floor(limit * middle))
+        owner = _plan_within(group, seen, np.floor(limit * middle))
         point = _point(group, owner, limit)
         if _breaks(group, owner, wanted):
             low = middle
@@ -248,12 +228,6 @@ def relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
     return found
 
 
-def dominant_batch(group: Group, class_weight: Doubles) -> Batch:
-    """A batch of one group that has its heaviest partitions only, and all weight of its classes."""
-    few = group.heaviest(_DOMINANT_A_MEMBER * len(group.capacity))
-    return stack([few])._replace(class_weight=class_weight[None])
-
-
-def excess(group: Group, owner: Longs, limit: Doubles) -> float:
+def _excess(group: Group, owner: Longs, limit: Doubles) -> float:
     """By how much members are above their limits, together."""
     return float(np.maximum(group.loads(owner) - limit, 0.0).sum())

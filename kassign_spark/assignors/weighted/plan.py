@@ -61,13 +61,13 @@ def plan_groups(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
     has_weight = [bool((group.weight > 0).any()) for group in groups]
     answers = {i: _by_count(groups[i]) for i, weighs in enumerate(has_weight) if not weighs}
     at = [i for i, weighs in enumerate(has_weight) if weighs]
-    rest = [groups[i] if with_counts else weighted_part(groups[i]) for i in at]
+    rest = [groups[i] if with_counts else _weighted_part(groups[i]) for i in at]
     for rows in batches(rest):
         some = [rest[row] for row in rows]
         large = len(some[0].weight) > LARGE
         found = [plan_large(some[0], wanted)] if large else plan_small(some, wanted)
         for row, answer in zip(rows, found, strict=True):
-            answers[at[row]] = with_idle(groups[at[row]], answer)
+            answers[at[row]] = _with_idle(groups[at[row]], answer)
     return [answers[i] for i in range(len(groups))]
 
 
@@ -75,7 +75,7 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
     """Trace the curve of each group; those without weight have none."""
     curves: list[list[CurvePoint]] = [[] for _ in groups]
     at = [i for i, group in enumerate(groups) if (group.weight > 0).any()]
-    rest = [weighted_part(groups[i]) for i in at]
+    rest = [_weighted_part(groups[i]) for i in at]
     for rows in batches(rest):
         some = [rest[row] for row in rows]
         if len(some[0].weight) > LARGE:
@@ -84,7 +84,7 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
         else:
             found = _small_curves(some, effort)
         for row, (bound, points) in zip(rows, found, strict=True):
-            curves[at[row]] = curve_of(groups[at[row]], bound, points)
+            curves[at[row]] = _curve_of(groups[at[row]], bound, points)
     return curves
 
 
@@ -96,14 +96,14 @@ def _small_curves(groups: Sequence[Group], effort: str) -> list[tuple[float, lis
     return list(zip(found.bound.tolist(), curves, strict=True))
 
 
-def curve_of(group: Group, bound: float, points: Sequence[Point]) -> list[CurvePoint]:
+def _curve_of(group: Group, bound: float, points: Sequence[Point]) -> list[CurvePoint]:
     """Measure the points of a group's curve, and its knee: where more stop being worth it."""
     fair = group.fair_load()
     found: list[CurvePoint] = []
     for point in points:
         done = int((group.weight > 0).sum())
         owner = np.concatenate([point.owner[:done], group.home[done:]])
-        deal_idle(group, owner)
+        _deal_idle(group, owner)
         load = group.loads(owner)
         most = float((load / group.capacity).max())
         away = group.away(owner)
@@ -150,18 +150,18 @@ def _rounded(partitions: int, members: int) -> tuple[int, int]:
     return int(np.ceil(np.log(partitions + 1) * 2.5)), int(np.ceil(np.log(members + 1)))
 
 
-def weighted_part(group: Group) -> Group:
+def _weighted_part(group: Group) -> Group:
     """The partitions that have weight, which come first."""
     return group.heaviest(int((group.weight > 0).sum()))
 
 
-def with_idle(group: Group, answer: Answer) -> Answer:
+def _with_idle(group: Group, answer: Answer) -> Answer:
     """Put the partitions without weight back: where they are, or by count."""
     done = len(answer.owner)
     if done == len(group.weight):
         return answer
     owner = np.concatenate([answer.owner, group.home[done:]])
-    deal_idle(group, owner)
+    _deal_idle(group, owner)
     verdict = answer.verdict
     if verdict == NOTHING_TO_DO and (group.home[done:] < 0).any():
         verdict = WITHIN_LIMIT
@@ -169,14 +169,11 @@ def with_idle(group: Group, answer: Answer) -> Answer:
     return replace(answer, owner=owner, verdict=verdict, count_difference=difference)
 
 
-def deal_idle(group: Group, owner: Longs) -> None:
+def _deal_idle(group: Group, owner: Longs) -> None:
     """Give what nobody has, which weighs nothing, by count: fills in ``owner``."""
     free = np.flatnonzero(owner < 0)
     if len(free):
-        # Of a group that was cut these may be bundles, all of about one size.
-        unit = 1 if group.rest is None else int(group.rest.stands_for[free].max())
-        count = group.counts(owner) // unit
-        deal_by_count(group.class_, group.eligible, count, free, owner)
+        deal_by_count(group.class_, group.eligible, group.counts(owner), free, owner)
 
 
 def _by_count(group: Group) -> Answer:

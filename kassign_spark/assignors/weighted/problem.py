@@ -20,20 +20,6 @@ FAR = 1e300
 """The cost of what may not be; sums of a few of them are still finite."""
 
 
-class Rest(NamedTuple):
-    """What members of a group have beside the partitions that take part, and keep.
-
-    Attributes:
-        weight: of each member.
-        partitions: of each member, how many.
-        stands_for: of each that takes part, how many partitions.
-    """
-
-    weight: Doubles
-    partitions: Longs
-    stands_for: Longs
-
-
 class Group(NamedTuple):
     """One group. Partitions are by weight, heaviest first, then by name; members by name.
 
@@ -45,7 +31,6 @@ class Group(NamedTuple):
         eligible: of each class and member whether the member may take it; every class has one.
         capacity: of each member, > 0.
         power: by what the caller's weights were multiplied.
-        rest: of a group that was cut; None: all partitions are here.
     """
 
     weight: Doubles
@@ -55,7 +40,6 @@ class Group(NamedTuple):
     eligible: Bools
     capacity: Doubles
     power: float = 1.0
-    rest: Rest | None = None
 
     def heaviest(self, count: int) -> "Group":
         """The first partitions, all members and classes."""
@@ -64,7 +48,6 @@ class Group(NamedTuple):
             class_=self.class_[:count],
             home=self.home[:count],
             cost=self.cost[:count],
-            rest=self.rest and self.rest._replace(stands_for=self.rest.stands_for[:count]),
         )
 
     def away(self, owner: Longs) -> Bools:
@@ -75,8 +58,7 @@ class Group(NamedTuple):
     def loads(self, owner: Longs) -> Doubles:
         """[member]: the weight that each has; partitions of owner -1 are nobody's."""
         held = owner >= 0
-        load = sums_of(owner[held], self.weight[held], len(self.capacity))
-        return load if self.rest is None else load + self.rest.weight
+        return sums_of(owner[held], self.weight[held], len(self.capacity))
 
     def fair_load(self) -> float:
         """What all who serve would have by capacity, if weight could be cut at will."""
@@ -86,12 +68,7 @@ class Group(NamedTuple):
 
     def counts(self, owner: Longs) -> Longs:
         """[member]: how many partitions each has."""
-        held = owner >= 0
-        if self.rest is None:
-            return np.bincount(owner[held], minlength=len(self.capacity))
-        size = self.rest.stands_for[held].astype(np.float64)
-        count = sums_of(owner[held], size, len(self.capacity))
-        return self.rest.partitions + count.astype(np.int64)
+        return np.bincount(owner[owner >= 0], minlength=len(self.capacity))
 
 
 class Batch(NamedTuple):
