@@ -1,6 +1,5 @@
-"""What a report says of a plan's rebalances: its kernel, and the steps for groups of any size."""
+"""What a report says of a plan's rebalances."""
 
-import json
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -8,14 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from kassign_spark import cli
+from kassign_spark import cli, rebalance, summarize
 from kassign_spark.groups.read import OBSERVED
+from kassign_spark.plans.summary import final_assignment
 from kassign_spark.report import followed
 from kassign_spark.report.followed_kernel import follow_both_arrow
 from kassign_spark.report.plan import read_plan
-from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings import Settings
 from kassign_spark.whatif.compare_kernel import compare_arrow
 from tests.kafka.oracle import Group, Member
@@ -24,6 +23,7 @@ from tests.small_fleet import MEMBERS, write_small_fleet
 from tests.task_rows import SCHEMA, name_of, table_of
 
 _COOPERATIVE = "cooperative-sticky"
+_SUMMED = ("rounds", "moved", "paused", "settles")
 _ASSIGNORS = ("range", "roundrobin", "sticky", _COOPERATIVE)
 
 
@@ -111,7 +111,7 @@ def test_without_what_was_owned() -> None:
 
 
 @pytest.mark.slow
-def test_steps_say_the_same_as_tasks(
+def test_a_report_says_what_rebalance_says(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     members = MEMBERS + "idle,i,lost,range,1,\n"
@@ -120,22 +120,27 @@ def test_steps_say_the_same_as_tasks(
     assert cli.main(["assign", str(fleet), "--output", str(tmp_path / "plan")]) == 1
     capsys.readouterr()
     plan = read_plan(spark, str(tmp_path / "plan"), str(fleet))
-    in_tasks = followed.follow(plan, Settings())
-    in_steps = followed.follow_in_steps(plan, in_tasks.eligible, Settings())
-    assert _rows(in_tasks.groups) == _rows(in_steps.groups)
-    assert _rows(in_tasks.final) == _rows(in_steps.final)
-    for each in (in_tasks, in_steps):
-        assert each.withholding is not None
-        assert [row.group_id for row in each.withholding.collect()] == ["mail"]
-
-
-def _rows(frame: DataFrame) -> list[str]:
-    keyed = [row.asDict() for row in frame.collect()]
-    # A group that withholds nothing has a count of none or of nought.
-    return sorted(
-        json.dumps({name: value for name, value in row.items() if name in GROUP_KEY or value})
-        for row in keyed
-    )
+    found = followed.follow(plan, Settings())
+    assert found.withholding is not None
+    assert [row.group_id for row in found.withholding.collect()] == ["mail"]
+    members, topics, owned = plan.snapshot
+    steps = {
+        "eager": rebalance(members, topics, owned, protocol="eager"),
+        "cooperative": rebalance(members, topics, owned, assignor=_COOPERATIVE),
+    }
+    of_groups = {row.group_id: row for row in found.groups.collect()}
+    for protocol, of_protocol in steps.items():
+        for row in summarize(of_protocol, owned).collect():
+            group = of_groups[row.group_id]
+            summed = [group[f"{protocol}_{name}"] for name in _SUMMED]
+            assert summed == [row.rounds, row.moved_count, row.paused_count, row.settles]
+            if group.protocol == protocol:
+                assert [group[f"planned_{name}"] for name in _SUMMED] == summed
+    key = ["group_id", "member_id", "topic", "partition"]
+    last = final_assignment(steps["cooperative"]).where("group_id = 'mail'").select(*key)
+    rest = plan.assignment.where("group_id != 'mail'").select(*key)
+    expected = rest.unionByName(last).collect()
+    assert sorted(found.final.select(*key).collect()) == sorted(expected)
 
 
 def test_a_plan_by_weight_is_reached_at_once() -> None:

@@ -14,7 +14,7 @@ from kassign_spark.assignors.in_tasks import (
     answer,
     numbers_of,
 )
-from kassign_spark.groups.batch import Answer, Batch, Claims, Moving
+from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.hashed import HASHED_KEY, fold_hashed, read_hashed
 from kassign_spark.groups.named import LISTS, assigned_lists
@@ -26,25 +26,26 @@ from kassign_spark.settings.computing import Settings
 
 
 def assign_in_tasks(
-    eligible: Eligible, settings: Settings, assignor: int | None = None, moving: Moving = "withheld"
+    eligible: Eligible, settings: Settings, assignor: int | None = None
 ) -> DataFrame:
     """Assign whole groups, many of them in each task; runs no job.
+
+    Groups of `cooperative-sticky` are not given yet what another member owns now, or several
+    dispute.
 
     Args:
         eligible: the groups; all fit a task.
         settings: ``batches``, ``racks_before_moves``.
         assignor: a number of ``KAFKAS`` for all groups; None: each group's own.
-        moving: what becomes of what another member owns now, or several dispute.
 
     Returns:
-        The columns of ``schemas.ASSIGNMENT``, and is_moving boolean if that is ``told``.
+        The columns of ``schemas.ASSIGNMENT``.
     """
     eligible.note_path(TASK)
     claims = None if assignor in (RANGE, ROUNDROBIN) else eligible.owned
     kernel = partial(
         assign_arrow,
         assignor=assignor,
-        moving=moving,
         racks_before_moves=settings.racks_before_moves,
     )
     tasks = settings.batches or eligible.batches
@@ -55,9 +56,8 @@ def assign_in_tasks(
         lists = in_tasks(fold_hashed(eligible, claims), hashed, LISTS, tasks, HASHED_KEY)
     each = lists.selectExpr("*", "posexplode(member_ids) as (place, member_id)")
     partition = "first_partition + place as partition"
-    told = ["is_moving[place] as is_moving"] if moving == "told" else []
     return each.where("member_id is not null").selectExpr(
-        *GROUP_KEY, "member_id", "topic", partition, *told
+        *GROUP_KEY, "member_id", "topic", partition
     )
 
 
@@ -65,7 +65,6 @@ def assign_arrow(
     table: pa.Table,
     *,
     assignor: int | None = None,
-    moving: Moving = "withheld",
     racks_before_moves: bool = False,
     read: Callable[[pa.Table], tuple[Batch, Claims]] = read_batch,
 ) -> Iterator[pa.Table]:
@@ -81,7 +80,5 @@ def assign_arrow(
     found = answer(
         batch, claims, batch.generation, assignors, racks_before_moves=racks_before_moves
     )
-    if moving == "withheld":
-        later = found.is_moving & (assignors[batch.slot_group] == COOPERATIVE_STICKY)
-        found = Answer(np.where(later, -1, found.owner), found.is_moving)
-    yield from assigned_lists(batch, found)
+    is_withheld = found.is_moving & (assignors[batch.slot_group] == COOPERATIVE_STICKY)
+    yield from assigned_lists(batch, np.where(is_withheld, -1, found.owner))

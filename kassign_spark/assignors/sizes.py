@@ -16,8 +16,6 @@ BYTES_OF_A_PARTITION = 160
 BYTES_OF_A_PAIR = 400
 """What a group takes in a task for each of its partitions; and where subscriptions differ, for each
 pair of a member and a topic that it subscribes to."""
-BYTES_OF_A_FOLLOWED_PARTITION = 800
-"""Where a task follows a group from rebalance to rebalance."""
 
 
 class Sized(NamedTuple):
@@ -36,9 +34,7 @@ class Sized(NamedTuple):
     racked: Eligible | None
 
 
-def by_size(
-    eligible: Eligible, settings: Settings, of_partition: int = BYTES_OF_A_PARTITION
-) -> Sized:
+def by_size(eligible: Eligible, settings: Settings) -> Sized:
     """Tell the groups apart; runs a query where the largest may not fit a task.
 
     Where subscriptions are equal and racks matter, the assignors are sequential inside a group:
@@ -47,13 +43,12 @@ def by_size(
     Args:
         eligible: the groups.
         settings: ``engine``, ``bytes_per_task``.
-        of_partition: bytes that each partition takes in a task.
     """
-    if fits_all(eligible, settings, of_partition):
+    if fits_all(eligible, settings):
         return Sized(eligible, None, None, None)
     kinds = Sized._fields
     sizes, found = hold(
-        _sizes(eligible, settings, of_partition),
+        _sizes(eligible, settings),
         {kind: F.count_if(F.col("kind") == kind) for kind in kinds},
     )
     of_kind: dict[str, Eligible | None] = dict.fromkeys(kinds)
@@ -71,14 +66,12 @@ def by_size(
     return Sized(**of_kind)
 
 
-def fits_all(
-    eligible: Eligible, settings: Settings, of_partition: int = BYTES_OF_A_PARTITION
-) -> bool:
-    """Whether all groups fit a task by what is known of their sizes; as of ``by_size``."""
+def fits_all(eligible: Eligible, settings: Settings) -> bool:
+    """Whether all groups fit a task by what is known of their sizes."""
     if settings.engine != "auto":
         return settings.engine == "task"
     pairs = eligible.most_edges if eligible.heterogeneous else 0
-    size = of_partition * eligible.most_partitions + BYTES_OF_A_PAIR * pairs
+    size = BYTES_OF_A_PARTITION * eligible.most_partitions + BYTES_OF_A_PAIR * pairs
     return size <= settings.bytes_per_task
 
 
@@ -124,7 +117,7 @@ def restrict_to(eligible: Eligible, few: DataFrame, how: str = "left_semi") -> E
     )
 
 
-def _sizes(eligible: Eligible, settings: Settings, of_partition: int) -> DataFrame:
+def _sizes(eligible: Eligible, settings: Settings) -> DataFrame:
     """Say of each group how it is answered: GROUP_KEY and kind string, a field of ``Sized``."""
     keys = list(GROUP_KEY)
     partitions = (
@@ -145,7 +138,7 @@ def _sizes(eligible: Eligible, settings: Settings, of_partition: int) -> DataFra
     auto = "true" if settings.engine == "auto" else "false"
     kind = f"""case
         when coalesce(by_racks, false) and is_homogeneous then 'fitting'
-        when {auto} and {of_partition} * coalesce(partitions, 0)
+        when {auto} and {BYTES_OF_A_PARTITION} * coalesce(partitions, 0)
             + if(is_homogeneous, 0, {BYTES_OF_A_PAIR} * edges) <= {settings.bytes_per_task}
             then 'fitting'
         when is_homogeneous then 'alike'

@@ -10,7 +10,6 @@ from kassign_spark.assignors.general import assign_general
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import by_size
-from kassign_spark.groups.batch import Moving
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.rounds import Round
 from kassign_spark.settings.computing import Settings
@@ -28,7 +27,7 @@ def assign_sticky(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    return sticky_target(eligible, settings, STICKY, "given")
+    return _assign(eligible, settings, STICKY)
 
 
 def assign_cooperative_sticky(eligible: Eligible, settings: Settings) -> DataFrame:
@@ -40,47 +39,34 @@ def assign_cooperative_sticky(eligible: Eligible, settings: Settings) -> DataFra
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    return sticky_target(eligible, settings, COOPERATIVE_STICKY, "withheld")
+    return _assign(eligible, settings, COOPERATIVE_STICKY)
 
 
-def sticky_target(
-    eligible: Eligible, settings: Settings, assignor: int, moving: Moving
-) -> DataFrame:
-    """Give the assignment that both sticky assignors aim at.
-
-    Groups that fit a task are answered there, many of them in each; that runs no job. Larger ones
-    go in rounds over DataFrames, which do.
+def _assign(eligible: Eligible, settings: Settings, assignor: int) -> DataFrame:
+    """Assign groups that fit a task there, many in each, which runs no job; larger ones in rounds.
 
     Args:
         eligible: the groups.
         settings: how to compute it.
         assignor: which of them all groups have.
-        moving: what becomes of what a cooperative rebalance withholds for one round.
 
     Returns:
-        The columns of ``schemas.ASSIGNMENT``, and is_moving boolean if that is ``told``.
+        The columns of ``schemas.ASSIGNMENT``.
     """
     sized = by_size(eligible, settings)
     parts = []
-    if sized.fitting is not None:
-        parts.append(assign_in_tasks(sized.fitting, settings, assignor, moving))
     if sized.alike is not None:
-        constrained = assign_constrained(sized.alike, settings, _log_round)
-        parts.append(_with_moving(constrained, moving))
+        parts.append(assign_constrained(sized.alike, settings, _log_round))
     for larger in (sized.differing, sized.racked):
         if larger is not None:
             with_racks = larger is sized.racked
-            general = assign_general(larger, settings, _log_round, with_racks=with_racks)
-            parts.append(_with_moving(general, moving))
+            parts.append(assign_general(larger, settings, _log_round, with_racks=with_racks))
+    if assignor == COOPERATIVE_STICKY:
+        parts = [part.where("not is_moving") for part in parts]
+    parts = [part.drop("is_moving") for part in parts]
+    if sized.fitting is not None:
+        parts.append(assign_in_tasks(sized.fitting, settings, assignor))
     return reduce(DataFrame.unionByName, parts)
-
-
-def _with_moving(target: DataFrame, moving: Moving) -> DataFrame:
-    """Leave is_moving, or do what is asked with what it tells."""
-    if moving == "told":
-        return target
-    given = target.where("not is_moving") if moving == "withheld" else target
-    return given.drop("is_moving")
 
 
 def _log_round(done: Round) -> None:

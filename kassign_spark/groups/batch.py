@@ -7,7 +7,7 @@ answer leaves the task.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,6 @@ from kassign_spark.groups.numbers import (
     utf_8_rank,
 )
 from kassign_spark.groups.racks import RackBits
-
-Moving = Literal["given", "withheld", "told"]
-"""What becomes of a partition that somebody else has now: its new owner is given it; nobody is, if
-its group is one of `cooperative-sticky`; or it is given, and the column is_moving tells."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.groups.batch import Answer, Batch
+from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.schemas import arrow_schema, table_of
 
@@ -16,28 +16,27 @@ ASSIGNED = "cluster_id string, group_id string, member_id string, topic string, 
 
 LISTS = (
     "cluster_id string, group_id string, topic string, first_partition int, "
-    "member_ids array<string>, is_moving array<boolean>"
+    "member_ids array<string>"
 )
-"""Consecutive partitions of a topic: of each the member that is given it, or null, and whether
-somebody else has it now."""
+"""Consecutive partitions of a topic: of each the member that is given it, or null."""
 
 PIECE = 50_000
 """Rows of a piece: Spark takes one while the next is named, and none comes near 2 GiB a column."""
 
 
-def assigned_lists(batch: Batch, answer: Answer) -> Iterator[pa.Table]:
+def assigned_lists(batch: Batch, owners: Longs) -> Iterator[pa.Table]:
     """Name who is given each partition: the columns of ``LISTS``.
 
     A row a partition would have four names to write, send and read again; Spark makes such rows of
     these lists itself, by references to names: a twentieth less processor time for a fleet.
     """
-    for begin in range(0, len(answer.owner), PIECE):
-        piece = slice(begin, min(begin + PIECE, len(answer.owner)))
+    for begin in range(0, len(owners), PIECE):
+        piece = slice(begin, min(begin + PIECE, len(owners)))
         # A list is of one topic, and of one piece.
         topics = slice(*np.searchsorted(batch.first_slot, [begin + 1, piece.stop]))
         first = np.append(begin, batch.first_slot[topics])
         ends = pa.array((np.append(first, piece.stop) - begin).astype(np.int32))
-        owner = answer.owner[piece]
+        owner = owners[piece]
         name = pa.array(batch.member_name[owner] - 1, mask=owner < 0)
         columns = partition_columns(batch, first)
         yield pa.table(
@@ -46,7 +45,6 @@ def assigned_lists(batch: Batch, answer: Answer) -> Iterator[pa.Table]:
                 "topic": columns["topic"],
                 "first_partition": columns["partition"],
                 "member_ids": pa.ListArray.from_arrays(ends, batch.member_names.take(name)),
-                "is_moving": pa.ListArray.from_arrays(ends, pa.array(answer.is_moving[piece])),
             }
         )
 

@@ -1,21 +1,20 @@
 """A rebalance round by round: what each member keeps, gives up and receives; see ``rounds``."""
 
 from collections.abc import Iterator
-from functools import partial, reduce
-from itertools import product
+from functools import partial
 from typing import Literal, overload
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS, Assignor
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, numbers_of
 from kassign_spark.assignors.protocols import check_protocol, own_protocol
-from kassign_spark.assignors.sizes import BYTES_OF_A_FOLLOWED_PARTITION, by_size
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
-from kassign_spark.conforming import has_cluster_id, short_assignor
+from kassign_spark.conforming import declare, has_cluster_id, short_assignor
 from kassign_spark.errors import InputError
-from kassign_spark.groups.eligible import Eligible, restrict
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.paths import Paths
 from kassign_spark.groups.read import read_batch
@@ -25,9 +24,9 @@ from kassign_spark.plans.assign import strategy_of
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
 from kassign_spark.plans.misled import note_claims
 from kassign_spark.plans.predict import PREDICTED, PredictedRebalance, predict_rebalance
-from kassign_spark.plans.rebalance_large import follow_cooperative, follow_eager
 from kassign_spark.plans.rounds import STEPS, follow, step_tables
 from kassign_spark.results import answer
+from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 
@@ -173,33 +172,46 @@ def _follow(
     protocol: str | None,
     settings: Settings,
 ) -> DataFrame:
-    """Follow groups of Kafka's assignors in tasks, where they fit; the others over DataFrames.
+    """Follow groups of Kafka's assignors in tasks, and those of the caller's own over DataFrames.
 
     ``strategies`` are by the names that groups have; by an empty name that of all groups.
     """
     numbers = {ASSIGNORS[name]: number for number, name in enumerate(KAFKAS)}
     chosen = strategies.get("")
     if chosen is not None and chosen not in numbers:
-        return follow_eager(eligible, chosen, settings)
-    sized = by_size(eligible, settings, BYTES_OF_A_FOLLOWED_PARTITION)
-    parts = []
-    if sized.fitting is not None:
-        kernel = partial(
-            _follow_arrow,
-            assignor=None if chosen is None else numbers[chosen],
-            protocol=protocol,
-            settings=settings,
-        )
-        tasks = settings.batches or sized.fitting.batches
-        parts.append(in_tasks(fold(sized.fitting), kernel, STEPS, tasks))
-    larges = [large for large in (sized.alike, sized.differing, sized.racked) if large is not None]
-    for large, (name, strategy) in product(larges, strategies.items()):
-        own = large if chosen is not None else restrict(large, {name}, strategies)
-        if (protocol or own_protocol(strategy)) == COOPERATIVE:
-            parts.append(follow_cooperative(own, settings))
-        else:
-            parts.append(follow_eager(own, strategy, settings))
-    return reduce(DataFrame.unionByName, parts)
+        return _follow_own(eligible, chosen, settings)
+    kernel = partial(
+        _follow_arrow,
+        assignor=None if chosen is None else numbers[chosen],
+        protocol=protocol,
+        settings=settings,
+    )
+    return in_tasks(fold(eligible), kernel, STEPS, settings.batches or eligible.batches)
+
+
+def _follow_own(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFrame:
+    """One round of an assignor of the caller's own: all is given up, then all is received."""
+    received = declare(strategy(eligible, settings), ASSIGNMENT)
+    return _in_round(_owned_by_members(eligible), "revoked").unionByName(
+        _in_round(received, "assigned")
+    )
+
+
+def _owned_by_members(eligible: Eligible) -> DataFrame:
+    """What members own that are still there, each partition of a member once."""
+    members = eligible.members
+    if eligible.owned is None:
+        nothing = members.where(F.lit(False))
+        return nothing.selectExpr(*GROUP_KEY, "member_id", "'' as topic", "0 as partition")
+    present = members.select(*GROUP_KEY, "member_id")
+    owned = eligible.owned.join(present, on=[*GROUP_KEY, "member_id"], how="left_semi")
+    return owned.withColumn("partition", F.col("partition").cast("int")).distinct()
+
+
+def _in_round(partitions: DataFrame, action: str) -> DataFrame:
+    return partitions.selectExpr(
+        *GROUP_KEY, "1 as round", "member_id", "topic", "partition", f"'{action}' as action"
+    )
 
 
 def _follow_arrow(

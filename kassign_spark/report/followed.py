@@ -7,18 +7,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.assignors.sizes import BYTES_OF_A_FOLLOWED_PARTITION, fits_all
-from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
-from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
+from kassign_spark.conforming import conform, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks, observed_rows
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.plans.rebalance import rebalance
-from kassign_spark.plans.summary import final_assignment, summarize
 from kassign_spark.report.followed_kernel import FOLLOWED, OF_GROUPS, follow_both_arrow
 from kassign_spark.report.plan import Plan
-from kassign_spark.rounds import hold, settle
+from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.settings.computing import Settings
 
@@ -49,21 +45,14 @@ class Followed(NamedTuple):
 
 
 def follow(plan: Plan, settings: Settings) -> Followed:
-    """Follow the rebalance of every group of a plan, twice; runs queries.
+    """Follow the rebalance of every group of a plan, twice, in one go; runs queries.
 
-    Both are followed in one go inside tasks, but where a group is too large for one. A plan by
-    weight is reached at once: what moves pauses, and nothing is withheld; of groups without an
-    assignor of Kafka's client protocol and ``eager_...`` are null.
+    A plan by weight is reached at once: what moves pauses, and nothing is withheld; of groups
+    without an assignor of Kafka's client protocol and ``eager_...`` are null.
     """
     # A plan by weight is of groups with any assignor, or with none.
     known = None if plan.is_by_weight else ASSIGNORS
     eligible = look(conform_inputs(*plan.snapshot), known).eligible
-    if fits_all(eligible, settings, BYTES_OF_A_FOLLOWED_PARTITION):
-        return _follow_in_tasks(plan, eligible, settings)
-    return follow_in_steps(plan, eligible, settings)
-
-
-def _follow_in_tasks(plan: Plan, eligible: Eligible, settings: Settings) -> Followed:
     kernel = partial(
         follow_both_arrow,
         is_owned=eligible.owned is not None,
@@ -82,60 +71,6 @@ def _follow_in_tasks(plan: Plan, eligible: Eligible, settings: Settings) -> Foll
     withholding = groups.where(F.col("withheld_count") > 0).select(*GROUP_KEY)
     final = _final(plan, held.where(~is_group), withholding)
     return Followed(groups, withholding, final, eligible)
-
-
-def follow_in_steps(plan: Plan, eligible: Eligible, settings: Settings) -> Followed:
-    """As ``follow``, over DataFrames, for groups of any size."""
-    members, topics, owned = plan.snapshot
-    eager_steps = settle(rebalance(members, topics, owned, protocol=EAGER, settings=settings)).frame
-    cooperative_steps = settle(
-        rebalance(members, topics, owned, assignor=_COOPERATIVE_STICKY, settings=settings)
-    ).frame
-    rounds, key = settle(_rounds(plan, eager_steps, cooperative_steps)).frame, list(GROUP_KEY)
-    cooperating = rounds.where(F.col("protocol") == COOPERATIVE).select(*key)
-    withholding = (
-        fill_cluster_id(cooperative_steps)
-        .where("round = 1 and action = 'withheld'")
-        .groupBy(*key)
-        .agg(F.count("*").alias("withheld_count"))
-        .join(cooperating, on=key, how="left_semi")
-    )
-    withheld, counted = settle(withholding, {"groups": F.count(F.lit(1))})
-    final, keys = plan.assignment, None
-    if counted["groups"] and not plan.is_by_weight:
-        keys = withheld.select(*key)
-        ends = conform(final_assignment(cooperative_steps), ASSIGNMENT)
-        final = settle(_final(plan, ends.join(keys, on=key, how="left_semi"), keys)).frame
-    loads = _group_loads(member_loads(final, members, owned), knows_owned=owned is not None)
-    groups = rounds.join(withheld, on=key, how="left").join(loads, on=key, how="left")
-    found = settle(groups.select(*key, *OF_GROUPS)).frame
-    return Followed(found, keys, final, eligible)
-
-
-def _rounds(plan: Plan, eager_steps: DataFrame, cooperative_steps: DataFrame) -> DataFrame:
-    owned = plan.snapshot.owned
-    is_cooperative = F.col("assignor").isin(*COOPERATIVE_ASSIGNORS)
-    both = plan.balance.select(*GROUP_KEY, is_cooperative.alias("is_cooperative"))
-    for steps, protocol in ((eager_steps, EAGER), (cooperative_steps, COOPERATIVE)):
-        both = both.join(_summed(steps, owned, protocol), on=list(GROUP_KEY), how="left")
-    return both.selectExpr(
-        *GROUP_KEY,
-        f"if(is_cooperative, '{COOPERATIVE}', '{EAGER}') as protocol",
-        *(
-            f"if(is_cooperative, {COOPERATIVE}_{name}, {EAGER}_{name}) as planned_{name}"
-            for name in _SUMMED
-        ),
-        *(f"{protocol}_{name}" for protocol in (EAGER, COOPERATIVE) for name in _SUMMED),
-    )
-
-
-def _summed(steps: DataFrame, owned: DataFrame | None, protocol: str) -> DataFrame:
-    """Give what ``summarize`` does, named by the protocol; a group without steps has no row."""
-    moved = "cast(null as bigint)" if owned is None else "moved_count"
-    columns = zip(("rounds", moved, "paused_count", "settles"), _SUMMED, strict=True)
-    return fill_cluster_id(summarize(steps, owned)).selectExpr(
-        *GROUP_KEY, *(f"{column} as {protocol}_{name}" for column, name in columns)
-    )
 
 
 def _final(plan: Plan, later: DataFrame, withholding: DataFrame) -> DataFrame:
@@ -174,13 +109,3 @@ def member_loads(final: DataFrame, members: DataFrame, owned: DataFrame | None) 
     columns = (f"{before} as before", "count(after) as after", "count(is_present) = 0 as has_left")
     counted = reduce(union, sides).groupBy(*key).agg(*map(F.expr, columns))
     return counted.where("not has_left or before > 0")
-
-
-def _group_loads(loads: DataFrame, *, knows_owned: bool) -> DataFrame:
-    """Sum up the loads of the members that each group has: ``min_before`` and what follows it."""
-    idle = "count_if(before = 0)" if knows_owned else "cast(null as bigint)"
-    columns = (
-        *("min(before) as min_before", "max(before) as max_before"),
-        *(f"{idle} as idle_before", "count_if(after = 0) as idle_after"),
-    )
-    return loads.where("not has_left").groupBy(*GROUP_KEY).agg(*map(F.expr, columns))

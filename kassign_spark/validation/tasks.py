@@ -34,7 +34,7 @@ from kassign_spark.limits import (
 )
 from kassign_spark.measures.violations_tasks import subscriptions
 from kassign_spark.schemas import CLUSTER_ID
-from kassign_spark.validation.member_order import unknown_orders_in_task
+from kassign_spark.validation.member_order import unknown_orders
 from kassign_spark.validation.misled import is_sticky, misled_in_task
 
 FOUND = (
@@ -110,7 +110,7 @@ def found_arrow(table: pa.Table) -> pa.Table:
     parts.append(
         _table(given, "claims_mislead_client", misled, text=pa.array(details, pa.string()))
     )
-    orders = unknown_orders_in_task(table, given, members, members[first], holder)
+    orders = unknown_orders(table, given, members, members[first], holder)
     some, ids = pa.array(orders.number), given.member_name.take(orders.member)
     texts = lists_of(ids, orders.size)
     parts.append(_table(given, "member_order_unknown", orders.row, number=some, texts=texts))

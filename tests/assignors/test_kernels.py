@@ -141,6 +141,3 @@ def test_lists_are_cut_at_any_partition(monkeypatch: pytest.MonkeyPatch) -> None
     pieces = list(assign_arrow(table))
     assert list(each_partition(pieces)) == whole
     assert {sum(map(len, piece["member_ids"].to_pylist())) for piece in pieces[:-1]} == {7}
-    for piece in pieces:
-        lists = (piece[name].to_pylist() for name in ("member_ids", "is_moving"))
-        assert all(len(members) == len(moving) for members, moving in zip(*lists, strict=True))

@@ -21,9 +21,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark import assign
+from kassign_spark import assign, balance
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.measures.certificate import certify
 from kassign_spark.settings import Settings
 from tests.kafka import oracle
 from tests.spark_session import start_session
@@ -193,7 +192,7 @@ def _shuffled_bytes(spark: SparkSession) -> int:
 
 def _print_certificate(assignment: DataFrame, members: DataFrame, owned: DataFrame | None) -> None:
     verdict = (
-        certify(assignment, members, owned)
+        balance(assignment, members, owned)
         .agg(
             F.count_if("is_optimal").alias("optimal"),
             F.count("*").alias("groups"),

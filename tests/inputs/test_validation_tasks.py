@@ -1,19 +1,13 @@
-"""The kernel of validate, without Spark: by plain looking; and its border."""
+"""The kernel of validate, without Spark: by plain looking."""
 
 import random
 from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-import pytest
-from chispa import assert_df_equality
-from pyspark.sql import SparkSession
 
-from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED
-from kassign_spark.validation import validate as validation
 from kassign_spark.validation.tasks import found_arrow
-from tests import builders
 from tests.task_rows import MEASURED, as_table
 
 SEED = 31
@@ -170,40 +164,3 @@ def test_an_order_that_is_not_known() -> None:
     for place, row in enumerate(rows[:3]):
         row["member_seq"] = place
     assert not [row for row in _found(rows) if row["problem"] == "member_order_unknown"]
-
-
-@pytest.mark.slow
-def test_steps_and_tasks_find_the_same(spark: SparkSession, monkeypatch: Any) -> None:
-    """The same groups on both sides of the border, and some on each."""
-    rng = random.Random(SEED + 1)
-    columns = {
-        MEMBER: ("generation", "member_seq", "group_instance_id", "assignor"),
-        OWNED: ("topic", "partition"),
-    }
-    given: dict[int, list[Row]] = {MEMBER: [], OWNED: []}
-    groups = [_random_rows(rng, f"g{number}") for number in range(60)]
-    for rows in [*groups, _order_is_unknown("unknown")]:
-        for row in rows:
-            if row["kind"] != SUBSCRIBED:
-                kept = {name: row[name] for name in ("cluster_id", "group_id", "member_id")}
-                kept |= {name: row[name] for name in columns[row["kind"]]}
-                if row["kind"] == MEMBER:
-                    kept["topics"] = row["texts"]
-                given[row["kind"]].append(kept)
-    topics = [{"cluster_id": "c", "topic": t, "num_partitions": n} for t, n in _SIZES.items()]
-    frames = (
-        builders.members(spark, given[MEMBER]),
-        builders.topics(spark, topics),
-        builders.owned(spark, given[OWNED]),
-    )
-    in_tasks = validation.validate(*frames, assignors=ASSIGNORS)
-    kinds = {row.problem for row in in_tasks.select("problem").distinct().collect()}
-    assert {"member_order_unknown", "claimed_twice", "assignor_unusable"} <= kinds
-    for border in (0, 25):
-        monkeypatch.setattr(validation, "MOST_ROWS_OF_A_GROUP", border)
-        assert_df_equality(
-            validation.validate(*frames, assignors=ASSIGNORS),
-            in_tasks,
-            ignore_row_order=True,
-            ignore_nullable=True,
-        )

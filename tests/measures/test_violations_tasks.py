@@ -1,15 +1,10 @@
-"""The kernel of violations, without Spark: by plain looking; and its border."""
+"""The kernel of violations, without Spark: by plain looking."""
 
 import random
 from typing import Any
 
-from chispa import assert_df_equality
-from pyspark.sql import SparkSession
-
 from kassign_spark.groups.task_rows import ASSIGNED, MEMBER, OWNED, SUBSCRIBED
-from kassign_spark.measures import violations as by_group
 from kassign_spark.measures.violations_tasks import UNKNOWN_TOPIC, broken_arrow
-from tests import builders
 from tests.task_rows import as_table
 
 SEED = 77
@@ -123,29 +118,3 @@ def test_a_topic_of_any_size_is_one_row() -> None:
     ]
     found = broken_arrow(as_table(rows)).to_pylist()
     assert [(row["partition"], row["last"]) for row in found] == [(0, 6), (8, 2**31 - 2)]
-
-
-def test_steps_and_tasks_find_the_same(spark: SparkSession, monkeypatch: Any) -> None:
-    """The same groups on both sides of the border, and some on each."""
-    rng = random.Random(SEED + 1)
-    members, assigned, owned = [], [], []
-    for number in range(60):
-        for row in _random_rows(rng, f"g{number}"):
-            kind, texts, _ = row.pop("kind"), row.pop("texts", None), row.pop("size", None)
-            if kind == MEMBER:
-                members.append({**row, "topics": texts})
-            elif kind != SUBSCRIBED:
-                (assigned if kind == ASSIGNED else owned).append(row)
-    topics = [{"cluster_id": "c", "topic": t, "num_partitions": n} for t, n in _SIZES.items()]
-    frames = (
-        builders.assignment(spark, assigned),
-        builders.members(spark, members),
-        builders.topics(spark, topics),
-        builders.owned(spark, owned),
-    )
-    in_tasks = by_group.violations(*frames)
-    for border in (0, 20):
-        monkeypatch.setattr(by_group, "MOST_ROWS_OF_A_GROUP", border)
-        assert_df_equality(
-            by_group.violations(*frames), in_tasks, ignore_row_order=True, ignore_nullable=True
-        )
