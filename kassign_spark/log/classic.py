@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kassign_spark.groups.numbers import place_in_run
 from kassign_spark.log import schemas
 from kassign_spark.log.columns import Columns, Items, items, numbers, spans, spread, take
 from kassign_spark.log.cursor import FINE, Bools, Bytes, Cursors, Ints, Span
@@ -92,6 +93,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         session_timeout_ms=members["session_timeout_ms"],
         topics=lists_of_texts(source, items(subscriptions["topics"]), there),
         owned_generation=not_negative(generation),
+        member_seq=place_in_run(row),
     )
     lists = [("assigned", items(assignments["assigned"]))]
     if owned:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform, has_cluster_id
@@ -142,22 +142,9 @@ def _reasons(
 def _classic(groups: DataFrame, members: DataFrame) -> DataFrame:
     """Rows of ``members`` of classic groups."""
     of_group = groups.where("group_type = 'classic'").select("group_id", "assignor")
-    in_record = Window.partitionBy("group_id").orderBy("ordinal")
-    return (
-        members.where("record = 'group'")
-        .drop("assignor")
-        .withColumn("ordinal", F.monotonically_increasing_id())
-        .join(of_group, "group_id")
-        .select(
-            *_OF_MEMBER,
-            "group_instance_id",
-            "rack_id",
-            "topics",
-            "generation",
-            (F.row_number().over(in_record) - 1).alias("member_seq"),
-            "assignor",
-        )
-    )
+    columns = ("group_instance_id", "rack_id", "topics", "generation", "member_seq", "assignor")
+    of_members = members.where("record = 'group'").drop("assignor")
+    return of_members.join(of_group, "group_id").select(*_OF_MEMBER, *columns)
 
 
 def _consumer(groups: DataFrame, members: DataFrame) -> DataFrame:

@@ -56,9 +56,9 @@ class GroupLog(NamedTuple):
             member_id string, group_instance_id string?, client_id string?, client_host string?,
             rack_id string?, rebalance_timeout_ms int?, session_timeout_ms int?,
             topics `array<string>`?, topics_regex string?, assignor string?, owned_generation int?
-            (what a classic member said that it last had), previous_generation int? and
-            state string? (of `current`), partition int, offset bigint, at timestamp,
-            is_tombstone boolean.
+            (what a classic member said that it last had), member_seq int? (its place in a record
+            of a classic group), previous_generation int? and state string? (of `current`),
+            partition int, offset bigint, at timestamp, is_tombstone boolean.
         log_assignment: a row a member and partition: group_id string, generation int?,
             offset bigint, member_id string, role string (`assigned`, `owned`, `target` or
             `revoking`), topic string?, topic_id string? (of the new protocol, instead of topic),

@@ -29,13 +29,14 @@ LOG_MEMBERS = table_of(
     "group_id string, record string, generation int?, member_id string, "
     "group_instance_id string?, client_id string?, client_host string?, rack_id string?, "
     "rebalance_timeout_ms int?, session_timeout_ms int?, topics array<string>?, "
-    "topics_regex string?, assignor string?, owned_generation int?, previous_generation int?, "
-    f"state string?, {_PLACE}",
+    "topics_regex string?, assignor string?, owned_generation int?, member_seq int?, "
+    f"previous_generation int?, state string?, {_PLACE}",
 )
 """What a record says of one member. `record` is the record's kind:
 - `group`: a member in a GroupMetadata record; `generation` is the group's, `owned_generation` that
-  in which it had what it claims, as the group's assignor reads it; `assignor` and
-  `previous_generation` and `state` are null. It has no tombstones: those are of `generations`.
+  in which it had what it claims, as the group's assignor reads it, `member_seq` its place among
+  the members in the record, from 0; `assignor`, `previous_generation` and `state` are null. It has
+  no tombstones: those are of `generations`.
 - `member`: ConsumerGroupMemberMetadata, the member as it joined or changed; `generation` is null
   (the epoch that it leads to follows in the log, as a row of `generations`).
 - `target`: ConsumerGroupTargetAssignmentMember, its partitions are `target` in log_assignment.

@@ -101,12 +101,18 @@ class Said:
             member_count=len(members),
         )
         owned: Rows = []
-        for member in members:
-            self._classic_member(record, member, offset, at_ms, owned)
+        for member_seq, member in enumerate(members):
+            self._classic_member(record, member, member_seq, offset, at_ms, owned)
         self.tables[LOG_ASSIGNMENT.name] += owned
 
     def _classic_member(
-        self, record: Record, member: dict[str, Any], offset: int, at_ms: int | None, owned: Rows
+        self,
+        record: Record,
+        member: dict[str, Any],
+        member_seq: int,
+        offset: int,
+        at_ms: int | None,
+        owned: Rows,
     ) -> None:
         assert record.value is not None
         common = {
@@ -134,6 +140,7 @@ class Said:
             session_timeout_ms=member["sessionTimeout"],
             topics=subscription and list(subscription.topics),
             owned_generation=subscription and subscription.generation,
+            member_seq=member_seq,
         )
         for role, pairs in (
             ("assigned", assignment.partitions if assignment else ()),

@@ -180,7 +180,7 @@ def _record(group: str, generation: int, *members: str, protocol_type: str = "co
 def test_the_newest_state_is_the_last_record_of_each_group(spark: SparkSession) -> None:
     records = [
         _record("moved", 1, "m1", "m2"),
-        _record("moved", 2, "m2"),
+        _record("moved", 2, "m2", "m3", "m1"),
         _record("empty", 1, "m1"),
         _record("empty", 2),
         _record("gone", 1, "m1"),
@@ -199,8 +199,12 @@ def test_the_newest_state_is_the_last_record_of_each_group(spark: SparkSession) 
         {"group_id": "connect", "reason": "protocol type connect, not consumer"},
         {"group_id": "empty", "reason": "no members"},
     ]
-    (member,) = state.snapshot.members.collect()
-    assert (member.cluster_id, member.member_id, member.generation) == ("east", "m2", 2)
-    assert (member.topics, member.assignor, member.member_seq) == (["a"], "range", 0)
+    members = state.snapshot.members.orderBy("member_seq").collect()
+    assert [member.member_id for member in members] == ["m2", "m3", "m1"]
+    assert [member.member_seq for member in members] == [0, 1, 2]
+    (member, *_) = members
+    assert (member.cluster_id, member.topics, member.generation) == ("east", ["a"], 2)
+    assert member.assignor == "range"
     assert state.snapshot.owned is not None
-    assert state.snapshot.owned.collect() == [Row("east", "moved", "m2", "a", 0)]
+    owned = sorted(state.snapshot.owned.collect())
+    assert owned == [Row("east", "moved", member, "a", 0) for member in ("m1", "m2", "m3")]
