@@ -15,8 +15,6 @@ NEW_MEMBERS_OF_A_SWEEP = 10_000
 VARIANTS_OF_A_SWEEP = 1_000
 SWEEPS = 100
 EVENTS = 100_000
-PARTITIONS_FOLLOWED = 2_000_000
-"""Of a group that ``simulate`` or ``sweep`` follows through its rebalances."""
 PATTERN_CHARACTERS = 32_767
 """Of a member's pattern or regex: as many as a string of Kafka's protocol has."""
 MOST_WEIGHT, LEAST_CAPACITY = 1e60, 1e-60

@@ -71,10 +71,9 @@ def rebalance(
 ) -> DataFrame | PredictedRebalance:
     """Follow the rebalance of every group until nothing is withheld any more.
 
-    All rounds of a group that fits a task are followed there, and the result is lazy; larger groups
-    are followed round by round over DataFrames, which runs jobs. Where neither ``assignor`` nor
-    ``protocol`` is given, groups of group_type `consumer` move by heartbeats to the target that
-    their coordinator computes; see ``predict_consumer_groups``.
+    All rounds of a group are followed in one task, and the result is lazy. Where neither
+    ``assignor`` nor ``protocol`` is given, groups of group_type `consumer` move by heartbeats to
+    the target that their coordinator computes; see ``predict_consumer_groups``.
 
     Args:
         members: ``schemas.MEMBERS``; all of them take part in every round.

@@ -13,7 +13,7 @@ from kassign_spark.client.state import FAILING
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.inputs.rules import STATIC_AWAY
-from kassign_spark.limits import PARTITIONS_FOLLOWED
+from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rounds import (
     REVOKED,
@@ -142,11 +142,11 @@ def _take(
 
 def _too_large(group: Group) -> str | None:
     """Say that a group reads more partitions than are followed, or None."""
-    if (count := group.partition_count()) <= PARTITIONS_FOLLOWED:
+    if (count := group.partition_count()) <= PARTITIONS_OF_A_GROUP:
         return None
     return (
         f"group {quoted(group.group_id)} reads {count:,} partitions; simulate follows "
-        f"groups of at most {PARTITIONS_FOLLOWED:,}: leave it out"
+        f"groups of at most {PARTITIONS_OF_A_GROUP:,}: leave it out"
     )
 
 

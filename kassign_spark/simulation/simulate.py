@@ -88,7 +88,7 @@ def simulate(
         SchemaError: columns are missing or of the wrong type, or only some have cluster_id.
         InputError: values that have no meaning, and events that are not possible: unknown groups,
             members and topics, counts that cannot be; with ``line`` where there is one; or a group
-            reads more partitions than ``limits.PARTITIONS_FOLLOWED`` when it rebalances.
+            reads more partitions than ``limits.PARTITIONS_OF_A_GROUP`` when it rebalances.
     """
     check_same_clusters([(MEMBERS, members), (EVENTS, events), (TARGET, target)])
     inputs = conform_inputs(members, topics, owned)

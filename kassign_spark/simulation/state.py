@@ -12,7 +12,7 @@ from kassign_spark.groups.numbers import Flags, Longs, key, starts
 from kassign_spark.groups.racks import read_racks
 from kassign_spark.groups.read import sets_of
 from kassign_spark.inputs.rules import INT_MAX
-from kassign_spark.limits import PARTITIONS_FOLLOWED
+from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.simulation.course import Course
 from kassign_spark.simulation.members import Event, Member, Texts
 
@@ -158,7 +158,7 @@ class Group:
     def partition_count(self) -> int:
         """How many partitions its members may be given now; or more, where those are few."""
         count = sum(topic.size for topic in self.topics.values())
-        if count > PARTITIONS_FOLLOWED:
+        if count > PARTITIONS_OF_A_GROUP:
             read = {name for member in self.here() for name in member.resolved or ()}
             count = sum(topic.size for name, topic in self.topics.items() if name in read)
         return count

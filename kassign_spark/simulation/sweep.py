@@ -54,7 +54,7 @@ def sweep(
         moved_count bigint, paused_count bigint, rounds int, settles boolean (as ``summarize``),
         detail string: how sure the answer is (groups of the new protocol), what claims of
         partitions that do not exist make Kafka's client do, or why there is no answer (it throws,
-        no member is left, or there are more partitions than ``limits.PARTITIONS_FOLLOWED``), then
+        no member is left, or there are more partitions than ``limits.PARTITIONS_OF_A_GROUP``), then
         all counts but member_count are null.
 
     Raises:

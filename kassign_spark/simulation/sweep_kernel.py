@@ -13,7 +13,7 @@ from kassign_spark.coordinator.reconcile import NEVER
 from kassign_spark.display import plural
 from kassign_spark.groups.named import schema_of
 from kassign_spark.groups.numbers import dense, names
-from kassign_spark.limits import PARTITIONS_FOLLOWED
+from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rounds import follow
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
@@ -28,6 +28,8 @@ from kassign_spark.whatif.outcome import measure
 
 SWEPT = columns_of("sweep")
 _SCHEMA = schema_of(SWEPT)
+_WORK_AT_ONCE = 2_000_000
+"""Partitions and members of the variants that are answered side by side."""
 
 
 class Variant(NamedTuple):
@@ -58,7 +60,7 @@ def _pieces(table: pa.Table, copies: int) -> Iterator[pa.Table]:
     """Cut a task where copies of the members of all its groups would be too many at once."""
     cluster, group = names(table["cluster_id"]), names(table["group_id"])
     first, number = dense(cluster.code, group.code)
-    at_once = max(1, PARTITIONS_FOLLOWED // max(1, copies))
+    at_once = max(1, _WORK_AT_ONCE // max(1, copies))
     if len(first) <= at_once:
         yield table
         return
@@ -86,9 +88,9 @@ def _sweep(
                 continue
             other = _vary(variant, group)
             count = other.partition_count()
-            if count > PARTITIONS_FOLLOWED:
+            if count > PARTITIONS_OF_A_GROUP:
                 row["detail"] = (
-                    f"{count:,} partitions are too many: at most {PARTITIONS_FOLLOWED:,} are "
+                    f"{count:,} partitions are too many: at most {PARTITIONS_OF_A_GROUP:,} are "
                     "answered"
                 )
                 continue
@@ -96,7 +98,7 @@ def _sweep(
                 row |= _of_consumers(group, other, naming)
                 continue
             count += row["member_count"]
-            if varied and work + count > PARTITIONS_FOLLOWED:
+            if varied and work + count > _WORK_AT_ONCE:
                 _measure(varied, rows, naming, options)
                 varied, rows, work = [], [], 0
                 yield pa.Table.from_pylist(told[:-1], _SCHEMA)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kassign_spark.limits import PARTITIONS_FOLLOWED
 from kassign_spark.simulation.kernel import simulate_arrow
 from kassign_spark.simulation.read import read_groups
 from tests.simulation.histories import history
@@ -59,17 +58,20 @@ def test_every_kind_and_reason_is_met() -> None:
     assert len({row["reason"] for row in rows}) > 20
 
 
-def test_a_group_that_is_too_large_is_refused() -> None:
+def test_a_group_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     members = [{"group_id": "g", "member_id": "a", "topics": ["t"], "assignor": "range"}]
     topics = [{"topic": "t", "num_partitions": 3}]
     grows = {"event": 1, "kind": "topic_grows", "topic": "t", "line": 4}
     [row] = simulated(members, topics, [], [{**grows, "num_partitions": 2**31 - 1}])
     assert row["problem"] == (
-        'group "g" reads 2,147,483,647 partitions; simulate follows groups of at most 2,000,000: '
+        'group "g" reads 2,147,483,647 partitions; simulate follows groups of at most 20,000,000: '
         "leave it out"
     )
-    fits = task_table(members, topics, [], [{**grows, "num_partitions": PARTITIONS_FOLLOWED}])
-    assert sum(map(len, simulate_arrow(fits))) == PARTITIONS_FOLLOWED
+    monkeypatch.setattr("kassign_spark.simulation.kernel.PARTITIONS_OF_A_GROUP", 1_000)
+    fits = task_table(members, topics, [], [{**grows, "num_partitions": 1_000}])
+    assert sum(map(len, simulate_arrow(fits))) == 1_000
+    [row] = simulated(members, topics, [], [{**grows, "num_partitions": 1_001}])
+    assert row["problem"].startswith('group "g" reads 1,001 partitions; ')
 
 
 @pytest.mark.parametrize(
