@@ -4,8 +4,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kassign_spark.live.protocol import Claims, encode_sticky_user_data
 from tests.kafka.oracle import Group, Member
+from tests.oracles.protocol import Claims, encode_sticky_user_data
 from tests.random_groups import random_member_ids, random_subscriptions, random_topics
 
 _RACKS = "abcd"

@@ -46,8 +46,6 @@ than 2 ** 18 hops and minor costs, as it passes a member once."""
 MUST_FILL = 1 << 56
 """What a place that must be filled takes off a distance; more than any path has moves."""
 UNREACHABLE = 1 << 60
-ANY_NUMBER = 1 << 40
-"""More partitions than a group has."""
 
 LOW, MIDDLE, HIGH = 0, 1, 2
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import SettingsError
@@ -65,16 +65,6 @@ def number_rows(frame: DataFrame, keys: Sequence[str], number: str) -> DataFrame
         .distinct()  # needs no shuffle: equal rows are in one bucket
         .select(*keys, (F.col("place") * _BUCKETS + F.col("bucket")).alias(number))
     )
-
-
-def member_vertex(group_number: Column, member: Column) -> Column:
-    """Id of a member; ascending with its number."""
-    return F.shiftleft(group_number, 32) + F.shiftleft(member.cast("bigint"), 1)
-
-
-def class_vertex(group_number: Column, class_: Column) -> Column:
-    """Id of a topic class; ascending with its number."""
-    return member_vertex(group_number, class_) + 1
 
 
 def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -> Components:

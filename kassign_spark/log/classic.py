@@ -127,7 +127,7 @@ def _claims(
 ) -> tuple[Ints, list[Items]]:
     """Read what members say that they own, as the group's assignor does (``memberData``).
 
-    The columns' form of ``live.protocol.claims``: `sticky` reads its user data alone, and what is
+    `sticky` reads its user data alone, and what is
     broken there is nothing; `cooperative-sticky` reads the generation of subscriptions before
     version 2 from its user data.
 

@@ -18,9 +18,6 @@ from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.settings.computing import Settings
 
-_COOPERATIVE_STICKY = "cooperative-sticky"
-_SUMMED = ("rounds", "moved", "paused", "settles")
-
 
 class Followed(NamedTuple):
     """The rebalances of a plan.

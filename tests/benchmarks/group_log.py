@@ -25,10 +25,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.history.rebalances import rebalances
-from kassign_spark.live import protocol, wire
 from kassign_spark.log.decode import decode_table
 from kassign_spark.log.schemas import RECORDS
 from tests.benchmarks.border import largest_worker
+from tests.oracles import protocol, wire
 from tests.spark_session import start_session
 
 _ONE_IN = 10

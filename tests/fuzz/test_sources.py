@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import check_settings, read_snapshot, resolve_patterns, validate
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
-from kassign_spark.live import protocol, protocol_frames
 from kassign_spark.schemas import MEMBERS, OWNED, TOPICS
 from kassign_spark.spark_errors import SparkError, spark_message
 from tests import builders
 from tests.fuzz.budget import examples
 from tests.fuzz.outcome import result_or_refusal
 from tests.fuzz.strategies import names, text, topic_names, values, whole_numbers
+from tests.oracles import protocol
 
 _TABLES = {table.name: [*table.columns.names, "partition"] for table in (MEMBERS, TOPICS, OWNED)}
 _FIT: dict[str, list[dict[str, Any]]] = {
@@ -148,22 +148,6 @@ _DECODERS = (
 def test_bytes_of_the_protocol(data: bytes) -> None:
     for decode in _DECODERS:
         assert result_or_refusal(lambda decode=decode: (decode(data),)) != ()  # type: ignore[misc]
-
-
-@examples(1, spark=True)
-@given(messages=st.lists(st.none() | _messages(), min_size=40, max_size=60))
-def test_columns_of_such_bytes(spark: SparkSession, messages: list[bytes | None]) -> None:
-    rows = [(bytearray(m) if m is not None else None, "sticky") for m in messages]
-    frame = spark.createDataFrame(rows, "data binary, assignor string")
-    for decode in (
-        protocol_frames.decode_subscriptions,
-        protocol_frames.decode_assignments,
-        protocol_frames.decode_claims,
-        protocol_frames.decode_sticky_user_data,
-        protocol_frames.decode_cooperative_sticky_user_data,
-    ):
-        found = decode(frame, "data").collect()
-        assert len(found) == len(rows)
 
 
 _PIECES = [*"()[]{}|*+?.\\^$-,:<>=!#&ab09 \n", r"\Q", r"\E", "(?x)", "(?i)", r"\p{L}", "(?<n>"]

@@ -18,7 +18,6 @@ from kassign_spark.history import explain as module
 from kassign_spark.history.columns import EXPLAINED
 from kassign_spark.history.explain import AS_ASSIGNED, explain_generations, explain_history
 from kassign_spark.history.explain_read import SIZES
-from kassign_spark.live import protocol
 from kassign_spark.log.schemas import RECORDS
 from kassign_spark.schemas import TOPICS
 from tests.history.logs import at
@@ -26,6 +25,7 @@ from tests.kafka import oracle
 from tests.kafka.log_records import Bytes, Record, write
 from tests.kafka.oracle import ASSIGNORS, Assigned, Group
 from tests.log.batches import decoded
+from tests.oracles import protocol
 from tests.query_counter import counting
 from tests.random_states import random_states
 

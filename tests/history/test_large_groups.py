@@ -12,12 +12,12 @@ from kassign_spark.history import following
 from kassign_spark.history.following import follow, rest
 from kassign_spark.history.log_arrays import Before, Log
 from kassign_spark.history.rebalances_kernel import Found, found, rebalances_arrow
-from kassign_spark.live import protocol
 from kassign_spark.log.schemas import LOG_TARGETS
 from tests.history.logs import Client, Made
 from tests.kafka.log_records import Record, write
 from tests.log.batches import decoded, differences
 from tests.log.said import TABLES, Said
+from tests.oracles import protocol
 
 _MEMBERS = 5_000
 _TOPICS = tuple(f"orders-of-shop-{number:02}" for number in range(40))

@@ -21,9 +21,9 @@ from kassign_spark import (
 from kassign_spark.commands.options import Parser
 from kassign_spark.conforming import ASSIGNOR_CLASSES, CLIENT_ASSIGNORS
 from kassign_spark.errors import InputError
-from kassign_spark.live import protocol
 from tests import builders
 from tests.kafka.consumers import CLASSES
+from tests.oracles import protocol
 
 _BROKER = "org.apache.kafka.coordinator.group.assignor."
 _OF_BROKER = {"uniform": f"{_BROKER}UniformAssignor", "range": f"{_BROKER}RangeAssignor"}

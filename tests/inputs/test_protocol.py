@@ -9,7 +9,7 @@ from py4j.java_gateway import get_field
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from kassign_spark.live.protocol import (
+from tests.oracles.protocol import (
     Assignment,
     Claims,
     Subscription,
@@ -23,7 +23,7 @@ from kassign_spark.live.protocol import (
     encode_sticky_user_data,
     encode_subscription,
 )
-from kassign_spark.live.wire import ProtocolError
+from tests.oracles.wire import ProtocolError
 
 SEED = 20260419
 OWNED = (("t0", 0), ("t0", 1), ("t1", 2))

@@ -16,9 +16,9 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 
-from kassign_spark.live import protocol
 from tests.kafka import heartbeats
 from tests.kafka.raw_members import MEMBER_ID_REQUIRED
+from tests.oracles import protocol
 
 _PAUSE = 0.01
 """Seconds between two requests: whoever reads them shall have some processor too."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kassign_spark.live import protocol
 from kassign_spark.log.decode import Decoded, decode_table
 from tests.kafka.log_records import TEXTS, Bytes, Record
 from tests.log.said import recorded_at
+from tests.oracles import protocol
 
 
 def decoded(records: Sequence[Bytes], *, owned: bool = True) -> Decoded:

@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
-from kassign_spark.live import protocol, wire
-from kassign_spark.live.wire import ProtocolError
 from kassign_spark.log.schemas import (
     COMMITS,
     GENERATIONS,
@@ -19,6 +17,8 @@ from kassign_spark.log.schemas import (
     LOG_TOPICS,
 )
 from tests.kafka.log_records import Record
+from tests.oracles import protocol, wire
+from tests.oracles.wire import ProtocolError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999

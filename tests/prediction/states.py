@@ -1,9 +1,9 @@
 """The oracle's groups as the model takes them."""
 
 from kassign_spark.client.state import GroupState, Outcome
-from kassign_spark.live.protocol import Claims, decode_sticky_user_data
-from kassign_spark.live.wire import ProtocolError
 from tests.kafka.oracle import Assigned, Group, Member
+from tests.oracles.protocol import Claims, decode_sticky_user_data
+from tests.oracles.wire import ProtocolError
 
 
 def to_state(group: Group) -> GroupState:

@@ -14,7 +14,6 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from pyspark.sql import SparkSession
 
 from kassign_spark import assign
-from kassign_spark.live.protocol import claims, decode_subscription
 from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
 from kassign_spark.plans.listener import listener_calls
 from kassign_spark.plans.rebalance import rebalance
@@ -22,6 +21,7 @@ from kassign_spark.tables.snapshots import Snapshot
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
+from tests.oracles.protocol import claims, decode_subscription
 
 _GROUPS = {
     "rounds-cooperative": "cooperative-sticky",

@@ -7,16 +7,14 @@ checked against the bytes that are there (``wire``).
 
 What cannot be read or written raises ``ProtocolError``: bytes that end early, a count, a length or
 a text that cannot be; an unknown version, or a value that does not fit into its field.
-
-``protocol_frames`` does the same to columns of a DataFrame.
 """
 
 from typing import NamedTuple
 
 from kassign_spark.client.hash_order import bucket, java_hash, java_string_key
 from kassign_spark.conforming import short_assignor
-from kassign_spark.live import wire
-from kassign_spark.live.wire import Partitions, ProtocolError
+from tests.oracles import wire
+from tests.oracles.wire import Partitions, ProtocolError
 
 NEWEST_VERSION = 3
 """A message of a higher version is read as this one, as Kafka does."""
