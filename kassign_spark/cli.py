@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from kassign_spark import __version__
 from kassign_spark.commands import COMMANDS
 from kassign_spark.commands.common import Outcome
-from kassign_spark.commands.options import ERROR, Parser, add_command, error_line
+from kassign_spark.commands.parser import ERROR, Parser, add_command, error_line
 from kassign_spark.display import print_result
 from kassign_spark.errors import KassignError
 from kassign_spark.interrupts import received, watched, written

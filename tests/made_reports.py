@@ -4,10 +4,10 @@ import random
 from typing import Any
 
 from kassign_spark.display import printable
-from kassign_spark.report.by_weight import MAX_CURVES, FoundByWeight
 from kassign_spark.report.collect import MAX_PROBLEMS, Found, fitting
 from kassign_spark.report.details import MAX_MEMBERS, MAX_MOVES
 from kassign_spark.report.past import MAX_TIMELINES, Past
+from kassign_spark.report.weight_section import MAX_CURVES, FoundByWeight
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -424,7 +424,7 @@ def ends_with(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         def fail(args: argparse.Namespace) -> Outcome:
             raise error
 
-        monkeypatch.setattr("kassign_spark.commands.validate.run", fail)
+        monkeypatch.setattr("kassign_spark.commands.validate_command.run", fail)
         code = cli.main(["validate", "x", *more])
         return code, capsys.readouterr().err
 

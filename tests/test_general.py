@@ -9,14 +9,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import assign
-from kassign_spark.assignors.general import assign_general
+from kassign_spark.assignors.general_rounds import assign_general
 from kassign_spark.errors import NotConvergedError
 from kassign_spark.graph.components import connected_components
 from kassign_spark.groups.look import look
 from kassign_spark.groups.paths import ROUNDS, Paths
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.iteration import Budget, Round
 from kassign_spark.plans.assign import assign_on_paths
-from kassign_spark.rounds import Budget, Round
 from kassign_spark.settings import Settings
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups, to_tables
 from tests.oracles.optimal import Optimum, least_cost
@@ -144,7 +144,9 @@ def test_components_that_others_find_give_the_same(
         in_rounds = connected_components(links, IN_ROUNDS, Budget(100)).frame
         return in_rounds.withColumn("component", -7 - F.col("component"))
 
-    monkeypatch.setattr("kassign_spark.assignors.general.components_by_graphframes", by_others)
+    monkeypatch.setattr(
+        "kassign_spark.assignors.general_rounds.components_by_graphframes", by_others
+    )
     paths = Paths()
     tables = to_tables(spark, FEW)
     plan = assign_on_paths(*tables, assignor="sticky", settings=IN_ROUNDS, paths=paths)

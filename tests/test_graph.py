@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kassign_spark.errors import NotConvergedError, SettingsError
 from kassign_spark.graph import components as graph
 from kassign_spark.graph.components import connected_components
-from kassign_spark.rounds import Budget
+from kassign_spark.iteration import Budget
 from kassign_spark.settings import Settings
 
 IN_ROUNDS = Settings(use_graphframes=False)

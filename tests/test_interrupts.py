@@ -91,7 +91,7 @@ def test_whatever_is_raised_of_it(
         return cli.Outcome(0, {}, ["all well"])
 
     for run in (_interrupted_then(number, then), in_a_thread):
-        monkeypatch.setattr("kassign_spark.commands.validate.run", run)
+        monkeypatch.setattr("kassign_spark.commands.validate_command.run", run)
         assert cli.main(["validate", "x"]) == 128 + number
         assert capsys.readouterr() == ("", f"{_HEAD}{what}; nothing was written\n")
 
@@ -100,10 +100,13 @@ def test_what_came_before_a_command_is_no_interrupt_of_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        "kassign_spark.commands.validate.run", _interrupted_then(signal.SIGINT, lambda: None)
+        "kassign_spark.commands.validate_command.run",
+        _interrupted_then(signal.SIGINT, lambda: None),
     )
     assert cli.main(["validate", "x"]) == 130
-    monkeypatch.setattr("kassign_spark.commands.validate.run", _raises(KassignError("a fault")))
+    monkeypatch.setattr(
+        "kassign_spark.commands.validate_command.run", _raises(KassignError("a fault"))
+    )
     assert cli.main(["validate", "x"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == f"{_HEAD}a fault"
 
@@ -117,7 +120,7 @@ def test_an_output_in_its_place_is_named(
             interrupts.note_written("build/plan")
         raise AssertionError("the interrupt is raised when the output is there")
 
-    monkeypatch.setattr("kassign_spark.commands.validate.run", run)
+    monkeypatch.setattr("kassign_spark.commands.validate_command.run", run)
     assert cli.main(["validate", "x"]) == 130
     assert capsys.readouterr().err == f"{_HEAD}interrupted; build/plan had been written\n"
 

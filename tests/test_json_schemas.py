@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark import cli
-from kassign_spark.commands import simulate
+from kassign_spark.commands import simulate_command
 from kassign_spark.commands.common import Outcome
 from kassign_spark.commands.documents import DIALECT, record
 from kassign_spark.schemas import Table
@@ -145,10 +145,10 @@ def test_the_exit_code_of_simulate(
         "unsettled_count": unsettled,
         "misled_count": 0,
     }
-    monkeypatch.setattr(simulate, "read_events", lambda file: None)
-    monkeypatch.setattr(simulate, "session_reading", lambda *_: nullcontext())
-    monkeypatch.setattr(simulate, "read_snapshot", lambda *_: None)
-    monkeypatch.setattr(simulate, "_simulate", lambda *_: facts)
+    monkeypatch.setattr(simulate_command, "read_events", lambda file: None)
+    monkeypatch.setattr(simulate_command, "session_reading", lambda *_: nullcontext())
+    monkeypatch.setattr(simulate_command, "read_snapshot", lambda *_: None)
+    monkeypatch.setattr(simulate_command, "_simulate", lambda *_: facts)
     assert cli.main(["simulate", "fleet", "--events", "e", "--json"]) == unsettled
     assert json.loads(capsys.readouterr().out) == facts
 

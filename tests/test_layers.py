@@ -1,6 +1,7 @@
 """The rooms of the package: each imports from those below it only, and no two files in a circle."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -17,7 +18,7 @@ LAYERS = [
     {"schemas"},
     {"conforming"},
     {"results"},
-    {"rounds"},
+    {"iteration"},
     {"inputs"},
     {"settings"},
     {"client", "engine"},
@@ -106,3 +107,8 @@ def test_each_folder_says_what_it_is_for() -> None:
         if not ast.get_docstring(ast.parse(path.read_text()))
     ]
     assert silent == []
+
+
+def test_no_two_files_share_a_name() -> None:
+    counts = Counter(path.name for path in PACKAGE.rglob("*.py"))
+    assert [name for name, count in counts.items() if count > 1] == ["__init__.py"]

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import cli
-from kassign_spark.live import snapshot as live
+from kassign_spark.live import live_snapshot as live
 from tests.kafka.broker import Brokers
 from tests.kafka.consumers import java_consumers
 from tests.kafka.secured import SecuredBroker

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import cli
-from kassign_spark.commands import report
+from kassign_spark.commands import report_command
 from kassign_spark.errors import OutputError
 from kassign_spark.report.render import MARK
 from kassign_spark.tables.output_file import write_file
@@ -137,7 +137,7 @@ def test_without_what_was_owned(
 def test_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    monkeypatch.setattr(report_command, "find_spec", lambda name: None)
     said = _fail(["report", "plan", "--output", str(tmp_path / "r")], capsys)
     assert said.endswith("pip install 'kassign-spark[report]'")
 

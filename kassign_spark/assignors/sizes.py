@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.rack_use import rack_use
-from kassign_spark.rounds import hold
+from kassign_spark.iteration import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 

@@ -5,13 +5,13 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from kassign_spark.assignors.constrained import assign_constrained
-from kassign_spark.assignors.general import assign_general
+from kassign_spark.assignors.constrained_rounds import assign_constrained
+from kassign_spark.assignors.general_rounds import assign_general
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import by_size
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.rounds import Round
+from kassign_spark.iteration import Round
 from kassign_spark.settings.computing import Settings
 
 _log = logging.getLogger(__name__)

@@ -1,9 +1,9 @@
 """The sticky assignors' pass over equal subscriptions (``ConstrainedAssignmentBuilder``)."""
 
-from kassign_spark.client.claims import Believed
+from kassign_spark.client.claim_rules import Believed
+from kassign_spark.client.group_state import Layout, Thrown
 from kassign_spark.client.hash_order import HashOrder
-from kassign_spark.client.racks import Racks
-from kassign_spark.client.state import Layout, Thrown
+from kassign_spark.client.rack_bits import Racks
 
 
 def assign_constrained(

@@ -7,11 +7,11 @@ rack happens only where the same move would happen without.
 
 from collections.abc import Sequence
 
-from kassign_spark.client.claims import Believed
+from kassign_spark.client.claim_rules import Believed
+from kassign_spark.client.group_state import Claims, GroupState, NeverEnds, Thrown
 from kassign_spark.client.hash_order import HashOrder, java_hash
 from kassign_spark.client.holdings import Holdings, Movements
-from kassign_spark.client.racks import Racks
-from kassign_spark.client.state import Claims, GroupState, NeverEnds, Thrown
+from kassign_spark.client.rack_bits import Racks
 
 _PASSES_UNWATCHED = 8
 """Passes before states are compared: nearly all groups are done by then."""

@@ -7,9 +7,9 @@ lets that other one go back instead.
 
 from collections.abc import Iterable
 
+from kassign_spark.client.group_state import Layout
 from kassign_spark.client.hash_order import bucket, capacity_for, has_tree, topic_partition_hash
-from kassign_spark.client.racks import Racks
-from kassign_spark.client.state import Layout
+from kassign_spark.client.rack_bits import Racks
 
 
 class Holdings:

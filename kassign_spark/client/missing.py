@@ -7,7 +7,7 @@ owned. Claims of a topic that is gone altogether, or that nobody subscribes to, 
 
 from collections import Counter
 
-from kassign_spark.client.state import FAILING, GroupState, Layout, Outcome
+from kassign_spark.client.group_state import FAILING, GroupState, Layout, Outcome
 
 WHAT_HELPS = (
     "stop all members that claim such partitions before the first of them starts again: "

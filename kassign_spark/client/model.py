@@ -1,13 +1,9 @@
 """What Kafka's Java client answers for one group: the whole of it, top to bottom."""
 
-from kassign_spark.client.claims import believe
+from kassign_spark.client.claim_rules import believe
 from kassign_spark.client.constrained import assign_constrained
 from kassign_spark.client.general import assign_general
-from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
-from kassign_spark.client.missing import with_cause
-from kassign_spark.client.racks import Racks, need_matching, number_racks
-from kassign_spark.client.range_racks import assign_range
-from kassign_spark.client.state import (
+from kassign_spark.client.group_state import (
     INEXACT,
     NEVER_ENDS,
     OK,
@@ -21,6 +17,10 @@ from kassign_spark.client.state import (
     lay_out,
     without_missing,
 )
+from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
+from kassign_spark.client.missing import with_cause
+from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
+from kassign_spark.client.range_racks import assign_range
 
 
 def predict_group(state: GroupState) -> Outcome:

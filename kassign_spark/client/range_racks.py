@@ -2,9 +2,9 @@
 
 from itertools import groupby
 
+from kassign_spark.client.group_state import GroupState, Layout
 from kassign_spark.client.hash_order import java_string_key
-from kassign_spark.client.racks import Racks, need_matching, number_racks
-from kassign_spark.client.state import GroupState, Layout
+from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 
 
 class _Topic:

@@ -35,4 +35,4 @@ COMMANDS = (
 
 def module_of(command: str) -> ModuleType:
     """The file of a command; to import those of all takes longer than some of them run."""
-    return import_module(f"{__name__}.{command.replace('-', '_')}")
+    return import_module(f"{__name__}.{command.replace('-', '_')}_command")

@@ -16,7 +16,7 @@ from kassign_spark.display import group_name, listed, not_shown, plural
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.groups.paths import Paths
 from kassign_spark.inputs.checks import refuse_broken_rows
-from kassign_spark.rounds import hold
+from kassign_spark.iteration import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.session import open_session
 from kassign_spark.tables.output_folder import check_new_folder, same_or_inside

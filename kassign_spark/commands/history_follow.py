@@ -14,7 +14,7 @@ from kassign_spark.commands.documents import record
 from kassign_spark.commands.unread import of_unread
 from kassign_spark.display import plural, printable
 from kassign_spark.errors import InputError, OutputError
-from kassign_spark.history.columns import REASONS, REBALANCES
+from kassign_spark.history.rebalance_columns import REASONS, REBALANCES
 from kassign_spark.interrupts import note_written
 from kassign_spark.tables.places import is_place
 

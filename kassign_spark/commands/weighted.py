@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.weighted.options import COSTS, KICKS
 from kassign_spark.commands.common import Facts, first_rows
 from kassign_spark.commands.documents import rows
-from kassign_spark.commands.options import Parser, given, settings_of
+from kassign_spark.commands.parser import Parser, given, settings_of
 from kassign_spark.display import listed, not_shown, plural
 from kassign_spark.errors import InputError
-from kassign_spark.plans.offsets import partition_weights
-from kassign_spark.rounds import hold
+from kassign_spark.iteration import hold
+from kassign_spark.plans.offset_weights import partition_weights
 from kassign_spark.schemas import OFFSETS, WEIGHTS
 from kassign_spark.tables.snapshots import has_table, read_given_table, read_table
 from kassign_spark.validation.unused_weights import unused_weights

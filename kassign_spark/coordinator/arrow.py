@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.client.left_out import left_out_says
-from kassign_spark.coordinator.model import TargetOutcome, doubt_joiners, next_target
+from kassign_spark.coordinator.next_target import TargetOutcome, doubt_joiners, next_target
 from kassign_spark.coordinator.orders import Ints
 from kassign_spark.coordinator.reconcile import Pairs, Steps, actions_in, reconcile
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 
 PREDICTED = (
     "cluster_id string, group_id string, verdict string, detail string, assignor string, "

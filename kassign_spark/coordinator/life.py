@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.coordinator.choice import choose_assignor
+from kassign_spark.coordinator.assignor_votes import choose_assignor
 from kassign_spark.coordinator.listing import list_targets
 from kassign_spark.coordinator.member_table import MemberTable
-from kassign_spark.coordinator.model import TargetOutcome, next_target
+from kassign_spark.coordinator.next_target import TargetOutcome, next_target
 from kassign_spark.coordinator.orders import Ints, drawn_id
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 
 Resolve = Callable[[str], tuple[str, ...]]
 """The names of existing topics that a regex finds."""

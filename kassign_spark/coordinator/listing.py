@@ -1,7 +1,7 @@
 """In which order the coordinator has the lists of a target that it has just computed.
 
 The assignor's own sets are written to a record as they iterate, and read back into sets of other
-sizes. The order decides which partitions a member gives up next (``equal``).
+sizes. The order decides which partitions a member gives up next (``uniform_homogeneous``).
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.client.hash_order import java_hash
-from kassign_spark.coordinator.model import TargetOutcome
+from kassign_spark.coordinator.next_target import TargetOutcome
 from kassign_spark.coordinator.orders import (
     Ints,
     bucket_keys,
@@ -21,7 +21,7 @@ from kassign_spark.coordinator.orders import (
     powers_of_two,
     topic_id_hash,
 )
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 
 
 class MemberList(NamedTuple):

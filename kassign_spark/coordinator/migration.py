@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kassign_spark.coordinator.model import next_target
+from kassign_spark.coordinator.next_target import next_target
 from kassign_spark.coordinator.orders import Ints, drawn_id
-from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState, in_order
+from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState, in_order
 
 Flags = NDArray[np.bool_]
 

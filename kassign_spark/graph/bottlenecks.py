@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.engine.segments import Segments
-from kassign_spark.graph.batch import class_graph, subscribed_of
+from kassign_spark.graph.class_batch import class_graph, subscribed_of
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.proofs import KINDS, NOTHING, proofs
 from kassign_spark.groups.look import look

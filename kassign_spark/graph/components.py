@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import SettingsError
-from kassign_spark.rounds import Budget, converge, settle
+from kassign_spark.iteration import Budget, converge, settle
 from kassign_spark.sessions import Py4JError, Py4JJavaError, is_connect
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark_errors import spark_message

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import has_cluster_id
-from kassign_spark.graph.batch import class_graph, subscribed_of
+from kassign_spark.graph.class_batch import class_graph, subscribed_of
 from kassign_spark.graph.components import number_rows
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.look import look
@@ -19,8 +19,8 @@ from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks, rows
 from kassign_spark.groups.task_rows import lists_of
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.iteration import hold
 from kassign_spark.results import answer
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 

@@ -19,8 +19,8 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown
+from kassign_spark.iteration import Budget, converge, hold, settle
 from kassign_spark.results import answer
-from kassign_spark.rounds import Budget, converge, hold, settle
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.settings.computing import Settings
 

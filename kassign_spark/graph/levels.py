@@ -25,7 +25,7 @@ import numpy as np
 
 from kassign_spark.engine.segments import Longs, Segments
 from kassign_spark.engine.task import settle
-from kassign_spark.graph.batch import ClassGraph
+from kassign_spark.graph.class_batch import ClassGraph
 from kassign_spark.groups.numbers import dense, place_in_run
 
 

@@ -12,7 +12,7 @@ from kassign_spark.expressions import (
     java_string_order,
 )
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.rounds import hold
+from kassign_spark.iteration import hold
 from kassign_spark.schemas import GROUP_KEY
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.rounds import settle
+from kassign_spark.iteration import settle
 from kassign_spark.schemas import GROUP_KEY
 
 CLASS_KEY = (*GROUP_KEY, "class")

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics, topic_number
 from kassign_spark.groups.large_classes import CLASS_KEY, Classes
-from kassign_spark.rounds import hold
+from kassign_spark.iteration import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 

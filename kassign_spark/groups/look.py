@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.eligible import Eligible, fold_topics
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.groups.task_sizes import (
@@ -44,12 +44,12 @@ from kassign_spark.inputs.target_rules import (
     target_suspects,
     topic_id_rules,
 )
+from kassign_spark.iteration import hold
 from kassign_spark.limits import (
     MEMBERS_OF_A_GROUP,
     PARTITIONS_OF_A_GROUP,
     PARTITIONS_OF_A_TOPIC,
 )
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.sessions import estimated_bytes
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kassign_spark.client.state import GroupState, Outcome
+from kassign_spark.client.group_state import GroupState, Outcome
 from kassign_spark.coordinator.orders import inverse
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Longs, rows_by, starts

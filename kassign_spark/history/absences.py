@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.groups.numbers import Longs, find, key
-from kassign_spark.history.columns import CLOSED, CRASHED, LEFT_KINDS, TOO_SLOW
 from kassign_spark.history.log_arrays import View, longs, repeats, run_ends
+from kassign_spark.history.rebalance_columns import CLOSED, CRASHED, LEFT_KINDS, TOO_SLOW
 from kassign_spark.simulation.timeouts import Timeouts
 
 RESTART_WITHIN = 600_000_000

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.history.columns import DAMAGED, FIRST, GAP, REBALANCES
 from kassign_spark.history.log_arrays import longs, together
+from kassign_spark.history.rebalance_columns import DAMAGED, FIRST, GAP, REBALANCES
 from kassign_spark.log.decode import NO_DAMAGE
 from kassign_spark.schemas import arrow_schema, table_of
 
@@ -26,7 +26,8 @@ _MAKE_GENERATIONS = pa.array(["GroupMetadata", "ConsumerGroupMetadata"])
 def with_unread(rows: pa.Table, unread: pa.Table) -> pa.Table:
     """Say of ``rows`` which holes are damage, and add what is unread, but for what is no damage.
 
-    The rows are of ``columns.REBALANCES``, ``unread`` is of ``log.schemas.EACH_UNREAD``.
+    The rows are of ``rebalance_columns.REBALANCES``, ``unread`` is of
+    ``log.log_schemas.EACH_UNREAD``.
     """
     unread = unread.filter(pc.invert(pc.is_in(unread["reason"], pa.array(NO_DAMAGE))))
     if not len(unread):

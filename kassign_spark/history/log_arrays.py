@@ -11,7 +11,7 @@ from kassign_spark.groups.numbers import Flags, Longs, Names, find, key, names
 
 
 class Log(NamedTuple):
-    """Rows of whole groups in any order: the tables of ``log.schemas`` of the same names."""
+    """Rows of whole groups in any order: the tables of ``log.log_schemas`` of the same names."""
 
     generations: pa.Table
     log_members: pa.Table

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.groups.numbers import Flags, Longs, starts
-from kassign_spark.history import columns as c
+from kassign_spark.history import rebalance_columns as c
 from kassign_spark.history.absences import Absences, Turnover
 from kassign_spark.history.log_arrays import View
 
@@ -22,7 +22,7 @@ def reasons(
     grown: tuple[Longs, Longs],
     handed_over: Longs,
 ) -> tuple[pa.Array, pa.Array]:
-    """Choose the reason of each head (see ``columns.REASONS``), and say more about it.
+    """Choose the reason of each head (see ``rebalance_columns.REASONS``), and say more about it.
 
     ``grown`` are records and the topics that grew at them, ``handed_over`` counts partitions by
     record.

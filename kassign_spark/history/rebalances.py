@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from kassign_spark.history.columns import REBALANCES
 from kassign_spark.history.damage import REBALANCES_AND_UNREAD, with_unread
 from kassign_spark.history.following import MOST_PRESENT, Kept, follow, present_at_most, rest
 from kassign_spark.history.log_arrays import Before, Log
+from kassign_spark.history.rebalance_columns import REBALANCES
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
 from kassign_spark.history.whole_groups import (
     NAME,
@@ -22,8 +22,8 @@ from kassign_spark.history.whole_groups import (
     with_group,
 )
 from kassign_spark.log.decode import decode_table
+from kassign_spark.log.log_schemas import EACH_UNREAD, RECORDS
 from kassign_spark.log.records import ARROW_SCHEMAS, COLUMNS
-from kassign_spark.log.schemas import EACH_UNREAD, RECORDS
 from kassign_spark.schemas import arrow_schema
 from kassign_spark.workers import check_workers
 
@@ -43,8 +43,8 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
     bounded by it; a query that starts again from its checkpoint loses nothing and repeats nothing.
 
     Args:
-        log: what ``read_group_log`` gives, or its raw records (``log.schemas.RECORDS``), of a batch
-            or a stream.
+        log: what ``read_group_log`` gives, or its raw records (``log.log_schemas.RECORDS``), of a
+            batch or a stream.
 
     Returns:
         One row a group and generation: group_id string, group_type string (`classic`, `consumer`),
@@ -59,7 +59,8 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
         `crashed` (its partitions were not committed for longer than its session timeout) or
         `too_slow` (than its ``max.poll.interval.ms``), `left` where commits tell nothing;
         grown_topics `array<string>`;
-        reason string (``columns.REASONS``), reason_detail string; moved, kept int: partitions with
+        reason string (``rebalance_columns.REASONS``), reason_detail string; moved, kept int:
+        partitions with
         another owner than the last they had, or the same; longest_pause double: seconds from the
         last commit of a partition before to the first after, of the longest, with
         longest_pause_topic string and longest_pause_partition int (null: nobody committed on both

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.groups.numbers import Flags, Longs, Names, find, key, ranges, starts
 from kassign_spark.history.absences import Turnover, absences, turnover
-from kassign_spark.history.columns import LEFT_KINDS, REBALANCES
 from kassign_spark.history.log_arrays import (
     NOTHING,
     TIME,
@@ -22,8 +21,9 @@ from kassign_spark.history.log_arrays import (
     run_ends,
 )
 from kassign_spark.history.reasons import reasons
+from kassign_spark.history.rebalance_columns import LEFT_KINDS, REBALANCES
 from kassign_spark.history.views import view
-from kassign_spark.plans.choice import PROTOCOLS
+from kassign_spark.plans.protocol_choice import PROTOCOLS
 from kassign_spark.schemas import arrow_schema
 
 CONSUMER = "consumer"
@@ -53,7 +53,7 @@ class Moves(NamedTuple):
 
 
 def rebalances_arrow(log: Log) -> pa.Table:
-    """Give every rebalance in a log, as ``columns.REBALANCES``, by group and then in its order."""
+    """Give every rebalance in a log, by group and in its order: ``REBALANCES``."""
     return found(log).rows
 
 

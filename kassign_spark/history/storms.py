@@ -15,9 +15,9 @@ from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.groups.numbers import names
 from kassign_spark.groups.rows import in_tasks
-from kassign_spark.history import columns as c
+from kassign_spark.history import rebalance_columns as c
 from kassign_spark.history.log_arrays import repeats, times
-from kassign_spark.plans.offsets import seconds_of
+from kassign_spark.plans.offset_weights import seconds_of
 from kassign_spark.schemas import arrow_schema
 from kassign_spark.sessions import cores
 from kassign_spark.simulation.decisions import decide
@@ -60,7 +60,8 @@ def storms(rebalances: DataFrame, *, within: str = "10m", at_least: int = 5) -> 
 
     Returns:
         One row a storm: group_id string, begins, ends timestamp, rebalances int, most_within int:
-        the most in one span, cause string (``columns.CAUSES``), client_id, client_host string: who
+        the most in one span, cause string (``rebalance_columns.CAUSES``), client_id, client_host
+        string: who
         joins and leaves the most (null: nobody does), joins, leaves int: its own, moved int: of all
         its rebalances, longest_pause double: seconds, saved_by_static int: rebalances that would
         not have been, had every client that came back had a ``group.instance.id``, with the session
@@ -84,7 +85,7 @@ def storms(rebalances: DataFrame, *, within: str = "10m", at_least: int = 5) -> 
 
 
 def storms_arrow(table: pa.Table, *, within: int, at_least: int) -> Iterator[pa.Table]:
-    """Find the storms of whole groups, from rows of ``columns.REBALANCES``; ``within`` in µs."""
+    """Find the storms of whole groups, from rows of ``REBALANCES``; ``within`` in µs."""
     order = [("group_id", "ascending"), ("at", "ascending"), ("offset", "ascending")]
     table = table.filter(pc.not_equal(table["reason"], c.FIRST)).sort_by(order)
     number, at = names(table["group_id"]).code, times(table["at"])
@@ -221,7 +222,7 @@ def _saved(rows: list[Row], absences: list[Absence], session_ms: int | None) -> 
 def rebalances_without(kind: str, away_ms: int, session_timeout_ms: int) -> bool:
     """Whether a static member's absence starts a rebalance, when it goes or when it is back.
 
-    By the rules of ``simulate``; ``kind`` is one of ``columns.LEFT_KINDS``.
+    By the rules of ``simulate``; ``kind`` is one of ``rebalance_columns.LEFT_KINDS``.
     """
 
     def same(member: Member) -> Member:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.coordinator.choice import ASSIGNORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS
 from kassign_spark.groups.numbers import Longs, Names, find, key, ranges, starts
 from kassign_spark.history.log_arrays import (
     NOTHING,

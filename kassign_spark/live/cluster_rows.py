@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
-from kassign_spark.live.consumer_groups import Row, kafka_topic_id
+from kassign_spark.live.consumer_protocol_groups import Row, kafka_topic_id
 
 
 class Omission(NamedTuple):

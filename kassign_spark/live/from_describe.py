@@ -8,10 +8,10 @@ from typing import NamedTuple
 from kassign_spark.display import plural
 from kassign_spark.errors import InputError
 from kassign_spark.live.cluster_rows import Omission
-from kassign_spark.live.consumer_groups import Row
+from kassign_spark.live.consumer_protocol_groups import Row
 from kassign_spark.live.describe_text import NO_MEMBERS, Remark, Section, read_groups
 from kassign_spark.live.described_groups import DescribedGroup, Member, group_states
-from kassign_spark.live.snapshot import ClusterTables
+from kassign_spark.live.live_snapshot import ClusterTables
 from kassign_spark.live.text_lines import read_text
 from kassign_spark.live.topics_text import DescribedTopic, leaders_of_offsets, read_described_topics
 

@@ -1,5 +1,5 @@
 """The group log: records of ``__consumer_offsets`` read and decoded to tables."""
 
-from kassign_spark.log.read import GroupLog, read_group_log
+from kassign_spark.log.group_log import GroupLog, read_group_log
 
 __all__ = ["GroupLog", "read_group_log"]

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.log import classic, consumer, schemas
-from kassign_spark.log.classic import OTHER_PROTOCOL
-from kassign_spark.log.columns import spans
+from kassign_spark.log import classic_records, consumer_records, log_schemas
+from kassign_spark.log.classic_records import OTHER_PROTOCOL
 from kassign_spark.log.cursor import FINE, REASONS, SHORT, Cursors, Ints, Span, distinct
 from kassign_spark.log.messages import KINDS, OF_GROUP, OTHER_KINDS
 from kassign_spark.log.records import ARROW_SCHEMAS, Batch, Part, Records, ordered, part
+from kassign_spark.log.value_columns import spans
 from kassign_spark.log.values import texts
 from kassign_spark.log.versions import Unread, read_keys, read_versioned
 
@@ -30,21 +30,21 @@ NO_DAMAGE = (OTHER_TYPE, OTHER_PROTOCOL)
 
 _GROUP_METADATA = 2
 _ROWS: dict[int, Callable[[Records], list[Part]]] = {
-    0: classic.commits,
-    1: classic.commits,
-    3: consumer.epochs,
-    4: consumer.topics,
-    5: consumer.members,
-    6: consumer.targets,
-    7: consumer.target_members,
-    8: consumer.current_members,
-    16: consumer.regexes,
+    0: classic_records.commits,
+    1: classic_records.commits,
+    3: consumer_records.epochs,
+    4: consumer_records.topics,
+    5: consumer_records.members,
+    6: consumer_records.targets,
+    7: consumer_records.target_members,
+    8: consumer_records.current_members,
+    16: consumer_records.regexes,
 }
 """What makes the rows of the kinds of records, by their number."""
 
 
 class Decoded(NamedTuple):
-    """What a batch of records says; the columns are those of ``schemas``."""
+    """What a batch of records says; the columns are those of ``log_schemas``."""
 
     generations: pa.Table
     log_members: pa.Table
@@ -57,7 +57,7 @@ class Decoded(NamedTuple):
 
 
 def decode_table(table: pa.Table | pa.RecordBatch, *, owned: bool = False) -> Decoded:
-    """Decode records, with columns as in ``schemas.RECORDS``; rows come out in their order.
+    """Decode records, with columns as in ``log_schemas.RECORDS``; rows come out in their order.
 
     With ``owned`` ``log_assignment`` has also what members claimed when they joined.
     """
@@ -95,7 +95,7 @@ def _decode(batch: Batch, *, owned: bool) -> list[pa.Table]:
         records = Records.of(batch, rows, columns, read)
         unread += [*broken, *read.unread]
         if number == _GROUP_METADATA:
-            made, not_decoded = classic.generations(records, owned=owned)
+            made, not_decoded = classic_records.generations(records, owned=owned)
             unread += not_decoded
         else:
             made = _ROWS[number](records)
@@ -112,7 +112,7 @@ def _other(number: int, rows: Ints) -> Unread:
 
 def _unread(batch: Batch, unread: Unread) -> pa.Table:
     """A row each, with the group where the key tells it: all keys begin with that."""
-    schema = ARROW_SCHEMAS[schemas.EACH_UNREAD.name]
+    schema = ARROW_SCHEMAS[log_schemas.EACH_UNREAD.name]
     rows = unread.rows
     if not len(rows):
         return schema.empty_table()
@@ -122,4 +122,4 @@ def _unread(batch: Batch, unread: Unread) -> pa.Table:
     groups = texts(batch.keys, Span(name.start, np.where(keys.wrong == FINE, name.length, -1)))
     of_all = {"kind": unread.kind, "version": unread.version, "reason": unread.reason, "count": 1}
     of_each = {"group_id": groups, "offset": batch.offset.take(pa.array(rows))}
-    return part(schemas.EACH_UNREAD, rows, **of_all, **of_each).rows
+    return part(log_schemas.EACH_UNREAD, rows, **of_all, **of_each).rows

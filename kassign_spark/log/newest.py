@@ -7,12 +7,12 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.live.consumer_groups import NOT_ASKED_FOR
+from kassign_spark.iteration import hold
+from kassign_spark.live.consumer_protocol_groups import NOT_ASKED_FOR
 from kassign_spark.log.decode import NO_DAMAGE
+from kassign_spark.log.group_log import group_log, of_types
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
-from kassign_spark.log.read import group_log, of_types
 from kassign_spark.results import answer
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table
 from kassign_spark.tables.snapshots import Snapshot
 

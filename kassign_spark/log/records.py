@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.log import schemas
-from kassign_spark.log.columns import Columns, Items, items, spans, take
+from kassign_spark.log import log_schemas
 from kassign_spark.log.cursor import Bools, Bytes, Ints, Span
+from kassign_spark.log.value_columns import Columns, Items, items, spans, take
 from kassign_spark.log.values import texts, whole
 from kassign_spark.log.versions import Read
 from kassign_spark.schemas import Table, arrow_schema
@@ -20,7 +20,8 @@ _LAST_MS = 253_402_300_799_999
 
 
 ARROW_SCHEMAS = {
-    table.name: arrow_schema(table.columns) for table in (*schemas.DECODED, schemas.EACH_UNREAD)
+    table.name: arrow_schema(table.columns)
+    for table in (*log_schemas.DECODED, log_schemas.EACH_UNREAD)
 }
 """The columns of every table as Arrow's, by its name."""
 COLUMNS = ("key", "value", "timestamp", "partition", "offset")
@@ -156,7 +157,7 @@ def assigned(
     topic = partitions.rows()
     row = held.rows()[topic]
     return part(
-        schemas.LOG_ASSIGNMENT,
+        log_schemas.LOG_ASSIGNMENT,
         record[row],
         **repeated(topics, topic),
         **repeated(of_row, row),

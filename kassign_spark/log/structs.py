@@ -11,9 +11,17 @@ from typing import Any, Literal
 import numpy as np
 
 from kassign_spark.groups.numbers import ranges
-from kassign_spark.log.columns import Column, Columns, Items, concatenate, numbers, spread, take
 from kassign_spark.log.cursor import FINE, SHORT, WRONG_LENGTH, Cursors, Ints, Span
 from kassign_spark.log.long_lists import Shape, ends_well, starts_of
+from kassign_spark.log.value_columns import (
+    Column,
+    Columns,
+    Items,
+    concatenate,
+    numbers,
+    spread,
+    take,
+)
 
 Primitive = Literal["int8", "int16", "int32", "int64", "string", "bytes", "uuid"]
 _SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8}

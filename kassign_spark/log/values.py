@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.log.columns import Column, Items, numbers, spans
 from kassign_spark.log.cursor import Bools, Bytes, Span
+from kassign_spark.log.value_columns import Column, Items, numbers, spans
 
 _ALPHABET = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8

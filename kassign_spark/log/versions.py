@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kassign_spark.log.columns import Columns, concatenate, take
 from kassign_spark.log.cursor import FINE, REASONS, Bools, Bytes, Cursors, Ints, distinct
 from kassign_spark.log.structs import Struct
+from kassign_spark.log.value_columns import Columns, concatenate, take
 
 NEWER = "this version is not known"
 

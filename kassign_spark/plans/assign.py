@@ -17,7 +17,7 @@ from kassign_spark.plans.consumer_groups import (
     predict_consumer_groups,
     split_by_type,
 )
-from kassign_spark.plans.misled import note_claims
+from kassign_spark.plans.misled_groups import note_claims
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT
 from kassign_spark.settings.computing import Settings

@@ -14,14 +14,14 @@ from kassign_spark.conforming import (
     short_assignor,
 )
 from kassign_spark.coordinator.arrow import PREDICTED, predict_batches
-from kassign_spark.coordinator.choice import ASSIGNORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look_consumer import refuse_consumer_groups
 from kassign_spark.inputs.checks import Inputs, conform_inputs
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.iteration import hold
 from kassign_spark.results import answer
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET, VERDICTS
 from kassign_spark.sessions import cores
 from kassign_spark.workers import check_workers

@@ -17,17 +17,17 @@ from kassign_spark.assignors.in_tasks import (
     numbers_of,
     racks_matter,
 )
+from kassign_spark.client.cooperative_rounds import follow_rounds
+from kassign_spark.client.group_state import FAILING, OK, Outcome
 from kassign_spark.client.left_out import left_out_says
 from kassign_spark.client.model import predict_group
 from kassign_spark.client.protocols import EAGER
-from kassign_spark.client.rounds import follow_rounds
-from kassign_spark.client.state import FAILING, OK, Outcome
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.states import States
-from kassign_spark.plans.rounds import (
+from kassign_spark.plans.rebalance_rounds import (
     ACTIONS,
     ASSIGNED,
     REVOKED,

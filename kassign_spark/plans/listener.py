@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import Assignor
-from kassign_spark.assignors.protocols import protocol_column
+from kassign_spark.assignors.assignor_protocols import protocol_column
 from kassign_spark.client.protocols import COOPERATIVE
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id
 from kassign_spark.coordinator.reconcile import ASSIGNED, REVOKED

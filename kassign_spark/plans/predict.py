@@ -11,15 +11,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.assignors.assignor_protocols import check_protocol
 from kassign_spark.assignors.in_tasks import KAFKAS
-from kassign_spark.assignors.protocols import check_protocol
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.conforming import has_cluster_id, short_assignor
-from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.iteration import hold
 from kassign_spark.plans.consumer_groups import (
     check_assignor,
     predict_consumer_groups,
@@ -27,7 +28,6 @@ from kassign_spark.plans.consumer_groups import (
 )
 from kassign_spark.plans.exact import RUNS, follow_exactly_arrow, predict_arrow
 from kassign_spark.results import answer
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, VERDICTS
 
 PREDICTED = KAFKAS

@@ -1,4 +1,4 @@
-"""A rebalance round by round: what each member keeps, gives up and receives; see ``rounds``."""
+"""A rebalance round by round: what each member keeps, gives up and receives."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS, Assignor
+from kassign_spark.assignors.assignor_protocols import check_protocol, own_protocol
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, numbers_of
-from kassign_spark.assignors.protocols import check_protocol, own_protocol
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.conforming import declare, has_cluster_id, short_assignor
 from kassign_spark.errors import InputError
@@ -22,9 +22,9 @@ from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.assign import strategy_of
 from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
-from kassign_spark.plans.misled import note_claims
+from kassign_spark.plans.misled_groups import note_claims
 from kassign_spark.plans.predict import PREDICTED, PredictedRebalance, predict_rebalance
-from kassign_spark.plans.rounds import STEPS, follow, step_tables
+from kassign_spark.plans.rebalance_rounds import STEPS, follow, step_tables
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.settings.computing import Settings

@@ -10,8 +10,8 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import Kernel, fold, in_tasks, rows
 from kassign_spark.inputs.checks import MAX_LISTED, refuse_problems
 from kassign_spark.inputs.rules import INT_MAX, NAME_ADVICE, not_allowed, says, shown
+from kassign_spark.iteration import hold
 from kassign_spark.limits import LEAST_CAPACITY, MOST_WEIGHT
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 CAPACITY, WEIGHT = 10, 11

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.weighted.answer import NOTHING_TO_DO, Answer
-from kassign_spark.assignors.weighted.plan import curves_of, plan_groups
+from kassign_spark.assignors.weighted.planner import curves_of, plan_groups
 from kassign_spark.assignors.weighted.sentences import sentence
 from kassign_spark.assignors.weighted.small import Wanted
 from kassign_spark.groups.batch import Batch

@@ -7,7 +7,7 @@ from pyspark.sql.window import WindowSpec
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, table_of
-from kassign_spark.settings.versions import version_of
+from kassign_spark.settings.client_versions import version_of
 
 PARTITIONS = table_of(
     "partitions",

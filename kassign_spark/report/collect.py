@@ -11,6 +11,7 @@ from kassign_spark.brokers.coordinator import coordinator_load
 from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import group_name, printable
 from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.iteration import hold
 from kassign_spark.measures.violations_tasks import HIDDEN_TOPIC, UNKNOWN_TOPIC
 from kassign_spark.report.details import Rows, as_json, collect_details, rows_of
 from kassign_spark.report.followed import follow, member_loads
@@ -23,7 +24,6 @@ from kassign_spark.report.measures import (
 )
 from kassign_spark.report.plan import Plan
 from kassign_spark.report.why import collect_why, explained
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, MEMBERS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.validation.validate import validate

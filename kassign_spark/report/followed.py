@@ -12,9 +12,9 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks, observed_rows
 from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.iteration import hold
 from kassign_spark.report.followed_kernel import FOLLOWED, OF_GROUPS, follow_both_arrow
 from kassign_spark.report.plan import Plan
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.settings.computing import Settings
 

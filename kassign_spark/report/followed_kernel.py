@@ -13,7 +13,7 @@ from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, find, key
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
-from kassign_spark.plans.rounds import WITHHELD, Steps, different, follow
+from kassign_spark.plans.rebalance_rounds import WITHHELD, Steps, different, follow
 from kassign_spark.whatif.outcome import Outcomes, extremes, has_in_the_end, measure
 
 _OF_EACH = (("rounds", "int"), ("moved", "bigint"), ("paused", "bigint"), ("settles", "boolean"))

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform
 from kassign_spark.display import printable
-from kassign_spark.history.columns import FIRST, REASONS, REBALANCES, STORMS
+from kassign_spark.history.rebalance_columns import FIRST, REASONS, REBALANCES, STORMS
+from kassign_spark.iteration import hold
 from kassign_spark.report.charts import WIDTH, as_svg, colours, counts, row_size, short_name
 from kassign_spark.report.details import Rows
-from kassign_spark.rounds import hold
 from kassign_spark.tables.snapshots import has_table, read_table
 
 MAX_LISTED = 200

@@ -12,7 +12,7 @@ from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, r
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.inputs.rules import is_consumer_group, shown
-from kassign_spark.rounds import settle
+from kassign_spark.iteration import settle
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,

@@ -8,13 +8,13 @@ from typing import Any
 
 from kassign_spark import __version__
 from kassign_spark.display import plural, printable
-from kassign_spark.report.by_weight import FoundByWeight, charts_by_weight
 from kassign_spark.report.charts import charts, missing_extra
 from kassign_spark.report.collect import MAX_GROUPS, MAX_PROBLEMS, Found, display_name
 from kassign_spark.report.findings import Finding
 from kassign_spark.report.measures import GROUP_COLUMNS
 from kassign_spark.report.past import MAX_DAYS, Past, charts_of_past
 from kassign_spark.report.plan import OF_PLAN
+from kassign_spark.report.weight_section import FoundByWeight, charts_by_weight
 from kassign_spark.schemas import GROUP_KEY
 
 MARK = '<meta name="generator" content="kassign-spark">'

@@ -15,8 +15,8 @@ from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.sessions import cores
 from kassign_spark.whatif.advice import Ranked, ranked_pieces
+from kassign_spark.whatif.advice_sentences import change_of, ids_of, reason_of, topics_of
 from kassign_spark.whatif.candidates import Known
-from kassign_spark.whatif.sentences import change_of, ids_of, reason_of, topics_of
 
 GroupName = tuple[str, str]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kassign_spark.settings.rules import (
+from kassign_spark.settings.setting_rules import (
     Rule,
     advised,
     given,

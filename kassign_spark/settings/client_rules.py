@@ -6,7 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import CLIENT_ASSIGNORS
-from kassign_spark.settings.rules import (
+from kassign_spark.settings.setting_rules import (
     Rule,
     advised,
     given,

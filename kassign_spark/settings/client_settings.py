@@ -16,8 +16,8 @@ from kassign_spark.settings.client_rules import (
     client_rules,
 )
 from kassign_spark.settings.client_types import VALUE_TYPES, wrong_values
-from kassign_spark.settings.rules import ADVICE, REFUSED, Rule, given, trimmed
-from kassign_spark.settings.versions import version_number
+from kassign_spark.settings.client_versions import version_number
+from kassign_spark.settings.setting_rules import ADVICE, REFUSED, Rule, given, trimmed
 
 CLIENTS = table_of("clients", "client string, client_version string, setting string, value string")
 """One row a client and setting, as in its properties file."""

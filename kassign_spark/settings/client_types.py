@@ -9,8 +9,8 @@ from typing import NamedTuple
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kassign_spark.settings.rules import BLANKS_AROUND, HARMLESS_NUMBER, REFUSED
-from kassign_spark.settings.versions import version_of
+from kassign_spark.settings.client_versions import version_of
+from kassign_spark.settings.setting_rules import BLANKS_AROUND, HARMLESS_NUMBER, REFUSED
 
 _WHOLE = "[+-]?[0-9]{1,19}"
 _DOUBLE = r"[+-]?([0-9]{1,20}\.?[0-9]{0,18}|\.[0-9]{1,18})([eE][+-]?[0-9]{1,2})?[dDfF]?"

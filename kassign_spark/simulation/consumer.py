@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from kassign_spark.coordinator.life import NOTHING, CoordinatedGroup, Listed
-from kassign_spark.coordinator.model import TargetOutcome
+from kassign_spark.coordinator.next_target import TargetOutcome
 from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.inputs.rules import CONSUMER, STATIC_AWAY
-from kassign_spark.plans.rounds import REVOKED, Steps
+from kassign_spark.plans.rebalance_rounds import REVOKED, Steps
 from kassign_spark.simulation.consumer_decisions import (
     Acts,
     acts_of,
@@ -22,7 +22,7 @@ from kassign_spark.simulation.consumer_decisions import (
 )
 from kassign_spark.simulation.course import Course, pairs_of
 from kassign_spark.simulation.members import Changed, Event, Member, is_restart
-from kassign_spark.simulation.state import Group, Naming, Owned
+from kassign_spark.simulation.simulated_group import Group, Naming, Owned
 from kassign_spark.simulation.told import LOST
 
 DRAWS = 4

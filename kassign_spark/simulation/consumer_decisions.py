@@ -7,11 +7,11 @@ consumer closes), KIP-1263 (the assignment interval).
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kassign_spark.coordinator.choice import ASSIGNORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS
 from kassign_spark.coordinator.life import GroupMember, TopicState, topic_state
 from kassign_spark.simulation.course import Course, draw_id, is_kafka_id
 from kassign_spark.simulation.members import Changed, Event, Member, is_restart, takes_over
-from kassign_spark.simulation.state import Group
+from kassign_spark.simulation.simulated_group import Group
 
 Act = Callable[[Course], bool]
 """Does something to a course; whether the group's epoch rises."""

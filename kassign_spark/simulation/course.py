@@ -20,7 +20,7 @@ from kassign_spark.coordinator.life import (
     Listed,
     TopicState,
 )
-from kassign_spark.coordinator.model import TargetOutcome
+from kassign_spark.coordinator.next_target import TargetOutcome
 from kassign_spark.coordinator.reconcile import Pairs, reconcile
 from kassign_spark.coordinator.reconcile import Steps as Reconciled
 from kassign_spark.groups.numbers import Longs, key

@@ -3,7 +3,7 @@
 Sources: ``GroupMetadataManager`` of the broker (who joins, leaves, or comes back under its
 ``group.instance.id``: KIP-345), ``ConsumerCoordinator`` and ``AbstractCoordinator`` of the client
 (heartbeats, poll interval, the leader's look at metadata). Assignor and protocol are chosen as
-``plans.choice`` does over DataFrames, with the same sources.
+``plans.protocol_choice`` does over DataFrames, with the same sources.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kassign_spark.client.hash_order import bucket, capacity_for, java_hash
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
-from kassign_spark.plans.choice import DEFAULT_ASSIGNORS
+from kassign_spark.plans.protocol_choice import DEFAULT_ASSIGNORS
 from kassign_spark.simulation.members import Changed, Event, Member, Texts, is_restart, takes_over
 
 MIXED = "mixed"

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform
-from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
@@ -20,10 +20,10 @@ from kassign_spark.inputs.rules import (
     shown,
     text,
 )
+from kassign_spark.iteration import hold
 from kassign_spark.limits import EVENTS as MOST_EVENTS
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
-from kassign_spark.plans.choice import PROTOCOLS
-from kassign_spark.rounds import hold
+from kassign_spark.plans.protocol_choice import PROTOCOLS
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, table_of
 from kassign_spark.simulation.timeouts import LEAST, Timeouts
 

@@ -12,7 +12,7 @@ from kassign_spark.inputs.patterns import match_topics
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.simulation.events import Events
-from kassign_spark.simulation.read import EVENT, PATTERN, REGEX, TARGET
+from kassign_spark.simulation.group_reading import EVENT, PATTERN, REGEX, TARGET
 
 _KEYS = list(GROUP_KEY)
 _FIRST = -(2**31)

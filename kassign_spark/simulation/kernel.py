@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, STICKY, part_of
+from kassign_spark.client.group_state import FAILING
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
-from kassign_spark.client.state import FAILING
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.inputs.rules import STATIC_AWAY
 from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.plans.exact import misled_groups
-from kassign_spark.plans.rounds import (
+from kassign_spark.plans.rebalance_rounds import (
     REVOKED,
     Followed,
     Steps,
@@ -25,10 +25,10 @@ from kassign_spark.plans.rounds import (
 )
 from kassign_spark.simulation.consumer import begin, happen, refuse_newcomer
 from kassign_spark.simulation.decisions import MIXED, Choice, Decision, decide, is_eager
+from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.members import Changed, Event, change_members, instance_holder
 from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quoted
-from kassign_spark.simulation.read import read_groups
-from kassign_spark.simulation.state import (
+from kassign_spark.simulation.simulated_group import (
     NOTHING,
     Group,
     Naming,
@@ -276,7 +276,8 @@ def follow_mixed(
     cooperative members own; of the eager ones it knows nothing (``ConsumerCoordinator`` clears
     their owned partitions). A round follows while cooperative members have to give something up.
 
-    The arguments are those of ``rounds.follow``, but for ``is_eager``, which is of each member.
+    The arguments are those of ``rebalance_rounds.follow``, but for ``is_eager``, which is of each
+    member.
     """
     claims = claims.where(claims.member >= 0)
     # Which members, slots and groups of the batch that was given those of the round are.

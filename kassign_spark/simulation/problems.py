@@ -7,7 +7,7 @@ from kassign_spark.inputs.linear import UNENDING, may_not_end
 from kassign_spark.inputs.rules import NO_PATTERN
 from kassign_spark.simulation.consumer_decisions import problem_of_consumers
 from kassign_spark.simulation.members import Changed, Event, is_restart, takes_over
-from kassign_spark.simulation.state import Group
+from kassign_spark.simulation.simulated_group import Group
 
 
 def problem_of_topic(event: Event, size: int | None) -> str | None:

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.client.state import FAILING, NEVER_SETTLES
+from kassign_spark.client.group_state import FAILING, NEVER_SETTLES
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
@@ -14,8 +14,8 @@ from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.rules import is_one_of
+from kassign_spark.iteration import hold
 from kassign_spark.results import RESULTS, answer
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.events import (

@@ -8,22 +8,22 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
-from kassign_spark.client.state import FAILING
+from kassign_spark.client.group_state import FAILING
 from kassign_spark.coordinator.reconcile import NEVER
 from kassign_spark.display import plural
 from kassign_spark.groups.named import schema_of
 from kassign_spark.groups.numbers import dense, names
 from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.plans.exact import misled_groups
-from kassign_spark.plans.rounds import follow
+from kassign_spark.plans.rebalance_rounds import follow
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
 from kassign_spark.simulation.consumer_decisions import of_coordinator, topics_of
 from kassign_spark.simulation.course import draw_id
+from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
-from kassign_spark.simulation.read import read_groups
-from kassign_spark.simulation.state import Group, Naming, Topic, batch_of
-from kassign_spark.whatif.columns import columns_of
+from kassign_spark.simulation.simulated_group import Group, Naming, Topic, batch_of
+from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.outcome import measure
 
 SWEPT = columns_of("sweep")

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kassign_spark.client.group_state import FAILING, GroupState
 from kassign_spark.client.hash_order import java_sorted
 from kassign_spark.client.model import predict_group
-from kassign_spark.client.state import FAILING, GroupState
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED, Read
 from kassign_spark.inputs.rules import CONSUMER

@@ -12,7 +12,7 @@ from kassign_spark.conforming import (
     has_cluster_id,
     short_assignor,
 )
-from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.task_sizes import tasks_of
 from kassign_spark.inputs.checks import (
     TOO_LARGE,

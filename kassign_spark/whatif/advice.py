@@ -8,19 +8,25 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, assignors_of, part_of
-from kassign_spark.graph.batch import class_graph, subscribed_of
+from kassign_spark.graph.class_batch import class_graph, subscribed_of
 from kassign_spark.graph.levels import levels
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, key, place_in_run, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.exact import misled_groups
-from kassign_spark.plans.rounds import held_claims
+from kassign_spark.plans.rebalance_rounds import held_claims
+from kassign_spark.whatif.advice_sentences import (
+    Described,
+    change_of,
+    ids_of,
+    reason_of,
+    restart_of,
+)
+from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, Known, candidates
 from kassign_spark.whatif.changes import NOTHING, Changes, apply_changes, pieces
-from kassign_spark.whatif.columns import columns_of
 from kassign_spark.whatif.evenness import Evenness, evaluate
-from kassign_spark.whatif.sentences import Described, change_of, ids_of, reason_of, restart_of
 
 ADVICE = columns_of("advise")
 _MOST_OF_A_KIND = 3

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.graph.batch import ClassGraph, Subscribed
+from kassign_spark.graph.class_batch import ClassGraph, Subscribed
 from kassign_spark.graph.levels import Levels
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.numbers import Flags, Longs, place_in_run, ranges, rows_by, starts

@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.client.state import OK
-from kassign_spark.coordinator.model import next_target
+from kassign_spark.client.group_state import OK
+from kassign_spark.coordinator.next_target import next_target
 from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in, reconcile
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.plans.exact import Judged
-from kassign_spark.plans.rounds import Steps
+from kassign_spark.plans.rebalance_rounds import Steps
 from kassign_spark.whatif.coordinator_states import GroupStates
 
 

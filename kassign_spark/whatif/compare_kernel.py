@@ -8,18 +8,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, STICKY
+from kassign_spark.client.group_state import FAILING, NEVER_SETTLES, OK
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
-from kassign_spark.client.state import FAILING, NEVER_SETTLES, OK
-from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
 from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.plans.exact import Judged, follow_exactly, misled_groups
-from kassign_spark.plans.rounds import follow
+from kassign_spark.plans.rebalance_rounds import follow
 from kassign_spark.plans.weighted_groups import Given
-from kassign_spark.whatif.columns import columns_of
+from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
 from kassign_spark.whatif.outcome import crossing_now, measure, optimum
 from kassign_spark.whatif.weighed import PROBLEM, Weighed, read_weighed

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import group_columns
 from kassign_spark.groups.numbers import Longs

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
-from kassign_spark.client.state import FAILING, OK
-from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
-from kassign_spark.coordinator.choice import choose_assignor
+from kassign_spark.client.group_state import FAILING, OK
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
+from kassign_spark.coordinator.assignor_votes import choose_assignor
 from kassign_spark.display import plural
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns, with_nulls
@@ -18,9 +18,9 @@ from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, read_kinds
 from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.plans.exact import Judged, predict_batch
-from kassign_spark.plans.rounds import ASSIGNED, RETAINED, Steps
+from kassign_spark.plans.rebalance_rounds import ASSIGNED, RETAINED, Steps
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.whatif.columns import columns_of
+from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
 
 EXPLAINED = columns_of("explain")

@@ -14,7 +14,7 @@ from kassign_spark.conforming import (
     has_cluster_id,
     short_assignor,
 )
-from kassign_spark.coordinator.choice import ASSIGNORS as COORDINATORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.look import look
 from kassign_spark.groups.rows import fold, in_tasks, rows
@@ -23,8 +23,8 @@ from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.inputs.re2j import READ_OTHERWISE
 from kassign_spark.inputs.regexes import regex_problem, with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
+from kassign_spark.iteration import hold
 from kassign_spark.results import answer
-from kassign_spark.rounds import hold
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, table_of
 from kassign_spark.settings.client_settings import refused_as_consumer
 from kassign_spark.whatif.migrate_kernel import CLIENT, MIGRATED, ORDER, SAID, migrate_arrow

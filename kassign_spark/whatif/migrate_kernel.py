@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.coordinator.migration import Change
-from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
+from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Longs, rows_by
 from kassign_spark.groups.read import read_batch
-from kassign_spark.plans.rounds import held_claims
+from kassign_spark.plans.rebalance_rounds import held_claims
 from kassign_spark.results import RESULTS
-from kassign_spark.whatif.columns import columns_of
+from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.coordinator_states import GroupStates
 from kassign_spark.whatif.migration_rules import (
     CLASSIC,

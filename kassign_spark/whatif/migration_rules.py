@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kassign_spark.assignors.in_tasks import KAFKAS
-from kassign_spark.client.state import INEXACT, OK
+from kassign_spark.client.group_state import INEXACT, OK
 
 CLASSIC, CONSUMER = "classic", "consumer"
 READY, RISKY, BLOCKED = "ready", "risky", "blocked"

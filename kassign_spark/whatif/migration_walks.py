@@ -11,11 +11,11 @@ import numpy as np
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, RANGE, assignors_of, part_of
 from kassign_spark.coordinator.migration import JOIN, LEAVE, Change, MixedGroup
-from kassign_spark.coordinator.state import NOBODY, ConsumerGroupState
+from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, claims_of
 from kassign_spark.groups.numbers import Flags, Longs, ranges
 from kassign_spark.plans.exact import follow_exactly
-from kassign_spark.plans.rounds import REVOKED, held_claims
+from kassign_spark.plans.rebalance_rounds import REVOKED, held_claims
 from kassign_spark.whatif.outcome import has_in_the_end, last_rounds
 
 Verdict = tuple[str, str | None]

@@ -11,7 +11,7 @@ from kassign_spark.engine.task import settle
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by, utf_8_rank
 from kassign_spark.measures.optimality import is_balanced, keeps_most
-from kassign_spark.plans.rounds import ASSIGNED, RETAINED, REVOKED, WITHHELD, Steps
+from kassign_spark.plans.rebalance_rounds import ASSIGNED, RETAINED, REVOKED, WITHHELD, Steps
 
 
 class Outcomes(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.weighted.bounds import load_bounds
-from kassign_spark.assignors.weighted.plan import batches
+from kassign_spark.assignors.weighted.planner import batches
 from kassign_spark.assignors.weighted.problem import Doubles, stack
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.plans.weighted_groups import Given, read_groups

@@ -16,13 +16,13 @@ from kassign_spark.producer.partitioner import (
     partition_for_key,
     place_records,
 )
-from kassign_spark.settings import versions
+from kassign_spark.settings import client_versions
 
 SEED = 20260422
 KEYS = ["", "a", "abc", "21", "foobar", "key-0", "用户42", "😀", "x" * 43, "y" * 44, "z" * 200]
 
 
-@pytest.mark.parametrize("module", [partitioner, versions])
+@pytest.mark.parametrize("module", [partitioner, client_versions])
 def test_doctests(spark: SparkSession, module: object) -> None:
     result = doctest.testmod(module, extraglobs={"spark": spark})
     assert result.attempted >= 2

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kassign_spark.commands.check_settings import read_clients
+from kassign_spark.commands.check_settings_command import read_clients
 from kassign_spark.errors import SettingsError
 from kassign_spark.settings.known_names import CONSUMER_NAMES, nearest_name
 from kassign_spark.settings.prefixes import read_through

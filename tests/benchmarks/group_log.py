@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.history.rebalances import rebalances
 from kassign_spark.log.decode import decode_table
-from kassign_spark.log.schemas import RECORDS
+from kassign_spark.log.log_schemas import RECORDS
 from tests.benchmarks.border import largest_worker
 from tests.oracles import protocol, wire
 from tests.spark_session import start_session

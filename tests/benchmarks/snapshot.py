@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from kafka import KafkaAdminClient
 
-from kassign_spark.live.snapshot import read_cluster
+from kassign_spark.live.live_snapshot import read_cluster
 from tests.kafka import commands
 from tests.kafka.broker import running_broker
 from tests.kafka.heartbeats import join, wait_for_coordinator

@@ -10,7 +10,7 @@ import time
 
 from kassign_spark.assignors.weighted import large
 from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.assignors.weighted.plan import plan_groups
+from kassign_spark.assignors.weighted.planner import plan_groups
 from kassign_spark.assignors.weighted.small import Wanted
 from tests.assignors.weighted.groups import as_group, draw
 from tests.assignors.weighted.large_groups import LARGE, make, with_owners

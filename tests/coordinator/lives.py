@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kassign_spark.coordinator.choice import choose_assignor
+from kassign_spark.coordinator.assignor_votes import choose_assignor
 from kassign_spark.coordinator.life import (
     NOTHING,
     CoordinatedGroup,

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from kassign_spark.coordinator.model import TargetOutcome
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.next_target import TargetOutcome
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 
 Described = dict[str, Any]
 Topics = Mapping[str, tuple[str, int]]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark.coordinator.choice import choose_assignor
+from kassign_spark.coordinator.assignor_votes import choose_assignor
 from tests.kafka import coordinator
 from tests.kafka.coordinator import Script
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kassign_spark.coordinator.model import doubt_joiners, next_target
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.next_target import doubt_joiners, next_target
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 
 _T, _U = "J6V0K9wQRmmjVk2nq0Y1zA", "b1Xw2dQeT0u3s5gqk7Yp8g"
 _ALIKE = ["".join(part) for part in product(("Aa", "BB"), repeat=4)]

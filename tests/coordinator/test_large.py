@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from kassign_spark.coordinator.model import next_target
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.next_target import next_target
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 from tests.kafka.coordinator import random_member_id, random_topic_id
 
 _MEMBERS, _TOPICS, _PARTITIONS = 2_000, 1_000, 1_000

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kassign_spark.coordinator.model import doubt_joiners, next_target
-from kassign_spark.coordinator.state import ConsumerGroupState, in_order
+from kassign_spark.coordinator.next_target import doubt_joiners, next_target
+from kassign_spark.coordinator.target_state import ConsumerGroupState, in_order
 from tests.coordinator.chains import EVENTS, Computation, kinds
 from tests.coordinator.states import named, target_of, to_state
 

@@ -7,9 +7,9 @@ import pytest
 
 from kassign_spark.client.hash_order import java_hash, member_order
 from kassign_spark.coordinator.member_table import MemberTable
-from kassign_spark.coordinator.model import next_target
+from kassign_spark.coordinator.next_target import next_target
 from kassign_spark.coordinator.orders import topic_id_hash
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 from tests.coordinator.states import Target, named, to_state
 
 IDS = {

@@ -8,8 +8,8 @@ writes them there.
 from collections.abc import Mapping
 from pathlib import Path
 
-from kassign_spark.history.columns import EXPLAINED, REBALANCES, STORMS
-from kassign_spark.log.schemas import (
+from kassign_spark.history.rebalance_columns import EXPLAINED, REBALANCES, STORMS
+from kassign_spark.log.log_schemas import (
     COMMITS,
     GENERATIONS,
     LOG_ASSIGNMENT,
@@ -21,7 +21,7 @@ from kassign_spark.log.schemas import (
     UNREAD,
 )
 from kassign_spark.plans.by_weight import TRADEOFF, WEIGHT_VERDICTS
-from kassign_spark.plans.offsets import PARTITION_WEIGHTS
+from kassign_spark.plans.offset_weights import PARTITION_WEIGHTS
 from kassign_spark.results import AS_GIVEN, RESULTS
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, MEMBERS, VERDICTS, Table
 

@@ -12,7 +12,7 @@ import pytest
 
 import kassign_spark
 from kassign_spark import ASSIGNORS
-from kassign_spark.plans.choice import CANDIDATES
+from kassign_spark.plans.protocol_choice import CANDIDATES
 from kassign_spark.schemas import (
     ASSIGNMENT,
     LEADERS,

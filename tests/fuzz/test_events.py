@@ -13,7 +13,7 @@ from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.simulation.event_file import _FIELDS, EventFile
 from kassign_spark.simulation.events import KINDS, check_events, with_steps
 from kassign_spark.simulation.fold import fold_events
-from kassign_spark.simulation.read import read_groups
+from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.simulate import simulate
 from kassign_spark.simulation.timeouts import Timeouts
 from tests.fuzz.budget import examples

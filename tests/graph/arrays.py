@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.graph.batch import Subscribed
+from kassign_spark.graph.class_batch import Subscribed
 from tests.oracles.mixed_groups import MixedGroup
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ortools.graph.python import max_flow
 
-from kassign_spark.graph.batch import class_graph
+from kassign_spark.graph.class_batch import class_graph
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.proofs import KINDS, proofs
 from kassign_spark.groups import lists

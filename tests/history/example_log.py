@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from kassign_spark.log.schemas import RECORDS
+from kassign_spark.log.log_schemas import RECORDS
 from tests.history.logs import Client, Made, Partition
 from tests.history.raw import records
 

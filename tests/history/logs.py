@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.history.log_arrays import Log
-from kassign_spark.log.schemas import COMMITS, GENERATIONS, LOG_ASSIGNMENT, LOG_MEMBERS
+from kassign_spark.log.log_schemas import COMMITS, GENERATIONS, LOG_ASSIGNMENT, LOG_MEMBERS
 from kassign_spark.schemas import Table
 
 START = datetime(2026, 11, 22, 3, tzinfo=UTC)

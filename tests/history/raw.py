@@ -11,7 +11,7 @@ Record = tuple[bytes, bytes | None, str, int, int, datetime]
 
 
 def records(made: Made) -> list[Record]:
-    """Rows of ``log.schemas.RECORDS``, by offset."""
+    """Rows of ``log.log_schemas.RECORDS``, by offset."""
     found = [_generation(made, row) for row in made.generations if row["group_type"] == "classic"]
     found += [_commit(row) for row in made.commits]
     return sorted(found, key=lambda record: record[4])

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import cli
-from kassign_spark.history.explain import AS_ASSIGNED
+from kassign_spark.history.explained_generations import AS_ASSIGNED
 from tests.history.example_log import FOLDER, table
 
 Captured = pytest.CaptureFixture[str]

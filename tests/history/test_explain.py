@@ -14,11 +14,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kassign_spark.errors import InputError, SchemaError
-from kassign_spark.history import explain as module
-from kassign_spark.history.columns import EXPLAINED
-from kassign_spark.history.explain import AS_ASSIGNED, explain_generations, explain_history
+from kassign_spark.history import explained_generations as module
 from kassign_spark.history.explain_read import SIZES
-from kassign_spark.log.schemas import RECORDS
+from kassign_spark.history.explained_generations import (
+    AS_ASSIGNED,
+    explain_generations,
+    explain_history,
+)
+from kassign_spark.history.rebalance_columns import EXPLAINED
+from kassign_spark.log.log_schemas import RECORDS
 from kassign_spark.schemas import TOPICS
 from tests.history.logs import at
 from tests.kafka import oracle

@@ -13,7 +13,7 @@ from kassign_spark.history.following import Kept, follow, rest
 from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
 from kassign_spark.history.whole_groups import NAME, InPieces, _by_whole_groups, _portions
-from kassign_spark.log.schemas import LOG_TARGETS, RECORDS
+from kassign_spark.log.log_schemas import LOG_TARGETS, RECORDS
 from tests.history.random_logs import random_log
 from tests.history.raw import records
 

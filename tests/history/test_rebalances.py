@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.history import whole_groups as module
-from kassign_spark.history.columns import REBALANCES
+from kassign_spark.history.rebalance_columns import REBALANCES
 from kassign_spark.history.rebalances import rebalances
-from kassign_spark.log.schemas import RECORDS
+from kassign_spark.log.log_schemas import RECORDS
 from tests.history import plain
 from tests.history.random_logs import random_log
 from tests.history.raw import records

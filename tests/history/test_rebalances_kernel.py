@@ -6,8 +6,8 @@ from functools import cache
 import pyarrow as pa
 import pytest
 
-from kassign_spark.history.columns import REASONS
 from kassign_spark.history.log_arrays import Log
+from kassign_spark.history.rebalance_columns import REASONS
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
 from tests.history import plain
 from tests.history.logs import Client, Made, Partition

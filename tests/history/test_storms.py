@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import InputError, SettingsError
-from kassign_spark.history.columns import REBALANCES
+from kassign_spark.history.rebalance_columns import REBALANCES
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
 from kassign_spark.history.storms import rebalances_without, storms, storms_arrow
 from tests.history.logs import Client, Made, Partition, at

@@ -18,7 +18,7 @@ from kassign_spark import (
     simulate,
     validate,
 )
-from kassign_spark.commands.options import Parser
+from kassign_spark.commands.parser import Parser
 from kassign_spark.conforming import ASSIGNOR_CLASSES, CLIENT_ASSIGNORS
 from kassign_spark.errors import InputError
 from tests import builders

@@ -15,7 +15,7 @@ import pytest
 
 from kassign_spark.errors import ClusterError
 from kassign_spark.live import admin, receiving
-from kassign_spark.live.snapshot import read_cluster
+from kassign_spark.live.live_snapshot import read_cluster
 
 Answer = Callable[[socket.socket, threading.Event], None]
 _LONGEST = b"\x7f\xff\xff\xff"

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import kassign_spark
-from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
+from kassign_spark.live.live_snapshot import ClusterTables, read_cluster, to_snapshot
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.oracle import Group, Member, as_sets, assign
 from tests.kafka.raw_members import raw_member
@@ -32,7 +32,7 @@ _NO_USER_DATA = b"\xff\xff\xff\xff"
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kassign_spark.live.snapshot._PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr("kassign_spark.live.live_snapshot._PAUSE_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="module")

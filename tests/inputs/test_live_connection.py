@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kassign_spark.errors import ClusterError, SettingsError
-from kassign_spark.live.snapshot import read_cluster
+from kassign_spark.live.live_snapshot import read_cluster
 from tests.kafka.broker import Brokers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
-from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
+from kassign_spark.live.live_snapshot import ClusterTables, read_cluster, to_snapshot
 from kassign_spark.tables.snapshots import write_snapshot
 from tests.kafka.broker import running_broker
 from tests.kafka.consumers import JavaConsumers, State, java_consumers

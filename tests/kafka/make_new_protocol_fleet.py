@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from kassign_spark.live.snapshot import ClusterTables, read_cluster
+from kassign_spark.live.live_snapshot import ClusterTables, read_cluster
 from tests.kafka.broker import running_broker
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.make_example_fleet import write_example

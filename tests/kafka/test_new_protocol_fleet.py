@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kassign_spark.coordinator.model import next_target
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.next_target import next_target
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 from tests.kafka.make_new_protocol_fleet import GROUPS, TOPICS
 
 _FOLDER = Path(__file__).parents[2] / "examples" / "both-protocols"

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import predict
-from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
+from kassign_spark.live.live_snapshot import ClusterTables, read_cluster, to_snapshot
 from tests.kafka.consumers import JavaConsumers, java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeConfigsResponse
 
-from kassign_spark.live.consumer_groups import (
+from kassign_spark.live.consumer_protocol_groups import (
     NOT_ASKED_FOR,
     _describe_request,
     consumer_group_names,
@@ -16,7 +16,7 @@ from kassign_spark.live.consumer_groups import (
     describe_group_settings,
     kafka_topic_id,
 )
-from kassign_spark.live.snapshot import _wanted
+from kassign_spark.live.live_snapshot import _wanted
 
 _TOPIC = uuid.UUID("8c104156-a20c-4ecc-8f9b-d0ff765eb351")
 

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import cli
-from kassign_spark.history.explain import AS_ASSIGNED
+from kassign_spark.history.explained_generations import AS_ASSIGNED
 from tests.kafka import commands
 from tests.kafka.broker import Brokers
 from tests.kafka.churn import churn

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import cli, predict, read_snapshot
 from kassign_spark.live.from_describe import read_described
-from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
+from kassign_spark.live.live_snapshot import ClusterTables, read_cluster, to_snapshot
 from tests.kafka.consumers import java_consumers
 from tests.kafka.jars import KAFKA_VERSION, tools_class_path
 from tests.kafka.secured import SecuredBroker

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import cli
-from kassign_spark.log.read import read_group_log
+from kassign_spark.log.group_log import read_group_log
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 from tests.kafka import commands
 from tests.kafka.consumers import JavaConsumers, State, java_consumers

@@ -17,7 +17,7 @@ from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
 from kassign_spark.history.rebalances import rebalances
-from kassign_spark.log.read import read_group_log
+from kassign_spark.log.group_log import read_group_log
 from tests.kafka import commands
 from tests.kafka.consumers import Event, JavaConsumers, State, java_consumers
 from tests.kafka.secured import SecuredBroker

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
-from kassign_spark.log.schemas import (
+from kassign_spark.log.log_schemas import (
     COMMITS,
     GENERATIONS,
     LOG_ASSIGNMENT,

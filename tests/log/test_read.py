@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import KassignError
+from kassign_spark.log.group_log import read_group_log
+from kassign_spark.log.log_schemas import DECODED, RECORDS, UNREAD
 from kassign_spark.log.newest import newest_state
-from kassign_spark.log.read import read_group_log
-from kassign_spark.log.schemas import DECODED, RECORDS, UNREAD
 from kassign_spark.schemas import TOPICS
 from tests.kafka.log_records import Bytes, Record, random_record, versions, write
 from tests.log.batches import damaged, decoded, with_messages

@@ -6,7 +6,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.measures.balance import balance
-from kassign_spark.measures.holdings import holdings
+from kassign_spark.measures.partition_ranges import holdings
 from tests import builders
 from tests.builders import held
 

@@ -1,6 +1,6 @@
 """The oracle's groups as the model takes them."""
 
-from kassign_spark.client.state import GroupState, Outcome
+from kassign_spark.client.group_state import GroupState, Outcome
 from tests.kafka.oracle import Assigned, Group, Member
 from tests.oracles.protocol import Claims, decode_sticky_user_data
 from tests.oracles.wire import ProtocolError

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from kassign_spark.client.group_state import Outcome
 from kassign_spark.client.model import predict_group
-from kassign_spark.client.state import Outcome
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
 from tests.kafka.recorded import fleet

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kassign_spark.client.rounds import follow_rounds
+from kassign_spark.client.cooperative_rounds import follow_rounds
 from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import predict, predict_rebalance
 from tests.kafka import oracle

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.client.rounds import follow_rounds
+from kassign_spark.client.cooperative_rounds import follow_rounds
 from tests.kafka import oracle
 from tests.kafka.oracle import Group
 from tests.prediction.states import to_state

@@ -14,7 +14,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from pyspark.sql import SparkSession
 
 from kassign_spark import assign
-from kassign_spark.live.snapshot import ClusterTables, read_cluster, to_snapshot
+from kassign_spark.live.live_snapshot import ClusterTables, read_cluster, to_snapshot
 from kassign_spark.plans.listener import listener_calls
 from kassign_spark.plans.rebalance import rebalance
 from kassign_spark.tables.snapshots import Snapshot

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark.live.snapshot import read_cluster
-from kassign_spark.plans.choice import PROTOCOLS, check_migration, choose_assignors
+from kassign_spark.live.live_snapshot import read_cluster
+from kassign_spark.plans.protocol_choice import PROTOCOLS, check_migration, choose_assignors
 from tests.kafka.consumers import CLASSES, java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics

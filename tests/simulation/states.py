@@ -3,7 +3,7 @@
 from typing import Any
 
 from kassign_spark.simulation.kernel import take_step
-from kassign_spark.simulation.state import Group, Naming
+from kassign_spark.simulation.simulated_group import Group, Naming
 
 
 def check_states(groups: list[Group], naming: Naming) -> tuple[list[str], int]:

@@ -11,8 +11,8 @@ from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.schemas import MEMBERS
 from kassign_spark.simulation.events import EVENTS, TOPIC_KINDS
+from kassign_spark.simulation.group_reading import EVENT, PATTERN, REGEX, TARGET
 from kassign_spark.simulation.kernel import simulate_arrow
-from kassign_spark.simulation.read import EVENT, PATTERN, REGEX, TARGET
 from kassign_spark.simulation.timeouts import Timeouts
 from tests.task_rows import SCHEMA
 

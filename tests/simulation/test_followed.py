@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY
 from kassign_spark.groups.read import read_batch
-from kassign_spark.plans.rounds import ACTIONS
+from kassign_spark.plans.rebalance_rounds import ACTIONS
 from kassign_spark.simulation.kernel import follow_mixed
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member

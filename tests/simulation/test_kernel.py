@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.kernel import simulate_arrow
-from kassign_spark.simulation.read import read_groups
 from tests.simulation.histories import history
 from tests.simulation.states import check_states
 from tests.simulation.task_events import simulated, task_table

@@ -5,7 +5,7 @@ import random
 from pyspark.sql import SparkSession
 
 from kassign_spark import choose_assignors
-from kassign_spark.plans.choice import PROTOCOLS
+from kassign_spark.plans.protocol_choice import PROTOCOLS
 from kassign_spark.simulation.decisions import MIXED, choose
 from kassign_spark.simulation.members import Member
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kassign_spark.coordinator.model import next_target
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.next_target import next_target
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 from kassign_spark.whatif.compare_kernel import compare_arrow
 from tests.kafka.oracle import Group, Member
 from tests.random_states import random_states

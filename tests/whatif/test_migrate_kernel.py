@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kassign_spark.coordinator.migration import MixedGroup
-from kassign_spark.coordinator.state import ConsumerGroupState
+from kassign_spark.coordinator.target_state import ConsumerGroupState
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.inputs import re2j
 from kassign_spark.whatif.migrate_kernel import CLIENT, ORDER, SAID, migrate_arrow

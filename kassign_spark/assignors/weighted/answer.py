@@ -10,7 +10,7 @@ import numpy as np
 
 from kassign_spark.assignors.weighted.bounds import HEAVIEST_A_MEMBER, short_of
 from kassign_spark.assignors.weighted.counts import count_difference
-from kassign_spark.assignors.weighted.levels import find_levels
+from kassign_spark.assignors.weighted.fair_levels import find_levels
 from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, sums_of
 
 WITHIN_LIMIT = "within_limit"

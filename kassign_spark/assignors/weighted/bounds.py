@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.levels import find_levels
+from kassign_spark.assignors.weighted.fair_levels import find_levels
 from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs
 
 HEAVIEST_A_MEMBER = 8

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.bounds import LoadBounds
-from kassign_spark.assignors.weighted.levels import find_levels, same_level
+from kassign_spark.assignors.weighted.fair_levels import find_levels, same_level
 from kassign_spark.assignors.weighted.options import Limit
 from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs, loads
 from kassign_spark.assignors.weighted.reach import CLOSE, Reached, find_reach, keep_better

@@ -6,7 +6,7 @@ import pytest
 from kassign_spark.assignors.weighted import large
 from kassign_spark.assignors.weighted.counts import best_counts
 from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.assignors.weighted.plan import plan_groups
+from kassign_spark.assignors.weighted.planner import plan_groups
 from kassign_spark.assignors.weighted.small import Wanted
 from tests.assignors.weighted.large_groups import LARGE, make, with_owners
 

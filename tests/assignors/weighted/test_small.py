@@ -16,7 +16,7 @@ from kassign_spark.assignors.weighted.fewest import find_fewest
 from kassign_spark.assignors.weighted.objective import reach as reach_objective
 from kassign_spark.assignors.weighted.objective import within
 from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.assignors.weighted.plan import plan_groups
+from kassign_spark.assignors.weighted.planner import plan_groups
 from kassign_spark.assignors.weighted.small import Found, Wanted, look
 from kassign_spark.assignors.weighted.steps import insert
 from tests.assignors.weighted.groups import as_group, draw

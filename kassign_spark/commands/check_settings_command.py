@@ -1,0 +1,169 @@
+"""``kassign-spark check-settings``: what is wrong in the properties files of consumers."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyspark.sql import functions as F
+
+from kassign_spark.commands.common import Facts, Outcome, announced, first_rows, write_tables
+from kassign_spark.commands.documents import chosen, record, rows
+from kassign_spark.commands.parser import About, Parser, given
+from kassign_spark.display import listed, plural, written
+from kassign_spark.iteration import hold
+from kassign_spark.live.client_properties import Key, parse_properties, properties_text
+from kassign_spark.results import RESULTS
+from kassign_spark.session import open_session
+from kassign_spark.settings.client_settings import CLIENTS, SETTINGS, check_settings
+from kassign_spark.settings.client_versions import version_of
+from kassign_spark.settings.prefixes import ClientFile, Misspelled, read_through
+from kassign_spark.settings.setting_rules import ADVICE, REFUSED, UNKNOWN
+
+ClientRow = tuple[str, str, str | None, str | None]
+CLIENT_COLUMNS = ", ".join(f"{name} string" for name in CLIENTS.columns.names)
+FINDING_COLUMNS = ", ".join(" ".join(column) for column in RESULTS["check_settings"].items())
+SEVERITIES = (REFUSED, UNKNOWN, ADVICE)
+_SETTING = re.compile(r"[a-z][a-z0-9_-]{0,30}(?:\.[a-z0-9_-]{1,30})+")
+"""What can be named without showing a part of a secret that is on lines of its own."""
+
+DOCUMENT = record(
+    "client_version string, output string?, client_count int, refused_count int, "
+    "advice_count int, unknown_count int, misspelled_count int, findings_not_shown int",
+    findings=rows(
+        "client string, setting string, value string?, detail string",
+        severity=chosen(SEVERITIES),
+    ),
+    files_without_settings={"type": "array", "items": {"type": "string"}},
+)
+ABOUT = About(
+    summary="check the properties files of consumers",
+    description="Check the settings of consumers, a properties file each, by the rules of\n"
+    "their Java client and its broker: what they refuse, and what is advised. Names that no\n"
+    "client knows are listed with the nearest one. Prefixes of Spring, Kafka Connect, Kafka\n"
+    "Streams, Quarkus, Flink, MirrorMaker and others are read through. No secret is shown.",
+    finds="a setting is refused or misspelled, or a file has no settings",
+    example="kassign-spark check-settings consumer.properties --client-version 4.1.0",
+)
+
+
+class ClientFiles(NamedTuple):
+    """What the files of consumers hold."""
+
+    rows: list[ClientRow]
+    """Of ``CLIENTS``: only settings that have a rule."""
+    unknown: list[tuple[str, str, None, str, str]]
+    """Keys that no client knows, as findings."""
+    misspelled_count: int
+    """Those of them that are near a known one."""
+    without_settings: list[str]
+    """Files that have not one setting of a consumer."""
+
+
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="properties, as Kafka reads them")
+    parser.add_argument(
+        "--client-version", metavar="X.Y.Z", required=True, help="version of kafka-clients"
+    )
+    parser.add_output("the table findings")
+    parser.add_show("print at most N findings")
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    files = read_clients(args.files, args.client_version)
+    with open_session(*args.files, verbose=args.verbose) as spark, announced("checking settings"):
+        checked = check_settings(spark.createDataFrame(files.rows, CLIENT_COLUMNS))
+        unknown = spark.createDataFrame(files.unknown, FINDING_COLUMNS)
+        counts = {severity: F.count_if(F.col("severity") == severity) for severity in SEVERITIES}
+        findings, counted = hold(checked.unionByName(unknown), counts)
+        write_tables(spark, args, findings=findings)
+        worst = F.array_position(F.array(*map(F.lit, SEVERITIES)), F.col("severity"))
+        shown = first_rows(findings, [worst, "client", "setting", "detail"], args.show)
+    facts = {
+        **given(args, "client_version", "output"),
+        "client_count": len({row[0] for row in files.rows}),
+        **{f"{severity}_count": counted[severity] for severity in SEVERITIES},
+        "misspelled_count": files.misspelled_count,
+        "findings_not_shown": sum(counted.values()) - len(shown),
+        "findings": shown,
+        "files_without_settings": files.without_settings,
+    }
+    is_wrong = facts["refused_count"] or files.misspelled_count or files.without_settings
+    return Outcome(1 if is_wrong else 0, facts, _lines(facts))
+
+
+def read_clients(files: Sequence[str], version: str) -> ClientFiles:
+    """Read properties files, whatever prefixes a framework puts before Kafka's names.
+
+    Raises:
+        InputError: the version is none.
+        SettingsError: a file cannot be read.
+    """
+    version_of(version)
+    clients = ClientFiles([], [], 0, [])
+    for path in dict.fromkeys(files):
+        file = _read_file(path)
+        unknown = file.unknown
+        if not file.clients:
+            clients.without_settings.append(path)
+            unknown = [key for key in unknown if key.nearest is not None]
+        for role, settings in file.clients.items():
+            client = f"{path} ({role})" if role else path
+            clients.rows.append((client, version, None, None))
+            clients.rows.extend(
+                (client, version, name, str(settings[name]))
+                for name in SETTINGS
+                if name in settings
+            )
+        clients.unknown.extend(
+            (path, setting, None, UNKNOWN, detail) for setting, detail in _unknown(unknown)
+        )
+        near = sum(key.nearest is not None for key in unknown)
+        clients = clients._replace(misspelled_count=clients.misspelled_count + near)
+    return clients
+
+
+def no_settings(path: str) -> str:
+    """Say that a file is none of a consumer's."""
+    return f"{path}: has no setting of a Kafka consumer; give its properties file"
+
+
+def _read_file(path: str) -> ClientFile:
+    text = properties_text(path)
+    if "\0" in text:  # a picture, say, which may have what looks like a broken escape
+        return ClientFile({}, [])
+    return read_through(parse_properties(text, path))
+
+
+def _unknown(keys: Sequence[Misspelled]) -> list[tuple[str, str]]:
+    """Give keys and what is to be said of each; those that may be of a secret by their lines."""
+    findings = []
+    lines = []
+    for key, nearest in keys:
+        if nearest is not None:
+            findings.append((key, f"no client knows it, and ignores it; the nearest is {nearest}"))
+        elif getattr(key, "is_assigned", True) and _SETTING.fullmatch(key):
+            findings.append((key, "no client knows it, and ignores it; none is near"))
+        elif isinstance(key, Key):
+            lines.append(key.line)
+    if lines:
+        more = f", nor {plural(len(lines) - 1, 'line')} more" if len(lines) > 1 else ""
+        findings.append((f"line {lines[0]}", f"is no setting of a Kafka client{more}"))
+    return findings
+
+
+def _lines(facts: Facts) -> list[str]:
+    counted = ", ".join(
+        f"{facts[f'{severity}_count']:,} {said}"
+        for severity, said in ((REFUSED, REFUSED), (ADVICE, "advised against"), (UNKNOWN, UNKNOWN))
+    )
+    clients = plural(facts["client_count"], "client")
+    lines = [f"{clients} of version {facts['client_version']}: {counted}"]
+    lines += map(no_settings, facts["files_without_settings"])
+    columns = ("severity", "client", "setting", "value", "detail")
+    lines += listed(facts["findings"], {name: name for name in columns})
+    if hidden := facts["findings_not_shown"]:
+        lines.append(f"{hidden:,} more not shown")
+    return lines + written(facts["output"], "in", "findings")

@@ -1,0 +1,201 @@
+"""``kassign-spark compare``: what every assignor would do to every group, beside the optimum."""
+
+import argparse
+from collections.abc import Mapping
+from operator import itemgetter
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.client.group_state import FAILING, NEVER_SETTLES, WORST_FIRST
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
+from kassign_spark.commands.documents import GROUP, chosen, record, rows
+from kassign_spark.commands.parser import About, Parser, given, settings_of
+from kassign_spark.commands.weighted import (
+    UNUSED_WEIGHTS,
+    add_source,
+    inputs_of,
+    read_weights,
+    unused_facts,
+    unused_lines,
+)
+from kassign_spark.conforming import fill_cluster_id
+from kassign_spark.display import group_name, listed, not_shown, plural, written
+from kassign_spark.groups.named_groups import is_group_of
+from kassign_spark.iteration import hold
+from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.tables.snapshots import read_snapshot
+from kassign_spark.whatif.compare import compare
+
+_KEY = {"assignor": "assignor", "protocol": "protocol"}
+_OF_BOTH = {**_KEY, "moved": "moved", "least": "least_moves", "paused": "paused"}
+_OF_ALL = {
+    **_OF_BOTH,
+    "rounds": "max_rounds",
+    "spread": "max_spread",
+    "of a topic": "max_topic_spread",
+    "cross-rack": "cross_rack_more",
+    "best balance": "balanced_count",
+    "failing": "failing_count",
+}
+_OF_GROUP = {
+    **_OF_BOTH,
+    "rounds": "rounds",
+    "spread": "spread",
+    "of a topic": "topic_spread",
+    "cross-rack": "cross_rack_more",
+    "squares": "sum_of_squares",
+    "least squares": "least_sum_of_squares",
+    "verdict": "verdict",
+}
+_LOADS_OF_ALL = {
+    "load": "max_load_skew",
+    "least load": "max_least_skew",
+    "moved weight": "moved_weight",
+}
+_LOADS_OF_GROUP = {
+    "max load": "max_load",
+    "load": "load_skew",
+    "no load below": "load_bound",
+    "moved weight": "moved_weight",
+}
+"""What weights add; a load is told by the fair load of its group: 1 is even."""
+
+DOCUMENT = record(
+    "snapshot string, output string?, is_exact boolean, weights string?, group_count int, "
+    "unused_weight_count int, groups_not_shown int",
+    unused_weights=UNUSED_WEIGHTS,
+    assignors=rows(
+        "assignor string, protocol string, moved int?, least_moves int?, paused int?, "
+        "max_rounds int?, max_spread int?, max_topic_spread int?, cross_rack_more int?, "
+        "balanced_count int, failing_count int, max_load_skew? double?, max_least_skew? double?, "
+        "moved_weight? double?"
+    ),
+    groups=rows(
+        GROUP,
+        by_assignor=rows(
+            "assignor string, protocol string, moved int?, least_moves int?, paused int?, "
+            "rounds int?, spread int?, topic_spread int?, cross_rack_more int?, "
+            "sum_of_squares int?, least_sum_of_squares int?, detail string?, max_load? double?, "
+            "load_skew? double?, load_bound? double?, moved_weight? double?",
+            verdict=chosen(WORST_FIRST),
+        ),
+    ),
+)
+ABOUT = About(
+    summary="compare what every assignor would do, with the best there is",
+    description="Follow a rebalance of every group under every assignor of Kafka's, those of\n"
+    "the new protocol (protocol consumer) included: how many\n"
+    "partitions move and pause, in how many rounds, how even the result is, for all groups\n"
+    "and for each; beside it the least moves at the best balance there is.",
+    finds="weights are of groups, topics or partitions that are not there",
+    example="kassign-spark compare examples/fleet",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
+    parser.add_output("the table comparison")
+    parser.add_argument(
+        "--exact", action="store_true", help="answer as Kafka's own client does, also if badly"
+    )
+    parser.add_settings()
+    add_source(parser, required=False)
+    parser.add_show("print at most N groups, those first in which most moves")
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    settings = settings_of(args)
+    with session_reading(args, f"comparing {args.snapshot}", *inputs_of(args)) as spark:
+        snapshot = read_snapshot(args.snapshot, spark)
+        weights = None if args.weights is None else read_weights(spark, args)
+        found = compare(
+            *snapshot,
+            exact=args.exact,
+            settings=settings,
+            weights=weights,
+            missing_weight=args.missing_weight,
+            base_weight=args.base_weight,
+        )
+        compared = hold(found, {"rows": F.count(F.lit(1))}).frame
+        write_tables(spark, args, comparison=compared)
+        facts = _facts(compared, args)
+        facts |= unused_facts(args, weights, snapshot.members, snapshot.topics)
+    return Outcome(1 if facts["unused_weight_count"] else 0, facts, _lines(facts))
+
+
+def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
+    is_weighed = args.weights is not None
+    sums = _sums(is_weighed)
+    totals = compared.groupBy(*_KEY).agg(
+        F.count("*").alias("group_count"), *(of.alias(name) for name, of in sums.items())
+    )
+    rows = [row.asDict() for row in sorted(totals.collect(), key=itemgetter(*_KEY))]
+    count = rows[0]["group_count"] if rows else 0
+    most = (
+        fill_cluster_id(compared)
+        .groupBy(*GROUP_KEY)
+        .agg(F.max("moved").alias("moved"), F.max("paused").alias("paused"))
+    )
+    shown = first_rows(most, [F.col("moved").desc(), F.col("paused").desc(), *GROUP_KEY], args.show)
+    return {
+        **given(args, "snapshot", "output"),
+        "is_exact": args.exact,
+        "weights": args.weights,
+        "group_count": count,
+        "assignors": [{k: v for k, v in row.items() if k != "group_count"} for row in rows],
+        "groups_not_shown": count - len(shown),
+        "groups": _groups(compared, shown, _OF_GROUP | (_LOADS_OF_GROUP if is_weighed else {})),
+    }
+
+
+def _sums(is_weighed: bool) -> dict[str, Column]:
+    failing = F.col("verdict").isin(*FAILING, NEVER_SETTLES)
+    is_balanced = F.col("sum_of_squares") <= F.coalesce("least_sum_of_squares", F.lit(0))
+    sums = {
+        **{name: F.sum(name) for name in ("moved", "least_moves", "paused")},
+        **{f"max_{name}": F.max(name) for name in ("rounds", "spread", "topic_spread")},
+        "cross_rack_more": F.sum("cross_rack_more"),
+        "balanced_count": F.count_if(~failing & is_balanced),
+        "failing_count": F.count_if(failing),
+    }
+    if is_weighed:
+        sums["max_load_skew"] = F.max("load_skew")
+        sums["max_least_skew"] = F.max(
+            F.col("load_bound") * F.col("load_skew") / F.nullif(F.col("max_load"), F.lit(0.0))
+        )
+        sums["moved_weight"] = F.sum("moved_weight")
+    return sums
+
+
+def _groups(compared: DataFrame, shown: list[Facts], columns: Mapping[str, str]) -> list[Facts]:
+    """Collect the rows of the groups to show."""
+    if not shown:
+        return []
+    names = [(row["cluster_id"], row["group_id"]) for row in shown]
+    found = fill_cluster_id(compared).where(is_group_of(names)).collect()
+    by_name: dict[tuple[str, str], list[Facts]] = {name: [] for name in names}
+    for row in sorted(found, key=itemgetter(*_KEY)):
+        by_name[row["cluster_id"], row["group_id"]].append(
+            {name: row[name] for name in (*columns.values(), "detail")}
+        )
+    return [
+        {**{key: row[key] for key in GROUP_KEY if row[key]}, "by_assignor": by_name[name]}
+        for name, row in zip(names, shown, strict=True)
+    ]
+
+
+def _lines(facts: Facts) -> list[str]:
+    lines = [plural(facts["group_count"], "group")]
+    is_weighed = facts["weights"] is not None
+    of_all = _OF_ALL | (_LOADS_OF_ALL if is_weighed else {})
+    of_group = _OF_GROUP | (_LOADS_OF_GROUP if is_weighed else {})
+    lines += listed(facts["assignors"], of_all)
+    for group in facts["groups"]:
+        lines += ["", group_name(group), *listed(group["by_assignor"], of_group)[1:]]
+    if facts["groups_not_shown"]:
+        lines += ["", *not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])]
+    lines += unused_lines(facts)
+    return lines + written(facts["output"], "the table comparison is in")

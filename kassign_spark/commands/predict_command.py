@@ -1,0 +1,98 @@
+"""``kassign-spark predict``: what Kafka itself will do, and the groups in which that goes wrong."""
+
+import argparse
+
+from pyspark.sql import functions as F
+
+from kassign_spark.client.group_state import (
+    FAILING,
+    INEXACT,
+    NEVER_ENDS,
+    NEVER_SETTLES,
+    OK,
+    THROWS,
+    WORST_FIRST,
+)
+from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
+from kassign_spark.commands.documents import record, rows
+from kassign_spark.commands.parser import About, Parser, given
+from kassign_spark.display import Columns, group_name, listed, not_shown, plural, written
+from kassign_spark.iteration import hold
+from kassign_spark.plans.predict import PREDICTED, predict
+from kassign_spark.schemas import GROUP_KEY, VERDICTS
+from kassign_spark.tables.snapshots import read_snapshot
+
+_SAID = {
+    OK: "answered exactly",
+    INEXACT: "maybe otherwise",
+    THROWS: "throwing",
+    NEVER_ENDS: "never ending",
+    NEVER_SETTLES: "never settling",
+}
+
+DOCUMENT = record(
+    "snapshot string, output string?, group_count int, groups_not_shown int",
+    ", ".join(f"{verdict}_count int" for verdict in _SAID) + ", noted_count int",
+    groups=rows(VERDICTS),
+)
+ABOUT = About(
+    summary="say what Kafka's own client will do, and whether it will end",
+    description="Give the exact answer of Kafka's Java client for every group's next\n"
+    "rebalance, and a verdict: ok, throws, never_ends, or inexact where something that\n"
+    "decides is not known or not modelled. Groups of the new protocol get their coordinator's\n"
+    "answer, and never_settles where their members' votes for an assignor tie.",
+    finds="a group throws, never ends or never settles, gets nothing, asks for topics that "
+    "are not there or is given partitions that do not exist",
+    example="kassign-spark predict examples/fleet",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_snapshot()
+    parser.add_output("the tables assignment and verdicts")
+    parser.add_assignor(PREDICTED)
+    parser.add_show("print at most N groups that are not ok, or of which there is something to say")
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    with session_reading(args, f"predicting {args.snapshot}", args.snapshot) as spark:
+        snapshot = read_snapshot(args.snapshot, spark)
+        assignment, found = predict(*snapshot, target=snapshot.target, assignor=args.assignor)
+        counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
+        is_noted = (F.col("verdict") == OK) & F.col("detail").isNotNull()
+        verdicts, counted = hold(found, {**counts, "noted": F.count_if(is_noted)})
+        noted = counted.pop("noted")
+        write_tables(spark, args, assignment=assignment, verdicts=verdicts)
+        order = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
+        odd = first_rows(
+            verdicts.where((F.col("verdict") != OK) | is_noted), [order, *GROUP_KEY], args.show
+        )
+    facts = {
+        **given(args, "snapshot", "output"),
+        "group_count": sum(counted.values()),
+        **{f"{verdict}_count": counted[verdict] for verdict in _SAID},
+        "noted_count": noted,
+        "groups_not_shown": sum(counted.values()) - counted[OK] + noted - len(odd),
+        "groups": odd,
+    }
+    failing = noted or any(counted[verdict] for verdict in (*FAILING, NEVER_SETTLES))
+    return Outcome(1 if failing else 0, facts, _lines(facts))
+
+
+def _lines(facts: Facts) -> list[str]:
+    # Only groups of the new protocol do not settle: most fleets need not read of it.
+    counts = (
+        f"{facts[f'{verdict}_count']:,} {said}"
+        for verdict, said in _SAID.items()
+        if verdict != NEVER_SETTLES or facts[f"{verdict}_count"]
+    )
+    noted = facts["noted_count"]
+    note = f"; of these {noted:,} with something amiss" if noted else ""
+    lines = [f"{plural(facts['group_count'], 'group')}: {', '.join(counts)}{note}"]
+    columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
+    lines += listed(facts["groups"], columns)
+    hidden = facts["groups_not_shown"]
+    lines += not_shown(hidden, "group", of=len(facts["groups"]) + hidden)
+    return lines + written(facts["output"], "the answers are in", "assignment, verdicts")

@@ -1,0 +1,97 @@
+"""Rows of the records of consumer groups, those of the new protocol (KIP-848)."""
+
+import pyarrow as pa
+
+from kassign_spark.log import log_schemas
+from kassign_spark.log.messages import MEMBER_STATES
+from kassign_spark.log.records import Part, Records, assigned, part, repeated
+from kassign_spark.log.value_columns import items, spans
+from kassign_spark.log.values import ids, lists_of_texts, not_negative, texts
+
+
+def epochs(records: Records) -> list[Part]:
+    """Rows of ``generations``: group epochs."""
+    generation = records.values["generation"]
+    return records.parts(log_schemas.GENERATIONS, {"group_type": "consumer"}, generation=generation)
+
+
+def targets(records: Records) -> list[Part]:
+    """Rows of ``log_targets``: epochs of targets."""
+    return records.parts(log_schemas.LOG_TARGETS, {}, generation=records.values["generation"])
+
+
+def topics(records: Records) -> list[Part]:
+    """Rows of ``log_topics``, one a topic."""
+    said, values, gone = records
+    source = said.batch.values
+    listed = items(values["topics"])
+    row = listed.rows()
+    return [
+        part(
+            log_schemas.LOG_TOPICS,
+            said.record[row],
+            topic=texts(source, spans(listed["topic"])),
+            topic_id=ids(source, spans(listed["topic_id"])),
+            num_partitions=listed["num_partitions"],
+            **repeated({"group_id": said.text("group_id"), **said.place()}, row),
+        ),
+        gone.part(log_schemas.LOG_TOPICS),
+    ]
+
+
+def regexes(records: Records) -> list[Part]:
+    """Rows of ``log_regexes``."""
+    listed = lists_of_texts(records.said.batch.values, items(records.values["topics"]))
+    return records.parts(log_schemas.LOG_REGEXES, {}, topics=listed)
+
+
+def members(records: Records) -> list[Part]:
+    """Rows of ``log_members``: members as they joined or changed."""
+    source, values = records.said.batch.values, records.values
+    named = ("group_instance_id", "rack_id", "client_id", "client_host", "topics_regex", "assignor")
+    return records.parts(
+        log_schemas.LOG_MEMBERS,
+        {"record": "member"},
+        rebalance_timeout_ms=not_negative(values["rebalance_timeout_ms"]),
+        session_timeout_ms=not_negative(values["session_timeout_ms"]),
+        topics=lists_of_texts(source, items(values["topics"])),
+        **{name: texts(source, spans(values[name])) for name in named},
+    )
+
+
+def target_members(records: Records) -> list[Part]:
+    """Rows of ``log_members`` and ``log_assignment``: what members are to have."""
+    return records.parts(log_schemas.LOG_MEMBERS, {"record": "target"}) + _held(records, "target")
+
+
+def current_members(records: Records) -> list[Part]:
+    """Rows of ``log_members`` and ``log_assignment``: what members have, and are to give up."""
+    values = records.values
+    numbered = pa.array(list(MEMBER_STATES), pa.int64())
+    state = pa.compute.index_in(pa.array(values["state"]), numbered)
+    generation = pa.array(values["generation"])
+    members = records.parts(
+        log_schemas.LOG_MEMBERS,
+        {"record": "current"},
+        generation=generation,
+        previous_generation=values["previous_generation"],
+        state=pa.array(list(MEMBER_STATES.values())).take(state),
+    )
+    return members + _held(records, "assigned", "revoking", generation=generation)
+
+
+def _held(records: Records, *roles: str, **generation: pa.Array) -> list[Part]:
+    """Rows of ``log_assignment`` from lists of topic ids of these names."""
+    said, values, _ = records
+    member = {
+        "group_id": said.text("group_id"),
+        "member_id": said.text("member_id"),
+        "offset": said.offsets(),
+        **generation,
+    }
+    parts = []
+    for role in roles:
+        held = items(values[role])
+        named = {"topic_id": ids(said.batch.values, spans(held["topic_id"]))}
+        parts.append(assigned(said.record, held, named, role, **member))
+    return parts

@@ -1,0 +1,71 @@
+"""What the rules of settings are made of: what is refused, by version, and what is advised.
+
+Every rule was tried on the clients of the versions around its limits. Rules look at columns that
+``client_settings`` makes: ``version`` (``client_versions.version_number``), ``given`` (a map of
+what is set), and for the whole-number settings ``number`` (a map, null where a text is no number).
+"""
+
+from typing import NamedTuple
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from kassign_spark.settings.client_versions import version_of
+
+REFUSED, ADVICE, UNKNOWN = "refused", "advice", "unknown"
+BLANKS_AROUND = r"^[\x00-\x20]+|[\x00-\x20]+\z"
+"""What Java's ``String.trim`` takes away."""
+HARMLESS_NUMBER = "|[+-]?[0-9][0-9_.,]{0,29} ?[A-Za-z]{0,12}"
+"""What is shown in place of a number: not a password that is on the wrong line."""
+
+
+class Rule(NamedTuple):
+    """A rule that a client breaks where ``broken`` is true; null counts as false."""
+
+    setting: str
+    severity: str
+    broken: Column
+    detail: Column
+    value: Column | None
+    """What is at fault where it is not the given text, such as a default."""
+
+
+def refused(
+    setting: str, broken: Column, detail: Column | str, value: Column | None = None
+) -> Rule:
+    """Give a rule of what the client's constructor or the broker refuses."""
+    return Rule(setting, REFUSED, broken, F.lit(detail), value)
+
+
+def advised(
+    setting: str, broken: Column, detail: Column | str, value: Column | None = None
+) -> Rule:
+    """Give a rule of what they take, and had better not be given."""
+    return Rule(setting, ADVICE, broken, F.lit(detail), value)
+
+
+def given(setting: str) -> Column:
+    """The text that a setting is set to, or null."""
+    return F.try_element_at("given", F.lit(setting))
+
+
+def trimmed(setting: str) -> Column:
+    """The same as Kafka reads it: without blanks around it (Java's ``String.trim``)."""
+    return F.regexp_replace(given(setting), BLANKS_AROUND, "")
+
+
+def no_number(setting: str, applies: Column) -> Rule:
+    """Give the rule that a setting is a whole number."""
+    is_none = given(setting).isNotNull() & number(setting).isNull()
+    value = F.when(trimmed(setting).rlike(rf"^(?:{HARMLESS_NUMBER})\z"), given(setting))
+    return refused(setting, applies & is_none, "not a whole number of 32 bits", value)
+
+
+def number(setting: str) -> Column:
+    """The number that a setting is set to; null where it is none, or not set."""
+    return F.try_element_at("number", F.lit(setting))
+
+
+def since(version: str) -> Column:
+    """Whether a client is of a version, or of a later one."""
+    return F.col("version") >= version_of(version)
