@@ -143,7 +143,7 @@ def test_jobs_are_cancelled_and_handlers_given_back() -> None:
 _SECOND = """
 import signal, time
 from kassign_spark import cli, interrupts
-from kassign_spark.commands import validate
+from kassign_spark.commands import validate_command
 def run(args):
     try:
         signal.raise_signal(signal.SIGINT)
@@ -151,7 +151,7 @@ def run(args):
         time.sleep(interrupts._SAME_SECONDS)
         signal.raise_signal(signal.SIGTERM)
         time.sleep(60)  # tidying up that hangs
-validate.run = run
+validate_command.run = run
 cli.main(["validate", "x"])
 """
 
@@ -159,7 +159,7 @@ cli.main(["validate", "x"])
 _SERVER = """
 import signal, socketserver, socket
 from kassign_spark import cli
-from kassign_spark.commands import validate
+from kassign_spark.commands import validate_command
 class Handler(socketserver.BaseRequestHandler):
     def handle(self):
         raise EOFError
@@ -170,7 +170,7 @@ def run(args):
         finally:
             socket.create_connection(server.server_address).close()
             server.handle_request()
-validate.run = run
+validate_command.run = run
 raise SystemExit(cli.main(["validate", "x"]))
 """
 

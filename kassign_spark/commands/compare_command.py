@@ -88,7 +88,7 @@ ABOUT = About(
     "the new protocol (protocol consumer) included: how many\n"
     "partitions move and pause, in how many rounds, how even the result is, for all groups\n"
     "and for each; beside it the least moves at the best balance there is.",
-    finds="weights are of groups, topics or partitions that are not there",
+    finds="there are weights of groups, topics or partitions that do not exist",
     example="kassign-spark compare examples/fleet",
 )
 

@@ -46,7 +46,8 @@ ABOUT = About(
     "SNAPSHOT is the state before, ASSIGNED the plan (table assignment) or snapshot (table\n"
     "owned) after. Without ASSIGNED it is what the members of SNAPSHOT own: would the\n"
     "assignor leave it as it is?",
-    finds="a group's assignment is not explained; without ASSIGNED also, not by its own assignor",
+    finds="no assignor explains a group's assignment; without ASSIGNED also if its own assignor "
+    "does not",
     example="kassign-spark explain examples/fleet",
 )
 

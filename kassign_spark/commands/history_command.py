@@ -71,7 +71,7 @@ ABOUT = About(
     "members would have saved. Times are UTC.\n"
     "With --follow it goes on as the log does, until it is interrupted, and writes each\n"
     "rebalance once: started again with the same DIR it goes on where it was.",
-    finds="there are storms, or a part of the log cannot be read",
+    finds="there are storms, or part of the log cannot be read",
     example="kassign-spark history --log examples/group-log",
 )
 

@@ -39,7 +39,7 @@ ABOUT = About(
     description="Plan every group by the weight of its partitions: members within a limit\n"
     "of load, with the fewest moves, and a verdict with its proof. The output is a plan that\n"
     "diff, report, violations and deliver take.",
-    finds="weights are of groups, topics or partitions that are not there",
+    finds="there are weights of groups, topics or partitions that do not exist",
     example="kassign-spark plan examples/fleet --weights build/weights --output build/plan",
 )
 

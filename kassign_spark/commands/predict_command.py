@@ -42,7 +42,7 @@ ABOUT = About(
     "decides is not known or not modelled. Groups of the new protocol get their coordinator's\n"
     "answer, and never_settles where their members' votes for an assignor tie.",
     finds="a group throws, never ends or never settles, gets nothing, asks for topics that "
-    "are not there or is given partitions that do not exist",
+    "do not exist, or gets partitions that do not exist",
     example="kassign-spark predict examples/fleet",
 )
 

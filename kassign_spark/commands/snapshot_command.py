@@ -56,7 +56,7 @@ ABOUT = About(
     "With --from-log the groups come from the records of __consumer_offsets, so that no\n"
     "group is asked, however many there are; with --from-describe from what Kafka's own\n"
     "tools printed.",
-    finds="a newest record of the log cannot be read",
+    finds="a group's newest record in the log cannot be read",
     example="kassign-spark snapshot --bootstrap-server 127.0.0.1:9092 --output build/fleet",
 )
 

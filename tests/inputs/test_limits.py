@@ -159,14 +159,16 @@ def test_events_make_no_topic_beyond_its_limit(spark: SparkSession) -> None:
     assert str(error.value).count("num_partitions is 10000001; must be a whole number") == 3
 
 
-def test_events_make_no_group_beyond_what_is_followed(spark: SparkSession) -> None:
-    new = {**_MEMBER, "group_id": "h", "group_type": "consumer", "assignor": None}
-    members, topics = builders.members(spark, [_MEMBER, new]), builders.topics(spark, {"t": 1})
-    rows = [{"event": 1, **e("topic_grows", topic="t", num_partitions=2_000_001)}]
+def test_events_make_no_group_beyond_its_limit(spark: SparkSession) -> None:
+    sizes = {"t": 1, "u": 10_000_000, "v": 9_999_999}
+    classic = {**_MEMBER, "topics": list(sizes)}
+    new = {**classic, "group_id": "h", "group_type": "consumer", "assignor": None}
+    members, topics = builders.members(spark, [classic, new]), builders.topics(spark, sizes)
+    rows = [{"event": 1, **e("topic_grows", topic="t", num_partitions=2)}]
     with pytest.raises(InputError) as error:
         simulate(members, topics, None, events_frame(spark, rows))
     for group in "gh":
-        says = f'group "{group}" reads 2,000,001 partitions; simulate follows groups of at most'
+        says = f'group "{group}" reads 20,000,001 partitions; simulate follows groups of at most'
         assert says in str(error.value)
 
 
