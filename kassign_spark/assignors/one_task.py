@@ -1,6 +1,6 @@
 """Groups that fit a task, answered there by any of Kafka's assignors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -14,9 +14,7 @@ from kassign_spark.assignors.in_tasks import (
     answer,
     numbers_of,
 )
-from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.hashed import HASHED_KEY, fold_hashed, read_hashed
 from kassign_spark.groups.named import LISTS, assigned_lists
 from kassign_spark.groups.paths import TASK
 from kassign_spark.groups.read import read_batch
@@ -42,18 +40,14 @@ def assign_in_tasks(
         The columns of ``schemas.ASSIGNMENT``.
     """
     eligible.note_path(TASK)
-    claims = None if assignor in (RANGE, ROUNDROBIN) else eligible.owned
     kernel = partial(
         assign_arrow,
         assignor=assignor,
         racks_before_moves=settings.racks_before_moves,
     )
     tasks = settings.batches or eligible.batches
-    if claims is None or eligible.has_racks:
-        lists = in_tasks(fold(eligible, claims=claims is not None), kernel, LISTS, tasks)
-    else:
-        hashed = partial(kernel, read=read_hashed)
-        lists = in_tasks(fold_hashed(eligible, claims), hashed, LISTS, tasks, HASHED_KEY)
+    table = fold(eligible, claims=assignor not in (RANGE, ROUNDROBIN))
+    lists = in_tasks(table, kernel, LISTS, tasks)
     each = lists.selectExpr("*", "posexplode(member_ids) as (place, member_id)")
     partition = "first_partition + place as partition"
     return each.where("member_id is not null").selectExpr(
@@ -66,16 +60,13 @@ def assign_arrow(
     *,
     assignor: int | None = None,
     racks_before_moves: bool = False,
-    read: Callable[[pa.Table], tuple[Batch, Claims]] = read_batch,
 ) -> Iterator[pa.Table]:
-    """Assign the groups of a task as ``assign_in_tasks`` says.
-
-    ``table`` has the rows of ``rows.fold``, or others that ``read`` reads.
+    """Assign the groups of a task, rows of ``rows.fold``, as ``assign_in_tasks`` says.
 
     Returns:
         The columns of ``LISTS``, in pieces.
     """
-    batch, claims = read(table)
+    batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
     found = answer(
         batch, claims, batch.generation, assignors, racks_before_moves=racks_before_moves

@@ -273,22 +273,6 @@ def claims_of(batch: Batch, group: Longs, name: Longs, topic: Longs, partition: 
     """Find members and slots of claims by the codes of their names."""
     member = find(key(batch.member_group, batch.member_name), key(group, name))
     place = find(key(batch.topic_group, batch.topic_name), key(group, topic))
-    return Claims(member, name, group, topic, partition, _slots(batch, place, partition))
-
-
-def claims_at(batch: Batch, member: Longs, topic: Longs, partition: Longs) -> Claims:
-    """Claims of members of the batch to partitions of topics that their groups subscribe to."""
-    return Claims(
-        member,
-        batch.member_name[member],
-        batch.member_group[member],
-        batch.topic_name[topic],
-        partition,
-        _slots(batch, topic, partition),
-    )
-
-
-def _slots(batch: Batch, topic: Longs, partition: Longs) -> Longs:
-    """The slots of partitions of topics, which may be -1; -1: there is none."""
-    exists = (topic >= 0) & (partition < np.append(batch.size, 0)[topic])
-    return np.where(exists, batch.first_slot[topic] + partition, -1)
+    exists = (place >= 0) & (partition < np.append(batch.size, 0)[place])
+    slot = np.where(exists, batch.first_slot[place] + partition, -1)
+    return Claims(member, name, group, topic, partition, slot)
