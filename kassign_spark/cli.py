@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser(named: Sequence[str] = COMMANDS) -> Parser:
     parser = Parser(
         prog="kassign-spark",
-        description="Plan and check the partition assignment of Kafka consumer groups, for whole\n"
+        description="Plan and check the partition assignments of Kafka consumer groups, for whole\n"
         "fleets at once.",
         epilog="example:\n  kassign-spark assign examples/fleet --output build/plan",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -36,10 +36,10 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="say what would make groups more even, and what it would cost",
-    description="Try other assignors, further subscriptions, more or fewer members, and more\n"
-    "partitions on every group, each computed with the real assignors, and print for the\n"
-    "groups that something would help, the worst first, what gains most for what it moves.",
+    summary="find changes that would make groups more even, and what they would cost",
+    description="Try other assignors, more subscriptions, more or fewer members, and more\n"
+    "partitions on every group, each computed with the real assignors. Print, worst group\n"
+    "first, the changes that gain most for what they move.",
     example="kassign-spark advise examples/fleet --group orders-notifications",
 )
 

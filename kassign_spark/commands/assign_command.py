@@ -81,7 +81,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--progress",
         action="store_true",
-        help="show each round of groups too large for a task: what for, how much is open",
+        help="show each round of groups too large for a task: its purpose, and how much is open",
     )
     parser.add_show("print at most N groups, members of each, and topics of each member")
 

@@ -38,10 +38,11 @@ DOCUMENT = record(
 )
 ABOUT = About(
     summary="check the properties files of consumers",
-    description="Check the settings of consumers, a properties file each, by the rules of\n"
-    "their Java client and its broker: what they refuse, and what is advised. Names that no\n"
-    "client knows are listed with the nearest one. Prefixes of Spring, Kafka Connect, Kafka\n"
-    "Streams, Quarkus, Flink, MirrorMaker and others are read through. No secret is shown.",
+    description="Check the settings of consumers, one properties file each, by the rules of\n"
+    "their Java client and its broker: what they refuse, and what is a bad choice. Names that\n"
+    "no client knows are listed with the nearest known name. Prefixes of Spring, Kafka\n"
+    "Connect, Kafka Streams, Quarkus, Flink, MirrorMaker and others are understood. No secret\n"
+    "is shown.",
     finds="a setting is refused or misspelled, or a file has no settings",
     example="kassign-spark check-settings consumer.properties --client-version 4.1.0",
 )

@@ -83,11 +83,11 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="compare what every assignor would do, with the best there is",
-    description="Follow a rebalance of every group under every assignor of Kafka's, those of\n"
-    "the new protocol (protocol consumer) included: how many\n"
-    "partitions move and pause, in how many rounds, how even the result is, for all groups\n"
-    "and for each; beside it the least moves at the best balance there is.",
+    summary="compare what every assignor would do with the best there is",
+    description="Follow a rebalance of every group under every assignor of Kafka, including\n"
+    "those of the new protocol (protocol consumer). Show how many partitions move and pause,\n"
+    "in how many rounds, and how even the result is, for all groups together and for each,\n"
+    "next to the fewest possible moves at the best balance.",
     finds="there are weights of groups, topics or partitions that do not exist",
     example="kassign-spark compare examples/fleet",
 )

@@ -44,10 +44,10 @@ DOCUMENT = record(
     groups=rows(f"{GROUP}, coordinator_partition int?, coordinator int?"),
 )
 ABOUT = About(
-    summary="say which broker coordinates each group, and how they are loaded",
-    description="Say which partition of __consumer_offsets each group of a snapshot belongs\n"
-    "to. Where the snapshot has a table leaders (topic, partition, leader: a broker's id),\n"
-    "also its broker, the load of each broker, and hot spots.",
+    summary="show which broker coordinates each group, and how loaded the brokers are",
+    description="Show which partition of __consumer_offsets each group of a snapshot belongs\n"
+    "to. If the snapshot has a table leaders (topic, partition, leader: a broker's id), also\n"
+    "show its broker, the load of each broker, and hot spots.",
     example="kassign-spark coordinators examples/fleet",
 )
 

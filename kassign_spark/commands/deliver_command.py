@@ -33,8 +33,8 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="give each member its own part of a plan, as JSON",
-    description="Give each member its own part of a plan (its table assignment) or of a\n"
+    summary="give each member its part of a plan, as JSON",
+    description="Give each member its part of a plan (its table assignment) or of a\n"
     "snapshot (its table owned): as topic-partitions for a consumer's assign(), and as the\n"
     "option assign of Spark's Kafka source.",
     example="kassign-spark deliver build/plan --group payments-refunds",

@@ -47,9 +47,9 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="say which partitions change hands",
+    summary="show which partitions change owner",
     description="Compare who has which partition before and after. BEFORE and AFTER are\n"
-    "each a plan (its table assignment counts) or a snapshot (its table owned).",
+    "each a plan (its table assignment) or a snapshot (its table owned).",
     example="kassign-spark diff examples/fleet build/plan",
 )
 

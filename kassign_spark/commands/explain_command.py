@@ -40,9 +40,9 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="say which assignor made an assignment, or comes nearest to it",
-    description="Say for every group which of Kafka's assignors gives the assignment that is\n"
-    "observed, and whose stale claims decided, or which one comes nearest and what differs.\n"
+    summary="find out which assignor made an assignment, or comes nearest to it",
+    description="Find out for every group which of Kafka's assignors gives the observed\n"
+    "assignment and whose stale claims decided, or which one comes nearest and what differs.\n"
     "SNAPSHOT is the state before, ASSIGNED the plan (table assignment) or snapshot (table\n"
     "owned) after. Without ASSIGNED it is what the members of SNAPSHOT own: would the\n"
     "assignor leave it as it is?",

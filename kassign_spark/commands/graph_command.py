@@ -47,7 +47,7 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="write who can take what as a graph, and say what that rules out",
+    summary="write who can take what as a graph, and show what that rules out",
     description="Write the eligibility graph: a vertex for each member and for each class of\n"
     "topics with the same subscribers, an edge for each subscription. Print the groups whose\n"
     "subscriptions keep them from being even, the worst first, with the reason.",

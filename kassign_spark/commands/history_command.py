@@ -63,14 +63,14 @@ DOCUMENT = either(
     history_follow.DOCUMENT,
 )
 ABOUT = About(
-    summary="say when and why each group rebalanced, and which do so too often",
-    description="Read the group log, __consumer_offsets of a live cluster or files of it, and\n"
-    "say of every rebalance why it was, what moved and how long partitions were not read:\n"
-    "a row a group and hour, those with the most rebalances first, and the storms: times in\n"
-    "which a group rebalanced too often, who caused them, and what other settings of its\n"
+    summary="show when and why each group rebalanced, and who rebalances too often",
+    description="Read the group log, __consumer_offsets of a live cluster or files of it.\n"
+    "Show why each rebalance happened, what moved and how long partitions were not read: one\n"
+    "row for each group and hour, those with the most rebalances first, and the storms, in\n"
+    "which a group rebalanced too often: who caused them, and what other settings of its\n"
     "members would have saved. Times are UTC.\n"
-    "With --follow it goes on as the log does, until it is interrupted, and writes each\n"
-    "rebalance once: started again with the same DIR it goes on where it was.",
+    "With --follow it keeps reading until it is interrupted, and writes each rebalance once:\n"
+    "a new run with the same DIR continues where the last one stopped.",
     finds="there are storms, or part of the log cannot be read",
     example="kassign-spark history --log examples/group-log",
 )
@@ -86,7 +86,7 @@ def add_options(parser: Parser) -> None:
         "--since",
         metavar="TIME",
         type=_time,
-        help="leave out what was before, such as 2026-11-22 or 2026-11-22T03:00 (UTC)",
+        help="ignore everything before, such as 2026-11-22 or 2026-11-22T03:00 (UTC)",
     )
     parser.add_argument("--group", metavar="GROUP", help="only this group")
     parser.add_argument(
@@ -97,18 +97,18 @@ def add_options(parser: Parser) -> None:
         metavar="N",
         type=whole_number(least=2),
         default=5,
-        help="rebalances in that span that are a storm (default: 5)",
+        help="rebalances in that span that make a storm (default: 5)",
     )
-    parser.add_argument("--follow", action="store_true", help="go on as the log does")
+    parser.add_argument("--follow", action="store_true", help="keep reading the log")
     parser.add_argument(
         "--available-now",
         action="store_true",
-        help="with --follow: end with what is there now; the next run goes on",
+        help="with --follow: stop at the current end of the log; the next run continues",
     )
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="say also which generations are not what their assignor gives",
+        help="also show which generations are not what their assignor gives",
     )
     parser.add_argument(
         "--topics",

@@ -24,10 +24,10 @@ DOCUMENT = record("archive string, bytes int?")
 
 _MEMBERS = "group_id string, member_id string, topics array<string>, generation bigint"
 ABOUT = About(
-    summary="let commands start sooner, by an archive of Java's classes",
-    description="Write an archive of the classes that Java loads for a command, about 170 MB,\n"
-    "which all later commands with this Java and this PySpark start from: some seconds\n"
-    "sooner. It lies in $XDG_CACHE_HOME/kassign-spark, or else in ~/.cache/kassign-spark.",
+    summary="make commands start sooner, with an archive of Java's classes",
+    description="Write an archive of the classes that Java loads for a command, about 170 MB.\n"
+    "All later commands with this Java and this PySpark start from it, some seconds sooner.\n"
+    "It is in $XDG_CACHE_HOME/kassign-spark, or else in ~/.cache/kassign-spark.",
     example="kassign-spark java-archive --json",
 )
 

@@ -29,11 +29,11 @@ DOCUMENT = record(
     "first timestamp?, last timestamp?"
 )
 ABOUT = About(
-    summary="keep the group log, the records of __consumer_offsets, in files",
-    description="Read the topic __consumer_offsets of a live cluster, as far as it goes now,\n"
-    "and write its records as they are to Parquet files, which read_group_log and\n"
-    "snapshot --from-log take. Spark reads as a group kassign-spark-log-*, which stays behind\n"
-    "without members until the brokers clear it away; records of such groups are left out.",
+    summary="save the group log, the records of __consumer_offsets, in files",
+    description="Read the topic __consumer_offsets of a live cluster to its current end, and\n"
+    "write its raw records to Parquet files, for read_group_log and snapshot --from-log.\n"
+    "Spark reads as a group kassign-spark-log-*, which remains without members until the\n"
+    "brokers remove it; records of such groups are left out.",
     example="kassign-spark log --bootstrap-server 127.0.0.1:9092 --save build/log",
 )
 

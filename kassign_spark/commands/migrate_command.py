@@ -67,10 +67,10 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="say which groups can go over to the new protocol, and what each restart does",
-    description="Judge for every classic group whether it can go over to the protocol of\n"
-    "KIP-848 (or back, with --to classic) and follow its members' restarts one by one: who\n"
-    "pauses, what moves, how much locality is lost; with --group every step.",
+    summary="show which groups can move to the new protocol, and what each restart does",
+    description="Judge for every classic group whether it can move to the protocol of\n"
+    "KIP-848 (or back, with --to classic), and follow its members' restarts one by one: who\n"
+    "pauses, what moves, how much locality is lost; with --group, every step.",
     finds="a group is blocked",
     example="kassign-spark migrate examples/both-protocols --group billing-invoices",
 )
@@ -87,7 +87,7 @@ def add_options(parser: Parser) -> None:
         "--assignor",
         type=short_assignor,
         choices=sorted({name for names in TO.values() for name in names}),
-        help="that the groups have in the end (default: uniform; range on the way back)",
+        help="assignor of the groups afterwards (default: uniform; range with --to classic)",
     )
     parser.add_argument(
         "--policy",
@@ -100,14 +100,14 @@ def add_options(parser: Parser) -> None:
         metavar="N",
         type=whole_number(least=1),
         default=NO_LIMIT,
-        help="group.consumer.max.size of the broker; group.max.size on the way back",
+        help="group.consumer.max.size of the broker; group.max.size with --to classic",
     )
     parser.add_argument(
         "--client-config",
         metavar="FILE",
         action="append",
         default=[],
-        help="properties of a client, with its group.id, to check as well; any number of times",
+        help="also check this properties file of a client, with its group.id; repeatable",
     )
     parser.add_argument(
         "--client-version", metavar="X.Y.Z", help="version of kafka-clients of these clients"

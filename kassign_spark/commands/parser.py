@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--as-of",
             metavar="TIMESTAMP",
-            help="with table:..., the newest snapshot that is not later (default: the newest)",
+            help="with table:..., read the newest snapshot that is not later (default: the newest)",
         )
 
     def add_group(self) -> None:
@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--group",
             metavar="GROUP",
-            help="only this group; CLUSTER/GROUP where several clusters have one of that name",
+            help="only this group; CLUSTER/GROUP if several clusters have a group of that name",
         )
 
     def add_assignor(self, known: Iterable[str]) -> None:
@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
     def add_settings(self) -> None:
         """Add the option that names a file of settings."""
         self.add_argument(
-            "--settings", metavar="FILE.toml", help="settings, as in conf/settings.toml"
+            "--settings", metavar="FILE.toml", help="file of settings, like conf/settings.toml"
         )
 
     def add_output(self, holds: str, *, required: bool = False) -> None:
@@ -98,7 +98,10 @@ class Parser(argparse.ArgumentParser):
             help=f"new folder to write, with {holds}; or table:CATALOG.SCHEMA, to append to",
         )
         self.add_argument(
-            "--format", choices=FORMATS, default="parquet", help="of its tables (default: parquet)"
+            "--format",
+            choices=FORMATS,
+            default="parquet",
+            help="format of its tables (default: parquet)",
         )
         self.add_overwrite()
 
@@ -107,7 +110,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--overwrite",
             action="store_true",
-            help="replace DIR if kassign-spark wrote it and nobody changed it since",
+            help="replace DIR, if kassign-spark wrote it and nobody changed it since",
         )
 
     def add_show(self, what: str) -> None:

@@ -37,8 +37,8 @@ DOCUMENT = record(
 ABOUT = About(
     summary="plan by weight: even loads with few moves",
     description="Plan every group by the weight of its partitions: members within a limit\n"
-    "of load, with the fewest moves, and a verdict with its proof. The output is a plan that\n"
-    "diff, report, violations and deliver take.",
+    "of load, the fewest moves, and a verdict with its proof. The output is a plan that\n"
+    "diff, report, violations and deliver read.",
     finds="there are weights of groups, topics or partitions that do not exist",
     example="kassign-spark plan examples/fleet --weights build/weights --output build/plan",
 )
@@ -49,7 +49,7 @@ def add_options(parser: Parser) -> None:
     add_weights(parser)
     limits = parser.add_mutually_exclusive_group()
     limits.add_argument(
-        "--tolerance", metavar="X", type=number, help="above the best load (default: 0.05)"
+        "--tolerance", metavar="X", type=number, help="share above the best load (default: 0.05)"
     )
     limits.add_argument("--max-skew", metavar="X", type=number, help="times the fair load")
     limits.add_argument("--max-load", metavar="X", type=number, help="load by capacity")

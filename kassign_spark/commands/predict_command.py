@@ -36,11 +36,11 @@ DOCUMENT = record(
     groups=rows(VERDICTS),
 )
 ABOUT = About(
-    summary="say what Kafka's own client will do, and whether it will end",
+    summary="show what Kafka's own client will do, and whether it will end",
     description="Give the exact answer of Kafka's Java client for every group's next\n"
-    "rebalance, and a verdict: ok, throws, never_ends, or inexact where something that\n"
-    "decides is not known or not modelled. Groups of the new protocol get their coordinator's\n"
-    "answer, and never_settles where their members' votes for an assignor tie.",
+    "rebalance, and a verdict: ok, throws, never_ends, or inexact if something that decides\n"
+    "is unknown or not modelled. Groups of the new protocol get their coordinator's answer,\n"
+    "and never_settles if their members' votes for an assignor tie.",
     finds="a group throws, never ends or never settles, gets nothing, asks for topics that "
     "do not exist, or gets partitions that do not exist",
     example="kassign-spark predict examples/fleet",

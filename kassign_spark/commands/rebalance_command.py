@@ -70,7 +70,7 @@ DOCUMENT = record(
 ABOUT = About(
     summary="follow the rebalance of every group, round by round",
     description="Follow the rebalance of every group of a snapshot until nothing is withheld:\n"
-    "what each member keeps, gives up and receives, and what its rebalance listener is told.\n"
+    "what each member keeps, gives up and receives, and what its rebalance listener receives.\n"
     "With --exact each round is the answer of Kafka's own client, which may also throw or\n"
     "never end: the table verdicts says so, and the table listener leaves such groups out.",
     finds="a group never settles, throws or never ends, claims mislead Kafka's own client, or "

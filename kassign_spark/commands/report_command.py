@@ -42,10 +42,11 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="write one page that says what a plan does to the fleet",
-    description="Write one HTML page on a plan: what to look at first, groups worst first,\n"
-    "the load of members before and after, what moves from whom to whom, rounds and pauses\n"
-    "by protocol, the coordinators, the problems found. It opens from disk, without network.",
+    summary="write one page that shows what a plan does to the fleet",
+    description="Write one HTML page about a plan: what to look at first; groups, worst\n"
+    "first; the load of members before and after; what moves from whom to whom; rounds and\n"
+    "pauses by protocol; the coordinators; the problems found. It opens from disk and needs\n"
+    "no network.",
     example="kassign-spark report build/plan --output build/report.html",
 )
 

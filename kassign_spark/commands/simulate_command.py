@@ -89,15 +89,16 @@ DOCUMENT = optional(
     ),
 )
 ABOUT = About(
-    summary="let events happen to a snapshot, and see what they start",
-    description="Let events happen to the groups of a snapshot, one after the other: what\n"
+    summary="apply events to a snapshot, and show the rebalances that they start",
+    description="Apply events to the groups of a snapshot, one after the other. Show what\n"
     "starts a rebalance and why, or why not, how soon it is noticed, the rounds it takes,\n"
-    "what moves and who pauses. Each event meets the state that the one before it left.\n\n"
-    "The file is YAML (.yaml, .yml), a list of events or the sections timeouts, events and\n"
-    "sweeps; or JSON, an event on each line. An event has a kind and what the kind needs:\n"
+    "what moves and who pauses. Each event starts from the state that the one before left.\n\n"
+    "The file is YAML (.yaml, .yml) with a list of events, or with the sections timeouts,\n"
+    "events and sweeps; or JSON with one event on each line. An event has a kind and:\n"
     + "".join(_described(kind) for kind in KINDS)
-    + "and, where several clusters are in the snapshot, cluster_id; its own timeouts, such as\n"
-    "session_timeout_ms, if need be. A sweep asks what if: members: -3..+3, partitions: x2.",
+    + "Any event may have its own timeouts, such as session_timeout_ms; if the snapshot has\n"
+    "several clusters, it needs cluster_id. A sweep asks a what-if question: members: -3..+3,\n"
+    "partitions: x2.",
     finds="a group never settles, or claims mislead Kafka's own client",
     example="kassign-spark simulate examples/fleet --events examples/events.yaml",
 )

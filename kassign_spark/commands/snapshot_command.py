@@ -52,10 +52,9 @@ DOCUMENT = either(
 ABOUT = About(
     summary="read a live cluster's groups, topics and owned partitions",
     description="Read every consumer group of a live cluster, and its topics, into a\n"
-    "folder of tables that the other commands take. It only asks; it changes nothing.\n"
-    "With --from-log the groups come from the records of __consumer_offsets, so that no\n"
-    "group is asked, however many there are; with --from-describe from what Kafka's own\n"
-    "tools printed.",
+    "folder of tables that the other commands use. It only reads; it changes nothing. With\n"
+    "--from-log the groups come from the records of __consumer_offsets, and no group is\n"
+    "asked; with --from-describe they come from the output of Kafka's own tools.",
     finds="a group's newest record in the log cannot be read",
     example="kassign-spark snapshot --bootstrap-server 127.0.0.1:9092 --output build/fleet",
 )
@@ -90,7 +89,7 @@ def add_options(parser: Parser) -> None:
         "--cluster-id",
         metavar="NAME",
         type=_name,
-        help="name for the column cluster_id, for those who have several clusters",
+        help="value of the column cluster_id, if you have several clusters",
     )
     parser.add_argument(
         "--classic-only",

@@ -42,10 +42,10 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="say which groups a change of topics touches, and how much of them",
-    description="Say of every group that reads one of the topics what happens to it when the\n"
-    "topic gets partitions or goes: how many members take part in the rebalance, how many\n"
-    "partitions are revoked and handed out again, and which other topics these are of.",
+    summary="show which groups a change of topics affects, and how much of them",
+    description="Show what happens to every group that reads one of the topics if the topic\n"
+    "gains partitions or is deleted: how many members take part in the rebalance, how many\n"
+    "partitions are revoked and assigned again, and the other topics of these partitions.",
     example="kassign-spark touched-by examples/fleet payments.refunds",
 )
 

@@ -28,8 +28,8 @@ DOCUMENT = record(
 )
 ABOUT = About(
     summary="show what each move would give: the curve of moves against load",
-    description="Trace for every group how low its greatest load gets with so many moves.\n"
-    "1x is the fair load: what everybody would have if weight could be cut at will.",
+    description="Show for every group how low its greatest load gets with how many moves.\n"
+    "1x is the fair load: what everybody would have if weight could be divided at will.",
     finds="there are weights of groups, topics or partitions that do not exist",
     example="kassign-spark tradeoff examples/fleet --weights build/weights",
 )

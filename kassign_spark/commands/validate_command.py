@@ -24,9 +24,9 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="list what is wrong or odd in a snapshot",
+    summary="list problems of a snapshot",
     description="List what is wrong or odd in a snapshot, group by group: what assign\n"
-    "refuses, and what Kafka passes over, such as topics without metadata.",
+    "refuses, and what Kafka ignores, such as topics without metadata.",
     finds="there are problems",
     example="kassign-spark validate examples/fleet",
 )
@@ -38,7 +38,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--weights",
         metavar="FILE",
-        help="the table weights, to look at as well: a file, or a folder that has it",
+        help="also check the table weights: a file, or a folder that contains it",
     )
     parser.add_output("the table problems")
     parser.add_show("print at most N problems")

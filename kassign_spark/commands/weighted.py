@@ -26,10 +26,10 @@ def add_weights(parser: Parser) -> None:
     parser.add_snapshot()
     add_source(parser, required=True)
     parser.add_argument(
-        "--cost", choices=COSTS, default="moves", help="what is few (default: moves)"
+        "--cost", choices=COSTS, default="moves", help="what to keep low (default: moves)"
     )
     parser.add_argument(
-        "--effort", choices=list(KICKS), default="default", help="how long to search"
+        "--effort", choices=list(KICKS), default="default", help="how thoroughly to search"
     )
     parser.add_settings()
     parser.add_show("print at most N groups")
@@ -45,19 +45,21 @@ def add_source(parser: Parser, *, required: bool) -> None:
         "json, parquet), or a folder that has it",
     )
     parser.add_argument(
-        "--before", metavar="SNAPSHOT", help="an earlier one, whose table offsets gives rates"
+        "--before",
+        metavar="SNAPSHOT",
+        help="an earlier snapshot, whose table offsets gives the rates",
     )
     parser.add_argument(
         "--horizon",
         metavar="TIME",
         default="1h",
-        help="with rate: in which time lag is to be read as well (default: 1h)",
+        help="with rate: time in which the lag must be read, too (default: 1h)",
     )
     parser.add_argument(
         "--missing-weight",
         metavar="X",
         type=number,
-        help="weight of partitions that have none (default: an error)",
+        help="weight of partitions without one (default: refuse them)",
     )
     parser.add_argument(
         "--base-weight", metavar="X", type=number, default=0.0, help="added to every partition"
