@@ -15,7 +15,7 @@ from kassign_spark.errors import NotConvergedError
 from kassign_spark.sessions import checkpoint
 
 
-class Settled(NamedTuple):
+class Materialized(NamedTuple):
     """A materialised frame, and what was measured while it was made."""
 
     frame: DataFrame
@@ -33,7 +33,7 @@ class Round(NamedTuple):
 OnRound = Callable[[Round], None]
 
 
-def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Settled:
+def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Materialized:
     """Compute ``frame`` once and hold it, with a plan of one line and its real size.
 
     The data goes into the cache, so that the checkpoint takes over the cache's true size, and
@@ -44,30 +44,30 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Se
     return _with_ids_of_its_own(_settle(frame, measures))
 
 
-def hold(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Settled:
+def hold(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Materialized:
     """Compute ``frame`` once and hold it, for frames that no loop builds upon.
 
     Cheaper than ``settle``, but the frame keeps the size estimate of the plan that it came from.
     """
-    return _with_ids_of_its_own(Settled(*checkpoint(frame, measures)))
+    return _with_ids_of_its_own(Materialized(*checkpoint(frame, measures)))
 
 
-def _settle(frame: DataFrame, measures: Mapping[str, Column] | None) -> Settled:
+def _settle(frame: DataFrame, measures: Mapping[str, Column] | None) -> Materialized:
     kept = frame.persist()
     try:
         kept.count()
-        return Settled(*checkpoint(kept, measures))
+        return Materialized(*checkpoint(kept, measures))
     finally:
         kept.unpersist()
 
 
-def _with_ids_of_its_own(settled: Settled) -> Settled:
+def _with_ids_of_its_own(settled: Materialized) -> Materialized:
     """Give columns other ids, under their names.
 
     A checkpoint has the ids of the frame that it is of. Spark does not always tell the two apart
     where they are joined: without adaptive execution such a join may be an internal error.
     """
-    return Settled(settled.frame.toDF(*settled.frame.columns), settled.measured)
+    return Materialized(settled.frame.toDF(*settled.frame.columns), settled.measured)
 
 
 class Budget:

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 from kassign_spark.display import printable
-from kassign_spark.report.collect import MAX_PROBLEMS, Found, fitting
+from kassign_spark.report.collect import MAX_PROBLEMS, PageContents, fitting
 from kassign_spark.report.details import MAX_MEMBERS, MAX_MOVES
 from kassign_spark.report.past import MAX_TIMELINES, Past
 from kassign_spark.report.weight_section import MAX_CURVES, FoundByWeight
@@ -18,7 +18,7 @@ HOSTILE = (
 )
 
 
-def made_found(group_count: int, *, details: int = 200, seed: int = 8) -> Found:
+def made_found(group_count: int, *, details: int = 200, seed: int = 8) -> PageContents:
     """Numbers that a fleet could have; the first groups, the worst, have the hostile names."""
     made = random.Random(seed)
     groups = [_group(made, place, group_count) for place in range(group_count)]
@@ -53,7 +53,7 @@ def made_found(group_count: int, *, details: int = 200, seed: int = 8) -> Found:
         }
         for broker in range(5)
     ]
-    return Found(
+    return PageContents(
         totals=_totals(groups),
         groups=groups,
         details=texts[: fitting(texts)],

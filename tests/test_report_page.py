@@ -14,7 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
 from kassign_spark.display import printable
-from kassign_spark.report.collect import Found
+from kassign_spark.report.collect import PageContents
 from kassign_spark.report.findings import findings
 from kassign_spark.report.render import MARK, render
 from tests.made_reports import HOSTILE, made_by_weight, made_found, made_past
@@ -34,7 +34,7 @@ return [...arguments[0].querySelectorAll("text")].map(line => line.getBoundingCl
 """Where each line of a drawing's text is."""
 
 
-def _page(found: Found) -> str:
+def _page(found: PageContents) -> str:
     return render(found, findings(found), plan="build/plan", snapshot="build/fleet", details=200)
 
 

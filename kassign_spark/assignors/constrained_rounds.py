@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.equal import hold_claims
 from kassign_spark.assignors.sizes import most_partitions
-from kassign_spark.assignors.slices import Groups, Held, Slice, settle_slices
+from kassign_spark.assignors.slices import Slice, SliceClaims, SliceGroups, settle_slices
 from kassign_spark.engine.rounds import BLOCKS, Rounds, block_row
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
@@ -118,7 +118,7 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
         members, topics, own, contested = (
             slice(first[number], first[number + 1]) for first in (member, topic, claim, dispute)
         )
-        held = Held(
+        held = SliceClaims(
             claimed[own] - slot[number],
             claimant[own] - member[number],
             disputed[contested] - slot[number],
@@ -129,7 +129,7 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
             batch.topic_names.take(pa.array(batch.topic_name[topics] - 1)),
             batch.member_names.take(pa.array(batch.member_name[members] - 1)),
         )
-        groups = Groups(
+        groups = SliceGroups(
             batch.member_group[members] - number,
             visit[members],
             batch.topic_group[topics] - number,

@@ -12,7 +12,7 @@ import numpy as np
 from kassign_spark.coordinator.orders import inverse
 from kassign_spark.engine.costs import MOVE, rack_costs
 from kassign_spark.engine.task import settle
-from kassign_spark.groups.batch import Answer, Batch, Claims
+from kassign_spark.groups.batch import Batch, BatchAssignment, Claims
 from kassign_spark.groups.claims import resolve
 from kassign_spark.groups.lists import same_lists
 from kassign_spark.groups.numbers import Longs, find, key, place_in_run, ranges, rows_by, starts
@@ -62,7 +62,7 @@ def topic_classes(batch: Batch) -> Classes:
     return Classes(class_by_name[topic_place], number, edge_class[order], edge_place[order])
 
 
-def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:
+def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> BatchAssignment:
     """Assign all partitions: balance best, then moves fewest, then by names.
 
     Claims are on partitions that exist; ``generation`` is of each member, in which it owned those.
@@ -74,7 +74,7 @@ def assign_differing(batch: Batch, claims: Claims, generation: Longs) -> Answer:
 
 def assign_with_racks(
     batch: Batch, claims: Claims, generation: Longs, *, racks_before_moves: bool
-) -> Answer:
+) -> BatchAssignment:
     """Assign all partitions: balance best, then moves fewest, then cross-rack partitions fewest.
 
     With ``racks_before_moves`` these count before moves; otherwise as ``assign_differing``.
@@ -134,7 +134,7 @@ def rack_classes(batch: Batch, classes: Classes, crossing: int) -> SlotClasses:
 
 def _assign(
     batch: Batch, claims: Claims, generation: Longs, classes: SlotClasses, move: int
-) -> Answer:
+) -> BatchAssignment:
     slot_count = int(batch.first_slot[-1])
     prevails, _ = resolve(claims.slot, batch.hash_rank[claims.member], generation[claims.member])
     place = inverse(batch.by_rank)
@@ -166,7 +166,7 @@ def _assign(
     moving = np.zeros(slot_count, bool)
     moving[claims.slot] = True
     moving[claims.slot[owner[claims.slot] == claims.member]] = False
-    return Answer(owner, moving)
+    return BatchAssignment(owner, moving)
 
 
 def kept_claims(edge: Longs, partition: Longs, topic: Longs, assigned: Longs) -> Longs:

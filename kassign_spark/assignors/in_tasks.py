@@ -9,7 +9,7 @@ from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
 from kassign_spark.assignors.differing import assign_differing, assign_with_racks
 from kassign_spark.assignors.equal import assign_equal
 from kassign_spark.client.model import follow_constrained, predict_group
-from kassign_spark.groups.batch import Answer, Batch, Claims
+from kassign_spark.groups.batch import Batch, BatchAssignment, Claims
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.racks import all_equal, reduce_or
 from kassign_spark.groups.states import States
@@ -40,7 +40,7 @@ def answer(
     assignor: Longs,
     *,
     racks_before_moves: bool = False,
-) -> Answer:
+) -> BatchAssignment:
     """Assign all partitions as ``assign`` does.
 
     Args:
@@ -59,7 +59,7 @@ def answer(
     by_racks = racks_matter(batch, assignor)
     is_sticky = assignor >= STICKY
 
-    def assign_part(groups: Flags, rule: Callable[[Batch, Claims, Longs], Answer]) -> None:
+    def assign_part(groups: Flags, rule: Callable[[Batch, Claims, Longs], BatchAssignment]) -> None:
         if not groups.any():
             return
         if groups.all():
@@ -79,7 +79,7 @@ def answer(
     one_by_one = by_racks & ((assignor == RANGE) | is_sticky & batch.is_alike)
     if one_by_one.any():
         _follow(batch, existing, generation, assignor, one_by_one, owner, is_moving)
-    return Answer(owner, is_moving)
+    return BatchAssignment(owner, is_moving)
 
 
 def part_of(claims: Claims, groups: Flags, members: Longs, slots: Longs) -> Claims:
@@ -96,10 +96,12 @@ def part_of(claims: Claims, groups: Flags, members: Longs, slots: Longs) -> Clai
     )
 
 
-def _without_claims(owners: Callable[[Batch], Longs]) -> Callable[[Batch, Claims, Longs], Answer]:
-    def rule(batch: Batch, claims: Claims, generation: Longs) -> Answer:
+def _without_claims(
+    owners: Callable[[Batch], Longs],
+) -> Callable[[Batch, Claims, Longs], BatchAssignment]:
+    def rule(batch: Batch, claims: Claims, generation: Longs) -> BatchAssignment:
         owner = owners(batch)
-        return Answer(owner, np.zeros(len(owner), bool))
+        return BatchAssignment(owner, np.zeros(len(owner), bool))
 
     return rule
 

@@ -18,7 +18,7 @@ BYTES_OF_A_PAIR = 400
 pair of a member and a topic that it subscribes to."""
 
 
-class Sized(NamedTuple):
+class GroupsBySize(NamedTuple):
     """Groups by how the sticky assignors answer them; None where there are no such.
 
     Attributes:
@@ -34,7 +34,7 @@ class Sized(NamedTuple):
     racked: Eligible | None
 
 
-def by_size(eligible: Eligible, settings: Settings) -> Sized:
+def by_size(eligible: Eligible, settings: Settings) -> GroupsBySize:
     """Tell the groups apart; runs a query where the largest may not fit a task.
 
     Where subscriptions are equal and racks matter, the assignors are sequential inside a group:
@@ -45,8 +45,8 @@ def by_size(eligible: Eligible, settings: Settings) -> Sized:
         settings: ``engine``, ``bytes_per_task``.
     """
     if fits_all(eligible, settings):
-        return Sized(eligible, None, None, None)
-    kinds = Sized._fields
+        return GroupsBySize(eligible, None, None, None)
+    kinds = GroupsBySize._fields
     sizes, found = hold(
         _sizes(eligible, settings),
         {kind: F.count_if(F.col("kind") == kind) for kind in kinds},
@@ -63,7 +63,7 @@ def by_size(eligible: Eligible, settings: Settings) -> Sized:
     alike = of_kind["alike"]
     if alike is not None:
         of_kind["alike"] = alike._replace(heterogeneous=False)
-    return Sized(**of_kind)
+    return GroupsBySize(**of_kind)
 
 
 def fits_all(eligible: Eligible, settings: Settings) -> bool:
@@ -118,7 +118,7 @@ def restrict_to(eligible: Eligible, few: DataFrame, how: str = "left_semi") -> E
 
 
 def _sizes(eligible: Eligible, settings: Settings) -> DataFrame:
-    """Say of each group how it is answered: GROUP_KEY and kind string, a field of ``Sized``."""
+    """Classify each group: GROUP_KEY and kind string, a field of ``GroupsBySize``."""
     keys = list(GROUP_KEY)
     partitions = (
         subscribed_topics(eligible).groupBy(*keys).agg(F.sum("num_partitions").alias("partitions"))

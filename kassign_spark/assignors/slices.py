@@ -20,7 +20,7 @@ from kassign_spark.engine.commands import Answer, Command, Engine, PerBlock
 from kassign_spark.groups.numbers import Flags, Longs, dense, place_in_run, ranges, rows_by, starts
 
 
-class Held(NamedTuple):
+class SliceClaims(NamedTuple):
     """What members own, a claim a row; each keeps its first ones, as far as its quota goes.
 
     Attributes:
@@ -35,7 +35,7 @@ class Held(NamedTuple):
     disputed: Longs
 
 
-class Groups(NamedTuple):
+class SliceGroups(NamedTuple):
     """The groups of a slice; another slice of them has the same, but for ``sizes``.
 
     Attributes:
@@ -59,7 +59,9 @@ class Slice:
         is_moving: of each partition whether another member owns it now, or several dispute it.
     """
 
-    def __init__(self, groups: Groups, held: Held, key: tuple[str | int, ...] = ()) -> None:
+    def __init__(
+        self, groups: SliceGroups, held: SliceClaims, key: tuple[str | int, ...] = ()
+    ) -> None:
         """Take a slice up.
 
         Args:
@@ -88,7 +90,7 @@ class Slice:
         return np.repeat(np.arange(len(self._groups.sizes)), self._groups.sizes)
 
     def owns(self) -> Answer:
-        """Answer key, columns of ``Groups``, and how many partitions each member owns here."""
+        """Answer key, columns of ``SliceGroups``, and how many partitions each member owns here."""
         owned = np.bincount(self._held.claimant, minlength=len(self._groups.member))
         return np.array(self._key, object), *self._groups, owned
 
@@ -122,7 +124,7 @@ def settle_slices(engine: Engine) -> None:
     keep: list[Longs] = [np.zeros(0, np.int64)] * len(keys)
     missing, extras, first = keep.copy(), keep.copy(), keep.copy()
     for slices in slices_of_groups:
-        parts = [Groups(*replies[number][1:-1]) for number in slices]
+        parts = [SliceGroups(*replies[number][1:-1]) for number in slices]
         owned = np.array([replies[number][-1] for number in slices])
         sizes = np.sum([part.sizes for part in parts], axis=0)
         quota = quotas(parts[0]._replace(sizes=sizes), owned.sum(axis=0))
@@ -154,7 +156,7 @@ class Quotas(NamedTuple):
     extras: Longs
 
 
-def quotas(groups: Groups, owned: Longs) -> Quotas:
+def quotas(groups: SliceGroups, owned: Longs) -> Quotas:
     """Let members keep the least number, and as many as may have one more keep that one.
 
     ``owned`` is of each member.

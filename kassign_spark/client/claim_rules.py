@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kassign_spark.client.group_state import Claims, GroupState
+from kassign_spark.client.group_state import ClaimedIds, GroupState
 from kassign_spark.client.hash_order import HashOrder
 
 
@@ -25,7 +25,7 @@ class Believed:
     by_order: str | None
 
 
-def believe(state: GroupState, claims: Claims, members: HashOrder) -> Believed:
+def believe(state: GroupState, claims: ClaimedIds, members: HashOrder) -> Believed:
     """Read the claims of all members in the order of the hash map.
 
     A claimed partition goes to the member of the later generation. Of the earlier claimant, that

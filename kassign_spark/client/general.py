@@ -8,7 +8,7 @@ rack happens only where the same move would happen without.
 from collections.abc import Sequence
 
 from kassign_spark.client.claim_rules import Believed
-from kassign_spark.client.group_state import Claims, GroupState, NeverEnds, Thrown
+from kassign_spark.client.group_state import ClaimedIds, GroupState, NeverEnds, Thrown
 from kassign_spark.client.hash_order import HashOrder, java_hash
 from kassign_spark.client.holdings import Holdings, Movements
 from kassign_spark.client.rack_bits import Racks
@@ -20,7 +20,7 @@ _LEAST_PASS_LIMIT = 1000
 
 def assign_general(
     state: GroupState,
-    claims: Claims,
+    claims: ClaimedIds,
     believed: Believed,
     members: HashOrder,
     by_id: list[int],
@@ -58,7 +58,7 @@ def assign_general(
 
 
 def _earlier_claims(
-    state: GroupState, claims: Claims, max_generation: int, order: list[int]
+    state: GroupState, claims: ClaimedIds, max_generation: int, order: list[int]
 ) -> dict[int, int]:
     """Give the member that claims a partition from the latest generation below the highest."""
     found: dict[int, int] = {}

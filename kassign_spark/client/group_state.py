@@ -141,7 +141,7 @@ class Layout:
         return f"{self.topics[self.topic_of[partition]]}-{self.number_of[partition]}"
 
 
-class Claims(NamedTuple):
+class ClaimedIds(NamedTuple):
     """Claims as ids: those of each member, in which one id may come twice."""
 
     layout: Layout
@@ -155,7 +155,7 @@ def without_missing(state: GroupState) -> GroupState:
     return state if len(existing) == len(state.claim_members) else state.with_claims(existing)
 
 
-def lay_out(state: GroupState) -> Claims:
+def lay_out(state: GroupState) -> ClaimedIds:
     """Number the partitions of a group; claims of topics that nobody is assigned are left out."""
     subscribed = set().union(*state.subscriptions)
     sizes = {
@@ -182,7 +182,7 @@ def lay_out(state: GroupState) -> Claims:
             by_member[member].append(
                 starts[number] + partition if exists else ids_of_missing[number, partition]
             )
-    return Claims(layout, by_member)
+    return ClaimedIds(layout, by_member)
 
 
 def _number(

@@ -8,7 +8,7 @@ from kassign_spark.client.group_state import (
     NEVER_ENDS,
     OK,
     THROWS,
-    Claims,
+    ClaimedIds,
     GroupState,
     Layout,
     NeverEnds,
@@ -38,7 +38,7 @@ def predict_group(state: GroupState) -> Outcome:
     return with_cause(state, outcome, predict_group(without_missing(state)))
 
 
-def _follow_sticky(state: GroupState, claims: Claims) -> Outcome:
+def _follow_sticky(state: GroupState, claims: ClaimedIds) -> Outcome:
     layout = claims.layout
     try:
         assigned, moving, unsure = _assign_sticky(state, claims)
@@ -78,7 +78,7 @@ def _racks_in_use(state: GroupState, layout: Layout) -> Racks | None:
 
 
 def _assign_sticky(
-    state: GroupState, claims: Claims, *, is_homogeneous: bool = False
+    state: GroupState, claims: ClaimedIds, *, is_homogeneous: bool = False
 ) -> tuple[list[list[int]], dict[int, int], str | None]:
     """Give each member's partitions, those that change hands, and why this may not be so.
 
@@ -99,7 +99,7 @@ def _assign_sticky(
     return assigned, moving, unsure or _unsure_of_order(state, members, by_order)
 
 
-def _moving(claims: Claims, assigned: list[list[int]]) -> dict[int, int]:
+def _moving(claims: ClaimedIds, assigned: list[list[int]]) -> dict[int, int]:
     """Give the new owners of partitions that another member still has to give up."""
     revoked: set[int] = set()
     added: dict[int, int] = {}

@@ -59,7 +59,7 @@ class TopicState(NamedTuple):
     racks: object = None
 
 
-class Listed(NamedTuple):
+class TargetList(NamedTuple):
     """A member's target in the order of the coordinator's list.
 
     Attributes:
@@ -73,7 +73,7 @@ class Listed(NamedTuple):
     is_ordered: bool = True
 
 
-NOTHING = Listed(np.zeros(0, np.int64), np.zeros(0, np.int64))
+NOTHING = TargetList(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass
@@ -82,7 +82,7 @@ class CoordinatedGroup:
 
     table: MemberTable[GroupMember] = field(default_factory=MemberTable)
     topics: dict[str, TopicState] = field(default_factory=dict)
-    targets: dict[str, Listed] = field(default_factory=dict)
+    targets: dict[str, TargetList] = field(default_factory=dict)
     resolved: dict[str, tuple[str, ...]] = field(default_factory=dict)
     group_epoch: int = 1
     assignment_epoch: int = 1
@@ -237,7 +237,7 @@ class CoordinatedGroup:
         found = list_targets(state, outcome, [self.keys[code] for code in codes.tolist()])
         for member_id, listed in zip(state.member_ids, found, strict=True):
             before = self.targets.get(member_id, NOTHING)
-            after = Listed(codes[listed.topics], listed.partitions, listed.is_ordered)
+            after = TargetList(codes[listed.topics], listed.partitions, listed.is_ordered)
             if not listed.is_unchanged or len(before.topics) != len(after.topics):
                 self.targets[member_id] = after
         self.assignment_epoch = self.group_epoch

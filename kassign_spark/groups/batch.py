@@ -256,7 +256,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Answer:
+class BatchAssignment:
     """Who is to have each partition of a batch.
 
     Attributes:

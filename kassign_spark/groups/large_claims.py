@@ -16,7 +16,7 @@ from kassign_spark.iteration import hold
 from kassign_spark.schemas import GROUP_KEY
 
 
-class Claims(NamedTuple):
+class ClaimFrames(NamedTuple):
     """Claims on partitions that exist, of topics that somebody in the group subscribes to.
 
     A claim is a bigint, ``code(partition, topic_number)``: codes sort as (partition, topic) do.
@@ -53,7 +53,7 @@ def topic_number_of(claim: Column) -> Column:
     return claim.bitwiseAND(F.lit(2**32 - 1)).cast("int")
 
 
-def read_claims(eligible: Eligible, topics: DataFrame) -> Claims:
+def read_claims(eligible: Eligible, topics: DataFrame) -> ClaimFrames:
     """Resolve ``eligible.owned``, which must be there, to one owner a partition; runs jobs.
 
     Claims of members that left, and on partitions that do not exist, are dropped (``validate``
@@ -76,11 +76,11 @@ def read_claims(eligible: Eligible, topics: DataFrame) -> Claims:
     )
     members, _ = hold(by_member, {"members": F.count("*")})
     topics, found = hold(_by_topic(members), {"contested": F.count_if(_has_duplicates())})
-    claims = Claims(subscribed, members, topics, None)
+    claims = ClaimFrames(subscribed, members, topics, None)
     return _resolve(eligible, claims) if found["contested"] else claims
 
 
-def claimed_partitions(claims: Claims) -> DataFrame:
+def claimed_partitions(claims: ClaimFrames) -> DataFrame:
     """List the claims one by one.
 
     Returns:
@@ -150,7 +150,7 @@ def _has_duplicates() -> Column:
     return F.size(F.array_distinct("claimed")) < F.size("claimed")
 
 
-def _resolve(eligible: Eligible, claims: Claims) -> Claims:
+def _resolve(eligible: Eligible, claims: ClaimFrames) -> ClaimFrames:
     """Let the highest generation win; equal ones dispute, and nobody has what is disputed.
 
     A dispute is remembered, even where a newer generation claims the partition afterwards: then the
@@ -195,4 +195,4 @@ def _resolve(eligible: Eligible, claims: Claims) -> Claims:
     )
     members, _ = hold(surviving, {"members": F.count("*")})
     disputed = judged.where("disputed").select(*GROUP_KEY, *_place()).distinct()
-    return Claims(claims.subscribed, members, _by_topic(members), disputed)
+    return ClaimFrames(claims.subscribed, members, _by_topic(members), disputed)

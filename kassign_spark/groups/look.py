@@ -54,7 +54,7 @@ from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.sessions import estimated_bytes
 
 
-class Looked(NamedTuple):
+class InputSummary(NamedTuple):
     """The eligible frames of all groups, and the names of the assignors that the groups use."""
 
     eligible: Eligible
@@ -97,7 +97,7 @@ _OF_CLAIMS = {
 """Of topics beside what is owned of them: a topic that is not there has only claims."""
 
 
-class _Found(NamedTuple):
+class _InputCounts(NamedTuple):
     counts: dict[str, int]
     assignors: list[str]
     estimated_bytes: float
@@ -113,7 +113,7 @@ def look(
     both_types: bool = False,
     topic_ids: bool = False,
     target: DataFrame | None = None,
-) -> Looked:
+) -> InputSummary:
     """Check the inputs and see how large they are; runs one query.
 
     Members that subscribe by a pattern are given its topics; they are held, and looked at again.
@@ -177,7 +177,7 @@ def look(
         has_missing_claims=bool(counts.get("missing_claims")),
         has_hidden_topics=bool(counts.get("hidden_topics")),
     )
-    return Looked(eligible, found.assignors, had_patterns)
+    return InputSummary(eligible, found.assignors, had_patterns)
 
 
 def _query(
@@ -185,7 +185,7 @@ def _query(
     known_assignors: Collection[str] | None,
     both_types: bool,
     target: DataFrame | None,
-) -> _Found:
+) -> _InputCounts:
     """Count everything in one query; a table at a time would be a few small jobs more."""
     tables = (*inputs[:3], target)
     sizes = [0.0 if frame is None else estimated_bytes(frame) for frame in tables]
@@ -230,7 +230,7 @@ def _query(
     for row in reduce(DataFrame.unionByName, found).collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
-    return _Found(counts, sorted(assignors), size, one_folds_members and one_folds_topics)
+    return _InputCounts(counts, sorted(assignors), size, one_folds_members and one_folds_topics)
 
 
 def _beside_claims(of_topics: DataFrame, owned: DataFrame) -> DataFrame:

@@ -46,7 +46,7 @@ def rows(frame: DataFrame, kind: int, **more: str) -> DataFrame:
     return rows_of_kind(frame, kind, {**_COLUMNS, **more}, texts=texts)
 
 
-class Read(NamedTuple):
+class TaskTable(NamedTuple):
     """A task's table in numbers. A name's number is its place in UTF-8 order; 0 stands for null.
 
     Attributes:
@@ -67,7 +67,7 @@ class Read(NamedTuple):
     group: Longs
     in_group: Flags
     slot: Longs
-    listed: "Listed"
+    listed: "FlatLists"
     topic_of_list: Longs
 
     @property
@@ -92,7 +92,7 @@ class Read(NamedTuple):
         }
 
 
-def read(table: pa.Table) -> Read:
+def read(table: pa.Table) -> TaskTable:
     """Read a task's table; its columns are those that ``rows`` gives."""
     kind = table["kind"].to_numpy()
     lists = listed(table["texts"], np.flatnonzero(kind == MEMBER))
@@ -101,12 +101,12 @@ def read(table: pa.Table) -> Read:
     (_, group), in_group = dense(cluster.code, group_name.code), group_name.code > 0
     slot = _slots(table["partition"], kind, group, in_group, topic.code)
     member_name = names(table["member_id"])
-    return Read(
+    return TaskTable(
         cluster, group_name, member_name, topic, kind, group, in_group, slot, lists, topic_of_list
     )
 
 
-class Listed(NamedTuple):
+class FlatLists(NamedTuple):
     """Lists of rows, one after the other: ``row`` is the place of each text's row among them."""
 
     row: Longs
@@ -114,12 +114,12 @@ class Listed(NamedTuple):
     is_null: Flags
 
 
-def listed(texts: pa.ChunkedArray, rows: Longs) -> Listed:
+def listed(texts: pa.ChunkedArray, rows: Longs) -> FlatLists:
     """Read and flatten the lists of some rows."""
     chosen = parsed(texts, rows, pa.list_(pa.string()))
     is_null = chosen.is_null().to_numpy(zero_copy_only=False)
     flat = pa.chunked_array([chosen.flatten()])
-    return Listed(np.repeat(np.arange(len(rows)), lengths(chosen)), flat, is_null)
+    return FlatLists(np.repeat(np.arange(len(rows)), lengths(chosen)), flat, is_null)
 
 
 def encode_together(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Names, Longs]:
@@ -144,7 +144,7 @@ def _slots(
     return slot
 
 
-def found(read: Read, member_keys: Longs, rows: Longs) -> Longs:
+def found(read: TaskTable, member_keys: Longs, rows: Longs) -> Longs:
     """Which of the members each row names; -1: none."""
     place = find(member_keys, key(read.group[rows], read.member[rows]))
     return np.where(read.in_group[rows] & (read.member[rows] > 0), place, -1)
@@ -170,7 +170,7 @@ def count(groups: Longs, group_count: int) -> Longs:
     return np.bincount(groups[groups >= 0], minlength=group_count)
 
 
-class Repeated(NamedTuple):
+class RepeatedRows(NamedTuple):
     """Rows that are there more than once, one run of equal ones after the other.
 
     Attributes:
@@ -184,7 +184,7 @@ class Repeated(NamedTuple):
     sizes: Longs
 
 
-def repeated(columns: Sequence[Longs | Flags], *then: Longs) -> Repeated:
+def repeated(columns: Sequence[Longs | Flags], *then: Longs) -> RepeatedRows:
     """Find the rows that are equal in ``columns`` to others; those of a run are by ``then``."""
     order = rows_by(*columns, *then)
     begins = np.zeros(len(order), bool)
@@ -194,4 +194,4 @@ def repeated(columns: Sequence[Longs | Flags], *then: Longs) -> Repeated:
     first = np.flatnonzero(begins)
     count = np.diff(first, append=len(order))
     several = count > 1
-    return Repeated(order[np.repeat(several, count)], order[first[several]], count[several])
+    return RepeatedRows(order[np.repeat(several, count)], order[first[several]], count[several])

@@ -17,7 +17,7 @@ from kassign_spark.history.log_arrays import (
     rows_at,
     together,
 )
-from kassign_spark.log.decode import Decoded
+from kassign_spark.log.decode import DecodedTables
 from kassign_spark.log.values import whole
 
 SIZES = pa.schema([("topic", pa.string()), ("size", pa.int64()), ("racks", pa.string())])
@@ -28,7 +28,7 @@ _MOST_PARTITIONS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Seen:
+class Generations:
     """Generations with their members, topics and partitions; each names its generation's number.
 
     Attributes:
@@ -60,7 +60,7 @@ class Seen:
     own: Longs
 
 
-def read_generations(decoded: Decoded, sizes: pa.Table) -> Seen:
+def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
     """Find what was told and given in each classic generation of consumers that has members.
 
     Args:
@@ -151,7 +151,7 @@ def read_generations(decoded: Decoded, sizes: pa.Table) -> Seen:
         topic=whole(held["topic"]),
         number=number,
     )
-    return Seen(
+    return Generations(
         head=head,
         assignors=assignor.to_pylist(),
         leader_client=whole(members["client_id"]).take(pa.array(client, mask=client < 0)),

@@ -15,12 +15,12 @@ from kassign_spark.display import printable
 from kassign_spark.errors import InputError
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.read import TOPIC
-from kassign_spark.history.explain_read import SIZES, Seen, read_generations, rows_of
+from kassign_spark.history.explain_read import SIZES, Generations, read_generations, rows_of
 from kassign_spark.history.rebalance_columns import EXPLAINED
 from kassign_spark.history.whole_groups import HasRecords, by_whole_groups
 from kassign_spark.inputs.rules import any_broken, rules_of_topics
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
-from kassign_spark.log.decode import Decoded, decode_table
+from kassign_spark.log.decode import DecodedTables, decode_table
 from kassign_spark.log.group_log import of_types
 from kassign_spark.schemas import TOPICS, arrow_schema
 from kassign_spark.whatif.explain_kernel import explain_told_arrow
@@ -116,7 +116,7 @@ def _sizes(topics: DataFrame) -> pa.Table:
     return found.select(SIZES.names).cast(SIZES)
 
 
-def explain_generations(decoded: Decoded, sizes: pa.Table | None) -> pa.Table:
+def explain_generations(decoded: DecodedTables, sizes: pa.Table | None) -> pa.Table:
     """Explain the classic generations of a log.
 
     Args:
@@ -160,7 +160,9 @@ def explain_generations(decoded: Decoded, sizes: pa.Table | None) -> pa.Table:
     ).cast(_ROWS)
 
 
-def _ask(seen: Seen, groups: Flags, size: Longs) -> Iterator[tuple[int, str | None, str | None]]:
+def _ask(
+    seen: Generations, groups: Flags, size: Longs
+) -> Iterator[tuple[int, str | None, str | None]]:
     """Ask the assignors for some generations, so many at once as ``_WORK`` allows."""
     count = len(seen.head)
     work = np.bincount(seen.of_topic, size, count) + np.bincount(seen.of_member, minlength=count)

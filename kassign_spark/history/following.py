@@ -18,7 +18,7 @@ from kassign_spark.history.log_arrays import (
     NOTHING,
     OWNERS,
     TIME,
-    Before,
+    EarlierLog,
     Log,
     View,
     longs,
@@ -26,13 +26,13 @@ from kassign_spark.history.log_arrays import (
     run_ends,
     times,
 )
-from kassign_spark.history.rebalances_kernel import PAUSE_WITHIN, ROWS, Found, found
+from kassign_spark.history.rebalances_kernel import PAUSE_WITHIN, ROWS, RebalanceRows, found
 
 MOST_PRESENT = 1_000_000
 """Members of epochs that are seen at once: each epoch has all members that are there."""
 
 
-class Kept(NamedTuple):
+class FollowState(NamedTuple):
     """What is kept of a group between two pieces of its log.
 
     Attributes:
@@ -44,11 +44,11 @@ class Kept(NamedTuple):
 
     log: Log
     targets: pa.Table
-    before: Before
+    before: EarlierLog
     told: int
 
 
-def follow(kept: Kept | None, log: Log, targets: pa.Table) -> tuple[pa.Table, Kept]:
+def follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Table, FollowState]:
     """Go on with the log of one group, piece by piece where it is too much to be seen at once.
 
     A generation is told when nothing that comes can change its row: the next one is there, or each
@@ -71,7 +71,7 @@ def follow(kept: Kept | None, log: Log, targets: pa.Table) -> tuple[pa.Table, Ke
     return pa.concat_tables(rows), kept
 
 
-def rest(kept: Kept) -> pa.Table:
+def rest(kept: FollowState) -> pa.Table:
     """Give the rows that waited, at the end of a log."""
     rows = found(kept.log, kept.before).rows
     return rows.filter(pc.greater(rows["offset"], kept.told))
@@ -97,7 +97,9 @@ def present_at_most(generations: pa.Table, members: pa.Table) -> pa.Table:
     return pa.table({"group_id": both["group_id"], "present": present}).sort_by("group_id")
 
 
-def _pieces(kept: Kept | None, log: Log, targets: pa.Table) -> Iterator[tuple[Log, pa.Table]]:
+def _pieces(
+    kept: FollowState | None, log: Log, targets: pa.Table
+) -> Iterator[tuple[Log, pa.Table]]:
     members = log.log_members
     if kept is not None:
         members = pa.concat_tables([kept.log.log_members, members])
@@ -118,7 +120,7 @@ def _between(table: pa.Table, begin: int, end: int | None) -> pa.Table:
     return since if end is None else since.filter(pc.less(since["offset"], end))
 
 
-def _follow(kept: Kept | None, log: Log, targets: pa.Table) -> tuple[pa.Table, Kept]:
+def _follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Table, FollowState]:
     if kept is not None:
         log = Log(*(pa.concat_tables(both) for both in zip(kept.log, log, strict=True)))
         targets = pa.concat_tables([kept.targets, targets])
@@ -126,7 +128,7 @@ def _follow(kept: Kept | None, log: Log, targets: pa.Table) -> tuple[pa.Table, K
     made = found(log, before)
     records = made.seen.records
     if not len(records.group):
-        return made.rows, Kept(log, targets, before, told)
+        return made.rows, FollowState(log, targets, before, told)
     last = int(records.head[-1])
     is_over = _is_over(made.seen, last, targets)
     offsets = longs(made.rows["offset"])
@@ -156,11 +158,13 @@ def _is_over(seen: View, last: int, targets: pa.Table) -> bool:
     return before <= again
 
 
-def _keep(made: Found, log: Log, targets: pa.Table, before: Before, told: int, cut: int) -> Kept:
+def _keep(
+    made: RebalanceRows, log: Log, targets: pa.Table, before: EarlierLog, told: int, cut: int
+) -> FollowState:
     offset = made.seen.records.offset[cut]
     members = _members(log.log_members, offset)
     said = np.isin(longs(log.log_assignment["offset"]), longs(members["offset"]))
-    return Kept(
+    return FollowState(
         Log(
             _since(log.generations, offset),
             members,
@@ -168,7 +172,7 @@ def _keep(made: Found, log: Log, targets: pa.Table, before: Before, told: int, c
             _commits(made.seen, log.commits, cut),
         ),
         _since(targets, offset),
-        Before(_owners(made.seen, cut), _leaves(made, before, cut)),
+        EarlierLog(_owners(made.seen, cut), _leaves(made, before, cut)),
         told,
     )
 
@@ -227,7 +231,7 @@ def _owners(seen: View, cut: int) -> pa.Table:
     ).cast(OWNERS)
 
 
-def _leaves(made: Found, before: Before, cut: int) -> pa.Table:
+def _leaves(made: RebalanceRows, before: EarlierLog, cut: int) -> pa.Table:
     """Clients that left up to the cut, and may yet come back."""
     seen, turned = made.seen, made.turned
     gone = turned.left_at <= cut

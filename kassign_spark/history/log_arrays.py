@@ -38,14 +38,14 @@ LEAVES = pa.schema(
 """Clients that left before the log."""
 
 
-class Before(NamedTuple):
+class EarlierLog(NamedTuple):
     """What came before a log: tables of ``OWNERS`` and ``LEAVES``."""
 
     owners: pa.Table
     leaves: pa.Table
 
 
-NOTHING = Before(OWNERS.empty_table(), LEAVES.empty_table())
+NOTHING = EarlierLog(OWNERS.empty_table(), LEAVES.empty_table())
 
 
 class Leaves(NamedTuple):

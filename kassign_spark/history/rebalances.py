@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from kassign_spark.history.damage import REBALANCES_AND_UNREAD, with_unread
-from kassign_spark.history.following import MOST_PRESENT, Kept, follow, present_at_most, rest
-from kassign_spark.history.log_arrays import Before, Log
+from kassign_spark.history.following import MOST_PRESENT, FollowState, follow, present_at_most, rest
+from kassign_spark.history.log_arrays import EarlierLog, Log
 from kassign_spark.history.rebalance_columns import REBALANCES
 from kassign_spark.history.rebalances_kernel import rebalances_arrow
 from kassign_spark.history.whole_groups import (
@@ -127,13 +127,13 @@ def _of(log: Log, groups: pa.Array | pa.ChunkedArray, *, others: bool = False) -
     )
 
 
-def _follow(kept: Kept | None, table: pa.Table) -> tuple[pa.Table, Kept]:
+def _follow(kept: FollowState | None, table: pa.Table) -> tuple[pa.Table, FollowState]:
     decoded = decode_table(table)
     rows, kept = follow(kept, Log(*decoded[:4]), decoded.log_targets)
     return with_unread(rows, decoded.unread), kept
 
 
-def _rest(kept: Kept) -> pa.Table:
+def _rest(kept: FollowState) -> pa.Table:
     return with_unread(rest(kept), ARROW_SCHEMAS[EACH_UNREAD.name].empty_table())
 
 
@@ -152,7 +152,7 @@ def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> 
         yield rows.to_pandas()
 
 
-def _to_bytes(kept: Kept) -> bytes:
+def _to_bytes(kept: FollowState) -> bytes:
     """For the state: the offset told, then each table as an Arrow stream, its length before it."""
     parts = [_HEAD.pack(kept.told)]
     for table in (*kept.log, kept.targets, *kept.before):
@@ -165,7 +165,7 @@ def _to_bytes(kept: Kept) -> bytes:
     return b"".join(parts)
 
 
-def _from_bytes(data: bytes) -> Kept:
+def _from_bytes(data: bytes) -> FollowState:
     """Read what ``_to_bytes`` has written."""
     (told,) = _HEAD.unpack_from(data)
     place, tables = _HEAD.size, []
@@ -175,4 +175,4 @@ def _from_bytes(data: bytes) -> Kept:
         with pa.ipc.open_stream(pa.BufferReader(data[place : place + length])) as reader:
             tables.append(reader.read_all())
         place += length
-    return Kept(Log(*tables[:4]), tables[4], Before(*tables[5:]), told)
+    return FollowState(Log(*tables[:4]), tables[4], EarlierLog(*tables[5:]), told)

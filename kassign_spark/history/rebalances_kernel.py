@@ -12,7 +12,7 @@ from kassign_spark.history.absences import Turnover, absences, turnover
 from kassign_spark.history.log_arrays import (
     NOTHING,
     TIME,
-    Before,
+    EarlierLog,
     Log,
     View,
     distinct,
@@ -57,7 +57,7 @@ def rebalances_arrow(log: Log) -> pa.Table:
     return found(log).rows
 
 
-class Found(NamedTuple):
+class RebalanceRows(NamedTuple):
     """The rows of a log, and what they were made of."""
 
     rows: pa.Table
@@ -65,11 +65,11 @@ class Found(NamedTuple):
     turned: Turnover
 
 
-def found(log: Log, earlier: Before = NOTHING) -> Found:
+def found(log: Log, earlier: EarlierLog = NOTHING) -> RebalanceRows:
     """Give the rows of a log of which something may have come before."""
     seen = view(log, earlier)
     turned = turnover(seen)
-    return Found(_rows(seen, log.log_members, turned), seen, turned)
+    return RebalanceRows(_rows(seen, log.log_members, turned), seen, turned)
 
 
 def _moves(seen: View) -> Moves:

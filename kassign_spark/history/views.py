@@ -18,8 +18,8 @@ from kassign_spark.groups.numbers import Longs, Names, find, key, ranges, starts
 from kassign_spark.history.log_arrays import (
     NOTHING,
     Assigned,
-    Before,
     Committed,
+    EarlierLog,
     Leaves,
     Log,
     Members,
@@ -47,7 +47,7 @@ class Spans(NamedTuple):
     size: Longs
 
 
-class Owners(NamedTuple):
+class EarlierOwners(NamedTuple):
     """Who had each partition last, before the log begins, as codes."""
 
     group: Longs
@@ -56,7 +56,7 @@ class Owners(NamedTuple):
     owner: Longs
 
 
-def view(log: Log, earlier: Before = NOTHING) -> View:
+def view(log: Log, earlier: EarlierLog = NOTHING) -> View:
     """Read a log, after what came before it."""
     owners, leaves = earlier
     tables = (*log, owners, leaves)
@@ -93,7 +93,7 @@ def view(log: Log, earlier: Before = NOTHING) -> View:
         texts[3].code,
     )
     present, spans = _present_in(records, members, columns)
-    before = Owners(
+    before = EarlierOwners(
         groups[4].code,
         topics[2].code,
         longs(owners["partition"]),
@@ -213,7 +213,7 @@ def _assigned_in(
     records: Records,
     table: pa.Table,
     codes: tuple[Longs, Longs, Longs],
-    before: Owners,
+    before: EarlierOwners,
     members: Members,
     spans: Spans,
 ) -> Assigned:

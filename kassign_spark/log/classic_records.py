@@ -18,7 +18,7 @@ from kassign_spark.log.messages import (
 from kassign_spark.log.records import Part, Records, assigned, part, repeated
 from kassign_spark.log.value_columns import Columns, Items, items, numbers, spans, spread, take
 from kassign_spark.log.values import ids, lists_of_texts, not_negative, texts
-from kassign_spark.log.versions import Unread, read_versioned
+from kassign_spark.log.versions import UnreadMessages, read_versioned
 
 OTHER_PROTOCOL = "members of a group of another protocol type than consumer"
 _CONSUMER = "consumer"
@@ -41,7 +41,7 @@ def commits(records: Records) -> list[Part]:
     )
 
 
-def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unread]]:
+def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[UnreadMessages]]:
     """Rows of ``generations``, ``log_members`` and ``log_assignment`` of classic groups."""
     said, values, gone = records
     source = said.batch.values
@@ -67,7 +67,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     tombstones = gone.part(log_schemas.GENERATIONS, group_type="classic")
     row = members.rows()
     consumers = np.asarray(pc.equal(protocol_type, _CONSUMER))[row]
-    others = Unread("GroupMetadata", None, OTHER_PROTOCOL, np.flatnonzero(~consumers))
+    others = UnreadMessages("GroupMetadata", None, OTHER_PROTOCOL, np.flatnonzero(~consumers))
     there, subscriptions, broken = _message("subscription", source, members, consumers)
     _, assignments, broken_too = _message("assignment", source, members, consumers)
     is_sticky, is_cooperative_sticky = (
@@ -109,7 +109,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
 
 def _message(
     name: str, source: Bytes, members: Items, consumers: Bools
-) -> tuple[Bools, Columns, list[Unread]]:
+) -> tuple[Bools, Columns, list[UnreadMessages]]:
     """Read a message of every member: who has one, its columns, and those that are broken."""
     kind, struct = _MESSAGES[name]
     span = spans(members[name])

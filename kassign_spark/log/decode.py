@@ -13,10 +13,10 @@ from kassign_spark.log import classic_records, consumer_records, log_schemas
 from kassign_spark.log.classic_records import OTHER_PROTOCOL
 from kassign_spark.log.cursor import FINE, REASONS, SHORT, Cursors, Ints, Span, distinct
 from kassign_spark.log.messages import KINDS, OF_GROUP, OTHER_KINDS
-from kassign_spark.log.records import ARROW_SCHEMAS, Batch, Part, Records, ordered, part
+from kassign_spark.log.records import ARROW_SCHEMAS, Part, RawRecords, Records, ordered, part
 from kassign_spark.log.value_columns import spans
 from kassign_spark.log.values import texts
-from kassign_spark.log.versions import Unread, read_keys, read_versioned
+from kassign_spark.log.versions import UnreadMessages, read_keys, read_versioned
 
 _MOST_BYTES = 1 << 24
 """Of values decoded at once: what comes out of them may take some times as much memory."""
@@ -43,7 +43,7 @@ _ROWS: dict[int, Callable[[Records], list[Part]]] = {
 """What makes the rows of the kinds of records, by their number."""
 
 
-class Decoded(NamedTuple):
+class DecodedTables(NamedTuple):
     """What a batch of records says; the columns are those of ``log_schemas``."""
 
     generations: pa.Table
@@ -56,14 +56,14 @@ class Decoded(NamedTuple):
     unread: pa.Table
 
 
-def decode_table(table: pa.Table | pa.RecordBatch, *, owned: bool = False) -> Decoded:
+def decode_table(table: pa.Table | pa.RecordBatch, *, owned: bool = False) -> DecodedTables:
     """Decode records, with columns as in ``log_schemas.RECORDS``; rows come out in their order.
 
     With ``owned`` ``log_assignment`` has also what members claimed when they joined.
     """
-    made = [_decode(Batch.of(piece), owned=owned) for piece in _pieces(table)]
+    made = [_decode(RawRecords.of(piece), owned=owned) for piece in _pieces(table)]
     tables = zip(*made, strict=True)
-    return Decoded._make(map(pa.concat_tables, tables))
+    return DecodedTables._make(map(pa.concat_tables, tables))
 
 
 def _pieces(table: pa.Table | pa.RecordBatch) -> list[pa.Table | pa.RecordBatch]:
@@ -73,13 +73,15 @@ def _pieces(table: pa.Table | pa.RecordBatch) -> list[pa.Table | pa.RecordBatch]
     return [*_pieces(table.slice(0, half)), *_pieces(table.slice(half))]
 
 
-def _decode(batch: Batch, *, owned: bool) -> list[pa.Table]:
+def _decode(batch: RawRecords, *, owned: bool) -> list[pa.Table]:
     keys = Cursors(batch.keys, batch.keys.start, batch.keys.end)
     types = keys.number(2)
     known = keys.wrong == FINE
     unread = [
-        Unread("unknown", None, NO_KEY, np.flatnonzero(batch.without_key)),
-        Unread("unknown", None, REASONS[SHORT], np.flatnonzero(~known & ~batch.without_key)),
+        UnreadMessages("unknown", None, NO_KEY, np.flatnonzero(batch.without_key)),
+        UnreadMessages(
+            "unknown", None, REASONS[SHORT], np.flatnonzero(~known & ~batch.without_key)
+        ),
     ]
     parts: list[Part] = []
     for number in distinct(types[known]):
@@ -100,17 +102,17 @@ def _decode(batch: Batch, *, owned: bool) -> list[pa.Table]:
         else:
             made = _ROWS[number](records)
         parts += made
-    tables = [ordered(name, parts) for name in Decoded._fields[:-1]]
+    tables = [ordered(name, parts) for name in DecodedTables._fields[:-1]]
     return [*tables, pa.concat_tables([_unread(batch, some) for some in unread])]
 
 
-def _other(number: int, rows: Ints) -> Unread:
+def _other(number: int, rows: Ints) -> UnreadMessages:
     if number in OTHER_KINDS:
-        return Unread(OTHER_KINDS[number], None, OTHER_TYPE, rows)
-    return Unread("unknown", number, UNKNOWN_TYPE, rows)
+        return UnreadMessages(OTHER_KINDS[number], None, OTHER_TYPE, rows)
+    return UnreadMessages("unknown", number, UNKNOWN_TYPE, rows)
 
 
-def _unread(batch: Batch, unread: Unread) -> pa.Table:
+def _unread(batch: RawRecords, unread: UnreadMessages) -> pa.Table:
     """A row each, with the group where the key tells it: all keys begin with that."""
     schema = ARROW_SCHEMAS[log_schemas.EACH_UNREAD.name]
     rows = unread.rows

@@ -11,7 +11,7 @@ from kassign_spark.log import log_schemas
 from kassign_spark.log.cursor import Bools, Bytes, Ints, Span
 from kassign_spark.log.value_columns import Columns, Items, items, spans, take
 from kassign_spark.log.values import texts, whole
-from kassign_spark.log.versions import Read
+from kassign_spark.log.versions import ReadMessages
 from kassign_spark.schemas import Table, arrow_schema
 
 _MICROSECONDS = 1000
@@ -28,7 +28,7 @@ COLUMNS = ("key", "value", "timestamp", "partition", "offset")
 """Of raw records, those that are decoded."""
 
 
-class Batch(NamedTuple):
+class RawRecords(NamedTuple):
     """Raw records by columns."""
 
     keys: Bytes
@@ -41,11 +41,11 @@ class Batch(NamedTuple):
     offset: pa.Array
 
     @staticmethod
-    def of(records: pa.Table | pa.RecordBatch) -> "Batch":
+    def of(records: pa.Table | pa.RecordBatch) -> "RawRecords":
         """Take ``COLUMNS``."""
         key, value, timestamp, partition, offset = (whole(records[name]) for name in COLUMNS)
         at = timestamp.cast(pa.timestamp("us", timestamp.type.tz)).cast(pa.int64())
-        return Batch(
+        return RawRecords(
             Bytes(key),
             Bytes(value),
             np.asarray(pc.is_null(key)),
@@ -67,7 +67,7 @@ class Part(NamedTuple):
 class Rows(NamedTuple):
     """Records of one kind: where they are in the batch, and what their keys say."""
 
-    batch: Batch
+    batch: RawRecords
     record: Ints
     key: Columns
     is_tombstone: bool
@@ -119,7 +119,7 @@ class Records(NamedTuple):
         return [self.said.part(table, **of_all, **of_said), self.gone.part(table, **of_all)]
 
     @staticmethod
-    def of(batch: Batch, rows: Ints, key: Columns, read: Read) -> "Records":
+    def of(batch: RawRecords, rows: Ints, key: Columns, read: ReadMessages) -> "Records":
         """Sort records by whether they have a value; those that could not be read are left out.
 
         ``rows`` are those of the kind, ascending, and ``key`` is of them; ``read`` has the values.

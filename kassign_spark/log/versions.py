@@ -15,7 +15,7 @@ NEWER = "this version is not known"
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadMessages:
     """Messages that no table has: what they are, and the row of each among those given."""
 
     kind: str
@@ -24,17 +24,17 @@ class Unread:
     rows: Ints
 
 
-class Read(NamedTuple):
+class ReadMessages(NamedTuple):
     """What was read: ``rows`` (of those given, in order) with their columns, and the rest."""
 
     rows: Ints
     columns: Columns
-    unread: Sequence[Unread]
+    unread: Sequence[UnreadMessages]
 
 
 def read_versioned(
     kind: str, struct: Struct, source: Bytes, rows: Ints, newest: int, *, lenient: bool = False
-) -> Read:
+) -> ReadMessages:
     """Read messages that begin with their version: those of ``rows``, ascending.
 
     ``kind`` is what they are called where they cannot be read. Versions above the ``newest`` that
@@ -46,7 +46,7 @@ def read_versioned(
     short = cursors.wrong != FINE
     unread = _broken(kind, None, cursors.wrong, rows)
     for version in distinct(versions[~known & ~short]):
-        unread.append(Unread(kind, version, NEWER, rows[~short & (versions == version)]))
+        unread.append(UnreadMessages(kind, version, NEWER, rows[~short & (versions == version)]))
     read_as = np.minimum(versions, newest)
     parts: list[Columns] = [struct.read(cursors.at(np.zeros(0, dtype=np.int64)), newest)]
     places = [np.zeros(0, dtype=np.int64)]
@@ -59,15 +59,15 @@ def read_versioned(
         parts.append(columns if fine.all() else take(columns, np.flatnonzero(fine)))
         places.append(of_version[fine])
     if len(parts) == 2:
-        return Read(rows[places[1]], parts[1], unread)
+        return ReadMessages(rows[places[1]], parts[1], unread)
     place = np.concatenate(places)
     order = np.argsort(place)
-    return Read(rows[place[order]], take(concatenate(parts), order), unread)
+    return ReadMessages(rows[place[order]], take(concatenate(parts), order), unread)
 
 
 def read_keys(
     kind: str, struct: Struct, cursors: Cursors, rows: Ints
-) -> tuple[Bools, Columns, list[Unread]]:
+) -> tuple[Bools, Columns, list[UnreadMessages]]:
     """Read what follows the type in keys, of ``rows``; the columns are of those that are fine."""
     columns = struct.read(cursors, 0)
     fine = cursors.wrong == FINE
@@ -77,8 +77,8 @@ def read_keys(
 
 def _broken(
     kind: str, version: int | None, wrong: npt.NDArray[np.int8], rows: Ints, where: str = ""
-) -> list[Unread]:
+) -> list[UnreadMessages]:
     return [
-        Unread(kind, version, where + text, rows[wrong == reason])
+        UnreadMessages(kind, version, where + text, rows[wrong == reason])
         for reason, text in REASONS.items()
     ]

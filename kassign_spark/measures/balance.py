@@ -19,7 +19,7 @@ from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED, TOPICS, WEIGHTS
 
 
-class _Known(NamedTuple):
+class _Inputs(NamedTuple):
     """Conforming inputs: members with the topics of their patterns, and folded racks."""
 
     assigned: DataFrame
@@ -85,7 +85,7 @@ def balance(
         [(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned), (TOPICS, racked)]
     )
     assigned = conform(assignment, ASSIGNMENT)
-    known = _Known(
+    known = _Inputs(
         assigned,
         # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
         with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic")),
@@ -105,7 +105,7 @@ def balance(
     return answer(whole, form, has_cluster_id=has_cluster_id(members))
 
 
-def _weighed(known: _Known, weighing: Weighing) -> DataFrame:
+def _weighed(known: _Inputs, weighing: Weighing) -> DataFrame:
     """Measure by weight as well, and refuse groups that lack weights."""
     counted = balance_in_tasks(*known, tasks=tasks_of(known.of_groups()), weighing=weighing)
     whole, found = hold(_without_unknown(counted, known), {"missing": F.sum(MISSING)})
@@ -121,7 +121,7 @@ def _weighed(known: _Known, weighing: Weighing) -> DataFrame:
     return whole.drop(MISSING)
 
 
-def _without_unknown(counted: DataFrame, known: _Known) -> DataFrame:
+def _without_unknown(counted: DataFrame, known: _Inputs) -> DataFrame:
     """Null for what cannot be known of these inputs."""
     unknown = ["kept_count", "moved_count", "moved_weight"] if known.owned is None else []
     if known.racks is None:

@@ -19,8 +19,8 @@ from kassign_spark.groups.task_rows import (
     ASSIGNED,
     MEMBER,
     OWNED,
-    Listed,
-    Read,
+    FlatLists,
+    TaskTable,
     count,
     encode_together,
     found,
@@ -34,7 +34,7 @@ from kassign_spark.measures.weighted_loads import (
     MISSING,
     VALUE,
     WEIGHED,
-    Held,
+    AssignedHoldings,
     Weighing,
     weigh,
     weighed_rows,
@@ -111,7 +111,9 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
     least, most = (of.reduceat(by_group, begins) for of in (np.minimum, np.maximum))
 
     owners = _owners(read, assigned_rows, owned_rows)
-    held = Held(member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, shown)
+    held = AssignedHoldings(
+        member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, shown
+    )
     kept, moved, crossing = (
         count(find(shown, group[assigned_rows[flags]]), len(shown))
         for flags in (owners.is_kept, owners.is_moved, _crosses(table, read, held))
@@ -146,7 +148,7 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
     )
 
 
-class _Owners(NamedTuple):
+class _PartitionOwners(NamedTuple):
     """Of each assigned row: whether it stays, or moves, and the one owner of its partition.
 
     Of several owners it is one that has the partition still, else the first by name; 0: none.
@@ -157,7 +159,7 @@ class _Owners(NamedTuple):
     owner: Longs
 
 
-def _owners(read: Read, assigned: Longs, owned: Longs) -> _Owners:
+def _owners(read: TaskTable, assigned: Longs, owned: Longs) -> _PartitionOwners:
     owned = owned[(read.slot[owned] >= 0) & (read.member[owned] > 0)]
     slot, member = read.slot[assigned], read.member[assigned]
     claims = np.unique(key(read.slot[owned], read.member[owned]))
@@ -169,10 +171,10 @@ def _owners(read: Read, assigned: Longs, owned: Longs) -> _Owners:
     np.minimum.at(keeper, slot[is_kept], member[is_kept])
     owner = np.append(np.where(keeper < nobody, keeper, first), nobody)[slot]
     owner = np.where(owner < nobody, owner, 0)
-    return _Owners(is_kept, (owner > 0) & (member > 0) & ~is_kept, owner)
+    return _PartitionOwners(is_kept, (owner > 0) & (member > 0) & ~is_kept, owner)
 
 
-def _crosses(table: pa.Table, read: Read, held: Held) -> Flags:
+def _crosses(table: pa.Table, read: TaskTable, held: AssignedHoldings) -> Flags:
     """Whether the partition of an assigned row has known racks, none of them its member's."""
     row_member, assigned = held.row_member, held.assigned_rows
     of_rows = table["rack_id"].take(pa.array(held.member_rows))
@@ -189,7 +191,7 @@ def _crosses(table: pa.Table, read: Read, held: Held) -> Flags:
 
 
 def _subscribe_alike(
-    group_of: Longs, lists: Listed, listed_topic: Longs, group_count: int
+    group_of: Longs, lists: FlatLists, listed_topic: Longs, group_count: int
 ) -> Flags:
     """Whether all lists of a group, but those that are null, name the same topics."""
     given = np.bincount(group_of[~lists.is_null], minlength=group_count)
@@ -201,7 +203,7 @@ def _subscribe_alike(
 
 
 def _prove(
-    read: Read, held: Held, owners: _Owners, member_keys: Longs
+    read: TaskTable, held: AssignedHoldings, owners: _PartitionOwners, member_keys: Longs
 ) -> tuple[Flags, dict[str, Longs | Flags]]:
     """Fold partitions to counts of topics and subscribers, and judge those.
 

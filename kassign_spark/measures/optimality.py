@@ -21,7 +21,7 @@ from kassign_spark.engine.task import settle
 from kassign_spark.groups.numbers import Flags, Longs
 
 
-class Judged(NamedTuple):
+class Optimality(NamedTuple):
     """Of each group that has an edge.
 
     Attributes:
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
 
 def judge(
     group: Longs, topic: Longs, member: Longs, supply: Longs, owned: Longs, assigned: Longs
-) -> Judged:
+) -> Optimality:
     """Judge many groups, given by their edges: topics and subscribers.
 
     Args:
@@ -68,7 +68,7 @@ def judge(
     balanced = np.ones(len(groups), bool)
     balanced[group_of_member[~is_balanced(topic, member, assigned)]] = False
     load = _sums(best.member, kept)
-    return Judged(
+    return Optimality(
         groups,
         _sums(group, assigned),
         balanced,

@@ -17,7 +17,7 @@ from kassign_spark.groups.task_rows import (
     MEMBER,
     OWNED,
     SUBSCRIBED,
-    Read,
+    TaskTable,
     found,
     lists_of,
     one_piece,
@@ -86,7 +86,9 @@ def broken_arrow(table: pa.Table) -> pa.Table:
     return pa.concat_tables(_table(table, given, *found) for found in broken)
 
 
-def _strangers(given: Read, known: Longs, partition: Longs, has_partition: Flags) -> list[_Found]:
+def _strangers(
+    given: TaskTable, known: Longs, partition: Longs, has_partition: Flags
+) -> list[_Found]:
     """Of each member and topic that do not belong together, the least partition."""
     assigned = given.rows_of(ASSIGNED)
     holder = found(given, known, assigned)
@@ -110,7 +112,7 @@ def _strangers(given: Read, known: Longs, partition: Longs, has_partition: Flags
 
 
 def _unknown_partitions(
-    table: pa.Table, given: Read, partition: Longs, has_partition: Flags, size: Longs
+    table: pa.Table, given: TaskTable, partition: Longs, has_partition: Flags, size: Longs
 ) -> _Found:
     rows_ = given.rows_of(ASSIGNED)
     outside = has_partition[rows_] & ((partition[rows_] < 0) | (partition[rows_] >= size[rows_]))
@@ -118,7 +120,7 @@ def _unknown_partitions(
     return "unknown_partition", rows_, {"size": table["size"].take(pa.array(rows_))}
 
 
-def _twice(given: Read, partition: Longs, has_partition: Flags) -> _Found:
+def _twice(given: TaskTable, partition: Longs, has_partition: Flags) -> _Found:
     rows_ = given.rows_of(ASSIGNED)
     rows_ = rows_[given.in_group[rows_] & (given.topic[rows_] > 0)]
     rows_ = rows_[given.member[rows_] > 0]
@@ -129,7 +131,7 @@ def _twice(given: Read, partition: Longs, has_partition: Flags) -> _Found:
     return "assigned_twice", rows_[same.first], {"members": lists_of(ids, same.sizes)}
 
 
-def _missing(given: Read, known: Longs, partition: Longs, size: Longs) -> _Found:
+def _missing(given: TaskTable, known: Longs, partition: Longs, size: Longs) -> _Found:
     """Ranges of partitions that are with nobody, of topics with fewer partitions than they have."""
     wanted = given.rows_of(SUBSCRIBED)
     wanted = wanted[(size[wanted] > 0) & (given.topic[wanted] > 0)]
@@ -161,7 +163,7 @@ def _missing(given: Read, known: Longs, partition: Longs, size: Longs) -> _Found
     return "unassigned", wanted[topic[gap]], {"partition": first, "last": last}
 
 
-def _unknown_topics(given: Read, size: Longs) -> _Found:
+def _unknown_topics(given: TaskTable, size: Longs) -> _Found:
     """Of each topic that members subscribe to and that is not there, a row."""
     rows_ = given.rows_of(SUBSCRIBED)
     rows_ = rows_[(size[rows_] < 0) & (given.topic[rows_] > 0)]
@@ -169,12 +171,12 @@ def _unknown_topics(given: Read, size: Longs) -> _Found:
     return UNKNOWN_TOPIC, rows_, {}
 
 
-def _topic_key(given: Read, rows_: Longs) -> Longs:
+def _topic_key(given: TaskTable, rows_: Longs) -> Longs:
     return key(given.group[rows_], given.topic[rows_])
 
 
 def _table(
-    table: pa.Table, given: Read, rule: str, rows_: Longs, other: dict[str, pa.Array]
+    table: pa.Table, given: TaskTable, rule: str, rows_: Longs, other: dict[str, pa.Array]
 ) -> pa.Table:
     about = {
         **given.group_columns(rows_),

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.problem import Doubles
 from kassign_spark.groups.numbers import Flags, Longs, find, key
-from kassign_spark.groups.task_rows import Read, rows
+from kassign_spark.groups.task_rows import TaskTable, rows
 from kassign_spark.plans.weight_rows import shared_and_own
 from kassign_spark.schemas import GROUP_KEY
 
@@ -46,7 +46,7 @@ class Weighing(NamedTuple):
     base: float
 
 
-class Held(NamedTuple):
+class AssignedHoldings(NamedTuple):
     """Who holds what, in numbers of a task's table.
 
     Attributes:
@@ -85,7 +85,7 @@ def weighed_rows(table: DataFrame, assigned: DataFrame, weights: DataFrame) -> D
 
 
 def weigh(
-    table: pa.Table, read: Read, held: Held, *, missing: float | None, base: float
+    table: pa.Table, read: TaskTable, held: AssignedHoldings, *, missing: float | None, base: float
 ) -> dict[str, pa.Array]:
     """Measure the loads of all groups shown: the columns of ``WEIGHED``, and ``MISSING``.
 
@@ -150,7 +150,7 @@ def _whole(weight: Doubles, group: Longs, groups: int) -> tuple[Doubles, Doubles
     return np.rint(weight * power[group]), power
 
 
-def _serves(read: Read, held: Held, members: int) -> Flags:
+def _serves(read: TaskTable, held: AssignedHoldings, members: int) -> Flags:
     """Whether members subscribe to a topic that something is assigned of."""
     assigned = np.unique(key(read.group[held.assigned_rows], read.topic[held.assigned_rows]))
     row = held.member_rows[read.listed.row]

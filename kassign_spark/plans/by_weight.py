@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit, check_choice
-from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.assignors.weighted.small import PlanOptions
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.look import look
@@ -18,7 +18,7 @@ from kassign_spark.plans.weight_rows import (
     in_tasks_or_refused,
     refuse_weights,
 )
-from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.plans.weighted_groups import WeightOptions
 from kassign_spark.plans.weighted_tasks import (
     CURVE,
     PLANNED,
@@ -109,7 +109,7 @@ def plan_by_weight(
     check_choice("effort", effort, tuple(KICKS))
     given = _given(cost, together, missing_weight, base_weight)
     eligible, told = _checked(members, topics, weights, owned)
-    wanted = Wanted(limit, bounds, effort)
+    wanted = PlanOptions(limit, bounds, effort)
     kernel = partial(plan_arrow, wanted=wanted, given=given)
     tasks = settings.batches or eligible.batches
     found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, tasks)
@@ -177,10 +177,10 @@ def _given(
     together: Mapping[str, str] | None,
     missing_weight: float | None,
     base_weight: float,
-) -> Given:
+) -> WeightOptions:
     check_choice("cost", cost, COSTS)
     check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
-    return Given(cost == "weight", missing_weight, base_weight, dict(together or {}))
+    return WeightOptions(cost == "weight", missing_weight, base_weight, dict(together or {}))
 
 
 def _checked(

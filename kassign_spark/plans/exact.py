@@ -31,7 +31,7 @@ from kassign_spark.plans.rebalance_rounds import (
     ACTIONS,
     ASSIGNED,
     REVOKED,
-    Steps,
+    RebalanceSteps,
     different,
     step_columns,
     steps_of_claims,
@@ -49,7 +49,7 @@ MISLED = "cluster_id string, group_id string, verdict string, detail string"
 """A row of each group of ``misled_groups``."""
 
 
-class Judged(NamedTuple):
+class ClientOutcomes(NamedTuple):
     """The groups of a batch as the client leaves them.
 
     Attributes:
@@ -58,7 +58,7 @@ class Judged(NamedTuple):
     """
 
     verdicts: Sequence[tuple[str, str | None]]
-    steps: Steps
+    steps: RebalanceSteps
 
 
 def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[pa.Table]:
@@ -92,7 +92,7 @@ def follow_exactly_arrow(
 
 def predict_batch(
     batch: Batch, claims: Claims, generation: Longs, assignor: Longs, groups: Flags | None = None
-) -> Judged:
+) -> ClientOutcomes:
     """Give the client's answer for each group, or some.
 
     Args:
@@ -123,7 +123,7 @@ def predict_batch(
             verdicts[group] = outcome.verdict, outcome.detail
             if outcome.verdict not in FAILING:
                 parts.append(_assigned(batch, group, states.members(group), outcome))
-    return Judged(verdicts, Steps.join(parts))
+    return ClientOutcomes(verdicts, RebalanceSteps.join(parts))
 
 
 def topics_left_out(batch: Batch, claims: Claims) -> dict[int, str]:
@@ -190,7 +190,9 @@ def misled_arrow(
     yield with_nulls(MISLED, verdicts)
 
 
-def follow_exactly(batch: Batch, claims: Claims, assignor: Longs, is_cooperative: Flags) -> Judged:
+def follow_exactly(
+    batch: Batch, claims: Claims, assignor: Longs, is_cooperative: Flags
+) -> ClientOutcomes:
     """Follow each group's rebalance with the client's own answers.
 
     Args:
@@ -221,17 +223,17 @@ def follow_exactly(batch: Batch, claims: Claims, assignor: Longs, is_cooperative
                     (step.round, member, code[topic], number, action)
                     for topic, number in step.partitions
                 ]
-        parts.append(Steps(*np.array(rows, np.int64).reshape(-1, 5).T))
-    return Judged(verdicts, Steps.join(parts))
+        parts.append(RebalanceSteps(*np.array(rows, np.int64).reshape(-1, 5).T))
+    return ClientOutcomes(verdicts, RebalanceSteps.join(parts))
 
 
-def _assigned(batch: Batch, group: int, members: Longs, outcome: Outcome) -> Steps:
+def _assigned(batch: Batch, group: int, members: Longs, outcome: Outcome) -> RebalanceSteps:
     """What an answer gives to the members of its group, by ids."""
     layout, counts = outcome.layout, [len(ids) for ids in outcome.assigned]
     ids = np.fromiter(chain.from_iterable(outcome.assigned), np.int64, sum(counts))
     code = batch.topic_name[slice(*batch.first_topic[group : group + 2])]
     same = np.ones(len(ids), np.int64)
-    return Steps(
+    return RebalanceSteps(
         same,
         np.repeat(members, counts),
         code[np.array(layout.topic_of, np.int64)[ids]],
@@ -240,7 +242,7 @@ def _assigned(batch: Batch, group: int, members: Longs, outcome: Outcome) -> Ste
     )
 
 
-def _tables(batch: Batch, judged: Judged) -> Iterator[pa.Table]:
+def _tables(batch: Batch, judged: ClientOutcomes) -> Iterator[pa.Table]:
     """Name verdicts and steps: the columns of ``RUNS``, in pieces."""
     verdicts = {
         **group_columns(batch, np.arange(batch.group_count)),

@@ -25,7 +25,7 @@ STEPS = (
 
 
 @dataclass(frozen=True)
-class Steps:
+class RebalanceSteps:
     """What happens to partitions of members, a row each.
 
     Attributes:
@@ -42,12 +42,12 @@ class Steps:
     partition: Longs
     action: Longs
 
-    def where(self, rows: Longs | slice) -> "Steps":
+    def where(self, rows: Longs | slice) -> "RebalanceSteps":
         """Some of the rows."""
-        return Steps(**{name: column[rows] for name, column in vars(self).items()})
+        return RebalanceSteps(**{name: column[rows] for name, column in vars(self).items()})
 
     @classmethod
-    def join(cls, parts: "list[Steps]") -> "Steps":
+    def join(cls, parts: "list[RebalanceSteps]") -> "RebalanceSteps":
         """Some after others."""
         none = cls(*np.zeros((5, 0), np.int64))
         columns = zip(*(vars(part).values() for part in (none, *parts)), strict=True)
@@ -55,7 +55,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Followed:
+class RebalanceRounds:
     """The rounds of the groups of a batch, and what they lead to.
 
     Attributes:
@@ -65,7 +65,7 @@ class Followed:
         settles: of each group whether its last round withholds nothing.
     """
 
-    steps: Steps
+    steps: RebalanceSteps
     rounds: Longs
     owner: Longs
     settles: Flags
@@ -79,7 +79,7 @@ def follow(
     *,
     racks_before_moves: bool = False,
     max_rounds: int = 1_000,
-) -> Followed:
+) -> RebalanceRounds:
     """Follow every group until nothing is withheld any more, or a state comes back.
 
     Args:
@@ -98,16 +98,18 @@ def follow(
         rounds.eager(here, held, ~is_cooperative)
     if is_cooperative.any():
         rounds.cooperative(here, held, is_cooperative, max_rounds)
-    return Followed(Steps.join(rounds.parts), rounds.numbers, rounds.owner, rounds.settles)
+    return RebalanceRounds(
+        RebalanceSteps.join(rounds.parts), rounds.numbers, rounds.owner, rounds.settles
+    )
 
 
 class _Rounds:
-    """The rounds of the groups of a batch so far; see ``Followed``."""
+    """The rounds of the groups of a batch so far; see ``RebalanceRounds``."""
 
     def __init__(self, batch: Batch, assignor: Longs, racks_before_moves: bool) -> None:
         self.batch, self.assignor = batch, assignor
         self.assign = partial(answer, racks_before_moves=racks_before_moves)
-        self.parts: list[Steps] = []
+        self.parts: list[RebalanceSteps] = []
         self.numbers = np.ones(batch.group_count, np.int64)
         self.owner = np.full(int(batch.first_slot[-1]), -1)
         self.settles = np.ones(batch.group_count, bool)
@@ -176,7 +178,7 @@ class _Rounds:
 
 def _round(
     batch: Batch, before: Claims, slots: Longs, target: Longs, is_moving: Flags, number: int
-) -> tuple[Steps, Flags]:
+) -> tuple[RebalanceSteps, Flags]:
     """Compare what members own before a round with what it gives them; and who goes on."""
     has_slot = before.slot >= 0
     aimed = np.where(has_slot, target[before.slot], -1) == before.member
@@ -185,7 +187,7 @@ def _round(
     owned[before.slot[aimed]] = True
     received = slots[~is_moving[slots] & ~owned[slots]]
     withheld = slots[is_moving[slots]]
-    step = Steps.join(
+    step = RebalanceSteps.join(
         [
             steps_of_claims(before.where(stays), number, RETAINED),
             steps_of_claims(before.where(~stays), number, REVOKED),
@@ -245,24 +247,28 @@ def held_claims(batch: Batch, slots: Longs, member: Longs) -> Claims:
     )
 
 
-def steps_of_claims(claims: Claims, number: int, action: int) -> Steps:
+def steps_of_claims(claims: Claims, number: int, action: int) -> RebalanceSteps:
     """One step for each claim."""
     same = np.ones(len(claims.member), np.int64)
-    return Steps(same * number, claims.member, claims.topic, claims.partition, same * action)
+    return RebalanceSteps(
+        same * number, claims.member, claims.topic, claims.partition, same * action
+    )
 
 
-def steps_of_slots(batch: Batch, slots: Longs, member: Longs, number: int, action: int) -> Steps:
+def steps_of_slots(
+    batch: Batch, slots: Longs, member: Longs, number: int, action: int
+) -> RebalanceSteps:
     """One step for each slot."""
     return steps_of_claims(held_claims(batch, slots, member), number, action)
 
 
-def step_tables(batch: Batch, steps: Steps) -> Iterator[pa.Table]:
+def step_tables(batch: Batch, steps: RebalanceSteps) -> Iterator[pa.Table]:
     """Name the steps: the columns of ``STEPS``, in pieces."""
     for first in range(0, len(steps.round), PIECE):
         yield pa.table(step_columns(batch, steps.where(slice(first, first + PIECE))))
 
 
-def step_columns(batch: Batch, steps: Steps) -> dict[str, pa.Array]:
+def step_columns(batch: Batch, steps: RebalanceSteps) -> dict[str, pa.Array]:
     """The columns of ``STEPS``."""
     return {
         **group_columns(batch, batch.member_group[steps.member]),

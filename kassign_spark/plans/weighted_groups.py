@@ -18,7 +18,7 @@ _MOST_NAMED = 5
 """So many partitions without weight are named."""
 
 
-class Read(NamedTuple):
+class WeightedGroup(NamedTuple):
     """One group: what the kernels take, and how its items are its partitions.
 
     Attributes:
@@ -40,7 +40,7 @@ class Read(NamedTuple):
     problem: str
 
 
-class Given(NamedTuple):
+class WeightOptions(NamedTuple):
     """What the caller said about weights.
 
     Attributes:
@@ -56,7 +56,7 @@ class Given(NamedTuple):
     together: Mapping[str, str]
 
 
-def read_groups(table: pa.Table, given: Given) -> tuple[Batch, list[Read]]:
+def read_groups(table: pa.Table, given: WeightOptions) -> tuple[Batch, list[WeightedGroup]]:
     """Read the rows of whole groups, as ``weight_rows.fold_weights`` makes them."""
     table = _with_members(table)
     kind = table["kind"].to_numpy()
@@ -101,13 +101,13 @@ def _read(
     move_cost: Doubles,
     home: Longs,
     capacity: Doubles,
-    given: Given,
-) -> Read:
+    given: WeightOptions,
+) -> WeightedGroup:
     first, last = batch.first_topic[number : number + 2].tolist()
     slot = np.arange(batch.first_slot[first], batch.first_slot[last])
     members = np.arange(*batch.first_member[number : number + 2].tolist())
     if not len(slot):
-        return Read(number, None, slot, slot, members, [], "")
+        return WeightedGroup(number, None, slot, slot, members, [], "")
     topics = batch.topic_names.take(pa.array(batch.topic_name[first:last] - 1)).to_pylist()
     eligible = _eligible_members(batch, members, first, last)
     item_of, bundles = _items(batch, slot, topics, first, given.together)
@@ -145,7 +145,7 @@ def _read(
         sorted({topics[t] for t in np.unique(of_topic[class_[order[item_of]] == k])})
         for k in range(len(different))
     ]
-    return Read(number, group, slot[at], item_of[at], members, class_topics, problem)
+    return WeightedGroup(number, group, slot[at], item_of[at], members, class_topics, problem)
 
 
 def _eligible_members(batch: Batch, members: Longs, first: int, last: int) -> np.ndarray:
@@ -181,7 +181,7 @@ def _weights(
     slot: Longs,
     weight: Doubles,
     move_cost: Doubles,
-    given: Given,
+    given: WeightOptions,
     topics: list[str],
 ) -> tuple[Doubles, Doubles, str]:
     """Weights and costs of moves, and what is wrong: partitions without weight in a group with."""
@@ -224,7 +224,7 @@ def _owners(
     return owner, sums_of(item_of, cost, items)
 
 
-def names_of(batch: Batch, read: Read) -> Names:
+def names_of(batch: Batch, read: WeightedGroup) -> Names:
     """How to call what an answer about the group tells by number."""
     group = read.group
     assert group is not None

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.weighted.answer import NOTHING_TO_DO, Answer
+from kassign_spark.assignors.weighted.answer import NOTHING_TO_DO, WeightedPlan
 from kassign_spark.assignors.weighted.planner import curves_of, plan_groups
 from kassign_spark.assignors.weighted.sentences import sentence
-from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.assignors.weighted.small import PlanOptions
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.named import (
     PIECE,
@@ -19,7 +19,7 @@ from kassign_spark.groups.named import (
     schema_of,
     with_nulls,
 )
-from kassign_spark.plans.weighted_groups import Given, Read, names_of, read_groups
+from kassign_spark.plans.weighted_groups import WeightedGroup, WeightOptions, names_of, read_groups
 
 VERDICT = (
     "verdict string, max_load double, fair_load double, load_bound double, gap double, "
@@ -39,7 +39,7 @@ CURVE = f"cluster_id string, group_id string, problem string, {POINT}"
 """Rows of points (moves is there), and of problems."""
 
 
-def plan_arrow(table: pa.Table, *, wanted: Wanted, given: Given) -> Iterator[pa.Table]:
+def plan_arrow(table: pa.Table, *, wanted: PlanOptions, given: WeightOptions) -> Iterator[pa.Table]:
     """Plan the groups of a task: the columns of ``PLANNED``, in pieces."""
     batch, reads = read_groups(table, given)
     if any(read.problem for read in reads):
@@ -53,7 +53,7 @@ def plan_arrow(table: pa.Table, *, wanted: Wanted, given: Given) -> Iterator[pa.
     yield _table_of_rows(batch, [read.number for read in reads], rows, PLANNED)
 
 
-def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Table]:
+def curve_arrow(table: pa.Table, *, effort: str, given: WeightOptions) -> Iterator[pa.Table]:
     """Trace the curves of the groups of a task: the columns of ``CURVE``."""
     batch, reads = read_groups(table, given)
     if any(read.problem for read in reads):
@@ -67,7 +67,7 @@ def curve_arrow(table: pa.Table, *, effort: str, given: Given) -> Iterator[pa.Ta
 
 
 def _assignment(
-    batch: Batch, reads: Sequence[Read], answers: Sequence[Answer]
+    batch: Batch, reads: Sequence[WeightedGroup], answers: Sequence[WeightedPlan]
 ) -> Iterator[pa.Table]:
     if not reads:
         return
@@ -84,7 +84,9 @@ def _assignment(
         yield with_nulls(PLANNED, columns)
 
 
-def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) -> dict[str, Any]:
+def _verdict(
+    batch: Batch, read: WeightedGroup, answer: WeightedPlan | None, wanted: PlanOptions
+) -> dict[str, Any]:
     if answer is None or read.group is None:
         row: dict[str, Any] = dict.fromkeys(schema_of(VERDICT).names, 0)
         detail = "no member subscribes to a topic that has partitions"
@@ -95,7 +97,7 @@ def _verdict(batch: Batch, read: Read, answer: Answer | None, wanted: Wanted) ->
     return {**row, "dominant_count": len(answer.dominant), "detail": detail}
 
 
-def _problems(batch: Batch, reads: Sequence[Read], schema: str) -> pa.Table:
+def _problems(batch: Batch, reads: Sequence[WeightedGroup], schema: str) -> pa.Table:
     wrong = [read for read in reads if read.problem]
     rows = [{"problem": read.problem} for read in wrong]
     return _table_of_rows(batch, [read.number for read in wrong], rows, schema)

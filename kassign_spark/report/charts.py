@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from kassign_spark.errors import KassignError
-from kassign_spark.report.collect import Found, display_name
+from kassign_spark.report.collect import PageContents, display_name
 
 WIDTH = 360
 WORST = 15
@@ -18,7 +18,7 @@ Part = TypeVar("Part")
 """What a part of the page is made of."""
 
 
-def charts(found: Found) -> dict[str, str]:
+def charts(found: PageContents) -> dict[str, str]:
     """Draw the plots: SVG by name; one of which nothing is known is left out."""
     return as_svg(
         found, worst=_worst, spreads=_spreads, protocols=_protocols, coordinators=_coordinators
@@ -75,7 +75,7 @@ def _styled(chart: Any) -> dict[str, Any]:
     return found
 
 
-def _worst(altair: Any, found: Found) -> Any:
+def _worst(altair: Any, found: PageContents) -> Any:
     """Draw least and most loaded member of the worst groups, before and after."""
     rows = []
     for place, group in enumerate(found.groups[:WORST]):
@@ -104,7 +104,7 @@ def _worst(altair: Any, found: Found) -> Any:
     return altair.layer(span, *ends).properties(**row_size({row["group"] for row in rows}))
 
 
-def _spreads(altair: Any, found: Found) -> Any:
+def _spreads(altair: Any, found: PageContents) -> Any:
     """Draw how many groups have members so many partitions apart."""
     whens = ["before", "after"] if found.totals["knows_owned"] else ["after"]
     rows = [
@@ -134,7 +134,7 @@ def _spreads(altair: Any, found: Found) -> Any:
     ).properties(width=WIDTH + 80, height=200)
 
 
-def _protocols(altair: Any, found: Found) -> Any:
+def _protocols(altair: Any, found: PageContents) -> Any:
     if not found.totals["knows_owned"]:
         return None
     names = {"planned": "as planned", "eager": "all eager", "cooperative": "all cooperative-sticky"}
@@ -154,7 +154,7 @@ def _protocols(altair: Any, found: Found) -> Any:
     ).properties(width=WIDTH, height=130)
 
 
-def _coordinators(altair: Any, found: Found) -> Any:
+def _coordinators(altair: Any, found: PageContents) -> Any:
     rows = []
     several = len({row["cluster_id"] for row in found.brokers}) > 1
     for row in found.brokers[:_BROKERS]:

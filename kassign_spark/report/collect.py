@@ -43,7 +43,7 @@ _SHARED_INSTANCES = "array_distinct(filter(instances, (name, i) -> name = get(in
 """Each group.instance.id that several members have: in order it stands beside itself."""
 
 
-class Found(NamedTuple):
+class PageContents(NamedTuple):
     """What the page is made of.
 
     Attributes:
@@ -74,7 +74,7 @@ class Found(NamedTuple):
     migrations: dict[str, Any] | None = None
 
 
-def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
+def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
     """Measure a plan; runs jobs. At most ``details`` groups, the worst, get details."""
     members, topics, owned = plan.snapshot
     odd = hold(validate(members, topics, owned), {"rows": F.count(F.lit(1))}).frame
@@ -93,7 +93,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> Found:
     by_kind = rows_of(problems.groupBy("source", "kind").count())
     listed = problems.orderBy(F.col("source").desc(), *_PROBLEM[1:])
     brokers, hot_count = _brokers(plan)
-    return Found(
+    return PageContents(
         totals={
             **{name: summed[name] for name in totals()},
             "knows_owned": owned is not None,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kassign_spark.display import plural, printable
-from kassign_spark.report.collect import Found, display_name
+from kassign_spark.report.collect import PageContents, display_name
 
 ERROR, WARNING, NOTE, GOOD = "error", "warning", "note", "good"
 
@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     link: str = ""
 
 
-def findings(found: Found) -> list[Finding]:
+def findings(found: PageContents) -> list[Finding]:
     """Say what stands out, errors first."""
     order = (ERROR, WARNING, NOTE, GOOD)
     listed = [
@@ -65,7 +65,7 @@ def _broken(totals: dict[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _misled(found: Found) -> Iterator[Finding]:
+def _misled(found: PageContents) -> Iterator[Finding]:
     counts = {row["kind"]: row["count"] for row in found.problem_counts}
     if count := counts.get("claims_mislead_client"):
         yield Finding(
@@ -78,7 +78,7 @@ def _misled(found: Found) -> Iterator[Finding]:
         )
 
 
-def _uneven(found: Found) -> Iterator[Finding]:
+def _uneven(found: PageContents) -> Iterator[Finding]:
     totals = found.totals
     if count := totals["uneven_count"]:
         worst = next((g for g in found.groups if g["is_balance_optimal"] is False), None)
@@ -118,7 +118,7 @@ def _uneven(found: Found) -> Iterator[Finding]:
         )
 
 
-def _brokers(found: Found) -> Iterator[Finding]:
+def _brokers(found: PageContents) -> Iterator[Finding]:
     if not found.hot_count:
         return
     hottest = next(row for row in found.brokers if row["is_hot"])
@@ -132,7 +132,7 @@ def _brokers(found: Found) -> Iterator[Finding]:
     )
 
 
-def _problems(found: Found) -> Iterator[Finding]:
+def _problems(found: PageContents) -> Iterator[Finding]:
     odd = [row for row in found.problem_counts if row["source"] == "snapshot"]
     if not odd:
         yield Finding(GOOD, "Nothing is odd in the snapshot", "Its tables pass every check.")

@@ -19,7 +19,7 @@ from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.settings.computing import Settings
 
 
-class Followed(NamedTuple):
+class FollowedPlan(NamedTuple):
     """The rebalances of a plan.
 
     Attributes:
@@ -41,7 +41,7 @@ class Followed(NamedTuple):
     eligible: Eligible
 
 
-def follow(plan: Plan, settings: Settings) -> Followed:
+def follow(plan: Plan, settings: Settings) -> FollowedPlan:
     """Follow the rebalance of every group of a plan, twice, in one go; runs queries.
 
     A plan by weight is reached at once: what moves pauses, and nothing is withheld; of groups
@@ -64,10 +64,10 @@ def follow(plan: Plan, settings: Settings) -> Followed:
     is_group = F.col("member_id").isNull()
     groups = held.where(is_group).select(*GROUP_KEY, *OF_GROUPS)
     if not counted["withholding"]:
-        return Followed(groups, None, plan.assignment, eligible)
+        return FollowedPlan(groups, None, plan.assignment, eligible)
     withholding = groups.where(F.col("withheld_count") > 0).select(*GROUP_KEY)
     final = _final(plan, held.where(~is_group), withholding)
-    return Followed(groups, withholding, final, eligible)
+    return FollowedPlan(groups, withholding, final, eligible)
 
 
 def _final(plan: Plan, later: DataFrame, withholding: DataFrame) -> DataFrame:

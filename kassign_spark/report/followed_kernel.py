@@ -13,7 +13,7 @@ from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.named import PIECE, group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, find, key
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
-from kassign_spark.plans.rebalance_rounds import WITHHELD, Steps, different, follow
+from kassign_spark.plans.rebalance_rounds import WITHHELD, RebalanceSteps, different, follow
 from kassign_spark.whatif.outcome import Outcomes, extremes, has_in_the_end, measure
 
 _OF_EACH = (("rounds", "int"), ("moved", "bigint"), ("paused", "bigint"), ("settles", "boolean"))
@@ -97,7 +97,7 @@ def follow_both_arrow(
 
 def _rounds(
     batch: Batch,
-    of_protocol: dict[str, Steps],
+    of_protocol: dict[str, RebalanceSteps],
     measured: dict[str, Outcomes],
     cooperates: Flags,
     *,
@@ -158,7 +158,7 @@ def _loads(batch: Batch, claims: Claims, after: Longs, *, is_owned: bool) -> Col
     return loads if is_owned else {"idle_after": loads["idle_after"]}
 
 
-def _partitions(batch: Batch, steps: Steps, rows: Longs) -> Columns:
+def _partitions(batch: Batch, steps: RebalanceSteps, rows: Longs) -> Columns:
     return {
         **group_columns(batch, batch.member_group[steps.member[rows]]),
         "member_id": member_ids(batch, steps.member[rows]),

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kassign_spark.brokers.coordinator import coordinator_partition, coordinators
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.measures.balance import balance
-from kassign_spark.report.followed import Followed
+from kassign_spark.report.followed import FollowedPlan
 from kassign_spark.report.plan import OF_PLAN, Plan
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.sessions import cores
@@ -41,7 +41,7 @@ def worst_first() -> list[Column | str]:
     ]
 
 
-def measure_groups(plan: Plan, followed: Followed, problems: DataFrame) -> DataFrame:
+def measure_groups(plan: Plan, followed: FollowedPlan, problems: DataFrame) -> DataFrame:
     """Measure every group of a plan, whose problems are as ``validate`` gives them.
 
     Returns:
@@ -77,7 +77,7 @@ def measure_groups(plan: Plan, followed: Followed, problems: DataFrame) -> DataF
     return measured.withColumnRenamed("moved_count", "moved").select(*GROUP_COLUMNS)
 
 
-def _balance_in_the_end(plan: Plan, followed: Followed) -> DataFrame:
+def _balance_in_the_end(plan: Plan, followed: FollowedPlan) -> DataFrame:
     """Take the plan's balance, and measure anew the groups that it leaves amid their rounds."""
     keys, withholding = list(GROUP_KEY), followed.withholding
     if withholding is None:

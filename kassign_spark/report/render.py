@@ -9,7 +9,7 @@ from typing import Any
 from kassign_spark import __version__
 from kassign_spark.display import plural, printable
 from kassign_spark.report.charts import charts, missing_extra
-from kassign_spark.report.collect import MAX_GROUPS, MAX_PROBLEMS, Found, display_name
+from kassign_spark.report.collect import MAX_GROUPS, MAX_PROBLEMS, PageContents, display_name
 from kassign_spark.report.findings import Finding
 from kassign_spark.report.measures import GROUP_COLUMNS
 from kassign_spark.report.past import MAX_DAYS, Past, charts_of_past
@@ -26,7 +26,7 @@ _NUMBERS = [name for name in GROUP_COLUMNS if name not in _NO_NUMBERS]
 
 
 def render(
-    found: Found,
+    found: PageContents,
     listed: Sequence[Finding],
     *,
     plan: str,
@@ -98,7 +98,7 @@ def render(
     )
 
 
-def _computed(found: Found) -> str:
+def _computed(found: PageContents) -> str:
     """Say which way the listed groups were computed (``groups.paths``), where the plan tells it."""
     paths = Counter(group["path"] for group in found.groups if group.get("path"))
     return "; ".join(f"{plural(count, 'group')} by {path}" for path, count in sorted(paths.items()))
@@ -114,7 +114,7 @@ def _embedded(data: dict[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _data(found: Found) -> dict[str, Any]:
+def _data(found: PageContents) -> dict[str, Any]:
     words = sorted({group["assignor"] or "" for group in found.groups})
     return {
         "columns": ["name", "assignor", "protocol", *_NUMBERS],

@@ -16,7 +16,7 @@ from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.sessions import cores
 from kassign_spark.whatif.advice import Ranked, ranked_pieces
 from kassign_spark.whatif.advice_sentences import change_of, ids_of, reason_of, topics_of
-from kassign_spark.whatif.candidates import Known
+from kassign_spark.whatif.candidates import GroupFacts
 
 GroupName = tuple[str, str]
 
@@ -94,7 +94,7 @@ def _why(ranked: Ranked, group: int) -> dict[str, Any]:
     }
 
 
-def _drawing(known: Known, group: int) -> dict[str, Any]:
+def _drawing(known: GroupFacts, group: int) -> dict[str, Any]:
     """Members by what they can take, and classes: parts together, in each the dense ones first."""
     graph, levels = known.graph, known.levels
     members = np.flatnonzero(graph.group_of_member == group)
@@ -135,13 +135,13 @@ def _drawing(known: Known, group: int) -> dict[str, Any]:
     }
 
 
-def _class(known: Known, class_: int, is_dense: int) -> list[Any]:
+def _class(known: GroupFacts, class_: int, is_dense: int) -> list[Any]:
     topics = np.flatnonzero(known.graph.class_of_topic == class_)
     names = list(map(printable, topics_of(known, topics[:MAX_NAMES])))
     return [names, len(topics), int(known.graph.supply[class_]), is_dense]
 
 
-def _dense(known: Known, members: Longs, classes: Longs) -> tuple[Flags, Flags]:
+def _dense(known: GroupFacts, members: Longs, classes: Longs) -> tuple[Flags, Flags]:
     """What is in a dense part: on any level but the last one of its component."""
     graph, levels = known.graph, known.levels
     part, level = graph.part_of_member[members], levels.level_of_member[members]

@@ -84,7 +84,7 @@ class ClientFile(NamedTuple):
     unknown: list[Misspelled]
 
 
-class _Known(NamedTuple):
+class _KnownPrefix(NamedTuple):
     role: str
     prefix: str
     name: str
@@ -102,7 +102,7 @@ def read_through(properties: Mapping[str, str]) -> ClientFile:
     """
     has_providers = "config.providers" in properties
     of_groups = frozenset() if _has_clients_prefix(properties) else _OF_GROUPS
-    known: list[_Known] = []
+    known: list[_KnownPrefix] = []
     unknown: list[Misspelled] = []
     for key, text in properties.items():
         found = _known(key, text, of_groups)
@@ -131,20 +131,20 @@ def _has_clients_prefix(properties: Iterable[str]) -> bool:
     )
 
 
-def _known(key: str, value: str, of_groups: frozenset[str]) -> _Known | None:
+def _known(key: str, value: str, of_groups: frozenset[str]) -> _KnownPrefix | None:
     if key in CONSUMER_NAMES or key in of_groups or key in _KNOWN - _OF_GROUPS:
-        return _Known("", "", key, value)
+        return _KnownPrefix("", "", key, value)
     key, value = _plain(key, value)
     role, key = _profile(key)
     for prefix, name in _cuts(key):
         if name in CONSUMER_NAMES and not _is_others(prefix):
-            return _Known(role + _role(prefix), prefix, name, value)
+            return _KnownPrefix(role + _role(prefix), prefix, name, value)
         is_own = _OWN_NAMES.fullmatch(prefix) is not None and not _is_others(prefix)
         own = _OWN.get(squashed(name)) if is_own else None
         if prefix.startswith("spring.cloud") and name == "group":
             own = "group.id"
         if own is not None:
-            return _Known(role + _role(prefix), prefix, own, _as_kafka_writes(own, value))
+            return _KnownPrefix(role + _role(prefix), prefix, own, _as_kafka_writes(own, value))
     return None
 
 
@@ -195,7 +195,7 @@ def _role(prefix: str) -> str:
     return "" if named is None or named[1].lower() in _SHARED else named[1]
 
 
-def _clients(known: list[_Known], *, is_connect: bool) -> dict[str, dict[str, str]]:
+def _clients(known: list[_KnownPrefix], *, is_connect: bool) -> dict[str, dict[str, str]]:
     """Put together what each consumer has; a longer prefix says more."""
     if is_connect:
         # Consumers of connectors have nothing of the worker's own membership.

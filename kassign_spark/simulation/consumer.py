@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from kassign_spark.coordinator.life import NOTHING, CoordinatedGroup, Listed
+from kassign_spark.coordinator.life import NOTHING, CoordinatedGroup, TargetList
 from kassign_spark.coordinator.next_target import TargetOutcome
 from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.inputs.rules import CONSUMER, STATIC_AWAY
-from kassign_spark.plans.rebalance_rounds import REVOKED, Steps
+from kassign_spark.plans.rebalance_rounds import REVOKED, RebalanceSteps
 from kassign_spark.simulation.consumer_decisions import (
     Acts,
     acts_of,
@@ -21,8 +21,8 @@ from kassign_spark.simulation.consumer_decisions import (
     value,
 )
 from kassign_spark.simulation.course import Course, pairs_of
-from kassign_spark.simulation.members import Changed, Event, Member, is_restart
-from kassign_spark.simulation.simulated_group import Group, Naming, Owned
+from kassign_spark.simulation.members import Event, Member, MemberChange, is_restart
+from kassign_spark.simulation.simulated_group import Group, Naming, OwnedCodes
 from kassign_spark.simulation.told import LOST
 
 DRAWS = 4
@@ -32,8 +32,8 @@ MOST_DRAWN = 100_000
 
 
 def happen(
-    group: Group, event: Event, changed: list[Changed], naming: Naming, columns: dict[str, Any]
-) -> tuple[dict[str, Any], Steps] | None:
+    group: Group, event: Event, changed: list[MemberChange], naming: Naming, columns: dict[str, Any]
+) -> tuple[dict[str, Any], RebalanceSteps] | None:
     """Let a possible event happen to a group of the new protocol.
 
     Returns:
@@ -128,8 +128,8 @@ def begin(group: Group, naming: Naming) -> Course:
 
 
 def _listed(
-    owned: Owned, life: CoordinatedGroup, naming: Naming, is_ordered: bool
-) -> dict[str, Listed]:
+    owned: OwnedCodes, life: CoordinatedGroup, naming: Naming, is_ordered: bool
+) -> dict[str, TargetList]:
     """Rows by codes of names as lists by members."""
     members, topics = naming.members.strings, naming.topics.strings
     found = {}
@@ -142,7 +142,7 @@ def _listed(
     member, firsts = np.unique(owned.member[order], return_index=True)
     for one, rows in zip(member.tolist(), np.split(order, firsts[1:]), strict=bool(len(member))):
         name = members[one - 1].as_py()
-        found[name] = Listed(code[owned.topic[rows]], owned.partition[rows], is_ordered)
+        found[name] = TargetList(code[owned.topic[rows]], owned.partition[rows], is_ordered)
     return found
 
 
@@ -171,7 +171,7 @@ def _run(
     return rises, outcome, in_own
 
 
-def _pending(acts: Acts, event: Event, changed: list[Changed]) -> set[str]:
+def _pending(acts: Acts, event: Event, changed: list[MemberChange]) -> set[str]:
     """Members that are to come back before anybody computes a target."""
     if not (is_restart(event) and acts.acts):
         return set()
@@ -179,7 +179,9 @@ def _pending(acts: Acts, event: Event, changed: list[Changed]) -> set[str]:
     return {event["new_member_id"] or name for name in targets}
 
 
-def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> tuple[Steps, int]:
+def _steps(
+    course: Course, naming: Naming, acts: Acts, *, is_computed: bool
+) -> tuple[RebalanceSteps, int]:
     """The rounds of heartbeats; and what members give up that go: round 0."""
     code, code_of_topic = naming.members.of, naming.topics.of
     # Of each code of a topic's id the code of its name.
@@ -187,24 +189,24 @@ def _steps(course: Course, naming: Naming, acts: Acts, *, is_computed: bool) -> 
         [code_of_topic[course.names.get(key, key)] for key in course.life.keys], np.int64
     )
 
-    def rows(names: list[str], pairs: Pairs, number: int, action: int | Longs) -> Steps:
+    def rows(names: list[str], pairs: Pairs, number: int, action: int | Longs) -> RebalanceSteps:
         of_topic, partition = pairs.partitions >> 32, pairs.partitions & 0xFFFF_FFFF
         member = np.array([*(code[name] for name in names), 0], np.int64)[pairs.members]
         same = np.ones(len(member), np.int64)
-        return Steps(same * number, member, topics[of_topic], partition, same * action)
+        return RebalanceSteps(same * number, member, topics[of_topic], partition, same * action)
 
     gone = sorted(course.before.keys() - course.held.keys())
     parts = [rows(gone, pairs_of(course.before, gone), 0, LOST if acts.is_lost else REVOKED)]
     followed, names = course.reconcile()
     if not is_computed and not followed.round_count:
-        return Steps.join(parts), 0
+        return RebalanceSteps.join(parts), 0
     count = max(followed.round_count, 1)
     for number in range(1, count + 1):
         actions = actions_in(followed, number)
         some = actions != ""
         pairs = Pairs(followed.members[some], followed.partitions[some])
         parts.append(rows(names, pairs, number, action_numbers(actions[some])))
-    return Steps.join(parts), count
+    return RebalanceSteps.join(parts), count
 
 
 def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, str | None]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS
 from kassign_spark.coordinator.life import GroupMember, TopicState, topic_state
 from kassign_spark.simulation.course import Course, draw_id, is_kafka_id
-from kassign_spark.simulation.members import Changed, Event, Member, is_restart, takes_over
+from kassign_spark.simulation.members import Event, Member, MemberChange, is_restart, takes_over
 from kassign_spark.simulation.simulated_group import Group
 
 Act = Callable[[Course], bool]
@@ -47,7 +47,7 @@ def value(group: Group, event: Event, name: str) -> int:
     return given if is_own else group.settings.get(name, given)
 
 
-def problem_of_consumers(group: Group, event: Event, changed: list[Changed]) -> str | None:
+def problem_of_consumers(group: Group, event: Event, changed: list[MemberChange]) -> str | None:
     """Say why an event is not possible in a group of the new protocol; None: it is."""
     votes = event["assignors"]
     if votes is not None and (len(votes) > 1 or votes[0] not in ASSIGNORS):
@@ -61,7 +61,7 @@ def problem_of_consumers(group: Group, event: Event, changed: list[Changed]) -> 
     return None
 
 
-def acts_of(group: Group, event: Event, changed: list[Changed]) -> Acts:
+def acts_of(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     """Say what an event comes to in a group in which it is possible."""
     kind = event["kind"]
     if kind == "group_settings_change":
@@ -119,7 +119,7 @@ def _id(group: Group, event: Event, name: str, course: Course) -> str:
     return draw_id(group.cluster_id, group.group_id, name, event["event"], course.salt)
 
 
-def draws_id(event: Event, changed: list[Changed]) -> list[str]:
+def draws_id(event: Event, changed: list[MemberChange]) -> list[str]:
     """The names of members whose clients draw an id in this event."""
     fresh = [c for c in changed if c.comes and (not c.switches or c.after.instance is None)]
     restarted = is_restart(event) and event["new_member_id"] is None
@@ -169,7 +169,7 @@ def _of_going(group: Group, event: Event, member: Member) -> Acts:
     return Acts([_leave(member.member_id)], why, noticed, is_lost=is_lost)
 
 
-def _of_restart(group: Group, event: Event, change: Changed) -> Acts:
+def _of_restart(group: Group, event: Event, change: MemberChange) -> Acts:
     member, downtime = change.before, int(event["downtime_ms"] or 0)
     session = value(group, event, "session_timeout_ms")
     stop = event["stop"] or "close"
@@ -220,7 +220,7 @@ def is_free(group: Group, event: Event) -> bool:
     return downtime < value(group, event, "heartbeat_interval_ms") // others
 
 
-def _of_take_over(group: Group, event: Event, change: Changed) -> Acts:
+def _of_take_over(group: Group, event: Event, change: MemberChange) -> Acts:
     before, after = change.before, change.after
 
     def act(course: Course) -> bool:
@@ -236,7 +236,7 @@ def _of_take_over(group: Group, event: Event, change: Changed) -> Acts:
     return Acts([act], why, own=after.member_id)
 
 
-def _of_subscriptions(group: Group, event: Event, changed: list[Changed]) -> Acts:
+def _of_subscriptions(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     acts: list[Act] = []
     own, why = None, "the members subscribe to the same topics as before"
     for change in changed:
@@ -269,7 +269,7 @@ _TOPIC_CHANGES = {
 }
 
 
-def _of_topic(group: Group, event: Event, changed: list[Changed]) -> Acts:
+def _of_topic(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     topics = topics_of(group)
     acts: list[Act] = [lambda course: course.change_topics(topics)]
     noticed = value(group, event, "heartbeat_interval_ms")

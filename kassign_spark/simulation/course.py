@@ -17,7 +17,7 @@ from kassign_spark.coordinator.life import (
     NOTHING,
     CoordinatedGroup,
     GroupMember,
-    Listed,
+    TargetList,
     TopicState,
 )
 from kassign_spark.coordinator.next_target import TargetOutcome
@@ -58,8 +58,8 @@ class Course:
     salt: int
     life: CoordinatedGroup
     ids: dict[str, str]
-    held: dict[str, Listed]
-    before: dict[str, Listed] = field(default_factory=dict)
+    held: dict[str, TargetList]
+    before: dict[str, TargetList] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -114,7 +114,7 @@ class Course:
         """Compute the target; ``joiner`` by its name, where it is its own heartbeat."""
         return self.life.compute(None if joiner is None else self.ids[joiner])
 
-    def targets(self) -> dict[str, Listed]:
+    def targets(self) -> dict[str, TargetList]:
         """The target by names."""
         return {name: self.life.targets.get(of, NOTHING) for name, of in self.ids.items()}
 
@@ -139,16 +139,16 @@ class Course:
         )
 
     @staticmethod
-    def _owners(lists: Mapping[str, Listed]) -> dict[int, str]:
+    def _owners(lists: Mapping[str, TargetList]) -> dict[int, str]:
         return {p: name for name, listed in lists.items() for p in numbers_of(listed).tolist()}
 
 
-def numbers_of(listed: Listed) -> Longs:
+def numbers_of(listed: TargetList) -> Longs:
     """Partitions as single numbers: above 32 bits the code of the topic's id."""
     return key(listed.topics, listed.partitions)
 
 
-def pairs_of(lists: Mapping[str, Listed], names: list[str]) -> Pairs:
+def pairs_of(lists: Mapping[str, TargetList], names: list[str]) -> Pairs:
     """Who has what, members by their places in ``names``."""
     found = [lists.get(name, NOTHING) for name in names]
     counts = [len(listed.topics) for listed in found]

@@ -14,7 +14,14 @@ from typing import NamedTuple
 from kassign_spark.client.hash_order import bucket, capacity_for, java_hash
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.plans.protocol_choice import DEFAULT_ASSIGNORS
-from kassign_spark.simulation.members import Changed, Event, Member, Texts, is_restart, takes_over
+from kassign_spark.simulation.members import (
+    Event,
+    Member,
+    MemberChange,
+    Texts,
+    is_restart,
+    takes_over,
+)
 
 MIXED = "mixed"
 """Eager and cooperative members in one group: amid the second bounce of KIP-429."""
@@ -40,7 +47,7 @@ class Choice(NamedTuple):
     protocol: str | None = None
 
 
-class Said(NamedTuple):
+class RebalanceCause(NamedTuple):
     """Whether there is a rebalance, why or why not, and the longest until it begins, in ms."""
 
     rebalance: bool
@@ -59,13 +66,13 @@ class Decision:
         chosen: the assignor and protocol from now on.
     """
 
-    said: Said
+    said: RebalanceCause
     is_told: bool
     refused: bool
     chosen: Choice
 
 
-def decide(event: Event, changed: list[Changed], lost: bool) -> Decision:
+def decide(event: Event, changed: list[MemberChange], lost: bool) -> Decision:
     """Decide for a group in which the event is possible, and makes this of its members.
 
     ``lost``: a member that comes back in time owns partitions of a topic that it has dropped.
@@ -76,9 +83,9 @@ def decide(event: Event, changed: list[Changed], lost: bool) -> Decision:
     has = had if event["is_topic"] else choose(after)
     refused = bool(after) and has.assignor is None and any(c.comes for c in changed)
     if refused:
-        said = Said(False, _REFUSED)
+        said = RebalanceCause(False, _REFUSED)
     elif not before and not after:
-        said = Said(False, "the group has no members")
+        said = RebalanceCause(False, "the group has no members")
     elif event["is_topic"]:
         said = _of_topic(event, changed)
     elif event["kind"] == "subscription_changes":
@@ -98,7 +105,7 @@ def decide(event: Event, changed: list[Changed], lost: bool) -> Decision:
     )
 
 
-def _of_topic(event: Event, changed: list[Changed]) -> Said:
+def _of_topic(event: Event, changed: list[MemberChange]) -> RebalanceCause:
     topic = event["topic"]
     subscriptions: dict[int, Texts | None] = {}
     for change in changed:
@@ -106,14 +113,16 @@ def _of_topic(event: Event, changed: list[Changed]) -> Said:
             for names in (change.after.resolved, change.before.resolved):
                 subscriptions[id(names)] = names
     if not any(topic in (names or ()) for names in subscriptions.values()):
-        return Said(False, f"no member subscribes to topic {topic}")
+        return RebalanceCause(False, f"no member subscribes to topic {topic}")
     if event["kind"] == "topic_is_recreated" and event["num_partitions"] == event["size_before"]:
-        return Said(
+        return RebalanceCause(
             False, f"topic {topic} is made again with as many partitions: clients know no ids"
         )
     if event["kind"] == "topic_changes_racks" and not any(c.after.rack for c in changed):
-        return Said(False, f"topic {topic} has replicas in other racks, and no member has a rack")
-    return Said(
+        return RebalanceCause(
+            False, f"topic {topic} has replicas in other racks, and no member has a rack"
+        )
+    return RebalanceCause(
         True,
         f"topic {topic} {_CHANGES[event['kind']]}: the leader sees it when it refreshes its "
         "metadata",
@@ -121,59 +130,61 @@ def _of_topic(event: Event, changed: list[Changed]) -> Said:
     )
 
 
-def _of_subscriptions(changed: list[Changed], lost: bool) -> Said:
+def _of_subscriptions(changed: list[MemberChange], lost: bool) -> RebalanceCause:
     switching = [change for change in changed if change.switches]
     if any(change.after.instance is None for change in switching):
-        return Said(
+        return RebalanceCause(
             True,
             "a consumer that changes between a list and a pattern has to unsubscribe: it leaves, "
             "and joins again",
             0,
         )
     if switching and lost:
-        return Said(
+        return RebalanceCause(
             True, "a static member joins again: its assignment has a topic that it has dropped", 0
         )
     if switching:
-        return Said(
+        return RebalanceCause(
             False,
             "a static member that changes between a list and a pattern gets its old assignment",
         )
     if any(_differs(change) for change in changed):
-        return Said(True, "a member's subscription changes", 0)
-    return Said(False, "the members subscribe to the same topics as before")
+        return RebalanceCause(True, "a member's subscription changes", 0)
+    return RebalanceCause(False, "the members subscribe to the same topics as before")
 
 
-def _differs(change: Changed) -> bool:
+def _differs(change: MemberChange) -> bool:
     after, before = change.after.resolved, change.before.resolved
     if change.after.is_away or after is before:
         return False
     return after is None or before is None or sorted(after) != sorted(before)
 
 
-def _of_return(event: Event, changed: list[Changed], had: Choice, has: Choice, lost: bool) -> Said:
+def _of_return(
+    event: Event, changed: list[MemberChange], had: Choice, has: Choice, lost: bool
+) -> RebalanceCause:
     if any(change.is_target and change.before.is_away for change in changed):
-        return Said(True, "the member joins again", _delay(event, changed))
+        return RebalanceCause(True, "the member joins again", _delay(event, changed))
     if had.assignor != has.assignor:
-        return Said(
+        return RebalanceCause(
             True,
             "a static member is back in time, but the chosen assignor changes from "
             f"{had.assignor} to {has.assignor}",
             0,
         )
     if lost:
-        return Said(
+        return RebalanceCause(
             True,
             "a static member is back in time, but its assignment has a topic that it no longer "
             "subscribes to: it joins again",
             0,
         )
-    return Said(
+    return RebalanceCause(
         False, "a static member is back within its session timeout: it gets its old assignment"
     )
 
 
-def _of_take_over(holder: str | None, back: Said) -> Said:
+def _of_take_over(holder: str | None, back: RebalanceCause) -> RebalanceCause:
     """A newcomer with the instance id of a member that is there; ``back``: if it were that one."""
     reason = (
         f"the newcomer has the group.instance.id of {holder}, takes its place and its assignment, "
@@ -185,14 +196,14 @@ def _of_take_over(holder: str | None, back: Said) -> Said:
 
 
 def _of_member(
-    event: Event, changed: list[Changed], before: list[Member], after: list[Member]
-) -> Said:
+    event: Event, changed: list[MemberChange], before: list[Member], after: list[Member]
+) -> RebalanceCause:
     """A member that joins, leaves, is dropped, or goes to restart."""
     kind, session = event["kind"], event["session_timeout_ms"]
     is_static = any(c.is_target and c.after.instance is not None for c in changed)
     emptied = "" if after else "; the group is empty now"
     if kind == "member_joins":
-        return Said(True, "a new member joins", _delay(event, changed))
+        return RebalanceCause(True, "a new member joins", _delay(event, changed))
     if kind == "member_crashes":
         reason, noticed = "its heartbeats stop: dropped after the session timeout", session
     elif kind == "member_leaves" and is_static:
@@ -213,10 +224,10 @@ def _of_member(
         reason, noticed = "a static member is away longer than its session timeout", session
     else:
         reason, noticed = "a dynamic member leaves to restart", 0
-    return Said(True, reason + emptied, noticed)
+    return RebalanceCause(True, reason + emptied, noticed)
 
 
-def _delay(event: Event, changed: list[Changed]) -> int:
+def _delay(event: Event, changed: list[MemberChange]) -> int:
     """How long an empty group waits for more members."""
     is_empty = all(change.before.is_away for change in changed)
     return int(event["initial_rebalance_delay_ms"]) if is_empty else 0

@@ -12,7 +12,7 @@ from kassign_spark.groups.numbers import Longs, dense, names
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.inputs.rules import CONSUMER, STATIC_AWAY
 from kassign_spark.simulation.members import Event, Member, Texts, is_restart
-from kassign_spark.simulation.simulated_group import Codes, Group, Naming, Owned, Topic
+from kassign_spark.simulation.simulated_group import Codes, Group, Naming, OwnedCodes, Topic
 
 EVENT, PATTERN, TARGET, REGEX = 5, 6, 7, 8
 """Kinds of rows beside those of ``groups.batch``; see ``fold.fold_events``."""
@@ -76,13 +76,13 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     naming, member_code, topic_code = _name(table, groups, copies)
     partition, position = table["number"].to_numpy(), table["place"].to_numpy()
 
-    def owned_of(of: int) -> Iterator[Owned]:
+    def owned_of(of: int) -> Iterator[OwnedCodes]:
         """Of each group the rows of a kind, in the order of their places."""
         some = np.flatnonzero(kind == of)
         some = some[np.lexsort((position[some], number[some]))]
-        owned = Owned(member_code[some], topic_code[some], partition[some])
+        owned = OwnedCodes(member_code[some], topic_code[some], partition[some])
         ends = np.searchsorted(number[some], np.arange(1, len(groups)))
-        return (Owned(*cut) for cut in zip(*(np.split(c, ends) for c in owned), strict=True))
+        return (OwnedCodes(*cut) for cut in zip(*(np.split(c, ends) for c in owned), strict=True))
 
     for group, owned, target in zip(groups, owned_of(CLAIM), owned_of(TARGET), strict=True):
         group.owned, group.target = owned, target

@@ -17,8 +17,8 @@ from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rebalance_rounds import (
     REVOKED,
-    Followed,
-    Steps,
+    RebalanceRounds,
+    RebalanceSteps,
     follow,
     held_claims,
     steps_of_claims,
@@ -26,13 +26,13 @@ from kassign_spark.plans.rebalance_rounds import (
 from kassign_spark.simulation.consumer import begin, happen, refuse_newcomer
 from kassign_spark.simulation.decisions import MIXED, Choice, Decision, decide, is_eager
 from kassign_spark.simulation.group_reading import read_groups
-from kassign_spark.simulation.members import Changed, Event, change_members, instance_holder
+from kassign_spark.simulation.members import Event, MemberChange, change_members, instance_holder
 from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quoted
 from kassign_spark.simulation.simulated_group import (
     NOTHING,
     Group,
     Naming,
-    Owned,
+    OwnedCodes,
     batch_of,
     owned_of,
 )
@@ -96,7 +96,7 @@ def _take(
             return
     holder = instance_holder(group.members, event)
     if holder is not None and group.consumer and holder.generation != STATIC_AWAY:
-        step.tell(refuse_newcomer(group, _of_event(group, event), holder), Steps.join([]))
+        step.tell(refuse_newcomer(group, _of_event(group, event), holder), RebalanceSteps.join([]))
         return
     if holder is not None:
         event = {**event, "instance_holder": holder.member_id}
@@ -161,7 +161,7 @@ def _stop(group: Group, event: Event, step: Step, problem: str) -> None:
     group.events = []
 
 
-def _lost(group: Group, changed: list[Changed], naming: Naming) -> bool:
+def _lost(group: Group, changed: list[MemberChange], naming: Naming) -> bool:
     """Whether a member that comes back in time owns what its new subscription leaves out."""
     for change in changed:
         if change.comes and not change.before.is_away and change.after.resolved is not None:
@@ -173,8 +173,8 @@ def _lost(group: Group, changed: list[Changed], naming: Naming) -> bool:
 
 
 def _carry(
-    group: Group, event: Event, changed: list[Changed], decision: Decision, naming: Naming
-) -> Steps:
+    group: Group, event: Event, changed: list[MemberChange], decision: Decision, naming: Naming
+) -> RebalanceSteps:
     """Give the group its members after an event; returns what those give up that go: round 0."""
     owned, code = group.owned, naming.members.of
     goes = np.zeros(len(owned.member), bool)
@@ -193,11 +193,11 @@ def _carry(
         if decision.chosen.assignor not in (None, member.assignor):
             member = replace(member, assignor=decision.chosen.assignor)
         group.members.append(member)
-    carried = Owned(renamed, owned.topic, owned.partition)
+    carried = OwnedCodes(renamed, owned.topic, owned.partition)
     group.owned, gone = carried.where(~goes), carried.where(goes)
     is_lost = event["kind"] in ("member_crashes", "member_polls_too_late")
     same = np.ones(len(gone.member), np.int64)
-    return Steps(same * 0, *gone, same * (LOST if is_lost else REVOKED))
+    return RebalanceSteps(same * 0, *gone, same * (LOST if is_lost else REVOKED))
 
 
 def _follow(
@@ -257,7 +257,7 @@ def _answered(
             held = one.group.owned
             same = np.ones(len(held.member), np.int64)
             step.place.append(same * one.place)
-            step.rows.append(Steps(same, *held, same * REVOKED))
+            step.rows.append(RebalanceSteps(same, *held, same * REVOKED))
     return answered
 
 
@@ -269,7 +269,7 @@ def follow_mixed(
     *,
     racks_before_moves: bool = False,
     max_rounds: int = 1_000,
-) -> Followed:
+) -> RebalanceRounds:
     """Follow groups in which eager members give up everything before each round.
 
     The assignor is a cooperative one, as cooperative members list no other. It sees what the
@@ -284,7 +284,7 @@ def follow_mixed(
     members, slots, groups = (
         np.arange(len(rows)) for rows in (batch.member_group, batch.slot_group, batch.group)
     )
-    parts: list[Steps] = []
+    parts: list[RebalanceSteps] = []
     owner = np.full(len(slots), -1)
     rounds = np.zeros(len(groups), np.int64)
     settles = np.zeros(len(groups), bool)
@@ -321,4 +321,4 @@ def follow_mixed(
         batch = replace(batch, generation=np.full(len(of_members), number))
         members, slots, groups = members[of_members], slots[of_slots], groups[again]
         is_eager, assignor = is_eager[of_members], assignor[again]
-    return Followed(Steps.join(parts), rounds, owner, settles)
+    return RebalanceRounds(RebalanceSteps.join(parts), rounds, owner, settles)

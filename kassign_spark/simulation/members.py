@@ -47,7 +47,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class MemberChange:
     """What an event does to a member.
 
     Attributes:
@@ -86,7 +86,7 @@ def instance_holder(members: list[Member], event: Event) -> Member | None:
 
 def change_members(
     members: list[Member], event: Event, resolve: Callable[[Member], Member]
-) -> list[Changed]:
+) -> list[MemberChange]:
     """Let members, those that are away too, go, come, and change what they ask for.
 
     An event of a topic changes no more than what patterns match: ``resolve`` gives a member the
@@ -110,7 +110,7 @@ _GOING = ("member_leaves", "member_crashes", "member_polls_too_late")
 
 def _change(
     member: Member, event: Event, resolve: Callable[[Member], Member], *, is_new: bool = False
-) -> Changed:
+) -> MemberChange:
     kind, is_back = event["kind"], is_restart(event) and event["stage"] == 2
     names = (member.member_id, None if kind == "member_joins" else member.instance)
     named = takes_over(event) or event["member_id"]
@@ -118,7 +118,7 @@ def _change(
     resubscribing = kind == "subscription_changes" and not member.is_away
     resubscribing = resubscribing and (event["member_id"] is None or is_target)
     if not is_target and not resubscribing:
-        return Changed(member, resolve(member))
+        return MemberChange(member, resolve(member))
     # The group waits for a static member that is back in time.
     is_in_time = (event["downtime_ms"] or 0) < event["session_timeout_ms"]
     is_awaited = member.instance is not None and is_in_time
@@ -147,7 +147,7 @@ def _change(
         regex = event["topics_regex"]
         topics = event["topics"] if regex is None else event["topics"] or ()
         after = replace(after, topics=topics, pattern=event["topics_pattern"], regex=regex)
-    return Changed(member, resolve(after), is_target, is_new, goes, comes, switches)
+    return MemberChange(member, resolve(after), is_target, is_new, goes, comes, switches)
 
 
 def _joiner(members: list[Member], event: Event) -> Member:

@@ -6,7 +6,7 @@ from collections import Counter
 from kassign_spark.inputs.linear import UNENDING, may_not_end
 from kassign_spark.inputs.rules import NO_PATTERN
 from kassign_spark.simulation.consumer_decisions import problem_of_consumers
-from kassign_spark.simulation.members import Changed, Event, is_restart, takes_over
+from kassign_spark.simulation.members import Event, MemberChange, is_restart, takes_over
 from kassign_spark.simulation.simulated_group import Group
 
 
@@ -30,7 +30,7 @@ def problem_of_topic(event: Event, size: int | None) -> str | None:
     return None
 
 
-def problem_of_group(event: Event, named: Group, changed: list[Changed]) -> str | None:
+def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) -> str | None:
     """Say why an event, which would change members so, is not possible in its group, or None."""
     group, member = f"group {quoted(named.group_id)}", f"member {quoted(event['member_id'])}"
     joins = event["kind"] == "member_joins"

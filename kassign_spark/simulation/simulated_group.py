@@ -56,19 +56,19 @@ class Topic(NamedTuple):
     made: int = 0
 
 
-class Owned(NamedTuple):
+class OwnedCodes(NamedTuple):
     """Who owns what, by codes of names; by no order, and as often as it was said."""
 
     member: Longs
     topic: Longs
     partition: Longs
 
-    def where(self, rows: Flags | Longs) -> "Owned":
+    def where(self, rows: Flags | Longs) -> "OwnedCodes":
         """Some of the rows."""
-        return Owned(*(column[rows] for column in self))
+        return OwnedCodes(*(column[rows] for column in self))
 
 
-NOTHING = Owned(*(np.zeros(0, np.int64) for _ in range(3)))
+NOTHING = OwnedCodes(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
 @dataclass
@@ -99,9 +99,9 @@ class Group:
     topics: dict[str, Topic] = field(default_factory=dict)
     patterns: dict[str, Texts | None] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
-    owned: Owned = NOTHING
+    owned: OwnedCodes = NOTHING
     regexes: dict[str, Texts] = field(default_factory=dict)
-    target: Owned = NOTHING
+    target: OwnedCodes = NOTHING
     consumer: bool = False
     target_is_ordered: bool = True
     times_made: int = 0
@@ -229,14 +229,14 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
         racks=read_racks(of_topics, size, of_members),
     )
     counts = np.array([len(group.owned.member) for group in groups], np.int64)
-    owned = Owned(
+    owned = OwnedCodes(
         *(np.concatenate(column) for column in zip(*(g.owned for g in groups), strict=True))
     )
     claims = claims_of(batch, np.repeat(np.arange(len(groups)), counts), *owned)
     return batch, claims, here
 
 
-def owned_of(batch: Batch, owner: Longs) -> list[Owned]:
+def owned_of(batch: Batch, owner: Longs) -> list[OwnedCodes]:
     """What the members of each group own where ``owner``, of each slot, is a member or -1."""
     slots = np.flatnonzero(owner >= 0)
     topic = batch.slot_topic[slots]
@@ -247,7 +247,7 @@ def owned_of(batch: Batch, owner: Longs) -> list[Owned]:
         batch.slot_partition[slots],
     )
     cut = (np.split(column, ends) for column in columns)
-    return [Owned(*of_group) for of_group in zip(*cut, strict=True)]
+    return [OwnedCodes(*of_group) for of_group in zip(*cut, strict=True)]
 
 
 def _numbers(values: Sequence[int | None]) -> Longs:

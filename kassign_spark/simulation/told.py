@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kassign_spark.groups.named import PIECE, schema_of
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.plans.rebalance_rounds import ACTIONS, Steps
+from kassign_spark.plans.rebalance_rounds import ACTIONS, RebalanceSteps
 from kassign_spark.simulation.simulated_group import Naming
 from kassign_spark.whatif.answer_columns import columns_of
 
@@ -37,9 +37,9 @@ class Step:
 
     happened: list[dict[str, Any]] = field(default_factory=list)
     place: list[Longs] = field(default_factory=list)
-    rows: list[Steps] = field(default_factory=list)
+    rows: list[RebalanceSteps] = field(default_factory=list)
 
-    def tell(self, row: dict[str, Any], steps: Steps) -> None:
+    def tell(self, row: dict[str, Any], steps: RebalanceSteps) -> None:
         """Add an event, and rows of its rounds."""
         self.place.append(np.full(len(steps.round), len(self.happened)))
         self.rows.append(steps)
@@ -65,7 +65,7 @@ def told(steps: Iterable[Step], naming: Naming) -> Iterator[pa.Table]:
 def _tables(step: Step, naming: Naming) -> Iterator[pa.Table]:
     """Name what happened: the columns of ``HAPPENED``, in pieces; at least one row an event."""
     events = pa.Table.from_pylist(step.happened, _OF_EVENT)
-    rows = Steps.join(step.rows)
+    rows = RebalanceSteps.join(step.rows)
     place = np.concatenate([np.zeros(0, np.int64), *step.place])
     without = np.flatnonzero(np.bincount(place, minlength=len(events)) == 0)
     nothing = pa.nulls(len(without), pa.int64())

@@ -16,7 +16,7 @@ from kassign_spark.expressions import (
     java_string_order,
 )
 from kassign_spark.groups.numbers import Longs, find, java_hash_codes, key
-from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, Read
+from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, TaskTable
 from kassign_spark.inputs.checks import as_problems
 from kassign_spark.inputs.rules import CONSUMER, is_consumer_group, says
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
@@ -103,7 +103,7 @@ class Orders(NamedTuple):
 
 
 def unknown_orders(
-    table: pa.Table, given: Read, members: Longs, row_of_key: Longs, holder: Longs
+    table: pa.Table, given: TaskTable, members: Longs, row_of_key: Longs, holder: Longs
 ) -> Orders:
     """Find the sticky groups in which a missing ``member_seq`` decides who keeps a partition more.
 
@@ -176,7 +176,9 @@ def unknown_orders(
     return _disputed(given, row_of_key[competing], member_count, wanted, seq)
 
 
-def _disputed(given: Read, at: Longs, member_count: Longs, wanted: Longs, seq: Longs) -> Orders:
+def _disputed(
+    given: TaskTable, at: Longs, member_count: Longs, wanted: Longs, seq: Longs
+) -> Orders:
     """Of competing members, rows ``at``: buckets in which the last that may keep one is unknown."""
     group, member = given.group[at], given.member[at]
     capacity = np.full(len(member_count), 16)
@@ -207,7 +209,7 @@ def _distinct(group: Longs, seq: Longs, group_count: int) -> Longs:
     return np.bincount(np.unique(key(group[there], seq[there])) >> 32, minlength=group_count)
 
 
-def _hashes(given: Read) -> Longs:
+def _hashes(given: TaskTable) -> Longs:
     """Of each member's name, the bits of its hash that choose a bucket."""
     strings = given.member_name.strings
     hashes = np.zeros(len(strings), np.uint32)

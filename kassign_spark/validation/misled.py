@@ -12,7 +12,7 @@ from kassign_spark.client.group_state import FAILING, GroupState
 from kassign_spark.client.hash_order import java_sorted
 from kassign_spark.client.model import predict_group
 from kassign_spark.groups.numbers import Flags, Longs
-from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED, Read
+from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED, TaskTable
 from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.limits import PARTITIONS_OF_A_GROUP, PARTITIONS_OF_A_TOPIC
 
@@ -20,7 +20,9 @@ STICKY = ("sticky", "cooperative-sticky")
 """The assignors that look at claims."""
 
 
-def misled_in_task(table: pa.Table, given: Read, owned: Longs) -> tuple[Longs, list[str | None]]:
+def misled_in_task(
+    table: pa.Table, given: TaskTable, owned: Longs
+) -> tuple[Longs, list[str | None]]:
     """Ask the model of the client about groups whose members claim what does not exist.
 
     Args:

@@ -17,7 +17,7 @@ from kassign_spark.groups.task_rows import (
     MEMBER,
     OWNED,
     SUBSCRIBED,
-    Read,
+    TaskTable,
     found,
     lists_of,
     one_piece,
@@ -117,17 +117,17 @@ def found_arrow(table: pa.Table) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _table(given: Read, problem: str, at: Longs, **about: pa.Array) -> pa.Table:
+def _table(given: TaskTable, problem: str, at: Longs, **about: pa.Array) -> pa.Table:
     """Rows of ``FOUND``; columns that are not given are null."""
     told = given.group_columns(at) | {"problem": pa.repeat(problem, len(at))} | about
     return with_nulls(FOUND, told)
 
 
-def _ids(given: Read, at: Longs) -> pa.Array:
+def _ids(given: TaskTable, at: Longs) -> pa.Array:
     return given.member_name.take(given.member[at])
 
 
-def _topics_of(given: Read, at: Longs) -> pa.Array:
+def _topics_of(given: TaskTable, at: Longs) -> pa.Array:
     return given.topic_name.take(given.topic[at])
 
 
@@ -135,7 +135,7 @@ def _column(table: pa.Table, name: str, at: Longs) -> pa.Array:
     return table[name].take(pa.array(at)).combine_chunks()
 
 
-def _duplicate_members(table: pa.Table, given: Read, members: Longs) -> pa.Table:
+def _duplicate_members(table: pa.Table, given: TaskTable, members: Longs) -> pa.Table:
     """Ids that are there more than once, but for empty and missing ones."""
     named = np.ones(len(members), bool)
     for name in ("member_id", "group_id"):
@@ -147,7 +147,7 @@ def _duplicate_members(table: pa.Table, given: Read, members: Longs) -> pa.Table
     return _table(given, "duplicate_member", at, member_id=_ids(given, at), number=number)
 
 
-def _too_large(table: pa.Table, given: Read, members: Longs) -> list[pa.Table]:
+def _too_large(table: pa.Table, given: TaskTable, members: Longs) -> list[pa.Table]:
     """Groups with more members, or more partitions of their topics, than ``limits`` allow."""
     count = int(given.group.max(initial=-1)) + 1
     read = given.rows_of(SUBSCRIBED)
@@ -167,7 +167,7 @@ def _too_large(table: pa.Table, given: Read, members: Longs) -> list[pa.Table]:
     ]
 
 
-def _assignors(table: pa.Table, given: Read, members: Longs) -> pa.Table:
+def _assignors(table: pa.Table, given: TaskTable, members: Longs) -> pa.Table:
     named: Names = names(pc.fill_null(table["assignor"].take(pa.array(members)), ""))
     pairs, first = np.unique(key(given.group[members], named.code), return_index=True)
     _, begins, count = np.unique(pairs >> 32, return_index=True, return_counts=True)
@@ -175,7 +175,7 @@ def _assignors(table: pa.Table, given: Read, members: Longs) -> pa.Table:
     return _table(given, "assignor_unusable", members[first[begins]], texts=texts)
 
 
-def _topics(table: pa.Table, given: Read, members: Longs, owned: Longs) -> list[pa.Table]:
+def _topics(table: pa.Table, given: TaskTable, members: Longs, owned: Longs) -> list[pa.Table]:
     """Topics that somebody subscribes to, and that the cluster lacks, or that are empty."""
     listing = members[given.listed.row]
     named = given.member[listing] > 0
@@ -206,7 +206,7 @@ def _topics(table: pa.Table, given: Read, members: Longs, owned: Longs) -> list[
     ]
 
 
-def _instances(table: pa.Table, given: Read, members: Longs) -> pa.Table:
+def _instances(table: pa.Table, given: TaskTable, members: Longs) -> pa.Table:
     code = names(table["group_instance_id"].take(pa.array(members))).code
     named = (code > 0) & (given.member[members] > 0)
     at, code = members[named], code[named]
@@ -224,7 +224,7 @@ def _instances(table: pa.Table, given: Read, members: Longs) -> pa.Table:
     )
 
 
-def _gone(table: pa.Table, given: Read, owned: Longs) -> pa.Table:
+def _gone(table: pa.Table, given: TaskTable, owned: Longs) -> pa.Table:
     size, partition = _column(table, "size", owned), _column(table, "partition", owned)
     beyond = pc.fill_null(pc.greater_equal(partition, size), False)
     is_gone = pc.or_(beyond, size.is_null()).to_numpy(zero_copy_only=False)
@@ -242,7 +242,7 @@ def _gone(table: pa.Table, given: Read, owned: Longs) -> pa.Table:
     )
 
 
-def _strangers(given: Read, at: Longs) -> pa.Table:
+def _strangers(given: TaskTable, at: Longs) -> pa.Table:
     _, first, count = np.unique(
         key(given.group[at], given.member[at]), return_index=True, return_counts=True
     )
@@ -252,7 +252,7 @@ def _strangers(given: Read, at: Longs) -> pa.Table:
     )
 
 
-def _claims(table: pa.Table, given: Read, at: Longs, claimant: Longs) -> pa.Table:
+def _claims(table: pa.Table, given: TaskTable, at: Longs, claimant: Longs) -> pa.Table:
     """Partitions that members claim more than once; ``claimant``: of each claim a member's row."""
     partition = pc.fill_null(table["partition"], 0).to_numpy()[at]
     is_null = table["partition"].is_null().to_numpy()[at]

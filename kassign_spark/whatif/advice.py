@@ -24,7 +24,7 @@ from kassign_spark.whatif.advice_sentences import (
     restart_of,
 )
 from kassign_spark.whatif.answer_columns import columns_of
-from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, Known, candidates
+from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, GroupFacts, candidates
 from kassign_spark.whatif.changes import NOTHING, Changes, apply_changes, pieces
 from kassign_spark.whatif.evenness import Evenness, evaluate
 
@@ -54,7 +54,7 @@ class Ranked(NamedTuple):
         misled: of groups in which Kafka's client is misled by claims, what it does.
     """
 
-    known: Known
+    known: GroupFacts
     kind: Longs
     changes: Changes
     copy: Longs
@@ -97,7 +97,7 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     before, owner = evaluate(batch, claims, assignor)
     subscribed = subscribed_of(batch)
     graph = class_graph(subscribed)
-    known = Known(batch, assignor, subscribed, graph, levels(graph), before)
+    known = GroupFacts(batch, assignor, subscribed, graph, levels(graph), before)
     kind, changes = candidates(known)
     after = _evaluate_all(batch, claims, changes)
     group = changes.group
@@ -135,7 +135,7 @@ def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:
     return Evenness(*map(np.concatenate, zip(nothing, *found, strict=True)))
 
 
-def _restart_moves(known: Known, owner: Longs) -> tuple[Longs, Longs]:
+def _restart_moves(known: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
     """Restart the most loaded dynamic member of each group, from what its assignor has given.
 
     It leaves, and comes back under another id. One that has a ``group.instance.id`` would keep its
@@ -167,7 +167,7 @@ def _restart_moves(known: Known, owner: Longs) -> tuple[Longs, Longs]:
     return member, moved
 
 
-def _restarted(known: Known) -> Longs:
+def _restarted(known: GroupFacts) -> Longs:
     """The most loaded dynamic member of each group that can be spared; the first by name."""
     batch = known.batch
     readers = batch.subscribers
@@ -240,7 +240,7 @@ def _restart_rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
     )
 
 
-def _table(known: Known, group: Longs, reasons: dict[int, str], **given: Any) -> pa.Table:
+def _table(known: GroupFacts, group: Longs, reasons: dict[int, str], **given: Any) -> pa.Table:
     """The columns of ``ADVICE`` for rows of these groups; null what is not given."""
     before = known.before
     given |= {

@@ -10,7 +10,7 @@ from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.display import plural
 from kassign_spark.groups.named import member_ids
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.whatif.candidates import ASSIGNOR, MEMBERS, SUBSCRIPTION, Known
+from kassign_spark.whatif.candidates import ASSIGNOR, MEMBERS, SUBSCRIPTION, GroupFacts
 from kassign_spark.whatif.changes import Changes
 
 _NAMES_SHOWN = 3
@@ -26,7 +26,7 @@ class Described(NamedTuple):
     num_partitions: int | None = None
 
 
-def change_of(known: Known, changes: Changes, copy: int, kind: int) -> Described:
+def change_of(known: GroupFacts, changes: Changes, copy: int, kind: int) -> Described:
     """Say what a change is."""
     group = int(changes.group[copy])
     if kind == ASSIGNOR:
@@ -52,7 +52,7 @@ def change_of(known: Known, changes: Changes, copy: int, kind: int) -> Described
     )
 
 
-def reason_of(known: Known, group: int) -> str:
+def reason_of(known: GroupFacts, group: int) -> str:
     """Say why a group is as it is without a change."""
     batch, before = known.batch, known.before
     members = slice(*batch.first_member[group : group + 2].tolist())
@@ -87,7 +87,7 @@ def restart_of(member_id: str, moved: int) -> str:
     )
 
 
-def _other_number(known: Known, changes: Changes, copy: int) -> Described:
+def _other_number(known: GroupFacts, changes: Changes, copy: int) -> Described:
     group = int(changes.group[copy])
     count = int(np.diff(known.batch.first_member)[group])
     added = changes.added_like[_of(changes.added, copy)]
@@ -113,12 +113,12 @@ def _of(copies: Longs, copy: int) -> slice:
     return slice(*np.searchsorted(copies, [copy, copy + 1]).tolist())
 
 
-def ids_of(known: Known, members: Longs) -> list[str]:
+def ids_of(known: GroupFacts, members: Longs) -> list[str]:
     """Give the ids of members of the batch."""
     return list(member_ids(known.batch, members).to_pylist())
 
 
-def topics_of(known: Known, topics: Longs) -> list[str]:
+def topics_of(known: GroupFacts, topics: Longs) -> list[str]:
     """Give the names of topics of the batch."""
     codes = pa.array(known.batch.topic_name[topics] - 1)
     return list(known.batch.topic_names.take(codes).to_pylist())

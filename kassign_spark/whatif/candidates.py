@@ -23,7 +23,7 @@ _MOST_PAIRS = 2_000_000
 """Further subscriptions of one change; beyond, a group is not asked to subscribe to everything."""
 
 
-class Known(NamedTuple):
+class GroupFacts(NamedTuple):
     """What is known of the groups before anything is changed."""
 
     batch: Batch
@@ -34,7 +34,7 @@ class Known(NamedTuple):
     before: Evenness
 
 
-def candidates(known: Known) -> tuple[Longs, Changes]:
+def candidates(known: GroupFacts) -> tuple[Longs, Changes]:
     """List the changes to try, and of each its kind."""
     # By kind.
     makers = (_other_assignors, _more_subscriptions, _other_numbers_of_members, _more_partitions)
@@ -43,13 +43,13 @@ def candidates(known: Known) -> tuple[Longs, Changes]:
     return np.concatenate([NOTHING, *kinds]), together([change for _, change in made])
 
 
-def _other_assignors(known: Known) -> list[Changes]:
+def _other_assignors(known: GroupFacts) -> list[Changes]:
     groups = np.flatnonzero(_partitions(known) > 0)
     others = [groups[known.assignor[groups] != number] for number in range(4)]
     return [Changes(some, np.full(len(some), number)) for number, some in enumerate(others)]
 
 
-def _more_subscriptions(known: Known) -> list[Changes]:
+def _more_subscriptions(known: GroupFacts) -> list[Changes]:
     """One member, or all others, read the largest topic of the dense part, or all of its topics."""
     batch, heights = known.batch, known.levels
     topic_height = heights.height_of_class[known.graph.class_of_topic]
@@ -76,7 +76,7 @@ def _more_subscriptions(known: Known) -> list[Changes]:
     return [*changes, _reading_everything(known, is_uneven, others, dense)]
 
 
-def _reading(known: Known, members: Longs, topics: Longs, groups: Flags) -> Changes:
+def _reading(known: GroupFacts, members: Longs, topics: Longs, groups: Flags) -> Changes:
     """Each of these members reads each of these topics of its group: a copy a group."""
     batch = known.batch
     members = members[groups[batch.member_group[members]]]
@@ -101,7 +101,7 @@ def _reading(known: Known, members: Longs, topics: Longs, groups: Flags) -> Chan
     )
 
 
-def _reading_everything(known: Known, groups: Flags, others: Longs, dense: Longs) -> Changes:
+def _reading_everything(known: GroupFacts, groups: Flags, others: Longs, dense: Longs) -> Changes:
     """Everybody reads all topics of the group, where that is more than the dense ones."""
     batch = known.batch
     everybody = np.flatnonzero(groups[batch.member_group])
@@ -113,7 +113,7 @@ def _reading_everything(known: Known, groups: Flags, others: Longs, dense: Longs
     return _reading(known, everybody, topics, groups & (all_pairs - edges > more))
 
 
-def _other_numbers_of_members(known: Known) -> list[Changes]:
+def _other_numbers_of_members(known: GroupFacts) -> list[Changes]:
     """More members like the most loaded one; fewer without the least loaded ones."""
     batch = known.batch
     count = np.diff(batch.first_member)
@@ -178,7 +178,7 @@ def numbers_to_try(members: int, partitions: int) -> list[int]:
     return sorted(int(n) for n in chosen if low <= n <= high and n != members)
 
 
-def _more_partitions(known: Known) -> list[Changes]:
+def _more_partitions(known: GroupFacts) -> list[Changes]:
     """Grow a topic to a multiple of its readers, or all partitions to one of the members."""
     batch, before = known.batch, known.before
     readers = batch.subscribers.size
@@ -218,7 +218,7 @@ def _largest(batch: Batch, topics: Longs) -> Longs:
     return largest
 
 
-def _partitions(known: Known) -> Longs:
+def _partitions(known: GroupFacts) -> Longs:
     """Partitions of each group."""
     count = np.bincount(known.batch.topic_group, known.batch.size, known.batch.group_count)
     return count.astype(np.int64)

@@ -15,7 +15,7 @@ from kassign_spark.plans.weight_rows import (
     in_tasks_or_refused,
     refuse_weights,
 )
-from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.plans.weighted_groups import WeightOptions
 from kassign_spark.results import answer
 from kassign_spark.schemas import MEMBERS, WEIGHTS
 from kassign_spark.settings.computing import Settings
@@ -102,7 +102,7 @@ def compare(
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         told = conform(weights, WEIGHTS)
         refuse_weights(told, inputs.members)
-        kernel = partial(kernel, given=Given(False, missing_weight, base_weight, {}))
+        kernel = partial(kernel, given=WeightOptions(False, missing_weight, base_weight, {}))
         table = fold_weights(eligible, told)
         found = in_tasks_or_refused(table, kernel, COMPARED_BY_WEIGHT, tasks).drop("problem")
     form = "compare" if weights is None else "compare.weighted"

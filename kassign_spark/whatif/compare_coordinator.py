@@ -16,8 +16,8 @@ from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_i
 from kassign_spark.coordinator.target_state import ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.plans.exact import Judged
-from kassign_spark.plans.rebalance_rounds import Steps
+from kassign_spark.plans.exact import ClientOutcomes
+from kassign_spark.plans.rebalance_rounds import RebalanceSteps
 from kassign_spark.whatif.coordinator_states import GroupStates
 
 
@@ -55,7 +55,7 @@ def follow_coordinator(
     claims: Claims,
     states: Sequence[tuple[ConsumerGroupState, Longs] | None],
     assignor: str,
-) -> Judged:
+) -> ClientOutcomes:
     """Follow groups to the target of an assignor, by heartbeats; those without a state lose all."""
     verdicts: list[tuple[str, str | None]] = []
     owner = np.full(int(batch.first_slot[-1]), -1)
@@ -69,10 +69,10 @@ def follow_coordinator(
         first = int(batch.first_slot[batch.first_topic[number]])
         given = np.flatnonzero(outcome.owner >= 0)
         owner[first + given] = members[outcome.owner[given]]
-    return Judged(verdicts, _steps(batch, claims, owner))
+    return ClientOutcomes(verdicts, _steps(batch, claims, owner))
 
 
-def _steps(batch: Batch, claims: Claims, owner: Longs) -> Steps:
+def _steps(batch: Batch, claims: Claims, owner: Longs) -> RebalanceSteps:
     """The rounds of heartbeats of all groups at once: no partition is of two of them."""
     here = claims.where(claims.member >= 0)
     pairs = np.stack((here.group, here.topic, here.partition), axis=1)
@@ -98,5 +98,7 @@ def _steps(batch: Batch, claims: Claims, owner: Longs) -> Steps:
         rows = np.flatnonzero((action != "") & goes_on)
         of, member = followed.partitions[rows], followed.members[rows]
         same = np.full(len(rows), in_round)
-        parts.append(Steps(same, member, topic[of], partition[of], action_numbers(action[rows])))
-    return Steps.join(parts)
+        parts.append(
+            RebalanceSteps(same, member, topic[of], partition[of], action_numbers(action[rows]))
+        )
+    return RebalanceSteps.join(parts)

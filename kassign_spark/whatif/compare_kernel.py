@@ -16,9 +16,9 @@ from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.plans.exact import Judged, follow_exactly, misled_groups
+from kassign_spark.plans.exact import ClientOutcomes, follow_exactly, misled_groups
 from kassign_spark.plans.rebalance_rounds import follow
-from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.plans.weighted_groups import WeightOptions
 from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
 from kassign_spark.whatif.outcome import crossing_now, measure, optimum
@@ -40,7 +40,7 @@ def compare_arrow(
     has_racks: bool = True,
     racks_before_moves: bool = False,
     max_rounds: int = 1_000,
-    given: Given | None = None,
+    given: WeightOptions | None = None,
 ) -> Iterator[pa.Table]:
     """Compare the assignors on the groups of a task (rows of ``rows.fold``): ``COMPARED``.
 
@@ -79,7 +79,7 @@ def compare_arrow(
 
 def _judged(
     table: pa.Table, batch: Batch, claims: Claims, exact: bool, rules: dict[str, Any]
-) -> Iterator[tuple[str, str, Judged]]:
+) -> Iterator[tuple[str, str, ClientOutcomes]]:
     """Follow all groups under every assignor and protocol: names, and what comes of it."""
     for number, cooperates in _VARIANTS:
         assignor = np.full(batch.group_count, number)
@@ -94,7 +94,7 @@ def _judged(
             if cooperates or number == STICKY:
                 misled = misled_groups(batch, claims, batch.generation, assignor)
                 verdicts = [misled.get(group, of) for group, of in enumerate(verdicts)]
-            judged = Judged(verdicts, followed.steps)
+            judged = ClientOutcomes(verdicts, followed.steps)
         yield KAFKAS[number], COOPERATIVE if cooperates else EAGER, judged
     states = list(group_states(table, batch, claims))
     for name in COORDINATORS:
@@ -104,7 +104,7 @@ def _judged(
 def _measured(
     batch: Batch,
     claims: Claims,
-    judged: Judged,
+    judged: ClientOutcomes,
     weighed: Weighed | None,
     now: Longs,
     *,

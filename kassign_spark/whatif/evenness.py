@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer
-from kassign_spark.groups.batch import Answer, Batch, Claims
+from kassign_spark.groups.batch import Batch, BatchAssignment, Claims
 from kassign_spark.groups.numbers import Flags, Longs, key
 from kassign_spark.whatif.outcome import extremes
 
@@ -60,7 +60,7 @@ def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Evenness, L
 
 
 def _measure(
-    batch: Batch, claims: Claims, told: Claims, is_cooperative: Flags, found: Answer
+    batch: Batch, claims: Claims, told: Claims, is_cooperative: Flags, found: BatchAssignment
 ) -> Evenness:
     """Measure an answer, when all its rounds are over."""
     count, group = batch.group_count, batch.member_group
@@ -89,7 +89,7 @@ def _measure(
     return Evenness(load, most, least, idle, moved, paused, 1 + (is_cooperative & waits))
 
 
-def _keeps(claims: Claims, found: Answer) -> Flags:
+def _keeps(claims: Claims, found: BatchAssignment) -> Flags:
     """Whether who claims a partition is to have it."""
     keeps: Flags = np.append(found.owner, -1)[claims.slot] == claims.member
     return keeps & (claims.slot >= 0) & (claims.member >= 0)

@@ -17,8 +17,8 @@ from kassign_spark.groups.named import group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, read_kinds
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.plans.exact import Judged, predict_batch
-from kassign_spark.plans.rebalance_rounds import ASSIGNED, RETAINED, Steps
+from kassign_spark.plans.exact import ClientOutcomes, predict_batch
+from kassign_spark.plans.rebalance_rounds import ASSIGNED, RETAINED, RebalanceSteps
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
@@ -144,7 +144,7 @@ class _Tried:
                 self.named[group] = NAMES.index(choose_assignor(state.votes).assignor, len(KAFKAS))
 
     def _note(
-        self, number: int, groups: Flags, judged: Judged, without: Longs | None = None
+        self, number: int, groups: Flags, judged: ClientOutcomes, without: Longs | None = None
     ) -> None:
         """Put an answer beside what was seen."""
         batch = self.batch
@@ -167,7 +167,7 @@ class _Tried:
                 )
             )
 
-    def _compare(self, given: Steps, groups: Flags) -> tuple[Longs, dict[int, str]]:
+    def _compare(self, given: RebalanceSteps, groups: Flags) -> tuple[Longs, dict[int, str]]:
         """Count partitions that are with others than were seen, and find each group's first."""
         batch, seen = self.batch, self._observed.where(groups[self._observed.group])
         group = np.concatenate((seen.group, batch.member_group[given.member]))
@@ -264,7 +264,7 @@ def _of_coordinator(table: pa.Table, batch: Batch) -> Flags:
     return np.array([name in keys for name in names], bool)
 
 
-def _settled(batch: Batch, steps: Steps, groups: Flags) -> Steps:
+def _settled(batch: Batch, steps: RebalanceSteps, groups: Flags) -> RebalanceSteps:
     """What members of some groups have when the last round is over."""
     group = batch.member_group[steps.member]
     last = np.zeros(batch.group_count, np.int64)

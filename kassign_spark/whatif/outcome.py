@@ -11,7 +11,13 @@ from kassign_spark.engine.task import settle
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by, utf_8_rank
 from kassign_spark.measures.optimality import is_balanced, keeps_most
-from kassign_spark.plans.rebalance_rounds import ASSIGNED, RETAINED, REVOKED, WITHHELD, Steps
+from kassign_spark.plans.rebalance_rounds import (
+    ASSIGNED,
+    RETAINED,
+    REVOKED,
+    WITHHELD,
+    RebalanceSteps,
+)
 
 
 class Outcomes(NamedTuple):
@@ -36,7 +42,7 @@ class Outcomes(NamedTuple):
     is_moved: Flags
 
 
-def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
+def measure(batch: Batch, claims: Claims, steps: RebalanceSteps) -> Outcomes:
     """Measure what the steps lead to; claims are from before, also those of members that left."""
     count, group = batch.group_count, batch.member_group[steps.member]
     rounds = last_rounds(group, steps, count)
@@ -81,14 +87,14 @@ def measure(batch: Batch, claims: Claims, steps: Steps) -> Outcomes:
     )
 
 
-def last_rounds(group: Longs, steps: Steps, count: int) -> Longs:
+def last_rounds(group: Longs, steps: RebalanceSteps, count: int) -> Longs:
     """Of each group its last round, at least the first; ``group`` is that of each step."""
     rounds = np.ones(count, np.int64)
     np.maximum.at(rounds, group, steps.round)
     return rounds
 
 
-def has_in_the_end(steps: Steps, last: Longs) -> Flags:
+def has_in_the_end(steps: RebalanceSteps, last: Longs) -> Flags:
     """Whether a step says who has its partition after the last round, which is told of each."""
     has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
     ends: Flags = has & (steps.round == last)
@@ -103,7 +109,7 @@ def extremes(of: Longs, values: Longs, count: int) -> tuple[Longs, Longs]:
     return least, most
 
 
-def _partitions(group: Longs, claims: Claims, steps: Steps) -> tuple[Longs, Longs]:
+def _partitions(group: Longs, claims: Claims, steps: RebalanceSteps) -> tuple[Longs, Longs]:
     """Number partitions by name, whether they exist or not: those of claims, and of steps.
 
     ``group`` is that of each step.

@@ -9,7 +9,7 @@ from kassign_spark.assignors.weighted.bounds import load_bounds
 from kassign_spark.assignors.weighted.planner import batches
 from kassign_spark.assignors.weighted.problem import Doubles, stack
 from kassign_spark.groups.numbers import Flags, Longs
-from kassign_spark.plans.weighted_groups import Given, read_groups
+from kassign_spark.plans.weighted_groups import WeightOptions, read_groups
 
 PROBLEM = "problem"
 """The column that says what is missing of weights."""
@@ -57,7 +57,7 @@ class Weighed(NamedTuple):
         return {name: pa.array(c, mask=~self.is_weighed) for name, c in columns.items()}
 
 
-def read_weighed(table: pa.Table, given: Given) -> Weighed:
+def read_weighed(table: pa.Table, given: WeightOptions) -> Weighed:
     """Read the weights of the groups of a task, and find the bounds on their loads.
 
     The rows are those of ``weight_rows.fold_weights``; nothing is kept together.

@@ -11,7 +11,7 @@ import time
 from kassign_spark.assignors.weighted import large
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.planner import plan_groups
-from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.assignors.weighted.small import PlanOptions
 from tests.assignors.weighted.groups import as_group, draw
 from tests.assignors.weighted.large_groups import LARGE, make, with_owners
 
@@ -32,7 +32,7 @@ def main() -> None:
         groups = [as_group(draw(seed, args.size)) for seed in range(args.fleet)]
         for effort in ("fast", "default"):
             start = time.process_time()
-            answers = plan_groups(groups, Wanted(Limit(), Bounds(), effort))
+            answers = plan_groups(groups, PlanOptions(Limit(), Bounds(), effort))
             spent = time.process_time() - start
             moves = sum(answer.moves for answer in answers)
             print(f"{len(groups):,} groups, {effort}: {spent:.1f} s of processor, {moves:,} moves")
@@ -46,7 +46,7 @@ def _large(name: str) -> None:
     ratio = float((seen.load / group.capacity).max()) / seen.bound
     owned = with_owners(group)
     start = time.process_time()
-    (answer,) = plan_groups([owned], Wanted(Limit(), Bounds(), "default"))
+    (answer,) = plan_groups([owned], PlanOptions(Limit(), Bounds(), "default"))
     planned = time.process_time() - start
     start = time.process_time()
     points = large.curve_large(owned, large.look(owned))

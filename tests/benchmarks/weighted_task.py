@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.assignors.weighted.small import PlanOptions
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.plans.weight_rows import WEIGHT
-from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.plans.weighted_groups import WeightOptions
 from kassign_spark.plans.weighted_tasks import plan_arrow
 
 _PARTITIONS_A_TOPIC = 10_000
@@ -31,7 +31,7 @@ def main() -> None:
     table = one_group(args.partitions, args.members)
     before = peak_gb()
     start = time.process_time()
-    wanted, given = Wanted(Limit(), Bounds(), "default"), Given(False, None, 0.0, {})
+    wanted, given = PlanOptions(Limit(), Bounds(), "default"), WeightOptions(False, None, 0.0, {})
     count, verdict = 0, {}
     for piece in plan_arrow(table, wanted=wanted, given=given):
         count += len(piece) - piece["member_id"].null_count

@@ -12,7 +12,7 @@ from kassign_spark.coordinator.life import (
     NOTHING,
     CoordinatedGroup,
     GroupMember,
-    Listed,
+    TargetList,
     TopicState,
 )
 from kassign_spark.coordinator.reconcile import NEVER, Pairs, reconcile
@@ -54,7 +54,7 @@ class Life:
     group: CoordinatedGroup = field(default_factory=CoordinatedGroup)
     seen: list[Seen] = field(default_factory=list)
     verdict: str = "ok"
-    held: dict[str, Listed] = field(default_factory=dict)
+    held: dict[str, TargetList] = field(default_factory=dict)
     now: int = 0
     computed_at: int = -_REFRESH_MS
     is_ahead: bool = False
@@ -77,14 +77,14 @@ class Life:
     def here(self) -> list[str]:
         return [member.member_id for member in self.group.members]
 
-    def subscribed(self, member_id: str, listed: Listed) -> Listed:
+    def subscribed(self, member_id: str, listed: TargetList) -> TargetList:
         """What is left of a list when a member has been told to drop what it does not ask for."""
         group = self.group
         member = next(member for member in group.members if member.member_id == member_id)
         names = {*member.topics, *group.resolved.get(member.regex or "", ())}
         keys = {topic.key for name, topic in group.topics.items() if name in names}
         kept = np.array([group.keys[code] in keys for code in listed.topics.tolist()], bool)
-        return Listed(listed.topics[kept], listed.partitions[kept])
+        return TargetList(listed.topics[kept], listed.partitions[kept])
 
     def narrow(self, member: str) -> None:
         """A member that asks for less is told so in the same answer, whatever its target."""
@@ -93,7 +93,7 @@ class Life:
     def target(self, member: str) -> list[tuple[str, int]]:
         return self.pairs(self.group.targets.get(member, NOTHING))
 
-    def pairs(self, listed: Listed) -> list[tuple[str, int]]:
+    def pairs(self, listed: TargetList) -> list[tuple[str, int]]:
         numbers = zip(listed.topics.tolist(), listed.partitions.tolist(), strict=True)
         return [(self.group.keys[topic], number) for topic, number in numbers]
 
@@ -165,7 +165,7 @@ class Life:
         ids = self.here()
         codes: dict[tuple[int, int], int] = {}
 
-        def pairs(lists: dict[str, Listed]) -> Pairs:
+        def pairs(lists: dict[str, TargetList]) -> Pairs:
             rows = [
                 (place, codes.setdefault(pair, len(codes)))
                 for place, member in enumerate(ids)

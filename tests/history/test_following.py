@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.history import following
-from kassign_spark.history.following import Kept, follow, rest
+from kassign_spark.history.following import FollowState, follow, rest
 from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
 from kassign_spark.history.whole_groups import NAME, InPieces, _by_whole_groups, _portions
@@ -92,7 +92,7 @@ def test_tasks_read_large_groups_in_pieces() -> None:
         assert pa.Table.from_batches(told).to_pylist() == wanted
 
 
-def _keeps_little(kept: Kept | None) -> None:
+def _keeps_little(kept: FollowState | None) -> None:
     assert kept is not None
     heads = len(pc.unique(kept.log.generations["generation"]))
     assert heads <= 4  # two, and tombstones of a group that began anew

@@ -10,8 +10,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.history import following
 from kassign_spark.history.following import follow, rest
-from kassign_spark.history.log_arrays import Before, Log
-from kassign_spark.history.rebalances_kernel import Found, found, rebalances_arrow
+from kassign_spark.history.log_arrays import EarlierLog, Log
+from kassign_spark.history.rebalances_kernel import RebalanceRows, found, rebalances_arrow
 from kassign_spark.log.log_schemas import LOG_TARGETS
 from tests.history.logs import Client, Made
 from tests.kafka.log_records import Record, write
@@ -88,7 +88,7 @@ def test_thousands_join_a_new_group_one_by_one(monkeypatch: pytest.MonkeyPatch) 
             made.computes("g", place + 2, place / 10)
     most = 0
 
-    def measured(log: Log, earlier: Before) -> Found:
+    def measured(log: Log, earlier: EarlierLog) -> RebalanceRows:
         nonlocal most
         made_of = found(log, earlier)
         most = max(most, len(made_of.seen.present.row))

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from kassign_spark.log.decode import Decoded, decode_table
+from kassign_spark.log.decode import DecodedTables, decode_table
 from tests.kafka.log_records import TEXTS, Bytes, Record
 from tests.log.said import recorded_at
 from tests.oracles import protocol
 
 
-def decoded(records: Sequence[Bytes], *, owned: bool = True) -> Decoded:
+def decoded(records: Sequence[Bytes], *, owned: bool = True) -> DecodedTables:
     """Decode records whose offsets are their places."""
     count = len(records)
     columns = {

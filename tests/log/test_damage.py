@@ -138,7 +138,9 @@ def test_a_group_whose_newest_record_is_damaged_is_left_out(
     assert healthy["unread_count"] == 0
 
 
-def test_following_says_it_too(damaged: tuple[Path, int], tmp_path: Path, capsys: Captured) -> None:
+def test_following_says_it_too(
+    spark: SparkSession, damaged: tuple[Path, int], tmp_path: Path, capsys: Captured
+) -> None:
     folder, cut = damaged
     follow = ("history", "--log", folder, "--follow", "--available-now", "--output")
     facts = _json(capsys, *follow, tmp_path / "out", code=1)

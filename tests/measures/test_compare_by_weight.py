@@ -5,19 +5,21 @@ from typing import Any
 import pyarrow as pa
 
 from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.assignors.weighted.small import Wanted
-from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.assignors.weighted.small import PlanOptions
+from kassign_spark.plans.weighted_groups import WeightOptions
 from kassign_spark.whatif.compare_kernel import compare_arrow
 from tests.plans.test_weighted_tasks import FLEET, group, plan, table
 
-GIVEN = Given(False, None, 0.0, {})
+GIVEN = WeightOptions(False, None, 0.0, {})
 TWO = {"a": ["t", "u"], "b": ["t", "u"]}
 BY_HAND = group("two", {"t": [8, 1, 1], "u": [6, 1, 1]}, TWO, capacity={"b": 2.0})
 OWNED = group("kept", {"t": [8, 1, 5, 2]}, {"a": ["t"], "b": ["t"], "c": ["t"]},
               {"t-0": "a", "t-1": "a", "t-2": "b", "t-3": "b"})  # fmt: skip
 
 
-def compared(rows: pa.Table, given: Given = GIVEN) -> dict[tuple[str, str, str], dict[str, Any]]:
+def compared(
+    rows: pa.Table, given: WeightOptions = GIVEN
+) -> dict[tuple[str, str, str], dict[str, Any]]:
     found = pa.concat_tables(compare_arrow(rows, given=given)).to_pylist()
     return {(row["group_id"], row["assignor"], row["protocol"]): row for row in found}
 
@@ -41,7 +43,7 @@ def test_loads_by_hand() -> None:
 def test_bounds_and_fair_loads_are_those_of_plans() -> None:
     rows = table(*FLEET)
     found = compared(rows)
-    _, verdicts, _ = plan(rows, Wanted(Limit(), Bounds(), "fast"))
+    _, verdicts, _ = plan(rows, PlanOptions(Limit(), Bounds(), "fast"))
     for (name, _, _), row in found.items():
         if verdicts[name]["max_load"] == 0:
             assert set(loads(row)) == {None}

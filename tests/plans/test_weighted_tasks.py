@@ -8,16 +8,16 @@ import pyarrow as pa
 import pytest
 
 from kassign_spark.assignors.weighted.options import Bounds, Limit
-from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.assignors.weighted.small import PlanOptions
 from kassign_spark.groups.read import CLAIM, MEMBER, ROWS, SUBSCRIPTION, TOPIC
 from kassign_spark.plans.weight_rows import CAPACITY, WEIGHT
-from kassign_spark.plans.weighted_groups import Given
+from kassign_spark.plans.weighted_groups import WeightOptions
 from kassign_spark.plans.weighted_tasks import curve_arrow, plan_arrow
 from tests.benchmarks.weighted_task import one_group, peak_gb
 
 SCHEMA = pa.schema([*ROWS, ("value", pa.float64()), ("cost", pa.float64())])
-GIVEN = Given(False, None, 0.0, {})
-DEFAULT = Wanted(Limit(), Bounds(), "default")
+GIVEN = WeightOptions(False, None, 0.0, {})
+DEFAULT = PlanOptions(Limit(), Bounds(), "default")
 
 
 def group(
@@ -63,7 +63,7 @@ def table(*groups: list[dict[str, Any]], seed: int | None = None) -> pa.Table:
 
 
 def plan(
-    rows: pa.Table, wanted: Wanted = DEFAULT, given: Given = GIVEN
+    rows: pa.Table, wanted: PlanOptions = DEFAULT, given: WeightOptions = GIVEN
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, Any]], dict[str, str]]:
     """Owners by group and partition; verdicts and problems by group."""
     found = pa.concat_tables(plan_arrow(rows, wanted=wanted, given=given)).to_pylist()
@@ -124,7 +124,7 @@ def test_the_order_of_rows_and_the_company_change_nothing() -> None:
 
 
 def test_bounds_say_what_would_do() -> None:
-    wanted = Wanted(Limit(max_load=100), Bounds(max_moves=0), "default")
+    wanted = PlanOptions(Limit(max_load=100), Bounds(max_moves=0), "default")
     _, verdicts, _ = plan(table(HOT), wanted)
     assert verdicts["hot"]["verdict"] == "bounded_by_moves"
     assert "1 move, of 100 together, meets the limit" in verdicts["hot"]["detail"]
@@ -134,10 +134,10 @@ def test_what_only_some_may_take_is_named() -> None:
     rows = group(
         "g", {"t": [5, 5, 5], "u": [1]}, {"a": ["t", "u"], "b": ["t"], "c": ["u"], "d": ["u"]}
     )
-    _, verdicts, _ = plan(table(rows), Wanted(Limit(max_load=7), Bounds(), "default"))
+    _, verdicts, _ = plan(table(rows), PlanOptions(Limit(max_load=7), Bounds(), "default"))
     assert verdicts["g"]["verdict"] == "bounded_by_subscriptions"
     assert "only a, b may take t, which weigh 15 for a capacity of 2" in verdicts["g"]["detail"]
-    _, verdicts, _ = plan(table(rows), Wanted(Limit(max_load=4), Bounds(), "default"))
+    _, verdicts, _ = plan(table(rows), PlanOptions(Limit(max_load=4), Bounds(), "default"))
     assert verdicts["g"]["verdict"] == "bounded_by_partition"
     assert "a capacity of 1.25 would do" in verdicts["g"]["detail"]
 
@@ -195,7 +195,7 @@ def test_a_task_takes_a_group_past_two_million_partitions() -> None:
 
 
 @pytest.mark.parametrize("given", [GIVEN, GIVEN._replace(by_weight=True)])
-def test_a_large_group_goes_by_bulk_steps(given: Given) -> None:
+def test_a_large_group_goes_by_bulk_steps(given: WeightOptions) -> None:
     rows = group("big", {"t": [float(1 + p * 7919 % 1000) for p in range(3_000)]}, TWO)
     owners, verdicts, _ = plan(table(rows), given=given)
     assert len(owners["big"]) == 3_000

@@ -41,7 +41,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WeightedPlan:
     """One group's plan. Loads are relative, in the caller's unit of weight.
 
     Attributes:
@@ -89,7 +89,7 @@ class Answer:
         return self.max_load / self.load_bound - 1 if self.load_bound > 0 else 0.0
 
 
-class Measured(NamedTuple):
+class GroupMeasures(NamedTuple):
     """What is known about a group beside its plan; loads relative, weights as the group has them.
 
     Attributes:
@@ -116,8 +116,8 @@ class Measured(NamedTuple):
 
 
 def answer_of(
-    group: Group, owner: Longs, measured: Measured, freely: Longs | None = None
-) -> Answer:
+    group: Group, owner: Longs, measured: GroupMeasures, freely: Longs | None = None
+) -> WeightedPlan:
     """Measure and judge one group's plan; ``freely``: owners by the one that bounds forbid."""
     load = group.loads(owner)
     most = float((load / group.capacity).max())
@@ -140,7 +140,7 @@ def answer_of(
         elif verdict == NOT_FOUND:
             verdict = BOUNDED_BY_COUNTS
     unit, fair = group.power, group.fair_load()
-    return Answer(
+    return WeightedPlan(
         owner=owner,
         verdict=verdict,
         is_proven=is_proven,
@@ -163,7 +163,7 @@ def answer_of(
 
 
 def _judge(
-    group: Group, owner: Longs, load: Doubles, moves: int, measured: Measured, is_above: bool
+    group: Group, owner: Longs, load: Doubles, moves: int, measured: GroupMeasures, is_above: bool
 ) -> tuple[str, bool, Proof]:
     if not (load > measured.limit).any():
         if is_above:

@@ -6,10 +6,10 @@ import numpy as np
 
 from kassign_spark.assignors.weighted.counts import best_counts, count_difference
 from kassign_spark.assignors.weighted.curve import Point, find_curve
-from kassign_spark.assignors.weighted.fewest import Planned, find_fewest, is_better, judge
+from kassign_spark.assignors.weighted.fewest import PlannedStates, find_fewest, is_better, judge
 from kassign_spark.assignors.weighted.objective import within
 from kassign_spark.assignors.weighted.options import Bounds
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs
+from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, PaddedGroups
 from kassign_spark.assignors.weighted.steps import state_of
 
 CURVE_KICKS = {"fast": 0, "default": 12, "thorough": 40}
@@ -18,13 +18,13 @@ _ROUNDING = 1 + 1e-12
 
 def plan_with_counts(
     groups: Sequence[Group],
-    batch: Batch,
+    batch: PaddedGroups,
     limit: Doubles,
     cost: Doubles,
     starts: list[Longs],
     difference: int,
     kicks: int,
-) -> tuple[Planned, Doubles, Longs]:
+) -> tuple[PlannedStates, Doubles, Longs]:
     """Plan within every window of counts around the mean, and keep each group's best plan.
 
     Where subscriptions make the difference unreachable, it is the least that they allow.
@@ -44,7 +44,7 @@ def plan_with_counts(
     partitions = batch.is_there.sum(axis=1)
     lowest = np.maximum(-(-partitions // members) - allowed, 0)
     highest = partitions // members
-    best: Planned | None = None
+    best: PlannedStates | None = None
     counts = np.zeros((len(groups), 2))
     for shift in range(int((highest - lowest).max(initial=0)) + 1):
         first = np.minimum(lowest + shift, highest)
@@ -75,14 +75,14 @@ def breaks(bounds: Bounds, away: Bools, weight: Doubles, power: Doubles | float)
 
 
 def keep_bounds(
-    batch: Batch,
+    batch: PaddedGroups,
     limit: Doubles,
     reached: Longs,
     bounds: Bounds,
     power: Doubles,
     counts: Doubles | None,
     effort: str,
-) -> Planned:
+) -> PlannedStates:
     """The best plans within the bounds on moves, as points of the curve.
 
     ``limit`` is [group, member], the weight it may have; ``reached`` [group, partition], owners

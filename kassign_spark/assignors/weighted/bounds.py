@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.fair_levels import find_levels
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Group, Longs
+from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, PaddedGroups
 
 HEAVIEST_A_MEMBER = 8
 """The pigeonhole looks at so many of the heaviest partitions a member."""
@@ -20,7 +20,7 @@ class LoadBounds(NamedTuple):
     fractional: Doubles
 
 
-def load_bounds(batch: Batch) -> LoadBounds:
+def load_bounds(batch: PaddedGroups) -> LoadBounds:
     """The bounds that need no search."""
     levels = find_levels(batch.class_weight, batch.eligible, batch.capacity)
     largest = np.where(batch.eligible, batch.capacity[:, None, :], 0.0).max(axis=2)
@@ -98,7 +98,7 @@ def short_of(sums: Doubles, sizes: Doubles, counts: Longs) -> Longs:
     return k[room < k]
 
 
-def moves_bound(batch: Batch, limit: Doubles) -> Longs:
+def moves_bound(batch: PaddedGroups, limit: Doubles) -> Longs:
     """[group]: how many partitions must leave the members above their ``limit`` at least.
 
     ``limit``: [group, member], the weight that a member may have.

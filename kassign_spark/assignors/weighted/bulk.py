@@ -15,14 +15,14 @@ _MANY_CLASSES = 32
 _ONE_BY_ONE = 200_000
 
 
-class Owned(NamedTuple):
+class MemberPartitions(NamedTuple):
     """Partitions by member: those of member m are ``partition[start[m] : start[m + 1]]``."""
 
     partition: Longs
     start: Longs
 
 
-def by_member(owner: Longs, members: int, only: Bools | None = None) -> Owned:
+def by_member(owner: Longs, members: int, only: Bools | None = None) -> MemberPartitions:
     """Gather what members have; only that of some, if so wanted."""
     if only is None:
         partition = np.flatnonzero(owner >= 0)
@@ -32,10 +32,10 @@ def by_member(owner: Longs, members: int, only: Bools | None = None) -> Owned:
     held = owner[partition].astype(small)
     order = np.argsort(held, kind="stable")  # of 16 bits: by radix
     count = np.bincount(owner[partition], minlength=members)
-    return Owned(partition[order], starts(count))
+    return MemberPartitions(partition[order], starts(count))
 
 
-def least_to_shed(group: Group, load: Doubles, limit: Doubles, owned: Owned) -> Longs:
+def least_to_shed(group: Group, load: Doubles, limit: Doubles, owned: MemberPartitions) -> Longs:
     """[member]: how many partitions at least must leave it, if it is above its limit."""
     over, first, count, sums = _over(group, load, limit, owned)
     least = np.zeros(len(load), np.int64)
@@ -43,7 +43,9 @@ def least_to_shed(group: Group, load: Doubles, limit: Doubles, owned: Owned) -> 
     return least
 
 
-def shed(group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: bool) -> Longs:
+def shed(
+    group: Group, load: Doubles, limit: Doubles, owned: MemberPartitions, *, by_cost: bool
+) -> Longs:
     """Choose which partitions members above their limit give away.
 
     The fewest that remove the excess and, of those, the lightest run of neighbours by weight.
@@ -68,7 +70,7 @@ def shed(group: Group, load: Doubles, limit: Doubles, owned: Owned, *, by_cost: 
 
 
 def _over(
-    group: Group, load: Doubles, limit: Doubles, owned: Owned
+    group: Group, load: Doubles, limit: Doubles, owned: MemberPartitions
 ) -> tuple[Longs, Longs, Longs, Doubles]:
     over = np.flatnonzero(load > limit)
     first = owned.start[over]
@@ -82,7 +84,9 @@ def _fewest(sums: Doubles, first: Longs, size: Longs, excess: Doubles) -> Longs:
     return np.minimum(reached, size)
 
 
-def _cheapest(group: Group, excess: Doubles, owned: Owned, first: Longs, count: Longs) -> Longs:
+def _cheapest(
+    group: Group, excess: Doubles, owned: MemberPartitions, first: Longs, count: Longs
+) -> Longs:
     run = np.repeat(np.arange(len(first)), count)
     partition = owned.partition[ranges(first, count)]
     weight = group.weight[partition]

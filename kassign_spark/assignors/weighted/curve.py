@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.fewest import Planned, find_fewest, judge
+from kassign_spark.assignors.weighted.fewest import PlannedStates, find_fewest, judge
 from kassign_spark.assignors.weighted.objective import reach, within
-from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, last_sum
+from kassign_spark.assignors.weighted.problem import FAR, Doubles, Longs, PaddedGroups, last_sum
 from kassign_spark.assignors.weighted.reach import find_reach
 
 _GRID = 12
@@ -41,7 +41,7 @@ class Point(NamedTuple):
 
 
 def find_curve(
-    batch: Batch,
+    batch: PaddedGroups,
     limit: Doubles,
     reached: Longs,
     cost: Doubles,
@@ -75,7 +75,7 @@ def find_curve(
     return points
 
 
-def _stay(batch: Batch, limit: Doubles, counts: Doubles | None, kicks: int) -> list[Point]:
+def _stay(batch: PaddedGroups, limit: Doubles, counts: Doubles | None, kicks: int) -> list[Point]:
     """Owners keep what they have; partitions that nobody has go where they do least harm."""
     measured = np.maximum(limit / batch.capacity, 1e-300)
     objective = reach(batch, measured)
@@ -87,7 +87,9 @@ def _stay(batch: Batch, limit: Doubles, counts: Doubles | None, kicks: int) -> l
     return _points(batch, limit, batch.cost, judge(batch, plain, found.state))
 
 
-def _points(batch: Batch, limit: Doubles, cost: Doubles, found: Planned) -> list[Point]:
+def _points(
+    batch: PaddedGroups, limit: Doubles, cost: Doubles, found: PlannedStates
+) -> list[Point]:
     owner = found.state.owner
     paid = last_sum(np.where(batch.away(owner), cost, 0.0))
     ratio = (found.state.load / np.maximum(limit, 1.0)).max(axis=1)

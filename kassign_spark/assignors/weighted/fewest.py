@@ -5,14 +5,21 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.objective import Objective, outside
-from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, last_sum, noise
+from kassign_spark.assignors.weighted.problem import (
+    FAR,
+    Doubles,
+    Longs,
+    PaddedGroups,
+    last_sum,
+    noise,
+)
 from kassign_spark.assignors.weighted.reach import kick_members, reinsert
-from kassign_spark.assignors.weighted.steps import State, improve, insert, state_of
+from kassign_spark.assignors.weighted.steps import PlacementState, improve, insert, state_of
 
 _BACK, _LIFT = 0.6, 0.3
 
 
-class Planned(NamedTuple):
+class PlannedStates(NamedTuple):
     """A state and what decides about it, each [group].
 
     Attributes:
@@ -24,32 +31,32 @@ class Planned(NamedTuple):
         moves: partitions that leave their owner.
     """
 
-    state: State
+    state: PlacementState
     outside: Doubles
     excess: Doubles
     cost: Doubles
     even: Doubles
     moves: Longs
 
-    def take(self, groups: Longs) -> "Planned":
+    def take(self, groups: Longs) -> "PlannedStates":
         """Some groups."""
         columns = (column[groups] for column in self[1:])
-        return Planned(self.state.take(groups), *columns)  # type: ignore[arg-type]
+        return PlannedStates(self.state.take(groups), *columns)  # type: ignore[arg-type]
 
-    def put(self, groups: Longs, other: "Planned") -> None:
+    def put(self, groups: Longs, other: "PlannedStates") -> None:
         """Take over some groups."""
         self.state.put(groups, other.state)
         for column, new in zip(self[1:], other[1:], strict=True):
             column[groups] = new
 
 
-def judge(batch: Batch, objective: Objective, state: State) -> Planned:
+def judge(batch: PaddedGroups, objective: Objective, state: PlacementState) -> PlannedStates:
     """Measure a state."""
     excess = last_sum(np.maximum(state.load - objective.a, 0.0))
     there = np.take_along_axis(objective.where, state.owner[:, :, None], 2)[:, :, 0]
     # Who may take nothing has nothing: it cannot be above.
     serves = batch.eligible.any(axis=1)
-    return Planned(
+    return PlannedStates(
         state,
         last_sum(np.where(serves, outside(objective, state.held), 0.0)),
         excess,
@@ -59,7 +66,7 @@ def judge(batch: Batch, objective: Objective, state: State) -> Planned:
     )
 
 
-def is_better(new: Planned, old: Planned, *, even_first: bool = False) -> np.ndarray:
+def is_better(new: PlannedStates, old: PlannedStates, *, even_first: bool = False) -> np.ndarray:
     """[group]: whether a plan beats another: counts, excess, cost of moves, evenness."""
     keys = [(new.outside, old.outside), (new.excess, old.excess)]
     rest = [(new.cost, old.cost), (new.even, old.even * (1 - 1e-12))]
@@ -72,14 +79,14 @@ def is_better(new: Planned, old: Planned, *, even_first: bool = False) -> np.nda
 
 
 def find_fewest(
-    batch: Batch,
+    batch: PaddedGroups,
     objective: Objective,
     others: list[Longs],
     cost_bound: Doubles,
     kicks: int,
     *,
     even_first: bool = False,
-) -> Planned:
+) -> PlannedStates:
     """Search the cheapest moves within limits; ``objective`` is one of ``objective.within``.
 
     ``others`` are owners, [group, partition], to start from beside the present ones; no plan within
@@ -116,7 +123,7 @@ def find_fewest(
     return best
 
 
-def _open(best: Planned, cost_bound: Doubles, rows: Longs, even_first: bool) -> Longs:
+def _open(best: PlannedStates, cost_bound: Doubles, rows: Longs, even_first: bool) -> Longs:
     """Those of ``rows`` for which something may still be gained."""
     if even_first:
         return rows
@@ -124,12 +131,14 @@ def _open(best: Planned, cost_bound: Doubles, rows: Longs, even_first: bool) -> 
     return rows[~(within & (best.cost[rows] <= cost_bound[rows] * (1 + 1e-12)))]
 
 
-def _keep(best: Planned, rows: Longs, new: Planned, even_first: bool) -> None:
+def _keep(best: PlannedStates, rows: Longs, new: PlannedStates, even_first: bool) -> None:
     better = np.flatnonzero(is_better(new, best.take(rows), even_first=even_first))
     best.put(rows[better], new.take(better))
 
 
-def _eject(batch: Batch, objective: Objective, present: State, rank: int) -> State:
+def _eject(
+    batch: PaddedGroups, objective: Objective, present: PlacementState, rank: int
+) -> PlacementState:
     """Forbid one heavy partition of a member above its limit to stay, and search from there.
 
     Steps downhill shed the light ones instead: as long as the heavy one finds no member with room
@@ -156,7 +165,9 @@ def _eject(batch: Batch, objective: Objective, present: State, rank: int) -> Sta
     return improve(batch, banned, start)
 
 
-def _kick(batch: Batch, objective: Objective, state: State, kick: int) -> State:
+def _kick(
+    batch: PaddedGroups, objective: Objective, state: PlacementState, kick: int
+) -> PlacementState:
     if kick % 3 == 1:
         return kick_members(batch, objective, state, kick)
     free = batch.is_there & (batch.home < 0)

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.answer import Answer, Measured, answer_of
+from kassign_spark.assignors.weighted.answer import GroupMeasures, WeightedPlan, answer_of
 from kassign_spark.assignors.weighted.bounded import breaks
 from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
 from kassign_spark.assignors.weighted.bulk import (
-    Owned,
+    MemberPartitions,
     by_member,
     deal,
     go_home,
@@ -27,7 +27,7 @@ from kassign_spark.assignors.weighted.problem import (
     stack,
     sums_of,
 )
-from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.assignors.weighted.small import PlanOptions
 
 _TIGHTER = (0.02, 0.005, 0.001, 0.0003)
 _CLOSE = 1.0003
@@ -37,7 +37,7 @@ _POINTS = 12
 _REFINEMENTS = 8
 
 
-class Look(NamedTuple):
+class LargeGroupBounds(NamedTuple):
     """What is known of a large group before moves are looked at; loads are relative.
 
     Attributes:
@@ -56,12 +56,12 @@ class Look(NamedTuple):
     dominant: tuple[int, ...]
     owner: Longs
     load: Doubles
-    owned: Owned
-    movable: Owned
+    owned: MemberPartitions
+    movable: MemberPartitions
     by_cost: bool
 
 
-def look(group: Group) -> Look:
+def look(group: Group) -> LargeGroupBounds:
     """Find the bounds, the parts and the best loads of a large group."""
     members = len(group.capacity)
     class_weight = sums_of(group.class_, group.weight, len(group.eligible))
@@ -89,10 +89,12 @@ def look(group: Group) -> Look:
         home[heavy[(home[heavy] >= 0) & held.alone[0, home[heavy]]]] = -1
         movable = by_member(home, members)
     by_cost = len(np.unique(group.cost)) > 1
-    return Look(bound, held, tuple(heavy.tolist()), owner, load, owned, movable, by_cost)
+    return LargeGroupBounds(
+        bound, held, tuple(heavy.tolist()), owner, load, owned, movable, by_cost
+    )
 
 
-def plan_large(group: Group, wanted: Wanted) -> Answer:
+def plan_large(group: Group, wanted: PlanOptions) -> WeightedPlan:
     """Plan one large group."""
     seen = look(group)
     relative = relative_limits(wanted.limit, group, seen)
@@ -117,7 +119,7 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
         owner = _best_within_bounds(group, seen, limit, wanted)
     level, common = seen.held.level[0], group.eligible.any(axis=0) & ~seen.held.alone[0]
     shown = int(np.argmax(np.where(common, level, -1.0)))
-    measured = Measured(
+    measured = GroupMeasures(
         limit=limit,
         fair_load=float(level[shown]),
         load_bound=seen.bound,
@@ -131,7 +133,7 @@ def plan_large(group: Group, wanted: Wanted) -> Answer:
     return answer_of(group, owner, measured, freely)
 
 
-def _plan_within(group: Group, seen: Look, limit: Doubles) -> Longs:
+def _plan_within(group: Group, seen: LargeGroupBounds, limit: Doubles) -> Longs:
     """Keep members within limits with few moves, from what they own now: who has what then."""
     load = group.loads(group.home)
     given = shed(group, load, limit, seen.movable, by_cost=seen.by_cost)
@@ -147,7 +149,7 @@ def _plan_within(group: Group, seen: Look, limit: Doubles) -> Longs:
     return owner
 
 
-def curve_large(group: Group, seen: Look) -> list[Point]:
+def curve_large(group: Group, seen: LargeGroupBounds) -> list[Point]:
     """The points of fewest moves against the greatest load, relative to the best one found."""
     best = float((seen.load / group.capacity).max())
     limit = best * group.capacity
@@ -183,7 +185,9 @@ def _point(group: Group, owner: Longs, limit: Doubles) -> Point:
     return Point(owner, int(away.sum()), float(group.cost[away].sum()), ratio, 0.0)
 
 
-def _best_within_bounds(group: Group, seen: Look, limit: Doubles, wanted: Wanted) -> Longs:
+def _best_within_bounds(
+    group: Group, seen: LargeGroupBounds, limit: Doubles, wanted: PlanOptions
+) -> Longs:
     """The lowest load within the bounds on moves: a point of the curve, found by halving."""
     best = _stay(group, limit)
     low, high = 1.0, max(best.ratio, 1.0)
@@ -200,7 +204,7 @@ def _best_within_bounds(group: Group, seen: Look, limit: Doubles, wanted: Wanted
     return best.owner
 
 
-def _breaks(group: Group, owner: Longs, wanted: Wanted) -> bool:
+def _breaks(group: Group, owner: Longs, wanted: PlanOptions) -> bool:
     return bool(breaks(wanted.bounds, group.away(owner), group.weight, group.power))
 
 
@@ -221,7 +225,7 @@ def _reach(group: Group, level: Doubles) -> tuple[Longs, Doubles]:
     return best, sums_of(best, group.weight, members)
 
 
-def relative_limits(limit: Limit, group: Group, seen: Look) -> Doubles:
+def relative_limits(limit: Limit, group: Group, seen: LargeGroupBounds) -> Doubles:
     """[member]: the greatest relative load that each may have."""
     load, power = seen.load / group.capacity, np.array([group.power])
     found: Doubles = limits_by_part(limit, seen.held, load[None], power)[0]

@@ -4,7 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.problem import FAR, Batch, Doubles, Longs, allowed, last_sum
+from kassign_spark.assignors.weighted.problem import (
+    FAR,
+    Doubles,
+    Longs,
+    PaddedGroups,
+    allowed,
+    last_sum,
+)
 
 _OVER = 1e9
 EVEN, EVEN_FIRST = 1e-3, 1e6
@@ -39,7 +46,7 @@ class Objective(NamedTuple):
         return Objective(self.is_reach, *columns)  # type: ignore[arg-type]
 
 
-def reach(batch: Batch, level: Doubles) -> Objective:
+def reach(batch: PaddedGroups, level: Doubles) -> Objective:
     """Make the greatest load small, measured by each member's level: eighth powers, no pow."""
     room = np.maximum(batch.capacity * level, 1e-300)
     total = np.maximum(batch.total, 1.0)[:, None]
@@ -48,7 +55,7 @@ def reach(batch: Batch, level: Doubles) -> Objective:
 
 
 def within(
-    batch: Batch,
+    batch: PaddedGroups,
     limit: Doubles,
     cost: Doubles,
     *,

@@ -13,8 +13,8 @@ import numpy as np
 from kassign_spark.assignors.weighted.bounds import LoadBounds
 from kassign_spark.assignors.weighted.fair_levels import find_levels, same_level
 from kassign_spark.assignors.weighted.options import Limit
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs, loads
-from kassign_spark.assignors.weighted.reach import CLOSE, Reached, find_reach, keep_better
+from kassign_spark.assignors.weighted.problem import Bools, Doubles, Longs, PaddedGroups, loads
+from kassign_spark.assignors.weighted.reach import CLOSE, BestLoads, find_reach, keep_better
 
 _ABOVE = 1 + 1e-9
 _NEARLY_LARGEST = 0.95
@@ -49,7 +49,7 @@ class Parts(NamedTuple):
         )
 
 
-def find_parts(batch: Batch, *, many_at_once: bool = False) -> Parts:
+def find_parts(batch: PaddedGroups, *, many_at_once: bool = False) -> Parts:
     """Peel the dominant partitions off, heaviest first; then take the levels of the rest.
 
     ``many_at_once``, for a single large group: peel all above the present levels before new ones.
@@ -87,8 +87,8 @@ def find_parts(batch: Batch, *, many_at_once: bool = False) -> Parts:
 
 
 def reach_parts(
-    batch: Batch, bounds: LoadBounds, parts: Parts, kicks: int
-) -> tuple[Reached, Parts]:
+    batch: PaddedGroups, bounds: LoadBounds, parts: Parts, kicks: int
+) -> tuple[BestLoads, Parts]:
     """Search the best loads part by part; where parts cost the maximum anything, as one part."""
     serves = batch.eligible.any(axis=1)
     first = np.argmax(serves, axis=1)[:, None]
@@ -134,7 +134,7 @@ def weights_within(relative: Doubles, capacity: Doubles) -> Doubles:
     return result
 
 
-def shown_level(batch: Batch, held: Parts, values: Doubles) -> Doubles:
+def shown_level(batch: PaddedGroups, held: Parts, values: Doubles) -> Doubles:
     """[group]: the value of the highest part of members that have no dominant partition."""
     common = batch.eligible.any(axis=1) & ~held.alone
     at = np.argmax(np.where(common, held.level, -1.0), axis=1)[:, None]
@@ -142,7 +142,7 @@ def shown_level(batch: Batch, held: Parts, values: Doubles) -> Doubles:
 
 
 def _peel_many(
-    batch: Batch,
+    batch: PaddedGroups,
     weight: Doubles,
     eligible: Bools,
     partitions: Longs,
@@ -166,7 +166,7 @@ def _peel_many(
         eligible[0, :, member] = False
 
 
-def _rest(batch: Batch, dominant: Bools) -> Doubles:
+def _rest(batch: PaddedGroups, dominant: Bools) -> Doubles:
     """[group, class]: the weight without the dominant partitions; exact, as weights are whole."""
     weight = batch.class_weight.copy()
     group, partition = np.nonzero(dominant)
@@ -174,7 +174,7 @@ def _rest(batch: Batch, dominant: Bools) -> Doubles:
     return weight
 
 
-def _member_for(batch: Batch, eligible: Bools, partition: Longs) -> Longs:
+def _member_for(batch: PaddedGroups, eligible: Bools, partition: Longs) -> Longs:
     """Who gets a dominant partition: its owner if that is about as large as any, else the largest.
 
     Among the largest: few classes, little owned weight, then the name.
@@ -194,7 +194,7 @@ def _member_for(batch: Batch, eligible: Bools, partition: Longs) -> Longs:
 
 
 def _may_close(
-    weight: Doubles, batch: Batch, eligible: Bools, partition: Longs, member: Longs
+    weight: Doubles, batch: PaddedGroups, eligible: Bools, partition: Longs, member: Longs
 ) -> Bools:
     """Whether everything else of the member's classes still finds somebody without it."""
     groups = np.arange(len(partition))

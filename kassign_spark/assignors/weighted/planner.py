@@ -10,8 +10,8 @@ import numpy as np
 from kassign_spark.assignors.weighted.answer import (
     NOTHING_TO_DO,
     WITHIN_LIMIT,
-    Answer,
-    Measured,
+    GroupMeasures,
+    WeightedPlan,
     answer_of,
 )
 from kassign_spark.assignors.weighted.bounded import CURVE_KICKS
@@ -20,7 +20,7 @@ from kassign_spark.assignors.weighted.curve import Point, find_curve
 from kassign_spark.assignors.weighted.large import curve_large, plan_large
 from kassign_spark.assignors.weighted.large import look as look_large
 from kassign_spark.assignors.weighted.problem import Group, Longs
-from kassign_spark.assignors.weighted.small import Wanted, look, plan_small, unit_costs
+from kassign_spark.assignors.weighted.small import PlanOptions, look, plan_small, unit_costs
 
 LARGE = 400
 """Groups of more partitions go by bulk steps."""
@@ -52,7 +52,7 @@ class CurvePoint(NamedTuple):
     is_knee: bool
 
 
-def plan_groups(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
+def plan_groups(groups: Sequence[Group], wanted: PlanOptions) -> list[WeightedPlan]:
     """Plan groups, each on its own; those of similar size side by side.
 
     Partitions without weight are free to stay, and new ones go by count, unless counts are bounded.
@@ -155,7 +155,7 @@ def _weighted_part(group: Group) -> Group:
     return group.heaviest(int((group.weight > 0).sum()))
 
 
-def _with_idle(group: Group, answer: Answer) -> Answer:
+def _with_idle(group: Group, answer: WeightedPlan) -> WeightedPlan:
     """Put the partitions without weight back: where they are, or by count."""
     done = len(answer.owner)
     if done == len(group.weight):
@@ -176,10 +176,10 @@ def _deal_idle(group: Group, owner: Longs) -> None:
         deal_by_count(group.class_, group.eligible, group.counts(owner), free, owner)
 
 
-def _by_count(group: Group) -> Answer:
+def _by_count(group: Group) -> WeightedPlan:
     """A group without weight: best balance of counts, then the fewest moves."""
     owner = best_counts(group)
-    weightless = Measured(
+    weightless = GroupMeasures(
         limit=np.zeros(len(group.capacity)),
         fair_load=0.0,
         load_bound=0.0,

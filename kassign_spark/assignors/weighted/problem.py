@@ -71,7 +71,7 @@ class Group(NamedTuple):
         return np.bincount(owner[owner >= 0], minlength=len(self.capacity))
 
 
-class Batch(NamedTuple):
+class PaddedGroups(NamedTuple):
     """Groups side by side, padded with partitions that nobody may take and absent members.
 
     Attributes:
@@ -94,9 +94,9 @@ class Batch(NamedTuple):
     class_weight: Doubles
     is_there: Bools
 
-    def take(self, groups: Longs | Bools) -> "Batch":
+    def take(self, groups: Longs | Bools) -> "PaddedGroups":
         """Some of the groups."""
-        return Batch(*(column[groups] for column in self))  # type: ignore[arg-type]
+        return PaddedGroups(*(column[groups] for column in self))  # type: ignore[arg-type]
 
     def away(self, owner: Longs) -> Bools:
         """[group, partition]: whether it has left its owner."""
@@ -123,13 +123,13 @@ def scaled(weight: Doubles) -> tuple[Doubles, float]:
     return np.rint(weight * power), power
 
 
-def stack(groups: Sequence[Group]) -> Batch:
+def stack(groups: Sequence[Group]) -> PaddedGroups:
     """Put groups side by side."""
     count = len(groups)
     partitions = max(len(group.weight) for group in groups)
     classes = max(len(group.eligible) for group in groups)
     members = max(len(group.capacity) for group in groups)
-    batch = Batch(
+    batch = PaddedGroups(
         np.zeros((count, partitions)),
         np.zeros((count, partitions), np.int64),
         np.full((count, partitions), -1),
@@ -152,14 +152,14 @@ def stack(groups: Sequence[Group]) -> Batch:
     return batch
 
 
-def allowed(batch: Batch) -> Bools:
+def allowed(batch: PaddedGroups) -> Bools:
     """[group, partition, member]: whether the member may take the partition."""
     eligible = np.take_along_axis(batch.eligible, batch.class_[:, :, None], axis=1)
     result: Bools = eligible & batch.is_there[:, :, None]
     return result
 
 
-def loads(batch: Batch, owner: Longs) -> Doubles:
+def loads(batch: PaddedGroups, owner: Longs) -> Doubles:
     """[group, member]: the weight that members have; partitions of owner -1 are nobody's."""
     groups, members = batch.capacity.shape
     held = owner >= 0

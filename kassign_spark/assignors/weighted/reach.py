@@ -5,8 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.objective import Objective, cost_of, reach
-from kassign_spark.assignors.weighted.problem import Batch, Bools, Doubles, Longs, last_sum, noise
-from kassign_spark.assignors.weighted.steps import State, improve, insert
+from kassign_spark.assignors.weighted.problem import (
+    Bools,
+    Doubles,
+    Longs,
+    PaddedGroups,
+    last_sum,
+    noise,
+)
+from kassign_spark.assignors.weighted.steps import PlacementState, improve, insert
 
 CLOSE = 1 + 1e-6
 """Nearer to a bound than this nobody searches on."""
@@ -16,25 +23,25 @@ _AMPLITUDES = (0.1, 0.3, 0.8)
 _TASTE = 0.3
 
 
-class Reached(NamedTuple):
+class BestLoads(NamedTuple):
     """The best state found, its greatest relative load, and how even it is: [group]."""
 
-    state: State
+    state: PlacementState
     most: Doubles
     cost: Doubles
 
-    def take(self, groups: Longs) -> "Reached":
+    def take(self, groups: Longs) -> "BestLoads":
         """Some groups."""
-        return Reached(self.state.take(groups), self.most[groups], self.cost[groups])
+        return BestLoads(self.state.take(groups), self.most[groups], self.cost[groups])
 
 
-def judge(batch: Batch, objective: Objective, state: State) -> Reached:
+def judge(batch: PaddedGroups, objective: Objective, state: PlacementState) -> BestLoads:
     """Measure a state."""
     most = (state.load / batch.capacity).max(axis=1)
-    return Reached(state, most, last_sum(cost_of(objective, state.load)))
+    return BestLoads(state, most, last_sum(cost_of(objective, state.load)))
 
 
-def keep_better(best: Reached, rows: Longs, new: Reached) -> None:
+def keep_better(best: BestLoads, rows: Longs, new: BestLoads) -> None:
     """Take over what is better: the greatest load first, then the evenness."""
     old = best.take(rows)
     better = (new.most < old.most) | ((new.most == old.most) & (new.cost < old.cost))
@@ -44,8 +51,13 @@ def keep_better(best: Reached, rows: Longs, new: Reached) -> None:
 
 
 def find_reach(
-    batch: Batch, level: Doubles, bound: Doubles, kicks: int, *, objective: Objective | None = None
-) -> Reached:
+    batch: PaddedGroups,
+    level: Doubles,
+    bound: Doubles,
+    kicks: int,
+    *,
+    objective: Objective | None = None,
+) -> BestLoads:
     """Search the most even loads by each member's ``level``, [group, member].
 
     ``bound``: [group], on the greatest relative load; ``kicks``: how often to disturb what was
@@ -79,7 +91,9 @@ def find_reach(
     return best
 
 
-def kick_members(batch: Batch, objective: Objective, state: State, kick: int) -> State:
+def kick_members(
+    batch: PaddedGroups, objective: Objective, state: PlacementState, kick: int
+) -> PlacementState:
     """Empty the fullest member and up to two others, and place what they had in another order."""
     groups, members = batch.capacity.shape
     chosen = noise(kick, 1, size=members)[None, :] + np.where(batch.eligible.any(axis=1), 0.0, 10.0)
@@ -94,8 +108,8 @@ def kick_members(batch: Batch, objective: Objective, state: State, kick: int) ->
 
 
 def reinsert(
-    batch: Batch, objective: Objective, state: State, lifted: np.ndarray, kick: int
-) -> State:
+    batch: PaddedGroups, objective: Objective, state: PlacementState, lifted: np.ndarray, kick: int
+) -> PlacementState:
     """Lift partitions and place them in an order with noise, with a taste for members."""
     groups, partitions = batch.weight.shape
     members = batch.capacity.shape[1]
@@ -105,17 +119,19 @@ def reinsert(
     return insert(batch, objective, np.where(lifted, -1, state.owner), order, taste)
 
 
-def _from_owners(batch: Batch, objective: Objective) -> State:
+def _from_owners(batch: PaddedGroups, objective: Objective) -> PlacementState:
     return insert(batch, objective, batch.home, batch.weight)
 
 
-def _scarcest_first(batch: Batch, objective: Objective) -> State:
+def _scarcest_first(batch: PaddedGroups, objective: Objective) -> PlacementState:
     takers = np.take_along_axis(batch.eligible.sum(axis=2), batch.class_, 1)
     order = -takers * (2.0 * np.maximum(batch.weight.max(axis=1), 1.0))[:, None] + batch.weight
     return insert(batch, objective, np.full(batch.home.shape, -1), order)
 
 
-def _unfinished(batch: Batch, level: Doubles, bound: Doubles, best: Reached, rows: Longs) -> Longs:
+def _unfinished(
+    batch: PaddedGroups, level: Doubles, bound: Doubles, best: BestLoads, rows: Longs
+) -> Longs:
     """Those of ``rows`` whose maximum is above its bound, or a part above its level."""
     part = best.state.load[rows] / np.maximum(batch.capacity[rows] * level[rows], 1e-300)
     is_open: Bools = (best.most[rows] > bound[rows] * CLOSE) | (part.max(axis=1) > _CLOSE_PART)

@@ -10,7 +10,7 @@ from kassign_spark.assignors.weighted.answer import (
     BOUNDED_BY_SUBSCRIPTIONS,
     NOT_FOUND,
     NOTHING_TO_DO,
-    Answer,
+    WeightedPlan,
 )
 from kassign_spark.assignors.weighted.options import Bounds
 
@@ -40,7 +40,7 @@ def times(skew: float) -> str:
     return f"{skew:.3g}x"
 
 
-def sentence(answer: Answer, names: Names, bounds: Bounds) -> str:
+def sentence(answer: WeightedPlan, names: Names, bounds: Bounds) -> str:
     """Say what the plan gives, what nobody can give, and what is in the way."""
     if answer.by_count:
         return f"planned by counts, as nothing has weight; {_moves(answer)}"
@@ -50,7 +50,7 @@ def sentence(answer: Answer, names: Names, bounds: Bounds) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _moves(answer: Answer) -> str:
+def _moves(answer: WeightedPlan) -> str:
     moves = _counted(answer.moves)
     if answer.verdict == NOTHING_TO_DO:
         return f"{moves}, the present is the plan"
@@ -65,7 +65,7 @@ def _counted(moves: int) -> str:
     return f"{moves} move{'' if moves == 1 else 's'}"
 
 
-def _reason(answer: Answer, names: Names, bounds: Bounds) -> str:
+def _reason(answer: WeightedPlan, names: Names, bounds: Bounds) -> str:
     proof = answer.proof
     if answer.verdict == BOUNDED_BY_PARTITION and proof.partition >= 0:
         weight = names.weight(proof.partition)

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.answer import Answer, Measured, answer_of
+from kassign_spark.assignors.weighted.answer import GroupMeasures, WeightedPlan, answer_of
 from kassign_spark.assignors.weighted.bounded import breaks, keep_bounds, plan_with_counts
 from kassign_spark.assignors.weighted.bounds import load_bounds, moves_bound, pigeonhole
 from kassign_spark.assignors.weighted.counts import best_counts, counts_decide
-from kassign_spark.assignors.weighted.fewest import Planned, find_fewest
+from kassign_spark.assignors.weighted.fewest import PlannedStates, find_fewest
 from kassign_spark.assignors.weighted.objective import EVEN, EVEN_FIRST, reach, within
 from kassign_spark.assignors.weighted.options import KICKS, Bounds, Limit
 from kassign_spark.assignors.weighted.parts import (
@@ -20,12 +20,12 @@ from kassign_spark.assignors.weighted.parts import (
     shown_level,
     weights_within,
 )
-from kassign_spark.assignors.weighted.problem import Batch, Doubles, Group, Longs, stack
-from kassign_spark.assignors.weighted.reach import Reached, judge, keep_better
+from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, PaddedGroups, stack
+from kassign_spark.assignors.weighted.reach import BestLoads, judge, keep_better
 from kassign_spark.assignors.weighted.steps import state_of
 
 
-class Wanted(NamedTuple):
+class PlanOptions(NamedTuple):
     """What the caller chose."""
 
     limit: Limit
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     effort: str
 
 
-class Found(NamedTuple):
+class BatchBounds(NamedTuple):
     """What is known about groups before moves are looked at.
 
     Attributes:
@@ -44,14 +44,14 @@ class Found(NamedTuple):
         held: what members are held to.
     """
 
-    batch: Batch
+    batch: PaddedGroups
     power: Doubles
     bound: Doubles
-    reached: Reached
+    reached: BestLoads
     held: Parts
 
 
-def look(groups: Sequence[Group], effort: str) -> Found:
+def look(groups: Sequence[Group], effort: str) -> BatchBounds:
     """Find the bounds, the parts and the best loads of groups."""
     batch = stack(groups)
     bounds = load_bounds(batch)
@@ -61,10 +61,10 @@ def look(groups: Sequence[Group], effort: str) -> Found:
     for row in np.flatnonzero(reached.most > bound).tolist():
         bound[row] = pigeonhole(groups[row], float(bound[row]), float(reached.most[row]))
     power = np.array([group.power for group in groups])
-    return Found(batch, power, bound, reached, held)
+    return BatchBounds(batch, power, bound, reached, held)
 
 
-def plan_small(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
+def plan_small(groups: Sequence[Group], wanted: PlanOptions) -> list[WeightedPlan]:
     """Plan groups of similar size."""
     found = look(groups, wanted.effort)
     batch, reached, held = found.batch, found.reached, found.held
@@ -90,7 +90,7 @@ def plan_small(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
     answers = []
     for row, group in enumerate(groups):
         size = len(group.weight)
-        measured = Measured(
+        measured = GroupMeasures(
             limit=limit[row, : len(group.capacity)],
             fair_load=float(level[row]),
             load_bound=float(found.bound[row]),
@@ -107,8 +107,12 @@ def plan_small(groups: Sequence[Group], wanted: Wanted) -> list[Answer]:
 
 
 def _plan(
-    groups: Sequence[Group], found: Found, limit: Doubles, needed_moves: Longs, wanted: Wanted
-) -> tuple[Planned, Doubles | None, Longs]:
+    groups: Sequence[Group],
+    found: BatchBounds,
+    limit: Doubles,
+    needed_moves: Longs,
+    wanted: PlanOptions,
+) -> tuple[PlannedStates, Doubles | None, Longs]:
     batch, kicks = found.batch, KICKS[wanted.effort]
     cost, start = unit_costs(batch), found.reached.state.owner
     if wanted.bounds.max_count_difference is not None:
@@ -122,7 +126,7 @@ def _plan(
     return planned, None, np.full(len(groups), -1)
 
 
-def _take_best_counts(groups: Sequence[Group], batch: Batch, reached: Reached) -> None:
+def _take_best_counts(groups: Sequence[Group], batch: PaddedGroups, reached: BestLoads) -> None:
     """Where all partitions weigh the same and all members are equal, counts have an optimum."""
     for row, group in enumerate(groups):
         if counts_decide(group):
@@ -134,7 +138,7 @@ def _take_best_counts(groups: Sequence[Group], batch: Batch, reached: Reached) -
             keep_better(reached, np.array([row]), exact._replace(cost=np.array([-1.0])))
 
 
-def unit_costs(batch: Batch) -> Doubles:
+def unit_costs(batch: PaddedGroups) -> Doubles:
     """Costs of moves up to 1, so that they weigh against evenness alike in every group."""
     most = batch.cost.max(axis=1, initial=0.0)[:, None]
     result: Doubles = np.where(most > 0, batch.cost / np.maximum(most, 1e-300), 0.0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.weighted.objective import Objective, cost_of, count_cost, member_cost
-from kassign_spark.assignors.weighted.problem import FAR, Batch, Bools, Doubles, Longs, loads
+from kassign_spark.assignors.weighted.problem import FAR, Bools, Doubles, Longs, PaddedGroups, loads
 
 _ELEMENTS = 250_000
 """Elements of [group, partition, partition] that are worked on at once: they stay in the cache."""
@@ -17,38 +17,42 @@ _GAIN = 1e-14
 _STEPS_A_PARTITION = 8
 
 
-class State(NamedTuple):
+class PlacementState(NamedTuple):
     """Who has what: owner [group, partition] (padding: 0), weight and number [group, member]."""
 
     owner: Longs
     load: Doubles
     held: Doubles
 
-    def take(self, groups: Longs) -> "State":
+    def take(self, groups: Longs) -> "PlacementState":
         """The state of some groups."""
-        return State(self.owner[groups], self.load[groups], self.held[groups])
+        return PlacementState(self.owner[groups], self.load[groups], self.held[groups])
 
-    def put(self, groups: Longs, other: "State") -> None:
+    def put(self, groups: Longs, other: "PlacementState") -> None:
         """Take over the state of some groups."""
         for column, new in zip(self, other, strict=True):
             column[groups] = new
 
-    def copy(self) -> "State":
+    def copy(self) -> "PlacementState":
         """A state that shares nothing with this one."""
-        return State(self.owner.copy(), self.load.copy(), self.held.copy())
+        return PlacementState(self.owner.copy(), self.load.copy(), self.held.copy())
 
 
-def state_of(batch: Batch, owner: Longs) -> State:
+def state_of(batch: PaddedGroups, owner: Longs) -> PlacementState:
     """Sum up who has what."""
     count = np.zeros(batch.capacity.shape)
     held = batch.is_there & (owner >= 0)
     np.add.at(count, (np.nonzero(held)[0], owner[held]), 1.0)
-    return State(owner, loads(batch, np.where(batch.is_there, owner, -1)), count)
+    return PlacementState(owner, loads(batch, np.where(batch.is_there, owner, -1)), count)
 
 
 def insert(
-    batch: Batch, objective: Objective, owner: Longs, order: Doubles, taste: Doubles | None = None
-) -> State:
+    batch: PaddedGroups,
+    objective: Objective,
+    owner: Longs,
+    order: Doubles,
+    taste: Doubles | None = None,
+) -> PlacementState:
     """Place what nobody has (owner -1), the greatest in ``order`` first, where it costs least.
 
     ``taste``: [group, member], by what share a member seems more expensive than it is.
@@ -82,7 +86,7 @@ def insert(
     return state
 
 
-def improve(batch: Batch, objective: Objective, state: State) -> State:
+def improve(batch: PaddedGroups, objective: Objective, state: PlacementState) -> PlacementState:
     """Take best steps until no group has one; the state given is used up."""
     groups, partitions = batch.weight.shape
     size = max(1, _ELEMENTS // max(partitions * partitions, 1))
@@ -101,7 +105,7 @@ def improve(batch: Batch, objective: Objective, state: State) -> State:
     return state
 
 
-def arrivals(batch: Batch, objective: Objective, state: State) -> Doubles:
+def arrivals(batch: PaddedGroups, objective: Objective, state: PlacementState) -> Doubles:
     """[group, partition, member]: what it costs that the member gets the partition as well."""
     a, b, c = (column[:, None, :] for column in (objective.a, objective.b, objective.c))
     grown = state.load[:, None, :] + batch.weight[:, :, None]
@@ -114,7 +118,7 @@ def arrivals(batch: Batch, objective: Objective, state: State) -> Doubles:
     return cost
 
 
-def _step(batch: Batch, objective: Objective, state: State) -> Bools:
+def _step(batch: PaddedGroups, objective: Objective, state: PlacementState) -> Bools:
     """Change the state by each group's best step; say which groups had one."""
     owner, weight = state.owner, batch.weight
     now = cost_of(objective, state.load)
@@ -207,7 +211,9 @@ class _Places:
         return member + self._of_partition
 
 
-def _move(batch: Batch, state: State, rows: Longs, partition: Longs, to: Longs) -> None:
+def _move(
+    batch: PaddedGroups, state: PlacementState, rows: Longs, partition: Longs, to: Longs
+) -> None:
     """Give one partition of each of the groups ``rows`` to another member."""
     weight, from_ = batch.weight[rows, partition], state.owner[rows, partition]
     state.load[rows, from_] -= weight

@@ -7,11 +7,11 @@ from kassign_spark.assignors.weighted import large
 from kassign_spark.assignors.weighted.counts import best_counts
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.planner import plan_groups
-from kassign_spark.assignors.weighted.small import Wanted
+from kassign_spark.assignors.weighted.small import PlanOptions
 from tests.assignors.weighted.large_groups import LARGE, make, with_owners
 
 QUICK = [name for name, shape in LARGE.items() if shape.partitions <= 12_000]
-DEFAULT = Wanted(Limit(), Bounds(), "default")
+DEFAULT = PlanOptions(Limit(), Bounds(), "default")
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -55,7 +55,7 @@ def test_a_dominant_partition_stays_at_loose_limits(name: str) -> None:
                         len(group.capacity))  # fmt: skip
     for factor in (1.0, 1.3, 2.0):
         limit = Limit(max_load=seen.bound * factor / group.power)
-        (answer,) = plan_groups([group], Wanted(limit, Bounds(), "default"))
+        (answer,) = plan_groups([group], PlanOptions(limit, Bounds(), "default"))
         assert answer.verdict in ("within_limit", "nothing_to_do")
         moved = heavy[(group.home[heavy] >= 0) & (answer.owner != group.home)[heavy]]
         at = group.home[moved]
@@ -69,7 +69,7 @@ def test_the_curve_never_rises_and_bounds_are_kept() -> None:
     assert [p.moves for p in points] == sorted({p.moves for p in points})
     assert [p.ratio for p in points] == sorted({p.ratio for p in points}, reverse=True)
     bounds = Bounds(max_moves=points[3].moves)
-    (answer,) = plan_groups([group], Wanted(Limit(), bounds, "default"))
+    (answer,) = plan_groups([group], PlanOptions(Limit(), bounds, "default"))
     assert answer.moves <= points[3].moves
     assert answer.verdict == "bounded_by_moves"
     assert answer.moves_needed > points[3].moves
@@ -82,7 +82,9 @@ def test_equal_weights_give_the_best_counts() -> None:
     group = group._replace(weight=np.full(len(group.weight), 8.0))
     exact = np.bincount(best_counts(group), minlength=len(group.capacity))
     for tolerance in (0.0, 0.05):
-        (answer,) = plan_groups([group], Wanted(Limit(tolerance=tolerance), Bounds(), "default"))
+        (answer,) = plan_groups(
+            [group], PlanOptions(Limit(tolerance=tolerance), Bounds(), "default")
+        )
         found = np.bincount(answer.owner, minlength=len(group.capacity))
         assert answer.best_load * group.power == exact.max() * 8
         if tolerance == 0:
@@ -102,5 +104,5 @@ def test_equal_weights_are_balanced_at_a_tolerance_of_nought() -> None:
     })  # fmt: skip
     (loose,) = plan_groups([group], DEFAULT)
     assert (loose.verdict, loose.count_difference) == ("nothing_to_do", 9)
-    (answer,) = plan_groups([group], Wanted(Limit(tolerance=0), Bounds(), "default"))
+    (answer,) = plan_groups([group], PlanOptions(Limit(tolerance=0), Bounds(), "default"))
     assert (answer.count_difference, answer.moves) == (1, 8)

@@ -17,7 +17,7 @@ from kassign_spark.assignors.weighted.objective import reach as reach_objective
 from kassign_spark.assignors.weighted.objective import within
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.planner import plan_groups
-from kassign_spark.assignors.weighted.small import Found, Wanted, look
+from kassign_spark.assignors.weighted.small import BatchBounds, PlanOptions, look
 from kassign_spark.assignors.weighted.steps import insert
 from tests.assignors.weighted.groups import as_group, draw
 from tests.oracles.weighted import least_load, least_moves
@@ -33,7 +33,7 @@ def drawn() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def found(drawn: list[dict[str, Any]]) -> Found:
+def found(drawn: list[dict[str, Any]]) -> BatchBounds:
     return look([as_group(group) for group in drawn], "default")
 
 
@@ -57,7 +57,7 @@ def test_what_is_stored_is_what_the_solver_proves() -> None:
 
 
 def test_bounds_are_never_above_an_optimum_and_mostly_equal(
-    drawn: list[dict[str, Any]], found: Found
+    drawn: list[dict[str, Any]], found: BatchBounds
 ) -> None:
     optima = _optima()
     assert (found.bound <= optima * (1 + 1e-9)).all()
@@ -66,7 +66,7 @@ def test_bounds_are_never_above_an_optimum_and_mostly_equal(
     assert equal.mean() >= 0.85
 
 
-def test_the_greatest_load_is_the_optimum_or_close(found: Found) -> None:
+def test_the_greatest_load_is_the_optimum_or_close(found: BatchBounds) -> None:
     gap = found.reached.most / np.maximum(_optima(), 1e-300) - 1
     assert (gap >= -1e-9).all()
     assert (gap <= 0.001).mean() >= 0.95
@@ -75,7 +75,7 @@ def test_the_greatest_load_is_the_optimum_or_close(found: Found) -> None:
     assert gap.mean() <= 0.001
 
 
-def test_never_above_longest_first(found: Found) -> None:
+def test_never_above_longest_first(found: BatchBounds) -> None:
     batch = found.batch
     objective = reach_objective(batch, np.ones(batch.capacity.shape))
     longest = insert(batch, objective, np.full(batch.home.shape, -1), batch.weight)
@@ -83,7 +83,7 @@ def test_never_above_longest_first(found: Found) -> None:
     assert (found.reached.most <= plain * (1 + 1e-12)).all()
 
 
-def test_moves_at_a_limit_are_the_fewest(drawn: list[dict[str, Any]], found: Found) -> None:
+def test_moves_at_a_limit_are_the_fewest(drawn: list[dict[str, Any]], found: BatchBounds) -> None:
     rows = np.array([i for i, line in enumerate(PROVEN) if line.get("moves") is not None])
     least = np.array([PROVEN[i]["moves"] for i in rows])
     limit = np.zeros((len(rows), found.batch.capacity.shape[1]))
@@ -103,7 +103,7 @@ def test_moves_at_a_limit_are_the_fewest(drawn: list[dict[str, Any]], found: Fou
     assert (plan.moves - least).max() <= 2
 
 
-def test_the_curve_is_exact_nearly_everywhere_and_never_rises(found: Found) -> None:
+def test_the_curve_is_exact_nearly_everywhere_and_never_rises(found: BatchBounds) -> None:
     rows = np.array([i for i, line in enumerate(PROVEN) if line.get("points")])
     batch, best = found.batch.take(rows), found.reached.most[rows]
     limit = best[:, None] * batch.capacity
@@ -127,7 +127,7 @@ def test_the_curve_is_exact_nearly_everywhere_and_never_rises(found: Found) -> N
 @pytest.mark.slow
 def test_a_group_gets_the_same_plan_in_any_company() -> None:
     groups = [as_group(draw(seed)) for seed in range(1000, 1060)]
-    wanted = Wanted(Limit(), Bounds(), "default")
+    wanted = PlanOptions(Limit(), Bounds(), "default")
     together = plan_groups(groups, wanted)
     for alone in (plan_groups([group], wanted)[0] for group in groups[:20]):
         same = [a for a in together if np.array_equal(a.owner, alone.owner)]
@@ -155,7 +155,7 @@ def test_a_group_gets_the_same_plan_in_any_company() -> None:
 )
 def test_bounds_on_moves_are_promises(bounds: Bounds) -> None:
     groups = [as_group(draw(seed)) for seed in range(2000, 2060)]
-    answers = plan_groups(groups, Wanted(Limit(), bounds, "fast"))
+    answers = plan_groups(groups, PlanOptions(Limit(), bounds, "fast"))
     verdicts = set()
     for answer in answers:
         verdicts.add(answer.verdict)
@@ -171,7 +171,7 @@ def test_bounds_on_moves_are_promises(bounds: Bounds) -> None:
 
 def test_count_differences_are_kept_wherever_they_can_be() -> None:
     groups = [as_group(draw(seed)) for seed in range(3000, 3040)]
-    answers = plan_groups(groups, Wanted(Limit(), Bounds(max_count_difference=1), "fast"))
+    answers = plan_groups(groups, PlanOptions(Limit(), Bounds(max_count_difference=1), "fast"))
     for group, answer in zip(groups, answers, strict=True):
         if not (group.weight > 0).any():
             continue
@@ -191,7 +191,7 @@ def test_count_differences_are_kept_wherever_they_can_be() -> None:
 )
 def test_owners_are_subscribers_and_limits_hold_within_limit(limit: Limit) -> None:
     groups = [as_group(draw(seed)) for seed in range(4000, 4100)]
-    answers = plan_groups(groups, Wanted(limit, Bounds(), "fast"))
+    answers = plan_groups(groups, PlanOptions(limit, Bounds(), "fast"))
     for group, answer in zip(groups, answers, strict=True):
         assert group.eligible[group.class_, answer.owner].all()
         load = np.bincount(answer.owner, group.weight, len(group.capacity)) / group.capacity
@@ -209,7 +209,7 @@ def test_owners_are_subscribers_and_limits_hold_within_limit(limit: Limit) -> No
 
 def test_a_plan_is_left_alone_the_next_time() -> None:
     groups = [as_group(draw(seed)) for seed in range(5000, 5050)]
-    wanted = Wanted(Limit(), Bounds(), "default")
+    wanted = PlanOptions(Limit(), Bounds(), "default")
     first = plan_groups(groups, wanted)
     again = [g._replace(home=a.owner) for g, a in zip(groups, first, strict=True)]
     moves = np.array([answer.moves for answer in plan_groups(again, wanted)])
@@ -223,7 +223,7 @@ def test_equal_weights_give_the_best_counts() -> None:
         as_group(g | {"weight": [7] * len(g["weight"])}) for g in drawn if max(g["capacity"]) == 1
     ]
     for limit in (Limit(), Limit(tolerance=0)):
-        answers = plan_groups(groups, Wanted(limit, Bounds(), "fast"))
+        answers = plan_groups(groups, PlanOptions(limit, Bounds(), "fast"))
         for group, answer in zip(groups, answers, strict=True):
             members = len(group.capacity)
             exact = np.bincount(best_counts(group), minlength=members)
