@@ -1,6 +1,5 @@
 """How many tasks a measure is cut into; it never hangs on ``spark.sql.shuffle.partitions``."""
 
-from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -23,11 +22,12 @@ ONE_GROUP_BYTES = 1 << 25
 """Up to which one task reads the tables of a single group: sooner than they are shuffled."""
 
 
-def tasks_of(frames: Sequence[DataFrame]) -> int:
-    """How many tasks to cut the tables of a call into, which have ``GROUP_KEY``.
+def tasks_of(*tables: DataFrame | None) -> int:
+    """How many tasks to cut the tables of a call into, which have ``GROUP_KEY``; None: not given.
 
     Runs a query where Spark's own estimate does not say that they are small.
     """
+    frames = [table for table in tables if table is not None]
     session = frames[0].sparkSession
     size = sum(map(estimated_bytes, frames))
     if size <= _SMALL_BYTES:

@@ -27,10 +27,6 @@ class _Inputs(NamedTuple):
     owned: DataFrame | None
     racks: DataFrame | None
 
-    def of_groups(self) -> list[DataFrame]:
-        """The tables that have ``GROUP_KEY``."""
-        return [frame for frame in self[:3] if frame is not None]
-
 
 def balance(
     assignment: DataFrame,
@@ -92,23 +88,24 @@ def balance(
         None if owned is None else conform(owned, OWNED),
         None if racked is None else fold_racks(conform(racked, TOPICS)),
     )
-    if weights is None:
-        counted = balance_in_tasks(*known, tasks=tasks_of(known.of_groups()))
-        whole = _without_unknown(counted, known)
-    else:
+    weighing = None
+    if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
         told = conform(weights, WEIGHTS)
         refuse_weights(told, known.members)
-        whole = _weighed(known, Weighing(told, missing_weight, base_weight))
+        weighing = Weighing(told, missing_weight, base_weight)
+    tasks = tasks_of(known.assigned, known.members, known.owned)
+    whole = _without_unknown(balance_in_tasks(*known, tasks=tasks, weighing=weighing), known)
+    if weighing is not None:
+        whole = _fully_weighed(whole)
     form = "balance" if weights is None else "balance.weighted"
     return answer(whole, form, has_cluster_id=has_cluster_id(members))
 
 
-def _weighed(known: _Inputs, weighing: Weighing) -> DataFrame:
-    """Measure by weight as well, and refuse groups that lack weights."""
-    counted = balance_in_tasks(*known, tasks=tasks_of(known.of_groups()), weighing=weighing)
-    whole, found = hold(_without_unknown(counted, known), {"missing": F.sum(MISSING)})
+def _fully_weighed(measured: DataFrame) -> DataFrame:
+    """Hold what was measured, and refuse groups that lack weights."""
+    whole, found = hold(measured, {"missing": F.sum(MISSING)})
     if found["missing"]:
         rows = whole.where(F.col(MISSING) > 0).orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
         listed = refused_groups(

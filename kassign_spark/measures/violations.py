@@ -59,10 +59,8 @@ def plan_violations(
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs = resolved(conform_inputs(members, topics, owned))
     assigned = conform(assignment, ASSIGNMENT)
-    of_groups = [assigned, inputs.members, *([] if inputs.owned is None else [inputs.owned])]
-    broken = broken_in_tasks(
-        assigned, inputs.members, inputs.owned, _sizes(inputs.topics), tasks_of(of_groups)
-    )
+    of_groups = (assigned, inputs.members, inputs.owned)
+    broken = broken_in_tasks(*of_groups, sizes=_sizes(inputs.topics), tasks=tasks_of(*of_groups))
     return answer(_told(broken), "violations", has_cluster_id=has_cluster_id(members))
 
 

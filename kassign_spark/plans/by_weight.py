@@ -85,7 +85,7 @@ def plan_by_weight(
             they are an error.
         base_weight: what is added to the weight of every partition, such as the cost of fetching.
         effort: `fast` for a fleet's first look, `default`, or `thorough`.
-        settings: ``batches``. A task plans a group whole, whatever its size; it takes about 800
+        settings: ``batches``. A task plans a group whole, whatever its size; it takes about 500
             bytes of memory a partition for that.
 
     Returns:

@@ -103,14 +103,13 @@ def validate(
 
 def _problems(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
     """Look at rows and topics one by one, and at whole groups in tasks."""
-    of_groups = [inputs.members, *([] if inputs.owned is None else [inputs.owned])]
     found = [
         row_refusals(inputs),
         *_of_new_groups(inputs, assignors),
         _repeated(inputs.members),
         _idle_patterns(inputs.members),
         lost_orders(inputs.members),
-        _told(found_in_tasks(inputs, tasks_of(of_groups)), assignors),
+        _told(found_in_tasks(inputs, tasks_of(inputs.members, inputs.owned)), assignors),
     ]
     # A few rows from each of many parts: no task for every part.
     return reduce(DataFrame.unionByName, found).coalesce(cores(inputs.members.sparkSession))

@@ -4,9 +4,9 @@ from collections import defaultdict
 from dataclasses import replace
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from kassign_spark import assign
+from kassign_spark import ASSIGNORS, Eligible, Settings, assign
 from kassign_spark.errors import InputError
 from kassign_spark.plans.rebalance import rebalance
 from tests.kafka import oracle
@@ -170,3 +170,16 @@ def test_exact_rounds_are_of_kafkas_own_assignors(spark: SparkSession) -> None:
         rebalance(*tables, assignor=lambda eligible, settings: eligible.members, exact=True)
     with pytest.raises(InputError, match="unknown assignor 'best'"):
         rebalance(*tables, assignor="best", exact=True)
+
+
+def test_an_assignor_of_the_callers_own_is_followed_as_an_eager_one(spark: SparkSession) -> None:
+    """All is given up and received in one round, as a task follows the same assignor by name."""
+    groups = [Group(g.topics, g.members, "range") for g in claiming_groups(40, seed=13)]
+    tables = oracle.to_tables(spark, groups)
+
+    def own(eligible: Eligible, settings: Settings) -> DataFrame:
+        return ASSIGNORS["range"](eligible, settings)
+
+    found = by_round(rebalance(*tables, assignor=own).collect(), len(groups))
+    assert found == by_round(rebalance(*tables, assignor="range").collect(), len(groups))
+    assert any(found[index][1]["revoked"] for index in found)
