@@ -103,7 +103,7 @@ def test_the_package_is_the_installed_one(environment: Environment) -> None:
 def test_all_extras(environment: Environment) -> None:
     """Each imports, with the modules of ours that need it."""
     modules = ("grpc", "graphframes", "kafka", "altair", "vl_convert", "jinja2", "yaml")
-    ours = ("live.snapshot", "report.charts", "report.render", "graph.eligibility")
+    ours = ("live.live_snapshot", "report.charts", "report.render", "graph.eligibility")
     names = [*modules, *(f"kassign_spark.{name}" for name in ours)]
     environment.run("python", "-c", f"import {', '.join(names)}")
 
