@@ -151,8 +151,8 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is asked for (PEP 562): a task or a command needs few of them."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    return found
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

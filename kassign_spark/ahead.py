@@ -32,10 +32,10 @@ def start_worker(session: SparkSession) -> Thread:
     return _begun(_start_worker, session)
 
 
-def _begun(work: Callable[[Any], None], given: Any) -> Thread:
+def _begun(work: Callable[[Any], None], argument: Any) -> Thread:
     def whole_or_not() -> None:
         with suppress(Exception):
-            work(given)
+            work(argument)
 
     thread = Thread(target=whole_or_not, daemon=True)
     thread.start()

@@ -27,9 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 done, 1 violations or problems were found, 2 an error of usage, input or output, 130
         interrupted, 143 terminated (SIGTERM).
     """
-    given = sys.argv[1:] if argv is None else argv
-    named = given[:1] if {*given[:1]} & {*COMMANDS} else COMMANDS
-    args = _parser(named).parse_args(given)
+    words = sys.argv[1:] if argv is None else argv
+    named = words[:1] if {*words[:1]} & {*COMMANDS} else COMMANDS
+    args = _parser(named).parse_args(words)
     if not args.verbose:
         # PySpark logs every error once more, as JSON.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
@@ -78,10 +78,10 @@ def _interrupt_before(error: BaseException | None) -> int | None:
 
 def _interrupted(number: int) -> int:
     """Say so; the exit code is that of a shell for the signal."""
-    what = "terminated" if number == signal.SIGTERM else "interrupted"
+    event = "terminated" if number == signal.SIGTERM else "interrupted"
     outputs = ", ".join(written())
     rest = f"{outputs} had been written" if outputs else "nothing was written"
-    return _fail(f"{what}; {rest}", _SIGNALLED + number)
+    return _fail(f"{event}; {rest}", _SIGNALLED + number)
 
 
 def _explained(error: BaseException) -> str:

@@ -114,17 +114,17 @@ def _cast(frame: DataFrame, table: Table, instead: Mapping[str, str]) -> DataFra
     problems = list(_discrepancies(frame, table))
     if problems:
         raise SchemaError(f"table {table.name}: " + "; ".join(problems))
-    given = frame.schema.names
+    names = frame.schema.names
     columns = []
     for field in table.columns:
-        wanted = field.dataType.simpleString()
-        value = f"`{field.name}`" if field.name in given else "null"
-        value = f"cast({value} as {instead.get(wanted, wanted)})"
+        type_name = field.dataType.simpleString()
+        value = f"`{field.name}`" if field.name in names else "null"
+        value = f"cast({value} as {instead.get(type_name, type_name)})"
         if field.name == CLUSTER_ID:
             value = f"coalesce({value}, '')"
-        elif field.name == "assignor" and field.name in given:
+        elif field.name == "assignor" and field.name in names:
             value = _short_assignor_sql(value)
-        elif field.name == "assignors" and field.name in given:
+        elif field.name == "assignors" and field.name in names:
             value = f"transform({value}, name -> {_short_assignor_sql('name')})"
         columns.append(f"{value} as `{field.name}`")
     return frame.selectExpr(*columns)
@@ -136,9 +136,9 @@ def fill_cluster_id(frame: DataFrame) -> DataFrame:
     return frame.withColumn(CLUSTER_ID, F.expr(value))
 
 
-def restore_cluster_id(frame: DataFrame, given: bool) -> DataFrame:
+def restore_cluster_id(frame: DataFrame, has_clusters: bool) -> DataFrame:
     """Undo what ``conform`` did to ``cluster_id``: null where it was null, gone where absent."""
-    if not given:
+    if not has_clusters:
         return frame.drop(CLUSTER_ID)
     return frame.withColumn(CLUSTER_ID, F.expr(f"nullif({CLUSTER_ID}, '')"))
 
@@ -149,9 +149,9 @@ def check_same_clusters(frames: Sequence[tuple[Table, DataFrame | None]]) -> boo
     Raises:
         SchemaError: some of the tables have ``cluster_id`` and some have not.
     """
-    given = [(table.name, has_cluster_id(frame)) for table, frame in frames if frame is not None]
-    having = [name for name, has in given if has]
-    lacking = [name for name, has in given if not has]
+    tables = [(table.name, has_cluster_id(frame)) for table, frame in frames if frame is not None]
+    having = [name for name, has in tables if has]
+    lacking = [name for name, has in tables if not has]
     if having and lacking:
         raise SchemaError(
             f"column cluster_id: {', '.join(having)} has it, {', '.join(lacking)} has not; "
@@ -161,7 +161,7 @@ def check_same_clusters(frames: Sequence[tuple[Table, DataFrame | None]]) -> boo
 
 
 def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
-    given: dict[str, DataType] = {}
+    types: dict[str, DataType] = {}
     schema = frame.schema
     if frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
         for field in table.columns:
@@ -169,29 +169,29 @@ def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
             if len(alike) > 1:
                 yield f"columns {', '.join(alike)} are one to Spark (spark.sql.caseSensitive)"
     for field in schema:
-        if field.name in given:
+        if field.name in types:
             yield f"column {field.name} is there twice"
-        given[field.name] = field.dataType
-    if any(not field.nullable and field.name not in given for field in table.columns):
-        yield from _hints(list(given), table)
+        types[field.name] = field.dataType
+    if any(not field.nullable and field.name not in types for field in table.columns):
+        yield from _hints(list(types), table)
     for field in table.columns:
-        if field.name in given:
-            if not _fits(given[field.name], field.dataType):
+        if field.name in types:
+            if not _fits(types[field.name], field.dataType):
                 yield (
                     f"column {field.name} must be {field.dataType.simpleString()}, "
-                    f"not {given[field.name].simpleString()}"
+                    f"not {types[field.name].simpleString()}"
                 )
         elif not field.nullable:
             yield (
                 f"column {field.name} ({field.dataType.simpleString()}) is missing, "
-                f"the columns are {', '.join(given) or 'none'}"
+                f"the columns are {', '.join(types) or 'none'}"
             )
 
 
-def _hints(given: Iterable[str], table: Table) -> Iterable[str]:
+def _hints(names: Iterable[str], table: Table) -> Iterable[str]:
     """Say which column each one may be that the table does not know."""
     known = table.columns.names
-    for name in given:
+    for name in names:
         if name in known:
             continue
         plain = "".join(filter(str.isalnum, name.lower()))
@@ -201,20 +201,20 @@ def _hints(given: Iterable[str], table: Table) -> Iterable[str]:
             if plain == each.replace("_", "") or plain in _OTHER_NAMES.get(each, "").split()
         ]
         alike += get_close_matches(name.lower(), known, n=1, cutoff=0.75)
-        if alike and alike[0] not in given:
+        if alike and alike[0] not in names:
             yield f"column {name} may be {alike[0]}: then name it so"
 
 
-def _fits(given: DataType, wanted: DataType) -> bool:
-    """Whether values of ``given`` can stand for ``wanted`` without loss (void: all null)."""
-    if given.simpleString() == "void":
+def _fits(actual: DataType, declared: DataType) -> bool:
+    """Whether values of ``actual`` can stand for ``declared`` without loss (void: all null)."""
+    if actual.simpleString() == "void":
         return True
-    if isinstance(wanted, IntegerType | LongType):
-        return isinstance(given, _WHOLE)
-    if isinstance(wanted, DoubleType):
-        return isinstance(given, (*_WHOLE, FloatType, DoubleType))
-    if isinstance(wanted, ArrayType):
-        return isinstance(given, ArrayType) and _fits(given.elementType, wanted.elementType)
-    if isinstance(wanted, StringType):
-        return isinstance(given, StringType)
-    return given == wanted
+    if isinstance(declared, IntegerType | LongType):
+        return isinstance(actual, _WHOLE)
+    if isinstance(declared, DoubleType):
+        return isinstance(actual, (*_WHOLE, FloatType, DoubleType))
+    if isinstance(declared, ArrayType):
+        return isinstance(actual, ArrayType) and _fits(actual.elementType, declared.elementType)
+    if isinstance(declared, StringType):
+        return isinstance(actual, StringType)
+    return actual == declared

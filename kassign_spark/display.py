@@ -50,8 +50,8 @@ def listed(rows: Sequence[Mapping[str, Any]], columns: Columns) -> list[str]:
 
 
 def _is_numeric(column: Sequence[object]) -> bool:
-    given = [value for value in column if value is not None]
-    return bool(given) and all(isinstance(value, int | float) for value in given)
+    values = [value for value in column if value is not None]
+    return bool(values) and all(isinstance(value, int | float) for value in values)
 
 
 def cell(value: object) -> str:
@@ -118,17 +118,17 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def not_shown(hidden: int, noun: str, which: str = "", *, of: int) -> list[str]:
+def not_shown(hidden: int, noun: str, condition: str = "", *, shown: int) -> list[str]:
     """Say how many are left out and how to see them all; nothing where none is."""
     if not hidden:
         return []
-    return [f"{plural(hidden, f'more {noun}')}{which} not shown (--show {of} shows all)"]
+    return [f"{plural(hidden, f'more {noun}')}{condition} not shown (--show {shown} shows all)"]
 
 
 def first_listed(facts: Mapping[str, Any], noun: str, columns: Columns) -> list[str]:
     """Lay out the first rows of a kind, such as ``groups``, and say how many are left out."""
     hidden, count = facts[f"{noun}s_not_shown"], facts[f"{noun}_count"]
-    return listed(facts[f"{noun}s"], columns) + not_shown(hidden, noun, of=count)
+    return listed(facts[f"{noun}s"], columns) + not_shown(hidden, noun, shown=count)
 
 
 def counts(facts: Mapping[str, Any], *nouns: str) -> list[str]:
@@ -136,11 +136,11 @@ def counts(facts: Mapping[str, Any], *nouns: str) -> list[str]:
     return [plural(facts[f"{noun}_count"], noun) for noun in nouns]
 
 
-def written(output: str | None, what: str, tables: str = "") -> list[str]:
-    """Say below an empty line where ``what`` was written, if it was, and which tables are there."""
+def written(output: str | None, text: str, tables: str = "") -> list[str]:
+    """Say below an empty line where ``text`` was written, if it was, and which tables are there."""
     if output is None:
         return []
-    place = f"{what} {printable(output)}"
+    place = f"{text} {printable(output)}"
     return ["", f"{place}: {tables}" if tables else place]
 
 

@@ -26,7 +26,7 @@ class Round(NamedTuple):
     """What ``converge`` tells of a round that has just ended."""
 
     number: int
-    what: str
+    kind: str
     measured: dict[str, Any]
 
 
@@ -83,18 +83,18 @@ class Budget:
         """How many rounds there were."""
         return self.counts.total()
 
-    def spend(self, what: str, measured: dict[str, Any], left: int) -> None:
-        """Count a round of the loop ``what``, which has ``left`` rows to do.
+    def spend(self, kind: str, measured: dict[str, Any], left: int) -> None:
+        """Count a round of the loop ``kind``, which has ``left`` rows to do.
 
         Raises:
             NotConvergedError: it was the last, and there is something left.
         """
-        self.counts[what] += 1
+        self.counts[kind] += 1
         if self._on_round:
-            self._on_round(Round(self.used, what, measured))
+            self._on_round(Round(self.used, kind, measured))
         if left and self.used >= self.limit:
             raise NotConvergedError(
-                f"not finished after {self.limit} rounds: {left} rows of the {what} are still "
+                f"not finished after {self.limit} rounds: {left} rows of the {kind} are still "
                 "changing; raise the setting max_rounds"
             )
 
@@ -104,23 +104,23 @@ def converge(
     step: Callable[[DataFrame], DataFrame],
     unfinished: Column,
     *,
-    what: str,
+    kind: str,
     budget: Budget,
     measures: Mapping[str, Column] | None = None,
 ) -> DataFrame:
     """Repeat ``step``, which keeps the columns, until ``unfinished`` sums up to nothing.
 
     That is an aggregate over the columns, as the further ``measures`` are, which are reported with
-    each round. ``what`` names the loop, for progress and errors.
+    each round. ``kind`` names the loop, for progress and errors.
 
     Raises:
         NotConvergedError: the budget ended first.
     """
-    wanted = {"unfinished": unfinished, **(measures or {})}
+    measured_columns = {"unfinished": unfinished, **(measures or {})}
     while True:
-        settled = _settle(step(frame), wanted)
+        settled = _settle(step(frame), measured_columns)
         frame, measured = settled
         left = measured["unfinished"] or 0
-        budget.spend(what, measured, left)
+        budget.spend(kind, measured, left)
         if not left:
             return _with_ids_of_its_own(settled).frame

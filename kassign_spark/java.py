@@ -35,16 +35,16 @@ def check_java() -> Path:
         KassignError: it says what to install.
     """
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if found is None:
+    program = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if program is None:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise KassignError(f"Java was not found {where}: {INSTALL_JAVA}")
-    java = Path(found).resolve()
+    java = Path(program).resolve()
     release = java.parent.parent / "release"
-    said = release.read_text() if release.is_file() else _version_of(found)
-    number = re.search(r'^(?:JAVA_VERSION=|\w+ version )"(?:1\.)?(\d+)', said, re.MULTILINE)
+    version_text = release.read_text() if release.is_file() else _version_of(program)
+    number = re.search(r'^(?:JAVA_VERSION=|\w+ version )"(?:1\.)?(\d+)', version_text, re.MULTILINE)
     if number and int(number[1]) < _JAVA_NEEDED:
-        raise KassignError(f"Java {number[1]} ({found}) is too old: {INSTALL_JAVA}")
+        raise KassignError(f"Java {number[1]} ({program}) is too old: {INSTALL_JAVA}")
     return java
 
 
@@ -58,10 +58,10 @@ def archive_path() -> Path:
     """
     java, spark = check_java(), find_spec("pyspark")
     release = java.parent.parent / "release"
-    told = [str(java), str(spark and spark.origin), version("pyspark")]
+    parts = [str(java), str(spark and spark.origin), version("pyspark")]
     if release.is_file():
-        told.append(release.read_text())
-    key = hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+        parts.append(release.read_text())
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "kassign-spark" / f"java-{key}.jsa"
 
@@ -87,7 +87,7 @@ def archiving_options(path: Path) -> str:
 def _version_of(java: str) -> str:
     """What a Java says of itself; nothing if it does not run, as Spark will say."""
     try:
-        asked = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+        completed = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return asked.stderr
+    return completed.stderr

@@ -22,7 +22,7 @@ def _columns(text: str) -> dict[str, str]:
 
 def _of(table: Table) -> dict[str, str]:
     columns = {field.name: field.dataType.simpleString() for field in table.columns}
-    return {name: of for name, of in columns.items() if name != CLUSTER_ID}
+    return {name: type_ for name, type_ in columns.items() if name != CLUSTER_ID}
 
 
 _COMPARED = _columns(
@@ -190,8 +190,8 @@ def answer(frame: DataFrame, result: str | Table, *, has_cluster_id: bool) -> Da
         return restore_cluster_id(declare(frame, result), has_cluster_id)
     declared = RESULTS[result]
     columns = {
-        name: f"`{name}`" if of == AS_GIVEN else f"cast(`{name}` as {of}) as `{name}`"
-        for name, of in declared.items()
+        name: f"`{name}`" if type_ == AS_GIVEN else f"cast(`{name}` as {type_}) as `{name}`"
+        for name, type_ in declared.items()
     }
     if CLUSTER_ID not in declared:
         columns = {CLUSTER_ID: ""} | columns

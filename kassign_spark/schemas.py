@@ -60,7 +60,10 @@ _TYPES: dict[str, DataType] = {
 def table_of(name: str, columns: str) -> Table:
     """Declare a table; its columns as "name type, name type?", where ? makes one nullable."""
     parted = (column.split(" ") for column in columns.split(", "))
-    fields = [StructField(at, _TYPES[of.rstrip("?")], of.endswith("?")) for at, of in parted]
+    fields = [
+        StructField(column, _TYPES[type_.rstrip("?")], type_.endswith("?"))
+        for column, type_ in parted
+    ]
     return Table(name, StructType(fields))
 
 
@@ -120,5 +123,5 @@ def arrow_schema(columns: StructType) -> "pa.Schema":
     """The same columns in Arrow, as Spark exchanges them with Python: times are in UTC."""
     # PySpark 4.1 takes that for granted; later versions want to be told.
     is_asked = "timezone" in signature(to_arrow_schema).parameters
-    told: dict[str, Any] = {"timezone": "UTC"} if is_asked else {}
-    return to_arrow_schema(columns, **told)
+    options: dict[str, Any] = {"timezone": "UTC"} if is_asked else {}
+    return to_arrow_schema(columns, **options)

@@ -165,12 +165,12 @@ def _delete_checkpoints_at_exit(context: "SparkContext") -> None:
 
 def _are_small(inputs: Sequence[str]) -> bool:
     """Whether files and folders of this machine, if any, have ``SMALL_BYTES`` at most together."""
-    if not inputs or not all(Path(given).exists() for given in inputs):
+    if not inputs or not all(Path(input_path).exists() for input_path in inputs):
         return False
     left = SMALL_BYTES
     try:
-        for given in map(Path, inputs):
-            for path in [given] if given.is_file() else given.rglob("*"):
+        for input_path in map(Path, inputs):
+            for path in [input_path] if input_path.is_file() else input_path.rglob("*"):
                 left -= path.stat().st_size if path.is_file() else 0
                 if left < 0:
                     return False
@@ -219,15 +219,17 @@ def _start_java(conf: "SparkConf", verbose: bool) -> None:
     except PySparkRuntimeError:
         os.close(writing)
         relay.join(timeout=5)
-        said = b"".join(starting).decode(errors="replace").splitlines()
+        output = b"".join(starting).decode(errors="replace").splitlines()
         package = conf.get("spark.jars.packages")
-        if package and any("UNRESOLVED DEPENDENCIES" in line for line in said):
+        if package and any("UNRESOLVED DEPENDENCIES" in line for line in output):
             raise KassignError(
                 f"the Spark package {package} cannot be had from the repositories that Spark "
                 "asks (Maven Central first); name a version that can with --package, or run "
                 "under spark-submit with --jars"
             ) from None
-        reason = next((line for line in said if not _JAVA_NOTES.search(line)), "it gave no reason")
+        reason = next(
+            (line for line in output if not _JAVA_NOTES.search(line)), "it gave no reason"
+        )
         home = os.environ.get("SPARK_HOME")
         of_home = (
             "" if home is None else f"see whether SPARK_HOME ({home}) holds a whole Spark, or "

@@ -75,34 +75,34 @@ def checkpoint(
     cannot be computed again. Measures are aggregates, by name; they ride on the same job, where the
     session can observe one.
     """
-    wanted = [column.alias(name) for name, column in (measures or {}).items()]
+    aggregates = [column.alias(name) for name, column in (measures or {}).items()]
     session = frame.sparkSession
     if is_connect(session):
         has_folder = session.conf.get("spark.checkpoint.dir", None) is not None
         kept = frame.checkpoint() if has_folder else frame.localCheckpoint()
         # A server does not send what was observed while it made a checkpoint.
-        measured = kept.agg(*wanted).first() if wanted else None
+        measured = kept.agg(*aggregates).first() if aggregates else None
         return kept, {} if measured is None else measured.asDict()
     observed = Observation()
-    if wanted:
-        frame = frame.observe(observed, *wanted)
+    if aggregates:
+        frame = frame.observe(observed, *aggregates)
     has_folder = session.sparkContext.getCheckpointDir() is not None
     kept = frame.checkpoint() if has_folder else frame.localCheckpoint()
-    return kept, dict(observed.get) if wanted else {}
+    return kept, dict(observed.get) if aggregates else {}
 
 
 def estimated_bytes(frame: DataFrame) -> float:
     """What the optimizer takes a frame for; more than any number if it does not know."""
     if is_connect(frame.sparkSession):
-        said = _explained(frame, "cost")
+        explained = _explained(frame, "cost")
     else:
         # As text: estimates of joins have more digits than a long, in which py4j would cut them.
         plan: Any = frame._jdf.queryExecution().optimizedPlan()
-        said = plan.stats().simpleString()
-    found = re.search(r"sizeInBytes=(\S+) (\w+)", said)
-    if found is None or found[2] not in _UNITS:
+        explained = plan.stats().simpleString()
+    size = re.search(r"sizeInBytes=(\S+) (\w+)", explained)
+    if size is None or size[2] not in _UNITS:
         return math.inf
-    return float(found[1]) * _UNITS[found[2]]
+    return float(size[1]) * _UNITS[size[2]]
 
 
 def java_causes(error: Exception) -> Iterable[Any]:
@@ -116,17 +116,17 @@ def java_causes(error: Exception) -> Iterable[Any]:
 
 def rpc_message(text: str) -> str | None:
     """Say in one line what a call of Spark Connect ended with; None: it is no such text."""
-    found = _RPC.search(text)
-    if found is None:
+    status = _RPC.search(text)
+    if status is None:
         return None
-    if found[1] == "UNAVAILABLE":
-        return f"the server of Spark Connect does not answer: {found[2]}"
-    if found[1] == "UNIMPLEMENTED":
+    if status[1] == "UNAVAILABLE":
+        return f"the server of Spark Connect does not answer: {status[2]}"
+    if status[1] == "UNIMPLEMENTED":
         return (
-            f"the server of Spark Connect does not know this call ({found[2]}): this client is "
+            f"the server of Spark Connect does not know this call ({status[2]}): this client is "
             f"PySpark {pyspark.__version__}, and the server must be of that version or later"
         )
-    return f"Spark Connect: {found[2]} ({found[1]})"
+    return f"Spark Connect: {status[2]} ({status[1]})"
 
 
 def _explained(frame: DataFrame, mode: str) -> str:

@@ -44,10 +44,10 @@ _GONE = "Spark's Java process has ended; --verbose shows its log"
 def spark_message(error: PySparkException | Py4JError) -> str:
     """Say in one line what Spark says in many."""
     try:
-        said = _java_message(java_causes(error))
-        if said is None:
-            said = _said(str(error)) if isinstance(error, PySparkException) else _GONE
-        return without_login(said)
+        message = _java_message(java_causes(error))
+        if message is None:
+            message = _own_message(str(error)) if isinstance(error, PySparkException) else _GONE
+        return without_login(message)
     except (Py4JError, ConnectionError):
         return _GONE
 
@@ -72,22 +72,22 @@ def _java_message(causes: Iterable[Any]) -> str | None:
         if "URISyntaxException" in text:
             return _NO_ADDRESS
         if _IMPORT.search(text):
-            return _said(text)
+            return _own_message(text)
         unread = unread or _UNREAD_FILE.search(f"{text} ")
         says.append(_first_line(text))
     if not says:
         return None
-    what, cause = says[0], says[-1]
+    first, cause = says[0], says[-1]
     if unread is not None and not _IS_AWAY.search(cause):
         condition, file = unread[1], unquote(unread[2])
         if file.endswith(".parquet"):
             return f"the Parquet file {file} is damaged ({cause})"
         if condition == "CANNOT_READ_FILE_FOOTER":
             return f"{file} {NO_PARQUET} ({cause})"
-    return what if cause in what else f"{what} ({cause})"
+    return first if cause in first else f"{first} ({cause})"
 
 
-def _said(text: str) -> str:
+def _own_message(text: str) -> str:
     of_call = rpc_message(text)
     if of_call is not None:
         return _first_line(of_call)

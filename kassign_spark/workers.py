@@ -82,11 +82,13 @@ def _problem(worker: str) -> str | None:
     return None
 
 
-def import_advice(said: str) -> str:
+def import_advice(reason: str) -> str:
     """Say in one line why a worker could not begin, wherever it was: imports, or its version."""
     worker = worker_python() or "another interpreter"
-    what = "is of another version" if "different version" in said else "cannot import what it needs"
-    return _advice(f"{worker}, and that {what} ({said})")
+    problem = (
+        "is of another version" if "different version" in reason else "cannot import what it needs"
+    )
+    return _advice(f"{worker}, and that {problem} ({reason})")
 
 
 def _advice(worker: str) -> str:

@@ -235,7 +235,7 @@ def test_the_last_round_may_be_the_last_that_is_allowed(spark: SparkSession, lim
     eligible = look(conform_inputs(members, topics, owned), known_assignors=None).eligible
     rounds: list[Round] = []
     assign_general(eligible, replace(IN_ROUNDS, max_rounds=limit), rounds.append)
-    assert [done.what for done in rounds] == ["components", "quotas", "distances", "quotas"]
+    assert [done.kind for done in rounds] == ["components", "quotas", "distances", "quotas"]
 
 
 def test_dealt_partitions_spread_over_topics(spark: SparkSession) -> None:

@@ -112,3 +112,31 @@ def test_each_folder_says_what_it_is_for() -> None:
 def test_no_two_files_share_a_name() -> None:
     counts = Counter(path.name for path in PACKAGE.rglob("*.py"))
     assert [name for name, count in counts.items() if count > 1] == ["__init__.py"]
+
+
+VAGUE = {"found", "given", "told", "said", "held", "wanted", "ours", "which", "what"}
+"""Words that describe a gesture: a value's name is a noun that says what it is."""
+
+
+def test_values_have_nouns_for_names() -> None:
+    """No variable, argument, attribute, function or file has a name that says nothing of it."""
+    vague = [
+        f"{path}:{node.lineno}: {name}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in _defined(node)
+        if name in VAGUE
+    ]
+    assert vague == []
+    assert {path.stem for path in PACKAGE.rglob("*.py")} & VAGUE == set()
+
+
+def _defined(node: ast.AST) -> list[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            return [name]
+        case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
+            return [name]
+    return []

@@ -24,7 +24,7 @@ GROUPS = {group.name: group for group in mixed_groups(147, 31) if group.subscrip
 def _found(groups: dict[str, MixedGroup]) -> dict[str, dict[str, Any]]:
     table = table_of(list(groups.values()), dict.fromkeys(groups, "range"))
     rows = [row for piece in why_arrow(table) for row in piece.to_pylist()]
-    return {row["group_id"]: json.loads(row["found"]) for row in rows}
+    return {row["group_id"]: json.loads(row["reasons"]) for row in rows}
 
 
 def test_the_drawing_is_who_can_take_what() -> None:

@@ -28,7 +28,7 @@ def test_forty_rounds_of_self_joins_leave_the_plan_and_its_size_estimate_as_they
 
     start, _ = settle(spark.range(200).selectExpr("id", "id % 7 as key", "40 - id % 5 as left"))
     budget = Budget(100)
-    end = converge(start, step, F.sum("left"), what="countdown", budget=budget)
+    end = converge(start, step, F.sum("left"), kind="countdown", budget=budget)
     assert budget.used == 40
     lengths, sizes = zip(*plans, strict=True)
     assert max(lengths) <= min(lengths) + 8  # expression ids gain digits
@@ -45,12 +45,12 @@ def test_measures_ride_on_the_round(spark: SparkSession) -> None:
         frame,
         lambda f: f.select((F.col("left") / 2).cast("bigint").alias("left")),
         F.count_if(F.col("left") > 0),
-        what="halves",
+        kind="halves",
         budget=budget,
         measures={"total": F.sum("left")},
     )
     assert [r.number for r in told] == [1, 2, 3, 4]
-    assert {r.what for r in told} == {"halves"}
+    assert {r.kind for r in told} == {"halves"}
     assert [r.measured["total"] for r in told] == [20, 8, 2, 0]
     assert [r.measured["unfinished"] for r in told] == [8, 6, 2, 0]
 
@@ -58,7 +58,7 @@ def test_measures_ride_on_the_round(spark: SparkSession) -> None:
 def test_no_rows_are_no_work(spark: SparkSession) -> None:
     budget = Budget(1)
     empty = spark.range(0).selectExpr("id as left")
-    assert converge(empty, lambda f: f, F.sum("left"), what="x", budget=budget).count() == 0
+    assert converge(empty, lambda f: f, F.sum("left"), kind="x", budget=budget).count() == 0
 
 
 def test_the_limit_is_an_error_that_names_the_loop_and_what_is_left(spark: SparkSession) -> None:
@@ -67,7 +67,7 @@ def test_the_limit_is_an_error_that_names_the_loop_and_what_is_left(spark: Spark
             spark.range(3),
             lambda f: f,
             F.count("id"),
-            what="waits",
+            kind="waits",
             budget=Budget(2),
         )
 

@@ -96,8 +96,8 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
         kinds.append((claims, CLAIM, {"number": "partition - first_partition"}))
     key = f"concat_ws(':', first_partition, length(cluster_id), cluster_id, group_id) as {_SLICE}"
     parts = (
-        rows_of_kind(frame, kind, _ROW, (key,), ("bigint",), **given)
-        for frame, kind, given in kinds
+        rows_of_kind(frame, kind, _ROW, (key,), ("bigint",), **values)
+        for frame, kind, values in kinds
     )
     return reduce(DataFrame.unionByName, parts)
 
@@ -118,7 +118,7 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
         members, topics, own, contested = (
             slice(first[number], first[number + 1]) for first in (member, topic, claim, dispute)
         )
-        held = SliceClaims(
+        slice_claims = SliceClaims(
             claimed[own] - slot[number],
             claimant[own] - member[number],
             disputed[contested] - slot[number],
@@ -135,7 +135,7 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
             batch.topic_group[topics] - number,
             batch.size[topics],
         )
-        state = Slice(groups, held, key)
+        state = Slice(groups, slice_claims, key)
         yield pa.Table.from_batches([block_row(name, fixed=names, state=state)])
 
 
@@ -154,8 +154,8 @@ def _as_groups(table: pa.Table) -> pa.Table:
         "texts": pc.if_else(of_members, "[null,null,null]", pa.scalar(None, pa.string())),
     }
     lists = {
-        name: np.zeros(len(slices), np.int64) if pa.types.is_int64(of) else [None] * len(slices)
-        for name, of in zip(ROWS.names, ROWS.types, strict=True)
+        name: np.zeros(len(slices), np.int64) if pa.types.is_int64(type_) else [None] * len(slices)
+        for name, type_ in zip(ROWS.names, ROWS.types, strict=True)
     } | {
         "group_id": slices,
         "kind": np.full(len(slices), SUBSCRIPTION, np.int8),

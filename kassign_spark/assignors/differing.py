@@ -113,13 +113,13 @@ def rack_classes(batch: Batch, classes: Classes, crossing: int) -> SlotClasses:
     of_slot = classes.of_topic[batch.slot_topic]
     code = racks.member_code[batch.by_rank[classes.place]]
     # Racks of each class's subscribers.
-    wanted = np.unique(key(classes.of_edge, code)[code > 0])
+    keys = np.unique(key(classes.of_edge, code)[code > 0])
     count = np.diff(racks.slot_start)
     pairs = np.unique(key(np.repeat(np.arange(len(count)), count), racks.slot_code))
-    pairs = pairs[find(wanted, key(of_slot[pairs >> 32], pairs & 0xFFFF_FFFF)) >= 0]
+    pairs = pairs[find(keys, key(of_slot[pairs >> 32], pairs & 0xFFFF_FFFF)) >= 0]
     unknown = np.flatnonzero(count == 0)
-    first, end = (np.searchsorted(wanted, of_slot[unknown] + more << 32) for more in (0, 1))
-    everywhere = wanted[ranges(first, end - first)] & 0xFFFF_FFFF
+    first, end = (np.searchsorted(keys, of_slot[unknown] + more << 32) for more in (0, 1))
+    everywhere = keys[ranges(first, end - first)] & 0xFFFF_FFFF
     pairs = np.sort(np.append(pairs, key(np.repeat(unknown, end - first), everywhere)))
     slot, matched = pairs >> 32, pairs & 0xFFFF_FFFF
     some, kind = same_lists(of_slot, np.bincount(slot, minlength=len(of_slot)), matched)

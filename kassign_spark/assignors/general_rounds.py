@@ -121,10 +121,12 @@ def _settled(
 def _components(edges: DataFrame, member_count: int, settings: Settings) -> Longs | None:
     """A number of each member's component, where GraphFrames finds them; else None."""
     links = edges.selectExpr("member * 2 as src", "class * 2 + 1 as dst")
-    found = components_by_graphframes(links, settings)
-    if found is None:
+    components = components_by_graphframes(links, settings)
+    if components is None:
         return None
-    of_members = found.where("id % 2 = 0").selectExpr("id div 2 as member", "component").toArrow()
+    of_members = (
+        components.where("id % 2 = 0").selectExpr("id div 2 as member", "component").toArrow()
+    )
     component = -1 - np.arange(member_count)  # of those who may take nothing
     component[of_members["member"].to_numpy()] = of_members["component"].to_numpy()
     return component

@@ -23,9 +23,9 @@ def assignors_of(batch: Batch) -> Longs:
     """Of each group the number of the assignor that its members name; -1: none of Kafka's."""
     number = {name: place for place, name in enumerate(KAFKAS)}
     of_text = [-1, *(number.get(text, -1) for text in batch.texts.to_pylist())]
-    found = np.full(batch.group_count, -1)
-    found[batch.member_group] = np.array(of_text)[batch.assignor]
-    return found
+    assignor = np.full(batch.group_count, -1)
+    assignor[batch.member_group] = np.array(of_text)[batch.assignor]
+    return assignor
 
 
 def numbers_of(batch: Batch, assignor: int | None) -> Longs:
@@ -67,8 +67,8 @@ def answer(
             owner[:], is_moving[:] = part.owner, part.is_moving
             return
         some, members, slots = batch.part(groups)
-        found = rule(some, part_of(existing, groups, members, slots), generation[members])
-        owner[slots], is_moving[slots] = members[found.owner], found.is_moving
+        partial_answer = rule(some, part_of(existing, groups, members, slots), generation[members])
+        owner[slots], is_moving[slots] = members[partial_answer.owner], partial_answer.is_moving
 
     assign_part(~by_racks & (assignor == RANGE), _without_claims(range_owners))
     assign_part(~by_racks & (assignor == ROUNDROBIN), _without_claims(roundrobin_owners))
@@ -132,8 +132,8 @@ def racks_matter(batch: Batch, assignor: Longs) -> Flags:
     mismatches[batch.slot_group[elsewhere]] = True
     by_sticky = np.where(batch.is_alike, by_group, mismatches)
     of_range, of_sticky = assignor == RANGE, assignor >= STICKY
-    found: Flags = (of_range & by_topic) | (of_sticky & by_sticky)
-    return found
+    matter: Flags = (of_range & by_topic) | (of_sticky & by_sticky)
+    return matter
 
 
 def _follow(

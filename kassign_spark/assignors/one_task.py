@@ -68,8 +68,8 @@ def assign_arrow(
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
-    found = answer(
+    assignment = answer(
         batch, claims, batch.generation, assignors, racks_before_moves=racks_before_moves
     )
-    is_withheld = found.is_moving & (assignors[batch.slot_group] == COOPERATIVE_STICKY)
-    yield from assigned_lists(batch, np.where(is_withheld, -1, found.owner))
+    is_withheld = assignment.is_moving & (assignors[batch.slot_group] == COOPERATIVE_STICKY)
+    yield from assigned_lists(batch, np.where(is_withheld, -1, assignment.owner))

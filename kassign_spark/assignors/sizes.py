@@ -47,12 +47,12 @@ def by_size(eligible: Eligible, settings: Settings) -> GroupsBySize:
     if fits_all(eligible, settings):
         return GroupsBySize(eligible, None, None, None)
     kinds = GroupsBySize._fields
-    sizes, found = hold(
+    sizes, counts = hold(
         _sizes(eligible, settings),
         {kind: F.count_if(F.col("kind") == kind) for kind in kinds},
     )
     of_kind: dict[str, Eligible | None] = dict.fromkeys(kinds)
-    present = [kind for kind in kinds if found[kind]]
+    present = [kind for kind in kinds if counts[kind]]
     for kind in present:
         if len(present) == 1:
             of_kind[kind] = eligible
@@ -91,16 +91,16 @@ def split_by_racks(
         return None, eligible
     if fits_all(eligible, settings):
         return eligible, None
-    use, found = hold(
+    use, counts = hold(
         rack_use(eligible).where("by_topic").select(*GROUP_KEY), {"groups": F.count(F.lit(1))}
     )
     plain = eligible._replace(has_racks=False)
-    if not found["groups"]:
+    if not counts["groups"]:
         return None, plain
     return restrict_to(eligible, use), restrict_to(plain, use, "left_anti")
 
 
-def restrict_to(eligible: Eligible, few: DataFrame, how: str = "left_semi") -> Eligible:
+def restrict_to(eligible: Eligible, few: DataFrame, join: str = "left_semi") -> Eligible:
     """Keep the groups that have rows in ``few``, or with `left_anti` the others.
 
     There are few groups that need steps of their own: what they own, which may be millions of
@@ -109,7 +109,7 @@ def restrict_to(eligible: Eligible, few: DataFrame, how: str = "left_semi") -> E
     keys = F.broadcast(few.select(*GROUP_KEY).distinct())
 
     def of_groups(rows: DataFrame) -> DataFrame:
-        return rows.join(keys, on=list(GROUP_KEY), how=how)
+        return rows.join(keys, on=list(GROUP_KEY), how=join)
 
     return eligible._replace(
         members=of_groups(eligible.members),

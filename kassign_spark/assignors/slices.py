@@ -60,17 +60,17 @@ class Slice:
     """
 
     def __init__(
-        self, groups: SliceGroups, held: SliceClaims, key: tuple[str | int, ...] = ()
+        self, groups: SliceGroups, claims: SliceClaims, key: tuple[str | int, ...] = ()
     ) -> None:
         """Take a slice up.
 
         Args:
             groups: the groups, without racks.
-            held: claims, in numbers of this slice.
+            claims: the claims, in numbers of this slice.
             key: a number at its end puts slices of the same groups, which have the same key
                 otherwise, in order.
         """
-        self._groups, self._held, self._key = groups, held, key
+        self._groups, self._claims, self._key = groups, claims, key
         self.owner = np.full(int(groups.sizes.sum()), -1)
         self.is_moving: Flags = np.zeros(len(self.owner), bool)
 
@@ -91,12 +91,12 @@ class Slice:
 
     def owns(self) -> Answer:
         """Answer key, columns of ``SliceGroups``, and how many partitions each member owns here."""
-        owned = np.bincount(self._held.claimant, minlength=len(self._groups.member))
+        owned = np.bincount(self._claims.claimant, minlength=len(self._groups.member))
         return np.array(self._key, object), *self._groups, owned
 
     def keep(self, limit: Longs) -> Answer:
         """Let members keep as many of their first claims; answer what is free of each topic."""
-        claimed, claimant, disputed = self._held
+        claimed, claimant, disputed = self._claims
         keeps = place_in_run(claimant) < limit[claimant]
         self.owner[claimed[keeps]] = claimant[keeps]
         self.is_moving[disputed] = True

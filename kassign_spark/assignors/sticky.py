@@ -71,4 +71,4 @@ def _assign(eligible: Eligible, settings: Settings, assignor: int) -> DataFrame:
 
 def _log_round(done: Round) -> None:
     measured = ", ".join(f"{name} {value}" for name, value in done.measured.items())
-    _log.info("round %d (%s): %s", done.number, done.what, measured)
+    _log.info("round %d (%s): %s", done.number, done.kind, measured)

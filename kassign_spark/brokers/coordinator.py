@@ -89,8 +89,8 @@ def coordinators(
         SchemaError: columns are missing or of the wrong type, or only one table has cluster_id.
     """
     check_same_clusters([(_GROUPS, groups), (LEADERS, leaders)])
-    found = _coordinators(conform(groups, _GROUPS), conform(leaders, LEADERS), num_partitions)
-    return answer(found, "coordinators", has_cluster_id=has_cluster_id(groups))
+    by_group = _coordinators(conform(groups, _GROUPS), conform(leaders, LEADERS), num_partitions)
+    return answer(by_group, "coordinators", has_cluster_id=has_cluster_id(groups))
 
 
 def coordinator_load(
@@ -135,9 +135,9 @@ def coordinator_load(
         groups = groups.join(of_group, on=list(GROUP_KEY), how="left").fillna(0, "partitions")
     else:
         groups = groups.withColumn("partitions", F.lit(None).cast("bigint"))
-    found = _coordinators(groups.select(*GROUP_KEY), known_leaders, num_partitions)
-    asked = (
-        groups.join(found, on=list(GROUP_KEY), how="inner")
+    by_group = _coordinators(groups.select(*GROUP_KEY), known_leaders, num_partitions)
+    by_coordinator = (
+        groups.join(by_group, on=list(GROUP_KEY), how="inner")
         .groupBy(CLUSTER_ID, "coordinator")
         .agg(
             F.count("*").alias("group_count"),
@@ -146,7 +146,7 @@ def coordinator_load(
         )
     )
     return answer(
-        _with_ratios(_on_every_broker(asked, known_leaders, owned is not None), hot_ratio),
+        _with_ratios(_on_every_broker(by_coordinator, known_leaders, owned is not None), hot_ratio),
         "coordinator_load",
         has_cluster_id=has_cluster_id(members),
     )
@@ -169,7 +169,9 @@ def _coordinators(groups: DataFrame, leaders: DataFrame, num_partitions: int | N
     return placed.join(F.broadcast(brokers), [CLUSTER_ID, "coordinator_partition"], "left")
 
 
-def _on_every_broker(asked: DataFrame, leaders: DataFrame, knows_partitions: bool) -> DataFrame:
+def _on_every_broker(
+    by_coordinator: DataFrame, leaders: DataFrame, knows_partitions: bool
+) -> DataFrame:
     """Add the brokers that could coordinate but have no group, with zeros."""
     brokers = (
         leaders.where((F.col("topic") == OFFSETS_TOPIC) & (F.col("leader") >= 0))
@@ -177,7 +179,7 @@ def _on_every_broker(asked: DataFrame, leaders: DataFrame, knows_partitions: boo
         .agg(F.count_distinct("partition").alias("coordinator_partition_count"))
     )
     counts = ["coordinator_partition_count", "group_count", "member_count"]
-    every = brokers.join(asked, on=[CLUSTER_ID, "coordinator"], how="full")
+    every = brokers.join(by_coordinator, on=[CLUSTER_ID, "coordinator"], how="full")
     return every.fillna(0, [*counts, "partition_count"] if knows_partitions else counts)
 
 

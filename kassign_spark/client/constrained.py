@@ -56,11 +56,11 @@ class _Filling:
         by_order = None
         for member in members.order:
             own = owned[member]
-            held = len(own)
-            if held < self.low:
+            count = len(own)
+            if count < self.low:
                 self.assigned[member] = own
                 self.under.append(member)
-            elif held >= self.high and self.over < self.wanted_over:
+            elif count >= self.high and self.over < self.wanted_over:
                 self._keep_first(member, own, self.high)
                 self.over += 1
                 last_over = member
@@ -72,7 +72,7 @@ class _Filling:
                     self.exact.append(member)
                 elif (
                     last_over is not None
-                    and held >= self.high
+                    and count >= self.high
                     and members.buckets[last_over] == members.buckets[member]
                 ):
                     by_order = "members of one bucket compete for the right to keep one more"
@@ -133,35 +133,35 @@ class _Filling:
     def _deal_matching(self, pool: list[int], racks: Racks) -> list[int]:
         """Give partitions to members of their racks; give back those that found none."""
         count_of = {
-            wanted: sum(1 for rack in racks.of_member if rack & wanted)
-            for wanted in set(racks.of_partition)
+            rack_bits: sum(1 for rack in racks.of_member if rack & rack_bits)
+            for rack_bits in set(racks.of_partition)
         }
         pool.sort(key=lambda partition: count_of[racks.of_partition[partition]])
         under, exact = self.under, self.exact
         rest = []
         at = 0
         for partition in pool:
-            wanted = racks.of_partition[partition]
+            rack_bits = racks.of_partition[partition]
             turns = [*range(at, len(under)), *range(at)]
-            found = next((i for i in turns if racks.of_member[under[i]] & wanted), None)
-            if found is not None:
-                member = under[found]
-                at = found
+            place = next((i for i in turns if racks.of_member[under[i]] & rack_bits), None)
+            if place is not None:
+                member = under[place]
+                at = place
                 if self._give(partition, member) == self.low:
-                    del under[found]
+                    del under[place]
                     if self.low < self.high and self.over < self.wanted_over:
                         exact.append(member)
                 else:
                     at += 1
                 at = at % len(under) if under else 0
                 continue
-            found = next((i for i, m in enumerate(exact) if racks.of_member[m] & wanted), None)
-            if found is None:
+            place = next((i for i, m in enumerate(exact) if racks.of_member[m] & rack_bits), None)
+            if place is None:
                 rest.append(partition)
                 continue
-            member = exact[found]
+            member = exact[place]
             if self._give(partition, member) == self.high:
-                del exact[found]
+                del exact[place]
                 self.over += 1
                 if self.over == self.wanted_over:
                     exact.clear()

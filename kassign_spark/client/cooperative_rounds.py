@@ -61,14 +61,14 @@ def follow_rounds(state: GroupState) -> Rebalance:
             detail = f"round {number}: {outcome.detail}"
         assigned = _named(outcome, outcome.assigned)
         steps += _steps(number, owned, assigned, _withheld(outcome, len(owned)))
-        goes_on = any(own - given for own, given in zip(joined, assigned, strict=True))
+        goes_on = any(own - assignment for own, assignment in zip(joined, assigned, strict=True))
         owned = assigned
         if not goes_on:
             return Rebalance(OK if is_exact else INEXACT, detail, steps)
         now = tuple(map(frozenset, owned))
         if now in seen:
-            why = f"after round {number} all own what they owned after round {seen[now]}"
-            return Rebalance(NEVER_SETTLES, why, steps)
+            reason = f"after round {number} all own what they owned after round {seen[now]}"
+            return Rebalance(NEVER_SETTLES, reason, steps)
         seen[now] = number
         # All have come through this round: one generation, known to all.
         generations = [number] * len(owned)
@@ -106,11 +106,11 @@ def _withheld(outcome: Outcome, member_count: int) -> Owned:
 
 
 def _steps(number: int, owned: Owned, assigned: Owned, withheld: Owned) -> Iterator[Step]:
-    for member, (own, given, later) in enumerate(zip(owned, assigned, withheld, strict=True)):
+    for member, (own, assignment, later) in enumerate(zip(owned, assigned, withheld, strict=True)):
         actions = {
-            RETAINED: own & given,
-            REVOKED: own - given,
-            ASSIGNED: given - own,
+            RETAINED: own & assignment,
+            REVOKED: own - assignment,
+            ASSIGNED: assignment - own,
             WITHHELD: later,
         }
         for action, partitions in actions.items():

@@ -39,20 +39,23 @@ def assign_general(
     """
     layout, index = claims.layout, claims.layout.index
     # In each member's own order; one given twice is there twice.
-    topics_of = [[index[name] for name in of if name in index] for of in state.subscriptions]
+    topics_of = [
+        [index[name] for name in subscription if name in index]
+        for subscription in state.subscriptions
+    ]
     holdings = Holdings(layout, topics_of, by_id)
     must_revoke = holdings.keep(believed.owner, racks)
     is_fresh = not any(holdings.sizes)
     pool = holdings.hand_out(racks)
     earlier = _earlier_claims(state, claims, believed.max_generation, members.order)
-    before = [list(held) for held in holdings.held]
+    before = [list(partitions) for partitions in holdings.partitions_of]
     balancing = _Balancing(holdings, earlier, members, by_id)
     if not must_revoke:
         balancing.reassign(holdings.movable(pool))
     has_moved = balancing.reassign(holdings.movable(holdings.all_partitions))
     gained = balancing.score(list(map(len, before))) - balancing.score(holdings.sizes)
     # What began with claims is left as it was where the balance is no better.
-    assigned = before if has_moved and gained <= 0 and not is_fresh else holdings.held
+    assigned = before if has_moved and gained <= 0 and not is_fresh else holdings.partitions_of
     tree = "a hash set of moved partitions became a tree, the order of which is not modelled"
     return assigned, tree if balancing.movements.met_tree else None
 
@@ -61,14 +64,17 @@ def _earlier_claims(
     state: GroupState, claims: ClaimedIds, max_generation: int, order: list[int]
 ) -> dict[int, int]:
     """Give the member that claims a partition from the latest generation below the highest."""
-    found: dict[int, int] = {}
+    claimants: dict[int, int] = {}
     for member in order:
         generation = state.generations[member]
         if generation < max_generation:
             for partition in claims.by_member[member]:
-                if partition not in found or state.generations[found[partition]] < generation:
-                    found[partition] = member
-    return found
+                if (
+                    partition not in claimants
+                    or state.generations[claimants[partition]] < generation
+                ):
+                    claimants[partition] = member
+    return claimants
 
 
 class _Balancing:
@@ -83,7 +89,11 @@ class _Balancing:
         """Begin; ``earlier`` has a former owner by partition, ``by_id`` members by their ids."""
         self.holdings, self.earlier, self.order = holdings, earlier, members.order
         self.layout, self.subscribers = holdings.layout, holdings.subscribers
-        self.owner, self.held, self.sizes = holdings.owner, holdings.held, holdings.sizes
+        self.owner, self.partitions_of, self.sizes = (
+            holdings.owner,
+            holdings.partitions_of,
+            holdings.sizes,
+        )
         self.caps = [self._cap(topics) for topics in holdings.topics_of]
         self.is_active = [self._can_take_part(member) for member in range(len(self.sizes))]
         self.active = [member for member in by_id if self.is_active[member]]
@@ -92,7 +102,7 @@ class _Balancing:
         # How many partitions of a topic each member holds: what the test for balance looks at.
         self.counts: list[dict[int, int]] = [{} for _ in self.layout.topics]
         for member in self.active:
-            for partition in self.held[member]:
+            for partition in self.partitions_of[member]:
                 if partition not in self.layout.missing:
                     counts = self.counts[self.layout.topic_of[partition]]
                     counts[member] = counts.get(member, 0) + 1
@@ -106,7 +116,7 @@ class _Balancing:
     def _can_take_part(self, member: int) -> bool:
         topic_of, is_shared = self.layout.topic_of, self.holdings.is_shared
         return self.sizes[member] < self.caps[member] or any(
-            is_shared(topic_of[partition]) for partition in self.held[member]
+            is_shared(topic_of[partition]) for partition in self.partitions_of[member]
         )
 
     def reassign(self, partitions: list[int]) -> bool:
@@ -157,15 +167,15 @@ class _Balancing:
         return modified
 
     def _aside(self, partition: int) -> Thrown:
-        why = "owned before by, or subscribed to by, a member that has all it can get"
-        return Thrown("NullPointerException", f"{self.layout.name(partition)} is {why}")
+        reason = "owned before by, or subscribed to by, a member that has all it can get"
+        return Thrown("NullPointerException", f"{self.layout.name(partition)} is {reason}")
 
-    def _move(self, asked: int, target: int) -> None:
-        partition = self.movements.instead(asked, self.owner[asked], target)
+    def _move(self, partition_to_move: int, target: int) -> None:
+        partition = self.movements.instead(partition_to_move, self.owner[partition_to_move], target)
         source = self.owner[partition]
         self.movements.record(partition, source, target)
-        self.held[source].remove(partition)
-        self.held[target].append(partition)
+        self.partitions_of[source].remove(partition)
+        self.partitions_of[target].append(partition)
         self.sizes[source] -= 1
         self.sizes[target] += 1
         self.owner[partition] = target
@@ -215,15 +225,15 @@ class _Balancing:
             partition: member
             for member in self.order
             if self.is_active[member]
-            for partition in self.held[member]
+            for partition in self.partitions_of[member]
         }
         for member in sorted(self.active, key=sizes.__getitem__):
             if sizes[member] == self.caps[member]:
                 continue
-            held = set(self.held[member])
+            owned = set(self.partitions_of[member])
             for topic in self.holdings.topics_of[member]:
                 for partition in self.layout.existing(topic):
-                    if partition in held:
+                    if partition in owned:
                         continue
                     if partition not in holder:
                         raise self._aside(partition)

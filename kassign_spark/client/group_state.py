@@ -95,8 +95,8 @@ class Outcome(NamedTuple):
 class Thrown(Exception):  # noqa: N818 - the client's exception, predicted; not an error of ours
     """The client ends with an exception of this class."""
 
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"{name}: {why}")
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name}: {reason}")
 
 
 class NeverEnds(Exception):  # noqa: N818 - as above

@@ -88,10 +88,10 @@ def _without_trees(codes: Sequence[int]) -> bool:
     """Whether no bucket ever held nine keys, while the table grew either."""
     capacity = _FIRST_TABLE
     while len(codes) >= _TREE_BIN:
-        held = codes[: capacity * 3 // 4]
-        if has_tree(held, capacity):
+        inserted = codes[: capacity * 3 // 4]
+        if has_tree(inserted, capacity):
             return False
-        if len(held) == len(codes):
+        if len(inserted) == len(codes):
             break
         capacity *= 2
     return True

@@ -21,7 +21,7 @@ class Holdings:
         subscribers: of each topic, by member id; as often as they name it.
         all_partitions: existing ones, those of topics with few subscribers first.
         owner: member by partition, -1 for nobody.
-        held: partitions by member.
+        partitions_of: partitions by member.
         sizes: how many each member holds.
     """
 
@@ -35,7 +35,7 @@ class Holdings:
         self._topic_rank = {topic: rank for rank, topic in enumerate(by_subscribers)}
         self.all_partitions = [p for topic in by_subscribers for p in layout.existing(topic)]
         self.owner = [-1] * len(layout.topic_of)
-        self.held: list[list[int]] = [[] for _ in by_id]
+        self.partitions_of: list[list[int]] = [[] for _ in by_id]
         self.sizes = [0] * len(by_id)
 
     def keep(self, owner: dict[int, int], racks: Racks | None) -> bool:
@@ -54,7 +54,7 @@ class Holdings:
 
     def _take(self, partition: int, member: int) -> None:
         self.owner[partition] = member
-        self.held[member].append(partition)
+        self.partitions_of[member].append(partition)
         self.sizes[member] += 1
 
     def _unowned(self) -> list[int]:

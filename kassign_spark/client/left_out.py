@@ -14,8 +14,12 @@ def left_out_says(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> str | 
         is_idle: whether the group gets nothing.
     """
     listed = sorted(topics)
-    why = _topics_say(listed) if listed else None
-    return f"the group gets nothing: {why or 'no member subscribes to a topic'}" if is_idle else why
+    reason = _topics_say(listed) if listed else None
+    return (
+        f"the group gets nothing: {reason or 'no member subscribes to a topic'}"
+        if is_idle
+        else reason
+    )
 
 
 def _topics_say(topics: list[tuple[str, int]]) -> str:

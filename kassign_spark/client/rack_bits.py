@@ -33,10 +33,10 @@ def number_racks(state: GroupState, layout: Layout) -> Racks | None:
     of_member = [
         bits.setdefault(rack, 1 << len(bits)) if rack else 0 for rack in state.member_racks
     ]
-    given = dict(zip(state.topics, state.replica_racks, strict=True))
+    replica_racks = dict(zip(state.topics, state.replica_racks, strict=True))
     of_partition = [0] * len(layout.topic_of)
     for topic, name in enumerate(layout.topics):
-        of_topic = given[name] or ()
+        of_topic = replica_racks[name] or ()
         for partition, racks in zip(layout.existing(topic), of_topic, strict=False):
             for rack in racks or ():
                 if rack is not None:

@@ -17,7 +17,7 @@ class _Topic:
         self.free = dict.fromkeys(layout.existing(topic))
         self.subscribers = subscribers
         self.base, self.extra = divmod(layout.counts[topic], len(subscribers))
-        self.given = dict.fromkeys(subscribers, 0)
+        self.assigned_counts = dict.fromkeys(subscribers, 0)
         self.racks = racks
         of_members = [racks.of_member[m] for m in subscribers] if racks else []
         of_partitions = [racks.of_partition[p] for p in self.free] if racks else []
@@ -27,7 +27,7 @@ class _Topic:
         self.bucket = (tuple(subscribers), count)
 
     def room(self, member: int) -> int:
-        return max(0, self.base + (self.extra > 0) - self.given[member])
+        return max(0, self.base + (self.extra > 0) - self.assigned_counts[member])
 
     def matches(self, member: int, partition: int) -> bool:
         return self.racks is None or not self.racks.mismatch(member, partition)
@@ -36,8 +36,8 @@ class _Topic:
         for partition in partitions:
             del self.free[partition]
         assigned[member] += partitions
-        self.given[member] += len(partitions)
-        if partitions and self.given[member] > self.base:
+        self.assigned_counts[member] += len(partitions)
+        if partitions and self.assigned_counts[member] > self.base:
             self.extra -= 1
 
     def fill(self, assigned: list[list[int]], *, matching: bool) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, given, only_group
+from kassign_spark.commands.parser import About, Parser, named_arguments, only_group
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.inputs.rules import is_consumer_group
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> Outcome:
             F.count(F.lit(1)).alias("groups"), F.count_if("new").alias("new")
         ).collect()[0]
     facts: Facts = {
-        **given(args, "snapshot", "output", "group"),
+        **named_arguments(args, "snapshot", "output", "group"),
         "group_count": counted["groups"],
         "consumer_group_count": counted["new"],
         "advised_count": count,
@@ -116,7 +116,7 @@ def _lines(facts: Facts) -> list[str]:
     for group in facts["groups"]:
         lines += ["", *_paragraph(group)]
     if facts["groups_not_shown"]:
-        lines += ["", *not_shown(facts["groups_not_shown"], "group", of=advised)]
+        lines += ["", *not_shown(facts["groups_not_shown"], "group", shown=advised)]
     return lines + written(facts["output"], "the table advice is in")
 
 
@@ -148,7 +148,7 @@ def _shown(changes: list[Facts]) -> list[Facts]:
 def _effect(group: Facts, row: Facts) -> str:
     """Say what a change would lead to."""
     least = row["max_after"] - row["spread_after"]
-    what = f"{row['max_after']:,} at most, {least:,} at least"
+    after = f"{row['max_after']:,} at most, {least:,} at least"
     idle = group["idle_before"] - row["idle_after"]
     costs = (
         f"{plural(idle, 'member')} less with nothing" if idle > 0 else "",
@@ -156,4 +156,4 @@ def _effect(group: Facts, row: Facts) -> str:
         f"pauses {row['paused']:,}",
         f"in {plural(row['rounds'], 'round')}",
     )
-    return f"{what}; {', '.join(filter(None, costs))}"
+    return f"{after}; {', '.join(filter(None, costs))}"

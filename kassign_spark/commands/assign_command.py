@@ -23,7 +23,7 @@ from kassign_spark.commands.common import (
     write_to,
 )
 from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
-from kassign_spark.commands.parser import About, Parser, given, settings_of
+from kassign_spark.commands.parser import About, Parser, named_arguments, settings_of
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
@@ -126,27 +126,27 @@ def _plan(
     broken_rules = plan_violations(written, members, topics, withheld)
     if owned is not None and paths.has_hidden_topics:
         hidden = hidden_claims(members, topics, owned)
-        told = hidden.select(*(name for name in hidden.columns if name in (*GROUP_KEY, "topic")))
+        fields = hidden.select(*(name for name in hidden.columns if name in (*GROUP_KEY, "topic")))
         broken_rules = broken_rules.join(
-            told.distinct().withColumn("rule", F.lit(UNKNOWN_TOPIC)),
-            on=[*told.columns, "rule"],
+            fields.distinct().withColumn("rule", F.lit(UNKNOWN_TOPIC)),
+            on=[*fields.columns, "rule"],
             how="left_anti",
         ).unionByName(hidden)
-    found, counted = hold(broken_rules, {"count": F.count(F.lit(1))})
+    violations_, counted = hold(broken_rules, {"count": F.count(F.lit(1))})
     broken = []
     if counted["count"]:
-        write_to(folder, args, violations=found)
-        broken = first_rows(found, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
+        write_to(folder, args, violations=violations_)
+        broken = first_rows(violations_, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
 
     loads = balance(written, members, owned, topics)
-    told = _with_ways(loads, assignors, args.assignor, paths)
+    fields = _with_ways(loads, assignors, args.assignor, paths)
     sums = {
         "group_count": F.count(F.lit(1)),
         "member_count": F.coalesce(F.sum("member_count"), F.lit(0)),
         "partition_count": F.coalesce(F.sum("partition_count"), F.lit(0)),
         "idle_group_count": F.count_if(F.col("partition_count") == 0),
     }
-    measured, totals = hold(told, sums)
+    measured, totals = hold(fields, sums)
     write_to(folder, args, balance=measured)
     if folder is not None:
         note_snapshot(spark, folder, args.snapshot)
@@ -154,7 +154,7 @@ def _plan(
     order = [spread.desc(), F.desc("stddev_assigned")]
     worst = first_rows(measured, [*order, *GROUP_KEY], args.show)
     return {
-        **given(args, "snapshot", "output"),
+        **named_arguments(args, "snapshot", "output"),
         **{name: totals[name] for name in sums},
         "violation_count": counted["count"],
         "violations": broken,
@@ -185,17 +185,17 @@ def _with_ways(
     measured: DataFrame, assignors: DataFrame, chosen: str | None, paths: Paths
 ) -> DataFrame:
     """Add assignor string, and path string: which way each group was computed."""
-    told, keys = fill_cluster_id(measured), list(GROUP_KEY)
+    measured_, keys = fill_cluster_id(measured), list(GROUP_KEY)
     if chosen is None:
-        told = told.join(assignors, on=keys, how="left")
+        measured_ = measured_.join(assignors, on=keys, how="left")
     else:
-        told = told.withColumn("assignor", F.lit(chosen))
+        measured_ = measured_.withColumn("assignor", F.lit(chosen))
     only, of_groups = paths.only(), paths.frame()
     if only is not None or of_groups is None:
-        told = told.withColumn("path", F.lit(only).cast("string"))
+        measured_ = measured_.withColumn("path", F.lit(only).cast("string"))
     else:
-        told = told.join(of_groups, on=keys, how="left")
-    return restore_cluster_id(told, has_cluster_id(measured))
+        measured_ = measured_.join(of_groups, on=keys, how="left")
+    return restore_cluster_id(measured_, has_cluster_id(measured))
 
 
 def _path_counts(measured: DataFrame, paths: Paths, group_count: int) -> dict[str, int]:
@@ -215,13 +215,13 @@ def _assignments(
         return []
     keys = [(row.get(CLUSTER_ID) or "", row["group_id"]) for row in shown]
     is_shown = is_group_of(keys)
-    held = holdings(
+    ranges = holdings(
         conform(assignment, ASSIGNMENT).where(is_shown),
         conform(members, MEMBERS).where(is_shown),
         limit=limit,
     )
     by_group: dict[tuple[str, str], list[Facts]] = {key: [] for key in keys}
-    for row in sorted(held.collect(), key=itemgetter("member_id")):
+    for row in sorted(ranges.collect(), key=itemgetter("member_id")):
         topics = topic_facts(row.topics or [])
         by_group[row.cluster_id, row.group_id].append(
             {

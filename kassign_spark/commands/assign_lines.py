@@ -33,46 +33,46 @@ _RACKS = {"cross-rack": "cross_rack_count"}
 def lines(facts: Facts) -> list[str]:
     """What the command prints of ``assign.DOCUMENT``."""
     count, idle = facts["violation_count"], facts["idle_group_count"]
-    told = (
+    totals = (
         *counts(facts, "group", "member", "partition"),
         plural(count, "violation") if count else "no violations",
         *([f"{plural(idle, 'group')} without anything"] if idle else []),
         *([plural(facts["round_count"], "round")] if facts["round_count"] else []),
     )
-    said = [", ".join(told), *_path_lines(facts["paths"], facts["rounds"])]
+    text = [", ".join(totals), *_path_lines(facts["paths"], facts["rounds"])]
     has_racks = any(row["cross_rack_count"] is not None for row in facts["balance"])
     columns: Columns = {"group": group_name, **_COLUMNS, **(_RACKS if has_racks else {})}
-    said += listed(facts["balance"], columns) or [""]
-    said += not_shown(
-        facts["groups_not_shown"], "group", ", better balanced,", of=facts["group_count"]
+    text += listed(facts["balance"], columns) or [""]
+    text += not_shown(
+        facts["groups_not_shown"], "group", ", better balanced,", shown=facts["group_count"]
     )
     for group in facts["assignments"]:
-        said += ["", f"{group_name(group)} ({cell(group['assignor'])})", *_member_lines(group)]
-    said += misled_lines(facts)
+        text += ["", f"{group_name(group)} ({cell(group['assignor'])})", *_member_lines(group)]
+    text += misled_lines(facts)
     if count:
-        said += ["", *_violation_lines(facts)]
+        text += ["", *_violation_lines(facts)]
     tables = "assignment, balance" + (", violations" if count else "")
-    return said + written(facts["output"], "the plan is in", tables)
+    return text + written(facts["output"], "the plan is in", tables)
 
 
 def _path_lines(paths: dict[str, int], rounds: dict[str, int]) -> list[str]:
     """Say which groups were not computed in a task or by windows, and in how many rounds."""
     kinds = ", ".join(f"{count} for {kind}" for kind, count in rounds.items())
-    said = [
+    ways = [
         f"{plural(count, 'group')} by {path}" + (f": {kinds}" if path.startswith(ROUNDS) else "")
         for path, count in paths.items()
         if path not in (TASK, WINDOWS)
     ]
-    return [f"not in one task: {'; '.join(said)}"] if said else []
+    return [f"not in one task: {'; '.join(ways)}"] if ways else []
 
 
 def _member_lines(group: Facts) -> list[str]:
     rows = []
     for member in group["members"]:
-        held = "  ".join(topic_ranges(topic) for topic in member["topics"])
+        ranges = "  ".join(topic_ranges(topic) for topic in member["topics"])
         if member["topics_not_shown"]:
-            held += f"  ... {plural(member['topics_not_shown'], 'more topic')}"
-        rows.append([f"  {printable(member['member_id'])}", member["partition_count"], held])
+            ranges += f"  ... {plural(member['topics_not_shown'], 'more topic')}"
+        rows.append([f"  {printable(member['member_id'])}", member["partition_count"], ranges])
     lines = table(["", "", ""], rows)[1:]
     if group["members_not_shown"]:
         lines.append(f"  ... {plural(group['members_not_shown'], 'more member')}")

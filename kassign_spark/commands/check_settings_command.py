@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, announced, first_rows, write_tables
 from kassign_spark.commands.documents import chosen, record, rows
-from kassign_spark.commands.parser import About, Parser, given
+from kassign_spark.commands.parser import About, Parser, named_arguments
 from kassign_spark.display import listed, plural, written
 from kassign_spark.iteration import hold
 from kassign_spark.live.client_properties import Key, parse_properties, properties_text
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> Outcome:
         worst = F.array_position(F.array(*map(F.lit, SEVERITIES)), F.col("severity"))
         shown = first_rows(findings, [worst, "client", "setting", "detail"], args.show)
     facts = {
-        **given(args, "client_version", "output"),
+        **named_arguments(args, "client_version", "output"),
         "client_count": len({row[0] for row in files.rows}),
         **{f"{severity}_count": counted[severity] for severity in SEVERITIES},
         "misspelled_count": files.misspelled_count,
@@ -157,8 +157,8 @@ def _unknown(keys: Sequence[Misspelled]) -> list[tuple[str, str]]:
 
 def _lines(facts: Facts) -> list[str]:
     counted = ", ".join(
-        f"{facts[f'{severity}_count']:,} {said}"
-        for severity, said in ((REFUSED, REFUSED), (ADVICE, "advised against"), (UNKNOWN, UNKNOWN))
+        f"{facts[f'{severity}_count']:,} {word}"
+        for severity, word in ((REFUSED, REFUSED), (ADVICE, "advised against"), (UNKNOWN, UNKNOWN))
     )
     clients = plural(facts["client_count"], "client")
     lines = [f"{clients} of version {facts['client_version']}: {counted}"]

@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 @contextmanager
 def session_reading(
     args: argparse.Namespace,
-    what: str,
+    activity: str,
     *inputs: str,
     package: str = "",
     settings: Mapping[str, str] | None = None,
@@ -65,14 +65,14 @@ def session_reading(
     """
     with (
         open_session(*inputs, verbose=args.verbose, package=package, settings=settings) as spark,
-        announced(what),
+        announced(activity),
     ):
         refuse_output_over_input(spark, args.output, *inputs)
         if _writes_folder(args):
             check_new_folder(spark, args.output, overwrite=args.overwrite)
         if getattr(args, "snapshot", None) is not None:
-            asked = _as_of(args.snapshot, getattr(args, "as_of", None))
-            args.snapshot = one_run(spark, asked, MEMBERS.name)
+            snapshot = _as_of(args.snapshot, getattr(args, "as_of", None))
+            args.snapshot = one_run(spark, snapshot, MEMBERS.name)
         yield spark
 
 
@@ -126,11 +126,11 @@ def read_assigned(spark: SparkSession, *folders: str, cluster_id: bool = False) 
 
 
 def _read_assigned(spark: SparkSession, folder: str) -> DataFrame:
-    for found in (ASSIGNMENT, OWNED):
-        if has_table(spark, folder, found.name):
-            frame = read_table(spark, folder, found)
+    for table in (ASSIGNMENT, OWNED):
+        if has_table(spark, folder, table.name):
+            frame = read_table(spark, folder, table)
             if frame.columns:
-                refuse_broken_rows(frame, found)
+                refuse_broken_rows(frame, table)
             return frame
     raise InputError(f"folder {folder}: has neither the table assignment nor the table owned")
 
@@ -209,7 +209,7 @@ def misled_lines(facts: Facts) -> list[str]:
         "partitions that do not exist",
         *listed(facts["misled"], {"group": group_name, "verdict": "verdict", "why": "detail"})[1:],
     ]
-    return lines + not_shown(count - len(facts["misled"]), "group", of=count)
+    return lines + not_shown(count - len(facts["misled"]), "group", shown=count)
 
 
 def one_stream() -> bool:
@@ -218,12 +218,12 @@ def one_stream() -> bool:
 
 
 @contextmanager
-def announced(what: str) -> Iterator[None]:
+def announced(activity: str) -> Iterator[None]:
     """Say on the error stream what is being done, when it takes long."""
     if one_stream():
         yield
         return
-    timer = threading.Timer(_LONG_SECONDS, lambda: print(f"{what} ...", file=sys.stderr))
+    timer = threading.Timer(_LONG_SECONDS, lambda: print(f"{activity} ...", file=sys.stderr))
     timer.daemon = True
     timer.start()
     try:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kassign_spark.client.group_state import FAILING, NEVER_SETTLES, WORST_FIRST
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
-from kassign_spark.commands.parser import About, Parser, given, settings_of
+from kassign_spark.commands.parser import About, Parser, named_arguments, settings_of
 from kassign_spark.commands.weighted import (
     UNUSED_WEIGHTS,
     add_source,
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> Outcome:
     with session_reading(args, f"comparing {args.snapshot}", *inputs_of(args)) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         weights = None if args.weights is None else read_weights(spark, args)
-        found = compare(
+        comparison = compare(
             *snapshot,
             exact=args.exact,
             settings=settings,
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> Outcome:
             missing_weight=args.missing_weight,
             base_weight=args.base_weight,
         )
-        compared = hold(found, {"rows": F.count(F.lit(1))}).frame
+        compared = hold(comparison, {"rows": F.count(F.lit(1))}).frame
         write_tables(spark, args, comparison=compared)
         facts = _facts(compared, args)
         facts |= unused_facts(args, weights, snapshot.members, snapshot.topics)
@@ -130,7 +130,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     is_weighed = args.weights is not None
     sums = _sums(is_weighed)
     totals = compared.groupBy(*_KEY).agg(
-        F.count("*").alias("group_count"), *(of.alias(name) for name, of in sums.items())
+        F.count("*").alias("group_count"), *(column.alias(name) for name, column in sums.items())
     )
     rows = [row.asDict() for row in sorted(totals.collect(), key=itemgetter(*_KEY))]
     count = rows[0]["group_count"] if rows else 0
@@ -141,7 +141,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     )
     shown = first_rows(most, [F.col("moved").desc(), F.col("paused").desc(), *GROUP_KEY], args.show)
     return {
-        **given(args, "snapshot", "output"),
+        **named_arguments(args, "snapshot", "output"),
         "is_exact": args.exact,
         "weights": args.weights,
         "group_count": count,
@@ -175,9 +175,9 @@ def _groups(compared: DataFrame, shown: list[Facts], columns: Mapping[str, str])
     if not shown:
         return []
     names = [(row["cluster_id"], row["group_id"]) for row in shown]
-    found = fill_cluster_id(compared).where(is_group_of(names)).collect()
+    rows_ = fill_cluster_id(compared).where(is_group_of(names)).collect()
     by_name: dict[tuple[str, str], list[Facts]] = {name: [] for name in names}
-    for row in sorted(found, key=itemgetter(*_KEY)):
+    for row in sorted(rows_, key=itemgetter(*_KEY)):
         by_name[row["cluster_id"], row["group_id"]].append(
             {name: row[name] for name in (*columns.values(), "detail")}
         )
@@ -196,6 +196,6 @@ def _lines(facts: Facts) -> list[str]:
     for group in facts["groups"]:
         lines += ["", group_name(group), *listed(group["by_assignor"], of_group)[1:]]
     if facts["groups_not_shown"]:
-        lines += ["", *not_shown(facts["groups_not_shown"], "group", of=facts["group_count"])]
+        lines += ["", *not_shown(facts["groups_not_shown"], "group", shown=facts["group_count"])]
     lines += unused_lines(facts)
     return lines + written(facts["output"], "the table comparison is in")

@@ -11,7 +11,7 @@ from kassign_spark.brokers.coordinator import (
 )
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, given, whole_number
+from kassign_spark.commands.parser import About, Parser, named_arguments, whole_number
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.inputs.checks import broken_rows, refuse_problems
@@ -79,16 +79,16 @@ def run(args: argparse.Namespace) -> Outcome:
         of_brokers = coordinator_load(members, leaders, snapshot.owned, num_partitions=count)
         named = required("group_id")
         sums = {"groups": F.count(F.lit(1)), "unnamed": F.expr(f"count_if({named.broken})")}
-        found, counted = hold(of_groups, sums)
+        by_group, counted = hold(of_groups, sums)
         if counted["unnamed"]:
             refuse_problems(broken_rows("members", conform(members, MEMBERS), [named]))
         load = hold(of_brokers).frame
-        write_tables(spark, args, coordinators=found, load=load)
+        write_tables(spark, args, coordinators=by_group, load=load)
         brokers = load.where("coordinator IS NOT NULL")
         by = (F.desc_nulls_last("load_ratio"), "cluster_id", "coordinator")
-        rows = first_rows(found, GROUP_KEY, args.show)
+        rows = first_rows(by_group, GROUP_KEY, args.show)
         facts = {
-            **given(args, "snapshot", "output"),
+            **named_arguments(args, "snapshot", "output"),
             "group_count": counted["groups"],
             "brokers": first_rows(brokers, by, args.show) if knows_leaders else [],
             "hot_count": brokers.where("is_hot").count() if knows_leaders else 0,

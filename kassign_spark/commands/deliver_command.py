@@ -14,7 +14,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, given
+from kassign_spark.commands.parser import About, Parser, named_arguments
 from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.iteration import hold
 from kassign_spark.plans.delivery import deliver
@@ -54,16 +54,16 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"delivering {args.plan}", args.plan) as spark:
         [assigned] = read_assigned(spark, args.plan)
-        for column, wanted in (("group_id", args.group), ("member_id", args.member)):
-            if wanted is not None:
-                assigned = assigned.where(F.col(column) == wanted)
-        found, counted = hold(deliver(assigned), {"members": F.count(F.lit(1))})
+        for column, name in (("group_id", args.group), ("member_id", args.member)):
+            if name is not None:
+                assigned = assigned.where(F.col(column) == name)
+        delivery, counted = hold(deliver(assigned), {"members": F.count(F.lit(1))})
         # In CSV the same partitions are there as JSON.
-        told = found.drop("partitions") if args.format == "csv" else found
-        write_tables(spark, args, delivery=told)
-        rows = first_rows(found.drop("partitions"), [*GROUP_KEY, "member_id"], args.show)
+        rows_to_write = delivery.drop("partitions") if args.format == "csv" else delivery
+        write_tables(spark, args, delivery=rows_to_write)
+        rows = first_rows(delivery.drop("partitions"), [*GROUP_KEY, "member_id"], args.show)
     facts = {
-        **given(args, "plan", "output"),
+        **named_arguments(args, "plan", "output"),
         "member_count": counted["members"],
         "members_not_shown": counted["members"] - len(rows),
         "members": [row | {name: json.loads(row[name]) for name in _TEXTS} for row in rows],
@@ -79,5 +79,5 @@ def _lines(facts: Facts) -> list[str]:
         for name in _TEXTS:
             text = json.dumps(row[name], ensure_ascii=False, separators=(",", ":"))
             lines.append(f"  {printable(text)}")
-    lines += not_shown(facts["members_not_shown"], "member", of=facts["member_count"])
+    lines += not_shown(facts["members_not_shown"], "member", shown=facts["member_count"])
     return lines + written(facts["output"], "in", "delivery")

@@ -15,7 +15,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import GROUP, TOPIC_RANGES, chosen, record, rows
-from kassign_spark.commands.parser import About, Parser, given
+from kassign_spark.commands.parser import About, Parser, named_arguments
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import (
     cell,
@@ -64,8 +64,8 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    what = f"comparing {args.before} and {args.after}"
-    with session_reading(args, what, args.before, args.after) as spark:
+    activity = f"comparing {args.before} and {args.after}"
+    with session_reading(args, activity, args.before, args.after) as spark:
         before, after = read_assigned(spark, args.before, args.after)
         compared = hold(diff(before, after), {"rows": F.count(F.lit(1))}).frame
         write_tables(spark, args, diff=compared)
@@ -87,7 +87,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     )
     most = first_rows(by_group.where(changed > 0), [changed.desc(), *keys], args.show)
     return {
-        **given(args, "before", "after", "output"),
+        **named_arguments(args, "before", "after", "output"),
         **totals,
         "groups_not_shown": totals["changed_group_count"] - len(most),
         "groups": [
@@ -102,9 +102,9 @@ def _changes(compared: DataFrame, shown: list[Facts], limit: int) -> list[list[F
     if not shown:
         return []
     names = [(row.get(CLUSTER_ID) or "", row["group_id"]) for row in shown]
-    wanted = compared.sparkSession.createDataFrame(names, "cluster_id string, group_id string")
+    shown_names = compared.sparkSession.createDataFrame(names, "cluster_id string, group_id string")
     changed = fill_cluster_id(compared).where(F.col("change") != "kept")
-    of_shown = changed.join(F.broadcast(wanted), on=list(GROUP_KEY), how="left_semi")
+    of_shown = changed.join(F.broadcast(shown_names), on=list(GROUP_KEY), how="left_semi")
     ways = ["change", "from_member", "to_member"]
     spans = with_ranges(of_shown, [*GROUP_KEY, *ways, "topic"], limit=limit)
     by_way = spans.groupBy(*GROUP_KEY, *ways).agg(
@@ -134,7 +134,9 @@ def _lines(facts: Facts) -> list[str]:
         f"{plural(facts['changed_group_count'], 'group')} changed"
     ]
     lines += listed(facts["groups"], {"group": group_name, **{name: name for name in CHANGES}})
-    lines += not_shown(facts["groups_not_shown"], "changed group", of=facts["changed_group_count"])
+    lines += not_shown(
+        facts["groups_not_shown"], "changed group", shown=facts["changed_group_count"]
+    )
     for group in facts["groups"]:
         lines += ["", group_name(group), *_change_lines(group)]
     return lines + written(facts["output"], "the table diff is in")

@@ -14,7 +14,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, given
+from kassign_spark.commands.parser import About, Parser, named_arguments
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import Columns, first_listed, group_name, plural, written
 from kassign_spark.errors import InputError
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> Outcome:
         most = [F.col("assignor").isNotNull(), by_own, F.col("differing_count").desc()]
         groups = first_rows(explained, [*most, *GROUP_KEY], args.show)
     facts = {
-        **given(args, "snapshot", "assigned", "output"),
+        **named_arguments(args, "snapshot", "assigned", "output"),
         "group_count": counted["groups"],
         "explained_count": sum(counted[name] for name in _ASSIGNORS),
         "by_another_count": counted["by_another"],

@@ -14,7 +14,7 @@ from kassign_spark.commands.common import (
     write_to,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import FORMATS, About, Parser, given, only_group
+from kassign_spark.commands.parser import FORMATS, About, Parser, named_arguments, only_group
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import counts, group_name, listed, not_shown, plural, printable, written
 from kassign_spark.errors import InputError
@@ -85,22 +85,22 @@ def run(args: argparse.Namespace) -> Outcome:
         snapshot = only_group(snapshot, args.group, one=args.format in _DRAWINGS)
         graph = eligibility(snapshot.members, snapshot.topics)
         rows = bottlenecks(snapshot.members, snapshot.topics)
-        found = hold(rows, {"rows": F.count(F.lit(1))}).frame
+        dense_parts = hold(rows, {"rows": F.count(F.lit(1))}).frame
         with open_output(spark, args) as folder:
             if folder is not None and args.format in _DRAWINGS:
-                text = _drawing(graph, found, args)
+                text = _drawing(graph, dense_parts, args)
                 write_text(spark, text, folder, f"graph.{args.format}")
             else:
-                write_to(folder, args, **graph._asdict(), bottlenecks=found)
+                write_to(folder, args, **graph._asdict(), bottlenecks=dense_parts)
         worst = F.col("least_max") - F.col("even_max")
         sums = ("member_count", "class_count", "part_count", "partition_count")
         measures = {"group_count": F.count(F.lit(1)), "uneven_count": F.count_if(worst > 0)}
         measures |= {name: F.sum(name) for name in sums}
-        groups, totals = hold(_groups(graph.vertices, found), measures)
+        groups, totals = hold(_groups(graph.vertices, dense_parts), measures)
         edge_count = graph.edges.count()
         shown = first_rows(groups.where(worst > 0), [worst.desc(), *GROUP_KEY], args.show)
     facts: Facts = {
-        **given(args, "snapshot", "output", "group"),
+        **named_arguments(args, "snapshot", "output", "group"),
         **{name: count or 0 for name, count in totals.items()},
         "edge_count": edge_count,
         "groups_not_shown": totals["uneven_count"] - len(shown),
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome(0, facts, _lines(facts, args.format))
 
 
-def _groups(vertices: DataFrame, found: DataFrame) -> DataFrame:
+def _groups(vertices: DataFrame, dense_parts: DataFrame) -> DataFrame:
     """One row a group: what it is made of, and its strictest bottleneck."""
     keys = list(GROUP_KEY)
     made_of = (
@@ -125,7 +125,7 @@ def _groups(vertices: DataFrame, found: DataFrame) -> DataFrame:
     # Of equal bounds the one of the fewest members says most.
     strictest = F.struct("least_max", -F.col("member_count"), F.col("kind") == "dense")
     reasons = (
-        fill_cluster_id(found)
+        fill_cluster_id(dense_parts)
         .groupBy(*keys)
         .agg(
             F.max("even_max").alias("even_max"),
@@ -136,7 +136,7 @@ def _groups(vertices: DataFrame, found: DataFrame) -> DataFrame:
     return made_of.join(reasons, on=keys, how="inner")
 
 
-def _drawing(graph: Eligibility, found: DataFrame, args: argparse.Namespace) -> str:
+def _drawing(graph: Eligibility, dense_parts: DataFrame, args: argparse.Namespace) -> str:
     """Draw the only group.
 
     Raises:
@@ -149,12 +149,12 @@ def _drawing(graph: Eligibility, found: DataFrame, args: argparse.Namespace) -> 
             f"group {args.group!r} has more than {_MOST_DRAWN:,} vertices or edges, which is no "
             "drawing: take the tables (--format parquet)"
         )
-    return _DRAWINGS[args.format](args.group, vertices, edges, _dense(found))
+    return _DRAWINGS[args.format](args.group, vertices, edges, _dense(dense_parts))
 
 
-def _dense(found: DataFrame) -> set[tuple[str, str]]:
+def _dense(dense_parts: DataFrame) -> set[tuple[str, str]]:
     """Kind and name of the vertices that are in a dense part."""
-    rows = found.where("kind = 'dense'").select("member_ids", "topics").collect()
+    rows = dense_parts.where("kind = 'dense'").select("member_ids", "topics").collect()
     return {(MEMBER, name) for row in rows for name in row.member_ids} | {
         (CLASS, name) for row in rows for name in row.topics
     }
@@ -162,21 +162,21 @@ def _dense(found: DataFrame) -> set[tuple[str, str]]:
 
 def _lines(facts: Facts, table_format: str) -> list[str]:
     classes = facts["class_count"]
-    told = [
+    totals = [
         *counts(facts, "group", "member"),
         "1 topic class" if classes == 1 else f"{classes:,} topic classes",
         plural(facts["edge_count"], "edge"),
     ]
     uneven = facts["uneven_count"]
     kept = "1 is kept" if uneven == 1 else f"{uneven:,} are kept"
-    lines = [", ".join(told), f"{kept} from being even by subscriptions"]
+    lines = [", ".join(totals), f"{kept} from being even by subscriptions"]
     if facts["groups"]:
         lines += [*listed(facts["groups"], {"group": group_name, **_COUNTS}), ""]
         lines += [
             f"{group_name(row)}: {printable(row['detail'])}; {row['even_max']:,} would be even"
             for row in facts["groups"]
         ]
-        lines += not_shown(facts["groups_not_shown"], "group", of=uneven)
+        lines += not_shown(facts["groups_not_shown"], "group", shown=uneven)
     holds = "the tables vertices, edges and bottlenecks are in"
     if table_format in _DRAWINGS:
         holds = f"the drawing graph.{table_format} is in"

@@ -146,36 +146,37 @@ def run(args: argparse.Namespace) -> Outcome:
     with kafka_errors(source), session_reading_log(args, args.log) as spark:
         log = read_group_log(source, spark, stream=args.follow)
         is_unread = F.col("unread_count").isNotNull()
-        told = _since(rebalances_and_unread(log), args.since, is_unread)
-        wanted = F.lit(True) if args.group is None else F.col("group_id") == args.group
+        since = _since(rebalances_and_unread(log), args.since, is_unread)
+        is_of_group = F.lit(True) if args.group is None else F.col("group_id") == args.group
         is_nobodys = is_unread & (F.col("group_id") == "")
         if args.follow:
-            return history_follow.run(told.where(wanted | is_nobodys), args)
+            return history_follow.run(since.where(is_of_group | is_nobodys), args)
         both, counted = hold(
-            told, {"rows": F.count_if(wanted & ~is_unread), "unread": F.count_if(is_unread)}
+            since, {"rows": F.count_if(is_of_group & ~is_unread), "unread": F.count_if(is_unread)}
         )
-        unread = of_unread(both.where(wanted | is_nobodys)) if counted["unread"] else None
-        held = both.where(~is_unread).select(*REBALANCES.columns.names)
+        unread = of_unread(both.where(is_of_group | is_nobodys)) if counted["unread"] else None
+        history = both.where(~is_unread).select(*REBALANCES.columns.names)
         if args.group is not None and not counted["rows"]:
-            names = held.select(F.col("group_id").alias("name"))
-            refuse_unknown(names, [args.group], what="group")
-        held = held.where(wanted)
-        found, storm_count = hold(
-            storms(held, within=args.within, at_least=args.at_least), {"storms": F.count(F.lit(1))}
+            names = history.select(F.col("group_id").alias("name"))
+            refuse_unknown(names, [args.group], noun="group")
+        history = history.where(is_of_group)
+        storms_, storm_count = hold(
+            storms(history, within=args.within, at_least=args.at_least),
+            {"storms": F.count(F.lit(1))},
         )
-        tables = {"rebalances": held, "storms": found}
+        tables = {"rebalances": history, "storms": storms_}
         explained: Facts | None = None
         if args.explain:
             topics = history_explain.topics_of(args, properties, spark)
-            of_generations = _since(explain_history(log, topics), args.since).where(wanted)
+            of_generations = _since(explain_history(log, topics), args.since).where(is_of_group)
             tables["explained"], explained = history_explain.ask(of_generations, args.show)
         write_tables(spark, args, **tables)
         sums = {"rebalance_count": F.sum("rebalances"), "moved_count": F.sum("moved")}
-        hours, totals = hold(by_hour(held), {**sums, "hour_count": F.count(F.lit(1))})
+        hours, totals = hold(by_hour(history), {**sums, "hour_count": F.count(F.lit(1))})
         group_count = hours.select("group_id").distinct().count()
         damage = unread_facts(unread, args.show)
         worst = first_rows(hours, [F.col("rebalances").desc(), "hour", "group_id"], args.show)
-        stormy = first_rows(found, [F.desc("rebalances"), "begins", "group_id"], args.show)
+        stormy = first_rows(storms_, [F.desc("rebalances"), "begins", "group_id"], args.show)
     facts: Facts = {
         "source": args.log or args.bootstrap_server,
         "output": args.output,
@@ -202,7 +203,7 @@ def _since(frame: DataFrame, time: datetime | None, always: Column | None = None
     return frame.where(is_later if always is None else always | is_later)
 
 
-def by_hour(told: DataFrame) -> DataFrame:
+def by_hour(history: DataFrame) -> DataFrame:
     """Count the rebalances of each group and hour, and say what they mostly were.
 
     Returns:
@@ -211,7 +212,7 @@ def by_hour(told: DataFrame) -> DataFrame:
     """
     hour = F.timestamp_seconds(F.floor(F.unix_seconds("at") / _HOUR) * _HOUR)
     by_reason = (
-        told.where(F.col("reason") != FIRST)
+        history.where(F.col("reason") != FIRST)
         .groupBy("group_id", hour.alias("hour"), "reason")
         .agg(
             F.count(F.lit(1)).alias("count"),

@@ -57,7 +57,7 @@ def ask(explained: DataFrame, show: int) -> tuple[DataFrame, Facts]:
         show: how many groups.
     """
     is_other = ~F.col("is_explained")
-    held, counted = hold(
+    answers, counted = hold(
         explained,
         {
             "generation_count": F.count(F.lit(1)),
@@ -67,7 +67,7 @@ def ask(explained: DataFrame, show: int) -> tuple[DataFrame, Facts]:
     )
     last = F.struct("assignor", "explained_by", "leader_client", "detail")
     by_group = (
-        held.where(is_other)
+        answers.where(is_other)
         .groupBy("group_id")
         .agg(F.count(F.lit(1)).alias("generations"), F.max_by(last, "at").alias("last"))
         .select("group_id", "generations", "last.*")
@@ -75,15 +75,15 @@ def ask(explained: DataFrame, show: int) -> tuple[DataFrame, Facts]:
     groups, count = hold(by_group, {"group_count": F.count(F.lit(1))})
     worst = first_rows(groups, [F.col("generations").desc(), "group_id"], show)
     not_listed = count["group_count"] - len(worst)
-    return held, {**counted, **count, "groups_not_shown": not_listed, "groups": worst}
+    return answers, {**counted, **count, "groups_not_shown": not_listed, "groups": worst}
 
 
 def lines(facts: Facts) -> list[str]:
     """Say it."""
     count = facts["not_explained_count"]
     are = "is not what its assignor gives" if count == 1 else "are not what their assignor gives"
-    said = f"{plural(count, 'generation')} {are}, of {facts['generation_count']}"
+    heading = f"{plural(count, 'generation')} {are}, of {facts['generation_count']}"
     if facts["unknown_count"]:
-        said += f"; of {facts['unknown_count']} nobody can tell"
-    found = ["", f"{said}:" if facts["groups"] else said]
-    return found + first_listed(facts, "group", _COLUMNS)
+        heading += f"; of {facts['unknown_count']} nobody can tell"
+    text = ["", f"{heading}:" if facts["groups"] else heading]
+    return text + first_listed(facts, "group", _COLUMNS)

@@ -27,7 +27,7 @@ DOCUMENT = record("output string, rebalance_count int, unread_count int")
 """What ``--json`` prints of it."""
 
 
-def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
+def run(history: DataFrame, args: argparse.Namespace) -> Outcome:
     """Write rows to the output folder, a part for each batch, and print them, until told to stop.
 
     A batch that is done again after a failure writes over its own part, so each row is there once.
@@ -41,8 +41,8 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
     folder = str(args.output)
     if is_place(folder):
         raise InputError(f"--follow writes files, so --output {folder} cannot be: name a folder")
-    there = Path(folder)
-    if there.is_dir() and any(there.iterdir()) and not (there / _CHECKPOINT).is_dir():
+    output = Path(folder)
+    if output.is_dir() and any(output.iterdir()) and not (output / _CHECKPOINT).is_dir():
         raise OutputError(f"output {folder}: is no folder of history --follow; name a new one")
     count = done = unread_count = 0
 
@@ -50,12 +50,12 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
         nonlocal count, done, unread_count
         both = rows.persist()
         try:
-            held = both.where("unread_count IS NULL").select(*REBALANCES.columns.names)
-            held.write.mode("overwrite").parquet(f"{folder}/rebalances/batch={batch}")
+            rebalances = both.where("unread_count IS NULL").select(*REBALANCES.columns.names)
+            rebalances.write.mode("overwrite").parquet(f"{folder}/rebalances/batch={batch}")
             if not args.json:
-                for row in held.orderBy("at", "group_id").collect():
+                for row in rebalances.orderBy("at", "group_id").collect():
                     print(_line(row.asDict()), flush=True)
-            count += held.count()
+            count += rebalances.count()
             for row in of_unread(both).collect():
                 unread_count += row["count"]
                 print(_unread_line(row.asDict()), file=sys.stderr, flush=True)
@@ -65,7 +65,7 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
             both.unpersist()
 
     writer = (
-        told.writeStream.foreachBatch(write)
+        history.writeStream.foreachBatch(write)
         .option("checkpointLocation", f"{folder}/{_CHECKPOINT}")
         .trigger(
             **({"availableNow": True} if args.available_now else {"processingTime": "1 second"})
@@ -84,10 +84,12 @@ def run(told: DataFrame, args: argparse.Namespace) -> Outcome:
         finally:
             query.stop()
     facts: Facts = {"output": folder, "rebalance_count": count, "unread_count": unread_count}
-    said = f"{plural(count, 'rebalance')} more; the history is in {printable(folder)}: rebalances"
+    sentence = (
+        f"{plural(count, 'rebalance')} more; the history is in {printable(folder)}: rebalances"
+    )
     if unread_count:
-        said += f"; {plural(unread_count, 'record')} of the log cannot be read"
-    return Outcome(1 if unread_count else 0, facts, [said])
+        sentence += f"; {plural(unread_count, 'record')} of the log cannot be read"
+    return Outcome(1 if unread_count else 0, facts, [sentence])
 
 
 def _unread_line(row: dict[str, Any]) -> str:

@@ -43,8 +43,10 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.remove:
         was_there = path.exists()
         path.unlink(missing_ok=True)
-        said = "removed" if was_there else "there is none:"
-        return Outcome(0, {"archive": str(path), "bytes": None}, [f"{said} {printable(str(path))}"])
+        sentence = "removed" if was_there else "there is none:"
+        return Outcome(
+            0, {"archive": str(path), "bytes": None}, [f"{sentence} {printable(str(path))}"]
+        )
     if one_stream() or SparkSession.getActiveSession() is not None:
         raise KassignError(
             "an archive is for the Java that commands start themselves; run "
@@ -84,9 +86,9 @@ def _write(path: Path, verbose: bool) -> None:
 
 def _load_classes(session: SparkSession, folder: str) -> None:
     """Do a little of what commands do."""
-    both = [("group", member, ["orders", "payments"], 1) for member in ("a", "b")]
-    given = Snapshot(
-        members=session.createDataFrame(both, _MEMBERS),
+    member_rows = [("group", member, ["orders", "payments"], 1) for member in ("a", "b")]
+    snapshot = Snapshot(
+        members=session.createDataFrame(member_rows, _MEMBERS),
         topics=session.createDataFrame(
             [("orders", 3), ("payments", 2)], "topic string, num_partitions int"
         ),
@@ -95,7 +97,7 @@ def _load_classes(session: SparkSession, folder: str) -> None:
             "group_id string, member_id string, topic string, partition int",
         ),
     )
-    write_snapshot(given, f"{folder}/snapshot")
+    write_snapshot(snapshot, f"{folder}/snapshot")
     members, topics, owned = read_snapshot(f"{folder}/snapshot", session)[:3]
     for name in ("sticky", "range"):
         plan = assign(members, topics, owned, assignor=name)

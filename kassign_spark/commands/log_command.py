@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, Outcome, announced, session_reading
 from kassign_spark.commands.documents import record
-from kassign_spark.commands.parser import ADDRESS, About, Parser, given
+from kassign_spark.commands.parser import ADDRESS, About, Parser, named_arguments
 from kassign_spark.display import counts, written
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
@@ -108,15 +108,15 @@ def run(args: argparse.Namespace) -> Outcome:
     ):
         write_table(read_group_log(options, spark).records, folder, RECORDS.name)
         records = read_table(spark, folder, RECORDS)
-        said = records.agg(
+        totals = records.agg(
             F.count(F.lit(1)),
             F.count_distinct("partition"),
             F.date_format(F.min("timestamp"), _TIME),
             F.date_format(F.max("timestamp"), _TIME),
         ).collect()[0]
     facts: Facts = {
-        **given(args, "bootstrap_server", "save"),
-        **dict(zip(("record_count", "partition_count", "first", "last"), said, strict=True)),
+        **named_arguments(args, "bootstrap_server", "save"),
+        **dict(zip(("record_count", "partition_count", "first", "last"), totals, strict=True)),
     }
     counted = " of ".join(counts(facts, "record", "partition"))
     line = f"{counted}, {facts['first']} to {facts['last']}"

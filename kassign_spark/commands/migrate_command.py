@@ -13,7 +13,7 @@ from kassign_spark.commands.check_settings_command import (
 )
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
-from kassign_spark.commands.parser import About, Parser, given, only_group, whole_number
+from kassign_spark.commands.parser import About, Parser, named_arguments, only_group, whole_number
 from kassign_spark.conforming import fill_cluster_id, short_assignor
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.errors import InputError
@@ -144,13 +144,13 @@ def run(args: argparse.Namespace) -> Outcome:
         (row,) = totals.collect()
         worst = F.array_position(F.array(*map(F.lit, reversed(VERDICTS))), F.col("verdict"))
         shown = first_rows(verdicts, [worst, F.desc("moved"), *GROUP_KEY], args.show)
-        there = _of_protocol(snapshot.members, args.to)
+        target_count = _of_protocol(snapshot.members, args.to)
         of_group = first_rows(steps, [*GROUP_KEY, "step"], 2**31 - 1) if args.group else []
     counts = {name: row[name] for name in VERDICTS}
     facts: Facts = {
-        **given(args, "snapshot", "output", "to"),
+        **named_arguments(args, "snapshot", "output", "to"),
         "group_count": sum(counts.values()),
-        "there_count": there,
+        "there_count": target_count,
         **{f"{name}_count": count for name, count in counts.items()},
         **{name: row[name] for name in _SUMS},
         "groups_not_shown": sum(counts.values()) - len(shown),

@@ -113,11 +113,11 @@ class Parser(argparse.ArgumentParser):
             help="replace DIR, if kassign-spark wrote it and nobody changed it since",
         )
 
-    def add_show(self, what: str) -> None:
+    def add_show(self, text: str) -> None:
         """Add the option that bounds what is printed."""
         whole = whole_number(least=0)
         self.add_argument(
-            "--show", metavar="N", type=whole, default=50, help=f"{what} (default: 50)"
+            "--show", metavar="N", type=whole, default=50, help=f"{text} (default: 50)"
         )
 
 
@@ -160,7 +160,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
     return load_settings(args.settings) if args.settings else Settings()
 
 
-def given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
+def named_arguments(args: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Give the values of these options, by name."""
     return {name: getattr(args, name) for name in names}
 
@@ -179,19 +179,20 @@ def only_group(snapshot: Snapshot, group: str | None, *, one: bool = False) -> S
     if group is None:
         return snapshot
     members = snapshot.members
-    wanted = _name(members) == group
+    is_of_group = _name(members) == group
     names: list[str] = []
     if has_cluster_id(members):
-        wanted = wanted | (F.col("group_id") == group)
-        named = members.where(wanted).select(_name(members).alias("name")).distinct()
+        is_of_group = is_of_group | (F.col("group_id") == group)
+        named = members.where(is_of_group).select(_name(members).alias("name")).distinct()
         names = sorted(row.name for row in named.limit(20).collect())
         if one and len(names) > 1:
             raise InputError(f"group {group!r} is in several clusters: name {' or '.join(names)}")
     if not names:
-        refuse_unknown(members.select(_name(members).alias("name")), [group], what="group")
+        refuse_unknown(members.select(_name(members).alias("name")), [group], noun="group")
     owned = snapshot.owned
     return snapshot._replace(
-        members=members.where(wanted), owned=None if owned is None else owned.where(wanted)
+        members=members.where(is_of_group),
+        owned=None if owned is None else owned.where(is_of_group),
     )
 
 

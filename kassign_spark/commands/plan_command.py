@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import COUNTS, record, rows
-from kassign_spark.commands.parser import About, Parser, given, whole_number
+from kassign_spark.commands.parser import About, Parser, named_arguments, whole_number
 from kassign_spark.commands.weighted import (
     UNUSED_WEIGHTS,
     add_weights,
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> Outcome:
         }
         unused = unused_facts(args, weights, members, topics)
     facts = {
-        **given(args, "snapshot", "output"),
+        **named_arguments(args, "snapshot", "output"),
         "group_count": sum(counts.values()),
         "verdicts": dict(sorted(counts.items())),
         "groups_not_shown": sum(counts.values()) - len(rows),

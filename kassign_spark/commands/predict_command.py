@@ -15,7 +15,7 @@ from kassign_spark.client.group_state import (
 )
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import record, rows
-from kassign_spark.commands.parser import About, Parser, given
+from kassign_spark.commands.parser import About, Parser, named_arguments
 from kassign_spark.display import Columns, group_name, listed, not_shown, plural, written
 from kassign_spark.iteration import hold
 from kassign_spark.plans.predict import PREDICTED, predict
@@ -59,10 +59,12 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"predicting {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
-        assignment, found = predict(*snapshot, target=snapshot.target, assignor=args.assignor)
+        assignment, verdict_rows = predict(
+            *snapshot, target=snapshot.target, assignor=args.assignor
+        )
         counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
         is_noted = (F.col("verdict") == OK) & F.col("detail").isNotNull()
-        verdicts, counted = hold(found, {**counts, "noted": F.count_if(is_noted)})
+        verdicts, counted = hold(verdict_rows, {**counts, "noted": F.count_if(is_noted)})
         noted = counted.pop("noted")
         write_tables(spark, args, assignment=assignment, verdicts=verdicts)
         order = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
@@ -70,7 +72,7 @@ def run(args: argparse.Namespace) -> Outcome:
             verdicts.where((F.col("verdict") != OK) | is_noted), [order, *GROUP_KEY], args.show
         )
     facts = {
-        **given(args, "snapshot", "output"),
+        **named_arguments(args, "snapshot", "output"),
         "group_count": sum(counted.values()),
         **{f"{verdict}_count": counted[verdict] for verdict in _SAID},
         "noted_count": noted,
@@ -84,8 +86,8 @@ def run(args: argparse.Namespace) -> Outcome:
 def _lines(facts: Facts) -> list[str]:
     # Only groups of the new protocol do not settle: most fleets need not read of it.
     counts = (
-        f"{facts[f'{verdict}_count']:,} {said}"
-        for verdict, said in _SAID.items()
+        f"{facts[f'{verdict}_count']:,} {words}"
+        for verdict, words in _SAID.items()
         if verdict != NEVER_SETTLES or facts[f"{verdict}_count"]
     )
     noted = facts["noted_count"]
@@ -94,5 +96,5 @@ def _lines(facts: Facts) -> list[str]:
     columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
     lines += listed(facts["groups"], columns)
     hidden = facts["groups_not_shown"]
-    lines += not_shown(hidden, "group", of=len(facts["groups"]) + hidden)
+    lines += not_shown(hidden, "group", shown=len(facts["groups"]) + hidden)
     return lines + written(facts["output"], "the answers are in", "assignment, verdicts")

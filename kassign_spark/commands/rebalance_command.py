@@ -20,7 +20,7 @@ from kassign_spark.commands.common import (
     write_to,
 )
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
-from kassign_spark.commands.parser import About, Parser, given, settings_of
+from kassign_spark.commands.parser import About, Parser, named_arguments, settings_of
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import (
     Columns,
@@ -114,16 +114,16 @@ def _follow(
     options = {"assignor": args.assignor, "protocol": args.protocol}
     verdicts, paths = None, Paths()
     if args.exact:
-        found, verdicts = rebalance(*snapshot, target=snapshot.target, **options, exact=True)
+        step_rows, verdicts = rebalance(*snapshot, target=snapshot.target, **options, exact=True)
         write_to(folder, args, verdicts=verdicts)
     else:
-        found = rebalance_on_paths(
+        step_rows = rebalance_on_paths(
             *snapshot, target=snapshot.target, **options, settings=settings, paths=paths
         )
-    steps = hold(found, {"count": F.count(F.lit(1))}).frame
+    steps = hold(step_rows, {"count": F.count(F.lit(1))}).frame
     write_to(folder, args, steps=steps)
-    told = snapshot.members if verdicts is None else _answered(snapshot.members, verdicts)
-    write_to(folder, args, listener=listener_calls(steps, told, **options))
+    listening = snapshot.members if verdicts is None else _answered(snapshot.members, verdicts)
+    write_to(folder, args, listener=listener_calls(steps, listening, **options))
     summary = summarize(steps, snapshot.owned)
     measures = _totals()
     judged, totals = hold(_judged(summary, verdicts), measures)
@@ -134,7 +134,7 @@ def _follow(
     most = [F.desc(name) for name in ("paused_count", "moved_count", "rounds")]
     worst = first_rows(judged, [place, *most, *GROUP_KEY], args.show)
     return {
-        **given(args, "snapshot", "output"),
+        **named_arguments(args, "snapshot", "output"),
         "is_exact": args.exact,
         **{name: totals[name] for name in measures},
         **misled_facts(paths, args.show, cluster_id=has_cluster_id(snapshot.members)),
@@ -218,7 +218,7 @@ def _rounds(steps: DataFrame, shown: list[Facts], limit: int) -> list[Facts]:
 
 def _lines(facts: Facts) -> list[str]:
     unsettled, failing = facts["unsettled_count"], facts["failing_count"]
-    told = (
+    totals = (
         *counts(facts, "group", "partition"),
         f"{facts['moved_count']:,} moved",
         f"{facts['paused_count']:,} paused",
@@ -226,10 +226,10 @@ def _lines(facts: Facts) -> list[str]:
         *([f"{plural(unsettled, 'group')} never settling"] if unsettled else []),
         *([f"{plural(failing, 'group')} without an answer"] if failing else []),
     )
-    lines = [", ".join(told)]
+    lines = [", ".join(totals)]
     lines += listed(facts["groups"], {"group": group_name, **_COLUMNS})
     lines += not_shown(
-        facts["groups_not_shown"], "group", ", less disturbed,", of=facts["group_count"]
+        facts["groups_not_shown"], "group", ", less disturbed,", shown=facts["group_count"]
     )
     for group in facts["groups"]:
         per_round = ([row["round"], *(row[a] for a in ACTIONS)] for row in group["by_round"])
@@ -259,5 +259,7 @@ def _hidden_lines(facts: Facts) -> list[str]:
         "members own partitions of topics that the table topics does not have; what happens to "
         "these is not known",
         *listed(facts["hidden"], columns)[1:],
-        *not_shown(facts["hidden_count"] - len(facts["hidden"]), "row", of=facts["hidden_count"]),
+        *not_shown(
+            facts["hidden_count"] - len(facts["hidden"]), "row", shown=facts["hidden_count"]
+        ),
     ]

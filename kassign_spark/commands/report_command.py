@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> Outcome:
         snapshot = snapshot_of(spark, args.plan, args.snapshot)
         refuse_output_over_input(spark, args.output, snapshot)
         plan = read_plan(spark, args.plan, snapshot)
-        found = collect(plan, settings, details=args.details)
+        contents = collect(plan, settings, details=args.details)
         by_weight = None
         if args.weights is not None:
             weights = read_weights(spark, args, snapshot)
@@ -105,9 +105,9 @@ def run(args: argparse.Namespace) -> Outcome:
         if args.history is not None:
             args.history = one_run(spark, args.history, REBALANCES.name)
         past = None if args.history is None else (args.history, collect_past(spark, args.history))
-    listed = findings(found)
+    listed = findings(contents)
     page = render(
-        found,
+        contents,
         listed,
         plan=args.plan,
         snapshot=args.snapshot or snapshot,
@@ -121,11 +121,11 @@ def run(args: argparse.Namespace) -> Outcome:
         "snapshot": args.snapshot or snapshot,
         "output": args.output,
         "page_bytes": page_bytes,
-        **found.totals,
-        "problem_count": sum(row["count"] for row in found.problem_counts),
-        "hot_coordinator_count": found.hot_count,
-        "groups_listed": len(found.groups),
-        "groups_with_details": len(found.details),
+        **contents.totals,
+        "problem_count": sum(row["count"] for row in contents.problem_counts),
+        "hot_coordinator_count": contents.hot_count,
+        "groups_listed": len(contents.groups),
+        "groups_with_details": len(contents.details),
         "weighed_group_count": None if by_weight is None else by_weight.group_count,
         "past_rebalance_count": None if past is None else past[1].rebalance_count,
         "findings": [finding._asdict() for finding in listed],

@@ -116,13 +116,13 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     settings = settings_of(args)
-    asked = read_events(args.events)
+    event_file = read_events(args.events)
     with (
         session_reading(args, f"simulating {args.events}", args.snapshot) as spark,
         open_output(spark, args) as folder,
     ):
         snapshot = read_snapshot(args.snapshot, spark)
-        facts = _simulate(spark, snapshot, asked, folder, args, settings)
+        facts = _simulate(spark, snapshot, event_file, folder, args, settings)
     is_bad = facts["unsettled_count"] or facts["misled_count"]
     return Outcome(1 if is_bad else 0, facts, _lines(facts))
 
@@ -130,16 +130,20 @@ def run(args: argparse.Namespace) -> Outcome:
 def _simulate(
     spark: SparkSession,
     snapshot: Snapshot,
-    asked: EventFile,
+    event_file: EventFile,
     folder: str | None,
     args: argparse.Namespace,
     settings: Settings,
 ) -> Facts:
-    found: dict[str, tuple[DataFrame, Sequence[str | Column], dict[str, Column]]] = {}
-    if asked.rows:
-        events = asked.events(spark, cluster_id=has_cluster_id(snapshot.members))
+    tables: dict[str, tuple[DataFrame, Sequence[str | Column], dict[str, Column]]] = {}
+    if event_file.rows:
+        events = event_file.events(spark, cluster_id=has_cluster_id(snapshot.members))
         steps = simulate(
-            *snapshot, events, target=snapshot.target, timeouts=asked.timeouts, settings=settings
+            *snapshot,
+            events,
+            target=snapshot.target,
+            timeouts=event_file.timeouts,
+            settings=settings,
         )
         write_to(folder, args, steps=steps)
         most_first = (F.col("rebalance").desc(), F.col("moved_count").desc())
@@ -152,42 +156,42 @@ def _simulate(
             ),
         }
         by_event: list[str | Column] = ["event", "stage", *most_first, *GROUP_KEY]
-        found["events"] = (summarize_events(steps), by_event, sums)
-    if asked.sweeps:
-        answers = sweep(*snapshot, asked.sweeps, target=snapshot.target, settings=settings)
+        tables["events"] = (summarize_events(steps), by_event, sums)
+    if event_file.sweeps:
+        answers = sweep(*snapshot, event_file.sweeps, target=snapshot.target, settings=settings)
         by_variant = ("partition_times", "partition_more", "member_change")
-        found["sweep"] = (answers, ["sweep", *GROUP_KEY, *by_variant], {})
+        tables["sweep"] = (answers, ["sweep", *GROUP_KEY, *by_variant], {})
     facts: Facts = {
         "snapshot": args.snapshot,
         "events_file": args.events,
         "output": args.output,
-        "event_count": len(asked.rows),
+        "event_count": len(event_file.rows),
         "rebalance_count": 0,
         "moved_count": 0,
         "unsettled_count": 0,
         "misled_count": 0,
     }
     of_both = {"rows": F.count(F.lit(1)), "unsettled": F.count_if(~F.col("settles"))}
-    for name, (frame, order, sums) in found.items():
-        held, counted = hold(frame, of_both | sums)
-        write_to(folder, args, **{name: held})
-        rows = first_rows(held, order, args.show)
+    for name, (frame, order, sums) in tables.items():
+        table, counted = hold(frame, of_both | sums)
+        write_to(folder, args, **{name: table})
+        rows = first_rows(table, order, args.show)
         facts[name] = rows
         facts[f"{name}_not_shown"] = counted["rows"] - len(rows)
         facts["unsettled_count"] += counted["unsettled"]
-        facts |= {of: counted[of] for of in sums}
+        facts |= {name_of_sum: counted[name_of_sum] for name_of_sum in sums}
     return facts
 
 
 def _lines(facts: Facts) -> list[str]:
     lines: list[str] = []
     if "events" in facts:
-        told = (
+        totals = (
             *counts(facts, "event", "rebalance"),
             f"{facts['moved_count']:,} moved",
             *([f"{facts['unsettled_count']:,} not settling"] if facts["unsettled_count"] else []),
         )
-        lines += [", ".join(told), "", *_table(facts, "events", _EVENT_COLUMNS)]
+        lines += [", ".join(totals), "", *_table(facts, "events", _EVENT_COLUMNS)]
     if "sweep" in facts:
         lines += [*([""] if lines else []), *_table(facts, "sweep", _SWEEP_COLUMNS)]
     names = [name for name in ("events", "sweep") if name in facts]

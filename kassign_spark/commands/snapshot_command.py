@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.common import Facts, Outcome, first_rows, one_stream
 from kassign_spark.commands.documents import either, record, rows
 from kassign_spark.commands.log_command import add_reading, session_reading_log
-from kassign_spark.commands.parser import ADDRESS, About, Parser, given
+from kassign_spark.commands.parser import ADDRESS, About, Parser, named_arguments
 from kassign_spark.commands.unread import DECLARED as UNREAD_DECLARED
 from kassign_spark.commands.unread import ROWS as UNREAD_ROWS
 from kassign_spark.commands.unread import unread_facts, unread_lines
@@ -153,7 +153,9 @@ def _from_cluster(args: argparse.Namespace) -> Facts:
         frames = to_snapshot(tables, spark).tables()
         for name, frame in frames.items():
             write_table(frame, folder, name, args.format)
-    return _written(tables, list(frames), given(args, "bootstrap_server", "output"), args.show)
+    return _written(
+        tables, list(frames), named_arguments(args, "bootstrap_server", "output"), args.show
+    )
 
 
 def _from_texts(args: argparse.Namespace) -> Facts:
@@ -171,7 +173,7 @@ def _from_texts(args: argparse.Namespace) -> Facts:
         frames.pop("group_settings", None)  # no text has them
         for name, frame in frames.items():
             write_table(frame, folder, name, args.format)
-    facts = given(args, "from_describe", "output")
+    facts = named_arguments(args, "from_describe", "output")
     return _written(described.tables, list(frames), facts, args.show) | {"notes": described.notes}
 
 
@@ -232,8 +234,8 @@ def _cluster_tables(
     if args.topics is not None:
         return {"topics": read_table(spark, args.topics, TOPICS)}
     cluster = read_topics(args.bootstrap_server, properties, spark, cluster_id=args.cluster_id)
-    found = {"topics": cluster.topics, "leaders": cluster.leaders}
-    return {name: frame for name, frame in found.items() if frame is not None}
+    tables = {"topics": cluster.topics, "leaders": cluster.leaders}
+    return {name: frame for name, frame in tables.items() if frame is not None}
 
 
 def _recorded(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.Namespace) -> Facts:
@@ -243,7 +245,7 @@ def _recorded(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.N
         F.count_distinct("group_id"), F.count(F.lit(1))
     ).collect()[0]
     return {
-        **given(args, "bootstrap_server", "from_log", "output"),
+        **named_arguments(args, "bootstrap_server", "from_log", "output"),
         "tables": list(tables),
         "group_count": group_count,
         "member_count": member_count,
@@ -259,11 +261,11 @@ def _recorded(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.N
 
 def _lines(facts: Facts) -> list[str]:
     owned = plural(facts["owned_count"], "owned partition")
-    said = [", ".join([*counts(facts, "group", "member", "topic"), owned])]
+    text = [", ".join([*counts(facts, "group", "member", "topic"), owned])]
     if facts.get("notes"):
-        said += ["", *(f"note: {note}" for note in facts["notes"])]
-    said += listed(facts["omitted"], {"left out": "kind", "name": "name", "reason": "reason"})
+        text += ["", *(f"note: {note}" for note in facts["notes"])]
+    text += listed(facts["omitted"], {"left out": "kind", "name": "name", "reason": "reason"})
     hidden = facts["omitted_count"] - len(facts["omitted"])
-    said += not_shown(hidden, "name", " that were left out", of=facts["omitted_count"])
-    said += unread_lines(facts) if "unread_count" in facts else []
-    return said + written(facts["output"], "the snapshot is in", ", ".join(facts["tables"]))
+    text += not_shown(hidden, "name", " that were left out", shown=facts["omitted_count"])
+    text += unread_lines(facts) if "unread_count" in facts else []
+    return text + written(facts["output"], "the snapshot is in", ", ".join(facts["tables"]))

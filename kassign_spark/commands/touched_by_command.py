@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"reading {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
-        found = touched_by(snapshot.members, snapshot.topics, args.topics)
-        touched, counted = hold(found, {"rows": F.count(F.lit(1))})
+        rows_ = touched_by(snapshot.members, snapshot.topics, args.topics)
+        touched, counted = hold(rows_, {"rows": F.count(F.lit(1))})
         write_tables(spark, args, touched=touched)
         totals = _totals(touched)
         rows = first_rows(touched, [F.desc("reassigned_count"), *GROUP_KEY, "topic"], args.show)
@@ -100,7 +100,7 @@ def _totals(touched: DataFrame) -> Facts:
 
 def _lines(facts: Facts) -> list[str]:
     reassigned = f"{plural(facts['reassigned_count'], 'partition')} reassigned"
-    told = ", ".join([*counts(facts, "group", "member"), reassigned])
-    lines = [f"{', '.join(map(printable, facts['topics']))}: {told}"]
+    totals = ", ".join([*counts(facts, "group", "member"), reassigned])
+    lines = [f"{', '.join(map(printable, facts['topics']))}: {totals}"]
     lines += first_listed(facts, "row", _COLUMNS)
     return lines + written(facts["output"], "the table touched is in")

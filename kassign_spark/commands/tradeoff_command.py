@@ -5,7 +5,7 @@ import argparse
 from kassign_spark.assignors.weighted.sentences import times
 from kassign_spark.commands.common import Facts, Outcome, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, given
+from kassign_spark.commands.parser import About, Parser, named_arguments
 from kassign_spark.commands.weighted import (
     UNUSED_WEIGHTS,
     add_weights,
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> Outcome:
         unused = unused_facts(args, weights, members, topics)
     groups = _by_group(rows)
     facts = {
-        **given(args, "snapshot", "output"),
+        **named_arguments(args, "snapshot", "output"),
         "group_count": count,
         "groups_not_shown": count - len(groups),
         "groups": groups,
@@ -96,9 +96,9 @@ def _by_group(rows: list[Facts]) -> list[Facts]:
     groups: dict[str, list[Facts]] = {}
     for row in rows:
         groups.setdefault(group_name(row), []).append(row)
-    found = []
+    listed = []
     for name, points in groups.items():
         points.sort(key=lambda point: point["moves"])
         facts: Facts = {k: points[0][k] for k in GROUP_KEY if k in points[0]}
-        found.append({**facts, "group": name, "says": _group_line(points), "points": points})
-    return sorted(found, key=lambda group: (-group["points"][0]["skew"], group["group"]))
+        listed.append({**facts, "group": name, "says": _group_line(points), "points": points})
+    return sorted(listed, key=lambda group: (-group["points"][0]["skew"], group["group"]))

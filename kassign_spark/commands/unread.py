@@ -29,8 +29,8 @@ def unread_facts(unread: DataFrame | None, show: int) -> Facts:
     if unread is None:
         return {"unread_count": 0, "unread_not_shown": 0, "unread": []}
     sums = unread.groupBy("group_id", "kind", "reason").agg(F.sum("count").alias("count"))
-    held, counted = hold(sums, {"rows": F.count(F.lit(1)), "records": F.sum("count")})
-    most = first_rows(held, [F.desc("count"), "group_id", "kind", "reason"], show)
+    unread_rows, counted = hold(sums, {"rows": F.count(F.lit(1)), "records": F.sum("count")})
+    most = first_rows(unread_rows, [F.desc("count"), "group_id", "kind", "reason"], show)
     return {
         "unread_count": counted["records"] or 0,
         "unread_not_shown": counted["rows"] - len(most),
@@ -56,4 +56,4 @@ def unread_lines(facts: Facts) -> list[str]:
     lines = ["", f"{records} of the log cannot be read: what is said of their groups is not whole"]
     lines += listed(facts["unread"], _COLUMNS)
     hidden = facts["unread_not_shown"]
-    return lines + not_shown(hidden, "kind", " of them", of=hidden + len(facts["unread"]))
+    return lines + not_shown(hidden, "kind", " of them", shown=hidden + len(facts["unread"]))

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import record, rows
-from kassign_spark.commands.parser import About, Parser, given
+from kassign_spark.commands.parser import About, Parser, named_arguments
 from kassign_spark.display import first_listed, plural, printable, written
 from kassign_spark.iteration import hold
 from kassign_spark.schemas import GROUP_KEY, WEIGHTS
@@ -49,13 +49,13 @@ def run(args: argparse.Namespace) -> Outcome:
     with session_reading(args, f"validating {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         weights = None if args.weights is None else read_given_table(spark, args.weights, WEIGHTS)
-        found = validate(*snapshot, assignors=ASSIGNORS, weights=weights)
-        problems, counted = hold(found, {"count": F.count(F.lit(1))})
+        problem_rows = validate(*snapshot, assignors=ASSIGNORS, weights=weights)
+        problems, counted = hold(problem_rows, {"count": F.count(F.lit(1))})
         write_tables(spark, args, problems=problems)
         count = counted["count"]
         rows = first_rows(problems, _ORDER, args.show) if count else []
     facts = {
-        **given(args, "snapshot", "output"),
+        **named_arguments(args, "snapshot", "output"),
         "problem_count": count,
         "problems_not_shown": count - len(rows),
         "problems": rows,

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.weighted.options import COSTS, KICKS
 from kassign_spark.commands.common import Facts, first_rows
 from kassign_spark.commands.documents import rows
-from kassign_spark.commands.parser import Parser, given, settings_of
+from kassign_spark.commands.parser import Parser, named_arguments, settings_of
 from kassign_spark.display import listed, not_shown, plural
 from kassign_spark.errors import InputError
 from kassign_spark.iteration import hold
@@ -120,7 +120,7 @@ def _offsets(spark: SparkSession, folder: str) -> DataFrame:
 def options(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments that ``plan_by_weight`` and ``tradeoff`` have in common."""
     return {
-        **given(args, "cost", "missing_weight", "base_weight", "effort"),
+        **named_arguments(args, "cost", "missing_weight", "base_weight", "effort"),
         "settings": settings_of(args),
     }
 
@@ -163,5 +163,5 @@ def unused_lines(facts: Facts) -> list[str]:
         "",
         f"{plural(count, 'weight')} not used, of what is not there",
         *listed(facts["unused_weights"], columns)[1:],
-        *not_shown(count - len(facts["unused_weights"]), "weight", of=count),
+        *not_shown(count - len(facts["unused_weights"]), "weight", shown=count),
     ]

@@ -58,13 +58,13 @@ def predict_batches(
             outcomes.append(outcome)
             runs.append(_runs(group.state, outcome))
             steps.append(_steps(group, outcome) if with_steps else _no_steps())
-        said = {
+        details = {
             name: pa.array([getattr(outcome, name) for outcome in outcomes], pa.string())
             for name in ("verdict", "detail", "assignor")
         }
         names = {name: batch.column(name) for name in ("cluster_id", "group_id")}
         answers = {"assigned": _lists(runs), "steps": _lists(steps)}
-        yield pa.RecordBatch.from_pydict(names | said | answers)
+        yield pa.RecordBatch.from_pydict(names | details | answers)
 
 
 def _left_out(group: _Group) -> str | None:
@@ -76,13 +76,13 @@ def _left_out(group: _Group) -> str | None:
     missing = {name for name in names if not sizes.get(name)}
     if names and not missing:
         return None
-    held = Counter(group.held_names[topic] for topic in group.held_topics.tolist())
-    return left_out_says(((name, held[name]) for name in missing), is_idle=names == missing)
+    counts = Counter(group.held_names[topic] for topic in group.held_topics.tolist())
+    return left_out_says(((name, counts[name]) for name in missing), is_idle=names == missing)
 
 
 def groups_of(batch: pa.RecordBatch) -> Iterator[_Group]:
     """Read the groups of a batch."""
-    members, topics, regexes, target, held = (
+    members, topics, regexes, target, owned = (
         _Lists(batch.column(name)) for name in ("members", "topics", "regexes", "target", "held")
     )
     for row in range(batch.num_rows):
@@ -111,7 +111,7 @@ def groups_of(batch: pa.RecordBatch) -> Iterator[_Group]:
             target_positions=positions if (positions >= 0).all() else positions[:0],
             is_order_known=None not in seqs and len(set(seqs)) == len(seqs),
         )
-        h_members, h_topics, h_partitions = held.of(row)
+        h_members, h_topics, h_partitions = owned.of(row)
         encoded = h_topics.dictionary_encode()
         holders = _coded(h_members, place)
         yield _Group(
@@ -170,8 +170,8 @@ def _coded(column: pa.Array, codes: Mapping[str, int]) -> Ints:
     """Give the code of each string, -1 where it has none."""
     encoded = column.dictionary_encode()
     known = np.array([codes.get(text, -1) for text in encoded.dictionary.to_pylist()], dtype="i8")
-    found: Ints = known[encoded.indices.to_numpy()] if len(known) else np.zeros(0, dtype=np.int64)
-    return found
+    numbers: Ints = known[encoded.indices.to_numpy()] if len(known) else np.zeros(0, dtype=np.int64)
+    return numbers
 
 
 def _numbers(column: pa.Array, missing: int = 0) -> Ints:
@@ -181,19 +181,23 @@ def _numbers(column: pa.Array, missing: int = 0) -> Ints:
 def _runs(state: ConsumerGroupState, outcome: TargetOutcome) -> pa.StructArray:
     """Give one element a member and topic: struct<member_id, topic, partitions>."""
     starts = outcome.layout.starts
-    given = np.flatnonzero(outcome.owner >= 0)
-    topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[given]
-    by_member = np.argsort(outcome.owner[given], kind="stable")
-    members, topics, given = outcome.owner[given][by_member], topics[by_member], given[by_member]
-    begins = np.ones(len(given), dtype=bool)
+    assigned = np.flatnonzero(outcome.owner >= 0)
+    topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[assigned]
+    by_member = np.argsort(outcome.owner[assigned], kind="stable")
+    members, topics, assigned = (
+        outcome.owner[assigned][by_member],
+        topics[by_member],
+        assigned[by_member],
+    )
+    begins = np.ones(len(assigned), dtype=bool)
     begins[1:] = (np.diff(members) != 0) | (np.diff(topics) != 0)
     firsts = np.flatnonzero(begins)
-    ends = pa.array(np.append(firsts, len(given)), type=pa.int32())
+    ends = pa.array(np.append(firsts, len(assigned)), type=pa.int32())
     return pa.StructArray.from_arrays(
         [
             _named(state.member_ids, members[firsts]),
             _named(state.topics, topics[firsts]),
-            pa.ListArray.from_arrays(ends, pa.array((given - starts[topics]).astype(np.int32))),
+            pa.ListArray.from_arrays(ends, pa.array((assigned - starts[topics]).astype(np.int32))),
         ],
         names=["member_id", "topic", "partitions"],
     )
@@ -210,12 +214,12 @@ def _steps(group: _Group, outcome: TargetOutcome) -> pa.StructArray:
     held_topics = topics[group.held_topics] if len(topics) else group.held_topics
     np.maximum.at(sizes, held_topics, group.held_partitions + 1)
     firsts = np.concatenate(([0], np.cumsum(sizes)))
-    given = np.flatnonzero(outcome.owner >= 0)
-    given_topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[given]
+    assigned = np.flatnonzero(outcome.owner >= 0)
+    given_topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[assigned]
     is_away = np.array([epoch == _AWAY for epoch in group.epochs], dtype=bool)
     followed = reconcile(
         Pairs(group.held_members, firsts[held_topics] + group.held_partitions),
-        Pairs(outcome.owner[given], firsts[given_topics] + given - starts[given_topics]),
+        Pairs(outcome.owner[assigned], firsts[given_topics] + assigned - starts[given_topics]),
         is_away,
     )
     return _rows_of(followed, state.member_ids, names, firsts)
@@ -227,15 +231,15 @@ def _rows_of(
     # A group in which nothing changes has one round as well, in which all is retained.
     numbers = range(1, max(steps.round_count, 1) + 1)
     actions = np.array([actions_in(steps, number) for number in numbers])
-    rounds, of = np.nonzero(actions != "")
-    topic = np.searchsorted(firsts, steps.partitions[of], side="right") - 1
+    rounds, step = np.nonzero(actions != "")
+    topic = np.searchsorted(firsts, steps.partitions[step], side="right") - 1
     return pa.StructArray.from_arrays(
         [
             pa.array((rounds + 1).astype(np.int32)),
-            _named(member_ids, steps.members[of]),
+            _named(member_ids, steps.members[step]),
             _named(topics, topic),
-            pa.array((steps.partitions[of] - firsts[topic]).astype(np.int32)),
-            pa.array(actions[rounds, of].tolist(), type=pa.string()),
+            pa.array((steps.partitions[step] - firsts[topic]).astype(np.int32)),
+            pa.array(actions[rounds, step].tolist(), type=pa.string()),
         ],
         names=["round", "member_id", "topic", "partition", "action"],
     )

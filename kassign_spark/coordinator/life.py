@@ -142,9 +142,9 @@ class CoordinatedGroup:
         is still known; the next computation goes by that.
         """
         forgotten = {n for r, names in before.items() if r not in self.resolved for n in names}
-        found = set().union(*self.resolved.values())
+        topics = set().union(*self.resolved.values())
         if any(member.regex for member in self.members):
-            return bool(forgotten & found)
+            return bool(forgotten & topics)
         return any(forgotten.difference(member.topics) for member in self.members)
 
     def take_over(self, member_id: str, member: GroupMember) -> bool:
@@ -201,12 +201,12 @@ class CoordinatedGroup:
         of_code[codes] = np.arange(len(names))
         lists = [self.targets.get(member.member_id, NOTHING) for member in members]
         counts = [len(listed.topics) for listed in lists]
-        topics = of_code[np.concatenate([NOTHING.topics, *(one.topics for one in lists)])]
-        there = topics >= 0
+        topics = of_code[np.concatenate([NOTHING.topics, *(listed.topics for listed in lists)])]
+        exists = topics >= 0
         positions = np.concatenate([NOTHING.topics, *(np.arange(count) for count in counts)])
         is_ordered = all(listed.is_ordered for listed in lists)
         of_lists = np.repeat(np.arange(len(members)), counts)
-        partitions = np.concatenate([NOTHING.topics, *(one.partitions for one in lists)])
+        partitions = np.concatenate([NOTHING.topics, *(listed.partitions for listed in lists)])
         return ConsumerGroupState(
             member_ids=[member.member_id for member in members],
             subscriptions=[
@@ -220,10 +220,10 @@ class CoordinatedGroup:
             regexes=[member.regex for member in members],
             resolved=self.resolved,
             votes=[member.vote for member in members],
-            target_members=of_lists[there],
-            target_topics=topics[there],
-            target_partitions=partitions[there],
-            target_positions=positions[there] if is_ordered else positions[:0],
+            target_members=of_lists[exists],
+            target_topics=topics[exists],
+            target_partitions=partitions[exists],
+            target_positions=positions[exists] if is_ordered else positions[:0],
             is_order_known=self.is_order_known,
             counts_as_differing=self.counts_as_differing,
         )
@@ -234,8 +234,8 @@ class CoordinatedGroup:
         self.newcomers, self.counts_as_differing = frozenset(), False
         outcome = next_target(state)
         codes = np.array([self.code(self.topics[name].key) for name in state.topics], np.int64)
-        found = list_targets(state, outcome, [self.keys[code] for code in codes.tolist()])
-        for member_id, listed in zip(state.member_ids, found, strict=True):
+        lists = list_targets(state, outcome, [self.keys[code] for code in codes.tolist()])
+        for member_id, listed in zip(state.member_ids, lists, strict=True):
             before = self.targets.get(member_id, NOTHING)
             after = TargetList(codes[listed.topics], listed.partitions, listed.is_ordered)
             if not listed.is_unchanged or len(before.topics) != len(after.topics):
@@ -251,11 +251,11 @@ class CoordinatedGroup:
         if not self.has_new_regex:
             return False
         self.has_new_regex = False
-        wanted = dict.fromkeys(m.regex for m in self.members if m.regex is not None)
-        found = {regex: resolve(regex) for regex in wanted}
-        rises = any(set(self.resolved.get(r, ())) != set(names) for r, names in found.items())
+        regexes = dict.fromkeys(m.regex for m in self.members if m.regex is not None)
+        topics_of = {regex: resolve(regex) for regex in regexes}
+        rises = any(set(self.resolved.get(r, ())) != set(names) for r, names in topics_of.items())
         rises |= self.has_lost_topics
-        self.resolved, self.has_lost_topics = found, False
+        self.resolved, self.has_lost_topics = topics_of, False
         self.group_epoch += rises
         return rises
 

@@ -119,13 +119,13 @@ def list_targets(
     has_all = np.diff(ends)
     kept = np.bincount(member[is_same], minlength=members)
     is_ordered = len(state.target_positions) == len(old)
-    found = []
+    lists = []
     for m in range(members):
         rows = order[ends[m] : ends[m + 1]]
         unchanged = bool(kept[m] == had_all[m] == has_all[m])
         known = is_ordered or not had_all[m]
-        found.append(MemberList(topic[rows], number[rows], known, unchanged))
-    return found
+        lists.append(MemberList(topic[rows], number[rows], known, unchanged))
+    return lists
 
 
 def _places_in_sets(
@@ -139,8 +139,8 @@ def _places_in_sets(
         regex = state.regexes[member] if state.regexes else None
         kind = tuple(state.subscriptions[member]), regex
         if kind not in orders:
-            found = state.resolved.get(regex, ()) if regex else ()
-            orders[kind] = _union_order(state.subscriptions[member], sorted(found))
+            regex_topics = state.resolved.get(regex, ()) if regex else ()
+            orders[kind] = _union_order(state.subscriptions[member], sorted(regex_topics))
         sizes[member] = len(orders[kind])
         rank = {name: i for i, name in enumerate(orders[kind])}
         for topic in outcome.layout.subscribed[member]:
@@ -149,9 +149,9 @@ def _places_in_sets(
     return np.array([place[pair] for pair in pairs], np.int64), sizes
 
 
-def _union_order(names: Sequence[str], found: Sequence[str]) -> list[str]:
+def _union_order(names: Sequence[str], topics: Sequence[str]) -> list[str]:
     """Order names and what a regex finds as ``UnionSet``: the larger set, then the other's rest."""
-    sets = [_set_order(list(dict.fromkeys(names))), _set_order(list(dict.fromkeys(found)))]
+    sets = [_set_order(list(dict.fromkeys(names))), _set_order(list(dict.fromkeys(topics)))]
     large, small = sets if len(sets[0]) > len(sets[1]) else sets[::-1]
     return list(dict.fromkeys([*large, *small]))
 

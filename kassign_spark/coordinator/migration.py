@@ -91,8 +91,8 @@ class MixedGroup:
 
     def leave(self, member: int) -> Change:
         """Let a member go; somebody's next heartbeat computes the target of the others."""
-        here = np.arange(len(self.is_new)) != member
-        return self._computed(member, LEAVE, here)
+        is_present = np.arange(len(self.is_new)) != member
+        return self._computed(member, LEAVE, is_present)
 
     def join(self, member: int, *, as_new: bool) -> Change:
         """Let the member that has left come back, under an id of its own."""
@@ -103,36 +103,36 @@ class MixedGroup:
         self.state = replace(self.state, member_ids=ids, is_order_known=False)
         return self._computed(member, JOIN, np.ones(len(self.is_new), dtype=bool))
 
-    def target(self, here: Flags) -> Ints:
+    def target(self, is_present: Flags) -> Ints:
         """Compute the next target of the members that are here."""
-        members = np.flatnonzero(here)
+        members = np.flatnonzero(is_present)
         if not len(members):
             return np.full(len(self.owner), NOBODY)
         sizes = np.asarray(self.state.num_partitions, dtype=np.int64)
         topic = np.repeat(np.arange(len(sizes)), sizes)
         first = np.cumsum(sizes) - sizes
-        place = np.full(len(here) + 1, NOBODY)
+        place = np.full(len(is_present) + 1, NOBODY)
         place[members] = np.arange(len(members))
         owner = place[self.owner]
-        held = np.flatnonzero(owner != NOBODY)
+        owned = np.flatnonzero(owner != NOBODY)
         some = replace(
             in_order(self.state, members.tolist()),
-            target_members=owner[held],
-            target_topics=topic[held],
-            target_partitions=held - first[topic[held]],
+            target_members=owner[owned],
+            target_topics=topic[owned],
+            target_partitions=owned - first[topic[owned]],
             target_positions=np.zeros(0, dtype=np.int64),
         )
-        found = next_target(some, self.assignor).owner
-        given = np.append(members, NOBODY)
-        return given[found]
+        target_owner = next_target(some, self.assignor).owner
+        numbers = np.append(members, NOBODY)
+        return numbers[target_owner]
 
-    def _computed(self, member: int, event: str, here: Flags) -> Change:
-        before, after = self.owner, self.target(here)
-        stays = np.append(here, False)
+    def _computed(self, member: int, event: str, is_present: Flags) -> Change:
+        before, after = self.owner, self.target(is_present)
+        stays = np.append(is_present, False)
         stays[member] = False
         is_kept = stays[before]
         # Classic eager members give up everything at every target, also where nothing changes.
         gives_up_all = np.append(~self.is_new & self.is_eager, False)[before]
         pauses = is_kept & ((before != after) | gives_up_all)
         self.owner = after
-        return Change(member, event, before, after, pauses, is_rebalance=bool(here.any()))
+        return Change(member, event, before, after, pauses, is_rebalance=bool(is_present.any()))

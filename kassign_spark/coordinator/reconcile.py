@@ -53,7 +53,7 @@ class Steps:
     arrived_in: Ints
 
 
-def reconcile(held: Pairs, target: Pairs, is_away: NDArray[np.bool_]) -> Steps:
+def reconcile(owned: Pairs, target: Pairs, is_away: NDArray[np.bool_]) -> Steps:
     """Follow a group from what its members hold to a target that was just computed.
 
     Round 1 is each member's next regular heartbeat: losers are told what goes; the others move to
@@ -63,24 +63,23 @@ def reconcile(held: Pairs, target: Pairs, is_away: NDArray[np.bool_]) -> Steps:
     of them in round 2 already.
 
     Args:
-        held: what members own now, and have not been told to give up and done so; no partition
-            twice.
+        owned: the partitions that members own now and have not revoked yet; no partition twice.
         target: what they are to own; no partition twice.
         is_away: of each member, whether it is static and away (epoch -2): it keeps what it has.
 
     Returns:
-        The steps, in the order of ``held``, then of what ``target`` has beyond it.
+        The steps, in the order of ``owned``, then the partitions that only ``target`` has.
     """
     codes, coded = np.unique(
-        np.concatenate((held.partitions, target.partitions)), return_inverse=True
+        np.concatenate((owned.partitions, target.partitions)), return_inverse=True
     )
-    of_held, of_target = coded[: len(held.partitions)], coded[len(held.partitions) :]
-    holder, wanted = np.full(len(codes), -1), np.full(len(codes), -1)
-    holder[of_held], wanted[of_target] = held.members, target.members
-    stays = wanted[of_held] == held.members
-    goes = ~stays & ~is_away[held.members]
+    of_held, of_target = coded[: len(owned.partitions)], coded[len(owned.partitions) :]
+    holder, target_holder = np.full(len(codes), -1), np.full(len(codes), -1)
+    holder[of_held], target_holder[of_target] = owned.members, target.members
+    stays = target_holder[of_held] == owned.members
+    goes = ~stays & ~is_away[owned.members]
     is_loser = np.zeros(len(is_away), dtype=bool)
-    is_loser[held.members[goes]] = True
+    is_loser[owned.members[goes]] = True
     comes = holder[of_target] != target.members
     gainers, arriving = target.members[comes], of_target[comes]
     before = holder[arriving]
@@ -91,8 +90,8 @@ def reconcile(held: Pairs, target: Pairs, is_away: NDArray[np.bool_]) -> Steps:
     arrives[stuck] = NEVER
     changed_in = np.concatenate((goes.astype(np.int64), arrives))
     return Steps(
-        np.concatenate((held.members, gainers)),
-        np.concatenate((held.partitions, codes[arriving])),
+        np.concatenate((owned.members, gainers)),
+        np.concatenate((owned.partitions, codes[arriving])),
         np.arange(len(changed_in)) < len(goes),
         changed_in,
         int(changed_in.max(initial=0)),

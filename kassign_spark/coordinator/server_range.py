@@ -43,6 +43,6 @@ def subscribers_by_topic(layout: Layout, order: Ints) -> list[tuple[int, Ints]]:
     if not len(topics):
         return []
     by_topic = np.argsort(topics, kind="stable")
-    found, firsts = np.unique(topics[by_topic], return_index=True)
+    distinct, firsts = np.unique(topics[by_topic], return_index=True)
     parts = np.split(members[by_topic], firsts[1:])
-    return [(int(topic), part) for topic, part in zip(found, parts, strict=True) if len(part)]
+    return [(int(topic), part) for topic, part in zip(distinct, parts, strict=True) if len(part)]

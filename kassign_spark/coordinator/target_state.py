@@ -110,8 +110,8 @@ def lay_out(state: ConsumerGroupState) -> Layout:
         kind = sets[listed], regex or None
         kinds.append(kind)
         if kind not in known:
-            found = kind[0].union(state.resolved.get(regex, ()) if regex else ())
-            existing = [index[name] for name in found if name in index]
+            subscribed = kind[0].union(state.resolved.get(regex, ()) if regex else ())
+            existing = [index[name] for name in subscribed if name in index]
             known[kind] = np.array(sorted(existing), dtype=np.int64)
     is_homogeneous = not state.counts_as_differing and _is_homogeneous(list(known))
     return Layout(starts, [known[kind] for kind in kinds], is_homogeneous)

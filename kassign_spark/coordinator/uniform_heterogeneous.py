@@ -61,8 +61,8 @@ def assign_differing(
     topics = {topic: place[members] for topic, members in subscribers_by_topic(layout, position)}
     owner = np.full(int(layout.starts[-1]), NOBODY, dtype=np.int64)
     kept = _still_subscribed(state, layout)
-    held = layout.starts[state.target_topics[kept]] + state.target_partitions[kept]
-    owner[held] = place[state.target_members[kept]]
+    owned = layout.starts[state.target_topics[kept]] + state.target_partitions[kept]
+    owner[owned] = place[state.target_members[kept]]
     loads = np.bincount(owner[owner != NOBODY], minlength=len(order)).tolist()
     sizes = np.diff(layout.starts)
     sorted_topics = sorted(
@@ -73,8 +73,8 @@ def assign_differing(
     given_at, clock = np.zeros_like(owner), count(1)
     parts: dict[int, _Part] = {}
     for topic in sorted_topics:
-        here = slice(layout.starts[topic], layout.starts[topic + 1])
-        part = parts[topic] = _Part(owner[here], given_at[here])
+        of_topic = slice(layout.starts[topic], layout.starts[topic + 1])
+        part = parts[topic] = _Part(owner[of_topic], given_at[of_topic])
         free = np.flatnonzero(part.owner == NOBODY)
         if len(free):
             ends = _Ends(subscribers[topic], loads)
@@ -83,8 +83,8 @@ def assign_differing(
     shared = [topic for topic in sorted_topics if len(subscribers[topic]) > 1]
     levelling = _Levelling(subscribers, parts, loads, clock, _topics_of(owner, layout, len(order)))
     levelling.level(shared)
-    given = owner != NOBODY
-    owner[given] = position[owner[given]]
+    is_assigned = owner != NOBODY
+    owner[is_assigned] = position[owner[is_assigned]]
     peaks = Peaks(
         {(order[m], topic): most for (m, topic), most in levelling.most_numbers.items()},
         {order[m]: most for m, most in levelling.most_topics.items()},
@@ -114,10 +114,10 @@ def _still_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
 def _topics_of(owner: Ints, layout: Layout, count: int) -> list[int]:
     """Of how many topics each member has some."""
     topics = np.repeat(np.arange(len(layout.starts) - 1), np.diff(layout.starts))
-    given = owner != NOBODY
-    pairs = np.unique(owner[given] * len(layout.starts) + topics[given])
-    found: list[int] = np.bincount(pairs // len(layout.starts), minlength=count).tolist()
-    return found
+    is_assigned = owner != NOBODY
+    pairs = np.unique(owner[is_assigned] * len(layout.starts) + topics[is_assigned])
+    counts: list[int] = np.bincount(pairs // len(layout.starts), minlength=count).tolist()
+    return counts
 
 
 @dataclass

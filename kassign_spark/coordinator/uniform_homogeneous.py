@@ -35,13 +35,13 @@ def assign_equal(
         return owner, dealt, []
     topics, is_reproduced = _topic_order(state, layout, topic_ids, order[0])
     members, partitions, has_ties = _old_target(state, layout, topic_ids, order)
-    held = np.bincount(members, minlength=len(order))
+    owned_counts = np.bincount(members, minlength=len(order))
     kept, open_quota = _quotas(
-        int((layout.starts[topics + 1] - layout.starts[topics]).sum()), held[order]
+        int((layout.starts[topics + 1] - layout.starts[topics]).sum()), owned_counts[order]
     )
-    starts = np.concatenate(([0], np.cumsum(held[order])))[:-1]
-    place = np.arange(len(members)) - np.repeat(starts, held[order])
-    is_kept = place < np.repeat(kept, held[order])
+    starts = np.concatenate(([0], np.cumsum(owned_counts[order])))[:-1]
+    place = np.arange(len(members)) - np.repeat(starts, owned_counts[order])
+    is_kept = place < np.repeat(kept, owned_counts[order])
     owner[partitions[is_kept]] = members[is_kept]
     is_assigned = np.zeros(len(owner), dtype=bool)
     is_assigned[partitions] = True
@@ -63,12 +63,12 @@ def assign_equal(
     return owner, dealt, doubts
 
 
-def _quotas(partitions: int, held: Ints) -> tuple[Ints, Ints]:
+def _quotas(partitions: int, owned_counts: Ints) -> tuple[Ints, Ints]:
     """Say how many each member keeps and how many more it gets, members in their order."""
-    count = len(held)
+    count = len(owned_counts)
     least, extras = divmod(partitions, count)
     kept, open_quota = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for i, has in enumerate(held.tolist()):
+    for i, has in enumerate(owned_counts.tolist()):
         quota = least + (extras > 0)
         keeps = min(has, quota)
         if extras > 0:

@@ -157,13 +157,13 @@ class Flow:
     def _step(self, take_limit: Longs, give_limit: Longs) -> None:
         edges, rows = self.edges, self.takes[self.offers]
         taken = shares_in_order(edges.member_of[rows], self.offered, take_limit)
-        given = shares_in_order(edges.member_of[self.gives], self.can_give, give_limit)
+        shares = shares_in_order(edges.member_of[self.gives], self.can_give, give_limit)
         kind = self.assigned.dtype
         self.assigned[rows] += taken.astype(kind)
-        self.assigned[self.gives] -= given.astype(kind)
+        self.assigned[self.gives] -= shares.astype(kind)
         self.can_take[self.offers] -= taken.astype(kind)
-        self.can_give = self.can_give - given
-        self.open = self.open + edges.by_class(self.gives, given) - edges.by_class(rows, taken)
+        self.can_give = self.can_give - shares
+        self.open = self.open + edges.by_class(self.gives, shares) - edges.by_class(rows, taken)
 
     def subset(self, rows: Flags) -> "tuple[Flow, Flags]":
         """Only these rows, which must be whole parts; and which of the classes they have."""

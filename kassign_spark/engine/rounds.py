@@ -54,10 +54,10 @@ class Rounds:
             blocks: the columns ``BLOCKS``, the last two as ``block_row`` makes them.
             budget: counts the supersteps.
         """
-        held = hold(blocks).frame
-        self._fixed = held.select("block", "fixed")
-        self._states = held.select("block", "state")
-        names = sorted(row["block"] for row in held.select("block").collect())
+        table = hold(blocks).frame
+        self._fixed = table.select("block", "fixed")
+        self._states = table.select("block", "state")
+        names = sorted(row["block"] for row in table.select("block").collect())
         self._numbers = {name: number for number, name in enumerate(names)}
         self._budget = budget
 

@@ -52,17 +52,17 @@ def totals(key: Integers, values: Integers, key_count: int) -> Longs:
     return np.bincount(key, values, key_count).astype(np.int64)
 
 
-def shares_in_order(key: Integers, wanted: Integers, limit: Longs) -> Integers:
+def shares_in_order(key: Integers, demand: Integers, limit: Longs) -> Integers:
     """Grant each row what it wants while the limit of its key lasts, in the order of rows."""
-    total = totals(key, wanted, len(limit))
-    granted: Integers = wanted * (limit >= total)[key]
+    total = totals(key, demand, len(limit))
+    granted: Integers = demand * (limit >= total)[key]
     # Only keys whose limit ends between their first row and their last need an order.
     is_contested = (limit > 0) & (limit < total)
     if is_contested.any():
         rows = is_contested[key].nonzero()[0]
         rows = rows[np.argsort(key[rows], kind="stable")]
-        key, wanted = key[rows], wanted[rows]
+        key, demand = key[rows], demand[rows]
         first = np.cumsum(total * is_contested) - total
-        left = (limit + first)[key] - (np.cumsum(wanted) - wanted)
-        granted[rows] = np.minimum(np.maximum(left, 0), wanted)
+        left = (limit + first)[key] - (np.cumsum(demand) - demand)
+        granted[rows] = np.minimum(np.maximum(left, 0), demand)
     return granted

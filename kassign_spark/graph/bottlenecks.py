@@ -63,9 +63,9 @@ def bottlenecks(
     """
     eligible = look(conform_inputs(members, topics), None).eligible
     table = fold(eligible._replace(has_racks=False))
-    found = in_tasks(table, bottlenecks_arrow, _ROW, settings.batches or eligible.batches)
+    rows = in_tasks(table, bottlenecks_arrow, _ROW, settings.batches or eligible.batches)
     return answer(
-        found.withColumn("detail", F.expr(_detail())),
+        rows.withColumn("detail", F.expr(_detail())),
         "bottlenecks",
         has_cluster_id=has_cluster_id(members),
     )
@@ -76,25 +76,25 @@ def bottlenecks_arrow(table: pa.Table) -> list[pa.Table]:
     batch, _ = read_batch(table)
     subscribed = subscribed_of(batch)
     graph = class_graph(subscribed)
-    found = proofs(subscribed, graph, levels(graph))
+    proven = proofs(subscribed, graph, levels(graph))
     member_count = np.bincount(batch.member_group, minlength=batch.group_count)
     partitions = Segments(batch.topic_group, batch.group_count).sum(batch.size)
     even_max = -(-partitions // np.maximum(member_count, 1))
-    topics = batch.topic_names.take(pa.array(batch.topic_name[found.topics.item] - 1))
+    topics = batch.topic_names.take(pa.array(batch.topic_name[proven.topics.item] - 1))
     found_rows = pa.table(
         {
-            **group_columns(batch, found.group),
-            "kind": pa.array(KINDS).take(pa.array(found.kind)),
-            "part": _or_null(found.part, np.int32),
-            "level": _or_null(found.level, np.int32),
-            "member_ids": lists_of(member_ids(batch, found.members.item), found.member_count),
-            "topics": lists_of(topics, found.topic_count),
-            "member_count": pa.array(found.member_count.astype(np.int32)),
-            "topic_count": pa.array(found.topic_count.astype(np.int32)),
-            "partition_count": pa.array(found.partition_count),
-            "least_max": _or_null(found.least_max, np.int64),
-            "most_min": _or_null(found.most_min, np.int64),
-            "even_max": pa.array(even_max[found.group]),
+            **group_columns(batch, proven.group),
+            "kind": pa.array(KINDS).take(pa.array(proven.kind)),
+            "part": _or_null(proven.part, np.int32),
+            "level": _or_null(proven.level, np.int32),
+            "member_ids": lists_of(member_ids(batch, proven.members.item), proven.member_count),
+            "topics": lists_of(topics, proven.topic_count),
+            "member_count": pa.array(proven.member_count.astype(np.int32)),
+            "topic_count": pa.array(proven.topic_count.astype(np.int32)),
+            "partition_count": pa.array(proven.partition_count),
+            "least_max": _or_null(proven.least_max, np.int64),
+            "most_min": _or_null(proven.most_min, np.int64),
+            "even_max": pa.array(even_max[proven.group]),
         }
     )
     return [found_rows]
@@ -106,24 +106,33 @@ def _or_null(numbers: Longs, data_type: type[np.signedinteger]) -> pa.Array:
 
 def _detail() -> str:
     """Put a row into a sentence, in SQL."""
-    topics, who = _some_names("topics", "topic"), _some_names("member_ids", "member")
-    what = says("{} ({})", topics, _counted("partition_count", "partition"))
+    topics, members = _some_names("topics", "topic"), _some_names("member_ids", "member")
+    topics_and_size = says("{} ({})", topics, _counted("partition_count", "partition"))
     least, most = (f"format_number({name}, 0)" for name in ("least_max", "most_min"))
     one_has = "if(member_count = 1, 'it has', 'one of them has')"
-    it, one = says("it has {}", least), says("one has at least {}, one at most {}", least, most)
-    both = f"if(member_count = 1, {it}, {one})"
+    alone, several = (
+        says("it has {}", least),
+        says("one has at least {}, one at most {}", least, most),
+    )
+    both = f"if(member_count = 1, {alone}, {several})"
     sentences = {
-        "dense": says("only {} can read {}: {} at least {}", who, what, one_has, least),
-        "sparse": says("{} can read only {}: {} at most {}", who, what, one_has, most),
-        "part": says("only {} can read {}, and nothing else: {}", who, what, both),
-        "single_reader": says("only {} can read {}: nobody can take over", who, what),
+        "dense": says(
+            "only {} can read {}: {} at least {}", members, topics_and_size, one_has, least
+        ),
+        "sparse": says(
+            "{} can read only {}: {} at most {}", members, topics_and_size, one_has, most
+        ),
+        "part": says("only {} can read {}, and nothing else: {}", members, topics_and_size, both),
+        "single_reader": says(
+            "only {} can read {}: nobody can take over", members, topics_and_size
+        ),
         "few_partitions": says(
             "{} {} fewer partitions than its {}: some of them get none of it",
             topics,
             "if(topic_count = 1, 'has', 'have, each,')",
             _counted("member_count", "reader"),
         ),
-        "idle": says("{} can read nothing: no topic of theirs has partitions", who),
+        "idle": says("{} can read nothing: no topic of theirs has partitions", members),
     }
     cases = " ".join(f"when '{kind}' then {sentence}" for kind, sentence in sentences.items())
     return f"case kind {cases} end"

@@ -79,9 +79,9 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
         SettingsError: ``use_graphframes`` is true and GraphFrames is not there, or fails.
         NotConvergedError: the budget ended first.
     """
-    found = components_by_graphframes(edges, settings)
-    if found is not None:
-        return Components(found, GRAPHFRAMES, 0)
+    components = components_by_graphframes(edges, settings)
+    if components is not None:
+        return Components(components, GRAPHFRAMES, 0)
     before = budget.used
     frame = _components_in_rounds(edges, budget)
     _log.info("connected components by %d rounds", budget.used - before)
@@ -96,16 +96,16 @@ def components_by_graphframes(edges: DataFrame, settings: Settings) -> DataFrame
     if settings.use_graphframes is False:
         return None
     try:
-        found = _components_by_graphframes(edges)
+        components = _components_by_graphframes(edges)
     except GraphFramesError as error:
         if settings.use_graphframes:
             raise SettingsError(f"setting use_graphframes: {error}") from None
         if not isinstance(error, NoGraphFramesError):
-            said = f"{error}; connected components come from rounds instead"
-            warnings.warn(said, stacklevel=2)
+            sentence = f"{error}; connected components come from rounds instead"
+            warnings.warn(sentence, stacklevel=2)
         return None
     _log.info("connected components by GraphFrames")
-    return found
+    return components
 
 
 class GraphFramesError(Exception):
@@ -140,11 +140,11 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
         if _is_without_classes(error):
             raise NoGraphFramesError(_NOT_THERE) from None
         raise _failed(graphframes, error) from error
-    ours, theirs = str(graphframes.__version__), _jvm_version(graph)
-    if theirs is not None and ours.split(".")[:2] != theirs.split(".")[:2]:
+    python_version, jvm_version = str(graphframes.__version__), _jvm_version(graph)
+    if jvm_version is not None and python_version.split(".")[:2] != jvm_version.split(".")[:2]:
         raise GraphFramesError(
-            f"graphframes-py {ours} does not fit the Spark package "
-            f"io.graphframes:graphframes-spark4_2.13:{theirs}: take the same version of both"
+            f"graphframes-py {python_version} does not fit the Spark package "
+            f"io.graphframes:graphframes-spark4_2.13:{jvm_version}: take the same version of both"
         )
     try:
         yield graph
@@ -155,8 +155,8 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
 def _failed(graphframes: Any, error: Py4JError | PySparkException) -> GraphFramesError:
     # What one half calls and the other has not, py4j says in the second line of a plain error.
     lacks = re.search(r"Py4JException: (.+)", str(error))
-    why = lacks[1] if lacks else spark_message(error)
-    return GraphFramesError(f"GraphFrames {graphframes.__version__} failed: {why}")
+    reason = lacks[1] if lacks else spark_message(error)
+    return GraphFramesError(f"GraphFrames {graphframes.__version__} failed: {reason}")
 
 
 def _is_without_classes(error: Py4JError) -> bool:
@@ -179,15 +179,15 @@ def _components_by_graphframes(edges: DataFrame) -> DataFrame:
     with graphframe(ids, edges) as graph:
         # graphx: the fastest of its algorithms on long ids, and it needs no checkpoint folder; a
         # broadcastThreshold other than -1 would switch adaptive execution off for the session.
-        found = graph.connectedComponents(algorithm="graphx", broadcastThreshold=-1)
-        least = found.groupBy("component").agg(F.min("id").alias("least"))
-        named = found.join(least, on="component", how="inner").select(
+        components = graph.connectedComponents(algorithm="graphx", broadcastThreshold=-1)
+        least = components.groupBy("component").agg(F.min("id").alias("least"))
+        named = components.join(least, on="component", how="inner").select(
             "id", F.col("least").alias("component")
         )
         try:
             return settle(named).frame
         finally:
-            found.unpersist()
+            components.unpersist()
 
 
 def _components_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:
@@ -201,7 +201,7 @@ def _components_in_rounds(edges: DataFrame, budget: Budget) -> DataFrame:
         downward.withColumn("is_moved", F.lit(True)),
         _large_and_small_star,
         F.count_if("is_moved"),
-        what="components",
+        kind="components",
         budget=budget,
     ).select("id", F.col("lower").alias("component"))
     centres = stars.select(F.col("component").alias("id"), "component").distinct()

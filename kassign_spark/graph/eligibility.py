@@ -80,14 +80,14 @@ def eligibility(
     numbers = rows(number_rows(eligible.members, GROUP_KEY, "number"), _NUMBER)
     table = fold(eligible._replace(has_racks=False)).unionByName(numbers)
     answered = in_tasks(table, graph_arrow, _ROW, settings.batches or eligible.batches)
-    found = hold(answered, {"rows": F.count(F.lit(1))}).frame
-    vertices = found.where("dst IS NULL").select(
+    rows_of_both = hold(answered, {"rows": F.count(F.lit(1))}).frame
+    vertices = rows_of_both.where("dst IS NULL").select(
         "id", "cluster_id", "group_id", "kind", "name", "topics", "weight", "part"
     )
-    edges = found.where("dst IS NOT NULL").select(F.col("id").alias("src"), "dst", "weight")
-    given = has_cluster_id(members)
+    edges = rows_of_both.where("dst IS NOT NULL").select(F.col("id").alias("src"), "dst", "weight")
+    has_clusters = has_cluster_id(members)
     return Eligibility(
-        answer(vertices, "eligibility.vertices", has_cluster_id=given),
+        answer(vertices, "eligibility.vertices", has_cluster_id=has_clusters),
         answer(edges, "eligibility.edges", has_cluster_id=False),
     )
 
@@ -139,5 +139,5 @@ def _vertex_ids(group_number: Longs, group: Longs, kind: int) -> Longs:
     return group_number[group] << 32 | place_in_run(group) << 1 | kind
 
 
-def _table(batch: Batch, group: Longs, **given: pa.Array) -> pa.Table:
-    return with_nulls(_ROW, group_columns(batch, group) | given)
+def _table(batch: Batch, group: Longs, **columns: pa.Array) -> pa.Table:
+    return with_nulls(_ROW, group_columns(batch, group) | columns)

@@ -63,9 +63,9 @@ def fleet_graph(members: DataFrame, topics: DataFrame) -> FleetGraph:
     """
     eligible = look(conform_inputs(members, topics), None).eligible
     vertices, edges = _fleet_graph(eligible)
-    given = has_cluster_id(members)
+    has_clusters = has_cluster_id(members)
     return FleetGraph(
-        answer(vertices, "fleet_graph.vertices", has_cluster_id=given),
+        answer(vertices, "fleet_graph.vertices", has_cluster_id=has_clusters),
         answer(edges, "fleet_graph.edges", has_cluster_id=False),
     )
 
@@ -105,11 +105,11 @@ def group_clusters(
     graph = _fleet_graph(eligible)
     budget = Budget(settings.max_rounds)
     if method == "labels":
-        found = spread_labels(graph.vertices.select("id"), graph.edges, settings, budget)
-        found = found.withColumnRenamed("label", "component")
+        labels = spread_labels(graph.vertices.select("id"), graph.edges, settings, budget)
+        labels = labels.withColumnRenamed("label", "component")
     else:
-        found = connected_components(graph.edges.select("src", "dst"), settings, budget).frame
-    whole = graph.vertices.join(found, on="id", how="left").withColumn(
+        labels = connected_components(graph.edges.select("src", "dst"), settings, budget).frame
+    whole = graph.vertices.join(labels, on="id", how="left").withColumn(
         "component", F.coalesce("component", "id")
     )
     sizes = whole.groupBy("component").agg(
@@ -144,7 +144,7 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
     """
     inputs = conform_inputs(members, topics)
     eligible = look(inputs, None).eligible
-    refuse_unknown(inputs.topics.select(F.col(TOPIC).alias("name")), list(changed), what="topic")
+    refuse_unknown(inputs.topics.select(F.col(TOPIC).alias("name")), list(changed), noun="topic")
     reads, keys = _reads(eligible), list(GROUP_KEY)
     of_group = reads.groupBy(*keys).agg(
         F.array_sort(F.collect_list(TOPIC)).alias("topics"),
@@ -203,8 +203,8 @@ def _fleet_graph(eligible: Eligible) -> FleetGraph:
         .join(topics, on=_TOPIC_KEY, how="inner")
         .select("src", "dst", "member_count")
     )
-    held = [hold(frame, {"rows": F.count(F.lit(1))}).frame for frame in (vertices, edges)]
-    return FleetGraph(*held)
+    frames = [hold(frame, {"rows": F.count(F.lit(1))}).frame for frame in (vertices, edges)]
+    return FleetGraph(*frames)
 
 
 def spread_labels(
@@ -255,13 +255,13 @@ def _labels_in_rounds(vertices: DataFrame, edges: DataFrame, budget: Budget) -> 
         )
 
     start = vertices.select("id", F.col("id").alias("label"), F.lit(True).alias("is_moved"))
-    return converge(start, step, F.count_if("is_moved"), what="labels", budget=budget)
+    return converge(start, step, F.count_if("is_moved"), kind="labels", budget=budget)
 
 
 def _most_frequent(labels: DataFrame, edges: DataFrame, *, at: str, of: str) -> DataFrame:
     """Give the vertices ``at`` the ends of edges the label of most of the others' ends."""
-    theirs = labels.select(F.col("id").alias(of), F.col("label").alias("theirs"))
-    counted = edges.join(theirs, on=of, how="inner").groupBy(at, "theirs").count()
+    labels_of_neighbours = labels.select(F.col("id").alias(of), F.col("label").alias("theirs"))
+    counted = edges.join(labels_of_neighbours, on=of, how="inner").groupBy(at, "theirs").count()
     own = labels.select(F.col("id").alias(at), "label")
     choice = F.struct("count", F.col("theirs") == F.col("label"), -F.col("theirs"))
     taken = (

@@ -66,10 +66,10 @@ class _Rows(NamedTuple):
     topics: Pairs
 
 
-def proofs(subscribed: Subscribed, graph: ClassGraph, found: Levels) -> Proofs:
+def proofs(subscribed: Subscribed, graph: ClassGraph, levels: Levels) -> Proofs:
     """List the bottlenecks of all groups."""
     kinds = [
-        *_rows_of_levels(graph, found),
+        *_rows_of_levels(graph, levels),
         _single_readers(subscribed, graph),
         _few_partitions(subscribed, graph),
         _idle(graph),
@@ -99,7 +99,7 @@ def proofs(subscribed: Subscribed, graph: ClassGraph, found: Levels) -> Proofs:
     return Proofs(*keys, members, topics, *numbers, least_max, most_min)
 
 
-def _rows_of_levels(graph: ClassGraph, found: Levels) -> list[_Rows]:
+def _rows_of_levels(graph: ClassGraph, levels: Levels) -> list[_Rows]:
     """Of each part the levels down to each one (the last of these is the part), and up from each.
 
     What down to a level is held, only the members down to there can read; and the members from a
@@ -107,7 +107,7 @@ def _rows_of_levels(graph: ClassGraph, found: Levels) -> list[_Rows]:
     """
     linked = np.flatnonzero(graph.part_of_member >= 0)
     group, part = graph.group_of_member[linked], graph.part_of_member[linked]
-    level = found.level_of_member[linked]
+    level = levels.level_of_member[linked]
     first, part_of_linked = dense(group, part)
     depth = np.zeros(len(first), np.int64)
     np.maximum.at(depth, part_of_linked, level + 1)
@@ -119,7 +119,7 @@ def _rows_of_levels(graph: ClassGraph, found: Levels) -> list[_Rows]:
     part_of_class[graph.class_of] = part_of_linked[np.searchsorted(linked, graph.member_of)]
     class_ = graph.class_of_topic
     members = (linked, part_of_linked, level)
-    topics = (np.arange(len(class_)), part_of_class[class_], found.level_of_class[class_])
+    topics = (np.arange(len(class_)), part_of_class[class_], levels.level_of_class[class_])
 
     def down_to(item: Longs, of_part: Longs, at_level: Longs) -> Pairs:
         copies = depth[of_part] - at_level

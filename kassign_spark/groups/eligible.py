@@ -94,9 +94,11 @@ class Eligible(NamedTuple):
             self.paths.rounds.update(rounds or {})
 
 
-def restrict(eligible: Eligible, assignors: Collection[str], of: Collection[str]) -> Eligible:
+def restrict(
+    eligible: Eligible, assignors: Collection[str], known_assignors: Collection[str]
+) -> Eligible:
     """Keep the groups that use one of ``assignors``; ``of`` is what all groups use."""
-    if set(of) <= set(assignors):
+    if set(known_assignors) <= set(assignors):
         return eligible
     uses_one = F.col("assignor").isin(*sorted(assignors))
     members, owned = eligible.members.where(uses_one), eligible.owned

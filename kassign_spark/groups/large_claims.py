@@ -75,9 +75,9 @@ def read_claims(eligible: Eligible, topics: DataFrame) -> ClaimFrames:
         .join(generations, on=[*GROUP_KEY, "member_id"], how="inner")
     )
     members, _ = hold(by_member, {"members": F.count("*")})
-    topics, found = hold(_by_topic(members), {"contested": F.count_if(_has_duplicates())})
+    topics, counts = hold(_by_topic(members), {"contested": F.count_if(_has_duplicates())})
     claims = ClaimFrames(subscribed, members, topics, None)
-    return _resolve(eligible, claims) if found["contested"] else claims
+    return _resolve(eligible, claims) if counts["contested"] else claims
 
 
 def claimed_partitions(claims: ClaimFrames) -> DataFrame:

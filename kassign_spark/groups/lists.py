@@ -24,7 +24,7 @@ def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
     mark = sums[end] - sums[begin]
     order = np.lexsort((mark, count, group))
     is_new = np.ones(len(order), bool)
-    is_new[1:] = np.any([np.diff(of[order]) != 0 for of in (group, count, mark)], axis=0)
+    is_new[1:] = np.any([np.diff(values[order]) != 0 for values in (group, count, mark)], axis=0)
     kind = (np.cumsum(is_new) - 1)[inverse(order)]
     first = order[is_new]
     # The marks of different lists may be the same by chance: so the lists themselves are compared.

@@ -130,15 +130,15 @@ def look(
     Raises:
         InputError: values that have no meaning; lists every one.
     """
-    found = _query(inputs, known_assignors, both_types, target)
-    had_patterns = bool(found.counts["patterns"])
+    summary = _query(inputs, known_assignors, both_types, target)
+    had_patterns = bool(summary.counts["patterns"])
     if had_patterns:
-        has_unending = bool(found.counts["unending"])
+        has_unending = bool(summary.counts["unending"])
         resolved = with_topics(inputs.members, inputs.topics, has_unending=has_unending)
         inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
-        found = _query(inputs, known_assignors, both_types, target)
-    counts = found.counts
-    unknown = known_assignors is not None and not set(found.assignors) <= set(known_assignors)
+        summary = _query(inputs, known_assignors, both_types, target)
+    counts = summary.counts
+    unknown = known_assignors is not None and not set(summary.assignors) <= set(known_assignors)
     # A group whose members differ has no more topics than they name together.
     most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
     most_partitions = min(most_topics, counts["topics"]) * counts["most"]
@@ -156,7 +156,7 @@ def look(
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
     session = inputs.members.sparkSession
-    is_small = found.estimated_bytes <= ONE_TASK_BYTES
+    is_small = summary.estimated_bytes <= ONE_TASK_BYTES
     if is_small and tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
         inputs = inputs.in_one_partition()
     is_twice = bool(counts["topics_twice"])
@@ -171,13 +171,13 @@ def look(
         most_edges=counts["most_edges"],
         tasks=tasks_for(work, session),
         one_list=not counts["differing"],
-        one_folds=found.one_folds and counts["all_edges"] <= ONE_FOLD_EDGES,
-        is_one_group=counts["groups"] == 1 and found.estimated_bytes <= ONE_GROUP_BYTES,
+        one_folds=summary.one_folds and counts["all_edges"] <= ONE_FOLD_EDGES,
+        is_one_group=counts["groups"] == 1 and summary.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
         has_missing_claims=bool(counts.get("missing_claims")),
         has_hidden_topics=bool(counts.get("hidden_topics")),
     )
-    return InputSummary(eligible, found.assignors, had_patterns)
+    return InputSummary(eligible, summary.assignors, had_patterns)
 
 
 def _query(
@@ -212,22 +212,22 @@ def _query(
     if inputs.owned is not None:
         of_topics = _beside_claims(of_topics, inputs.owned)
         measures |= _OF_CLAIMS
-    found = [of_members.agg(_named(_OF_GROUPS), used), of_topics.agg(_named(measures), none)]
+    parts = [of_members.agg(_named(_OF_GROUPS), used), of_topics.agg(_named(measures), none)]
     if target is not None:
         types = inputs.members.selectExpr(
             *GROUP_KEY,
             "false as is_bad",
-            "cast(null as struct<what: string, hashed: bigint>) as key",
+            "cast(null as struct<kind: string, hashed: bigint>) as key",
             f"{IS_CONSUMER_GROUP} as is_consumer",
         )
         suspects = target_suspects(types, target)
-        found.append(suspects.agg(_named({"bad_target": "sum(suspects)"}), none))
+        parts.append(suspects.agg(_named({"bad_target": "sum(suspects)"}), none))
     if not is_small:
         # What is behind a shuffle, of one row, is a stage of its own, beside the others.
-        found = [frame.repartition(1) for frame in found]
+        parts = [frame.repartition(1) for frame in parts]
     counts: dict[str, int] = {}
     assignors: list[str] = []
-    for row in reduce(DataFrame.unionByName, found).collect():
+    for row in reduce(DataFrame.unionByName, parts).collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
     return _InputCounts(counts, sorted(assignors), size, one_folds_members and one_folds_topics)
@@ -294,16 +294,16 @@ def _problems_of_both(
 ) -> DataFrame:
     """What is wrong with groups of both types: the columns of a problem."""
     is_theirs = is_consumer_group()
-    ours, theirs = (inputs.members.where(of) for of in (~is_theirs, is_theirs))
-    found = [
+    classic, consumer = (inputs.members.where(condition) for condition in (~is_theirs, is_theirs))
+    problems = [
         row_refusals(inputs),
-        group_refusals(ours, known_assignors),
-        group_refusals(theirs, None),
+        group_refusals(classic, known_assignors),
+        group_refusals(consumer, None),
         size_refusals(inputs),
-        unknown_assignors(theirs, COORDINATORS),
-        *consumer_problems(inputs, theirs, target),
+        unknown_assignors(consumer, COORDINATORS),
+        *consumer_problems(inputs, consumer, target),
     ]
-    return reduce(DataFrame.unionByName, found)
+    return reduce(DataFrame.unionByName, problems)
 
 
 def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) -> DataFrame:

@@ -50,17 +50,17 @@ def refuse_consumer_groups(
     """
     if not _suspects(inputs, target, known_assignors):
         return
-    ours = inputs.members.where(_IS_OURS)
-    reading = with_regex_topics(ours, inputs.topics) if inputs.has_regexes else ours
-    found = [
-        row_refusals(inputs._replace(members=ours)),
-        group_refusals(ours, None),
+    members = inputs.members.where(_IS_OURS)
+    reading = with_regex_topics(members, inputs.topics) if inputs.has_regexes else members
+    problems = [
+        row_refusals(inputs._replace(members=members)),
+        group_refusals(members, None),
         size_refusals(inputs._replace(members=reading)),
-        *consumer_problems(inputs, ours, target),
+        *consumer_problems(inputs, members, target),
     ]
     if known_assignors is not None:
-        found.append(unknown_assignors(ours, known_assignors))
-    refuse_problems(reduce(DataFrame.unionByName, found))
+        problems.append(unknown_assignors(members, known_assignors))
+    refuse_problems(reduce(DataFrame.unionByName, problems))
 
 
 def _suspects(

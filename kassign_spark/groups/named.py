@@ -78,8 +78,8 @@ def schema_of(columns: str) -> pa.Schema:
     return pa.schema([field.with_nullable(True) for field in declared])
 
 
-def with_nulls(columns: str, given: Mapping[str, Any]) -> pa.Table:
+def with_nulls(columns: str, columns_present: Mapping[str, Any]) -> pa.Table:
     """Make a table with these columns, of arrays or values; null is what is not given."""
-    schema, count = schema_of(columns), len(given["group_id"])
+    schema, count = schema_of(columns), len(columns_present["group_id"])
     nothing = {field.name: pa.nulls(count, field.type) for field in schema}
-    return pa.Table.from_pydict(nothing | dict(given), schema)
+    return pa.Table.from_pydict(nothing | dict(columns_present), schema)

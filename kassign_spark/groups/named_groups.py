@@ -14,8 +14,8 @@ def is_group_of(names: Iterable[tuple[str, str]]) -> Column:
     by_cluster: dict[str, list[str]] = {}
     for cluster_id, group_id in names:
         by_cluster.setdefault(cluster_id, []).append(group_id)
-    found = F.lit(False)
+    condition = F.lit(False)
     for cluster_id, group_ids in by_cluster.items():
         is_cluster = F.col("cluster_id") == F.lit(cluster_id)
-        found = found | (is_cluster & F.col("group_id").isin(group_ids))
-    return found
+        condition = condition | (is_cluster & F.col("group_id").isin(group_ids))
+    return condition

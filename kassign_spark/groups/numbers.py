@@ -114,12 +114,12 @@ def dense(high: Longs, low: Longs) -> tuple[Longs, Longs]:
     return first[is_used], (np.cumsum(is_used) - 1)[pair]
 
 
-def find(keys: Longs, wanted: Longs) -> Longs:
+def find(keys: Longs, values: Longs) -> Longs:
     """Where each wanted key is among sorted different keys; -1: it is not."""
     if not len(keys):
-        return np.full(len(wanted), -1)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, place, -1)
+        return np.full(len(values), -1)
+    place = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
+    return np.where(keys[place] == values, place, -1)
 
 
 def place_in_run(run: Longs) -> Longs:

@@ -76,14 +76,14 @@ def _by_topic(topics: DataFrame) -> DataFrame:
         partition has a replica in each of them, common_racks array<string>: which each partition
         has of which any rack is known.
     """
-    given = "coalesce(replica_racks, cast(array() as array<array<string>>))"
-    given = f"slice({given}, 1, num_partitions)"
+    racks = "coalesce(replica_racks, cast(array() as array<array<string>>))"
+    racks = f"slice({racks}, 1, num_partitions)"
     named = "array_compact(coalesce(racks, cast(array() as array<string>)))"
     set_of_each = f"racks -> array_sort(array_distinct({named}))"
     known = "filter(sets, racks -> size(racks) > 0)"
     is_same = "size(array_distinct(sets)) <= 1 and size(sets) = num_partitions"
     return (
-        topics.withColumn("sets", F.expr(f"transform({given}, {set_of_each})"))
+        topics.withColumn("sets", F.expr(f"transform({racks}, {set_of_each})"))
         .withColumn("all_racks", F.expr("array_sort(array_distinct(flatten(sets)))"))
         .selectExpr(
             CLUSTER_ID,

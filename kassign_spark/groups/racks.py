@@ -68,13 +68,13 @@ def read_racks(of_topics: pa.Array, size: Longs, member_racks: pa.Array) -> Rack
     bit = np.zeros(len(rack.strings) + 1, np.uint64)
     bit[1 : _MOST + 1] = np.uint64(1) << np.arange(min(_MOST, len(bit) - 1), dtype=np.uint64)
     # Partitions that exist, of those of which racks are given.
-    given = lengths(of_topics)
-    known = np.minimum(given, size)
+    list_size = lengths(of_topics)
+    known = np.minimum(list_size, size)
     slots = ranges(starts(size)[:-1], known)
-    told = ranges(starts(given)[:-1], known)
+    placed = ranges(starts(list_size)[:-1], known)
     first = starts(lengths(of_partitions))
-    replica = ranges(first[told], np.diff(first)[told])
-    slot_of = np.repeat(slots, np.diff(first)[told])
+    replica = ranges(first[placed], np.diff(first)[placed])
+    slot_of = np.repeat(slots, np.diff(first)[placed])
     is_known = of_replica[replica] > 0
     slot_of, code = slot_of[is_known], of_replica[replica[is_known]]
     slot_count = int(size.sum())
@@ -91,19 +91,19 @@ def read_racks(of_topics: pa.Array, size: Longs, member_racks: pa.Array) -> Rack
 
 def lengths(lists: pa.Array) -> Longs:
     """How long each list is; null is empty."""
-    found: Longs = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
-    return found
+    sizes: Longs = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    return sizes
 
 
 def reduce_or(values: Bits, key: Longs, count: int) -> Bits:
     """Union for each key."""
-    found = np.zeros(count, np.uint64)
-    np.bitwise_or.at(found, key, values)
-    return found
+    bits = np.zeros(count, np.uint64)
+    np.bitwise_or.at(bits, key, values)
+    return bits
 
 
-def all_equal(values: Bits, key: Longs, wanted: Bits) -> Flags:
+def all_equal(values: Bits, key: Longs, expected: Bits) -> Flags:
     """Whether all values of each key are the wanted ones."""
-    found = np.ones(len(wanted), bool)
-    found[key[values != wanted[key]]] = False
-    return found
+    is_equal = np.ones(len(expected), bool)
+    is_equal[key[values != expected[key]]] = False
+    return is_equal

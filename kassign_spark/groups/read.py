@@ -73,16 +73,18 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
     )
     hashes = table["subscription"].to_numpy()
     texts = parsed(table["texts"], members, _LIST)
-    said = names(pa.chunked_array([texts.flatten()], pa.string()), java_order=True)
-    instance, rack, assignor = said.code.reshape(-1, 3).T if len(members) else np.zeros((3, 0), int)
+    texts_of_members = names(pa.chunked_array([texts.flatten()], pa.string()), java_order=True)
+    instance, rack, assignor = (
+        texts_of_members.code.reshape(-1, 3).T if len(members) else np.zeros((3, 0), int)
+    )
     replica_racks = parsed(table["texts"], topics, pa.list_(_LIST))
-    racks = read_racks(replica_racks, number[topics], said.take(rack))
+    racks = read_racks(replica_racks, number[topics], texts_of_members.take(rack))
     batch = Batch(
         cluster_names=cluster.strings,
         group_names=group_name.strings,
         member_names=member_name.strings,
         topic_names=topic_name.strings,
-        texts=said.strings,
+        texts=texts_of_members.strings,
         cluster=cluster.code[first],
         group=group_name.code[first],
         member_group=group[members],
@@ -138,7 +140,7 @@ def sets_of(
 
 def parsed(texts: pa.ChunkedArray, rows: Longs, data_type: pa.DataType) -> pa.Array:
     """Read the texts of some rows, which are JSON; null where there is none."""
-    said = texts.take(pa.array(rows)).combine_chunks().dictionary_encode()
+    encoded = texts.take(pa.array(rows)).combine_chunks().dictionary_encode()
     # Thousands of members subscribe alike, or have neither a rack nor an instance.
-    different = f"[{','.join(said.dictionary.to_pylist())}]"
-    return pa.array(json.loads(different), data_type).take(said.indices)
+    different = f"[{','.join(encoded.dictionary.to_pylist())}]"
+    return pa.array(json.loads(different), data_type).take(encoded.indices)

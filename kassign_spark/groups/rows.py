@@ -53,8 +53,8 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     topics = "coalesce(topics, cast(array() as array<string>))"
     members = eligible.members.coalesce(1) if eligible.one_folds else eligible.members
     # Where a group has one list, members need not be read with it to know which is theirs.
-    which = "0L" if eligible.one_list else f"xxhash64({topics})"
-    members = members.withColumns({"topics": F.expr(topics), "subscription": F.expr(which)})
+    subscription = "0L" if eligible.one_list else f"xxhash64({topics})"
+    members = members.withColumns({"topics": F.expr(topics), "subscription": F.expr(subscription)})
     table = member_rows(members).unionByName(_lists_and_topics(members, eligible))
     if claims and eligible.owned is not None:
         table = table.unionByName(rows(eligible.owned, CLAIM, number="partition"))
@@ -65,7 +65,7 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
     """The rows of kinds SUBSCRIPTION and TOPIC."""
     lists = members.selectExpr(*GROUP_KEY, "subscription", "topics").distinct()
     on, known = [CLUSTER_ID, "topic"], eligible.topics
-    given = {
+    values = {
         "number": "num_partitions",
         "texts": "to_json(replica_racks)" if eligible.has_racks else "null",
         "member_id": "topic_id" if "topic_id" in known.columns else "null",
@@ -74,7 +74,7 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
     if not eligible.one_folds:
         each = lists.selectExpr(*GROUP_KEY, "explode_outer(topics) as topic")
         return rows(lists, SUBSCRIPTION, texts="to_json(topics)").unionByName(
-            rows(each.join(known, on=on, how="inner"), TOPIC, GROUP_KEY, **given)
+            rows(each.join(known, on=on, how="inner"), TOPIC, GROUP_KEY, **values)
         )
     # Members are read once for both kinds: the null before the topics makes the row of the list.
     listed = "explode_outer(concat(array(null), topics)) as topic"
@@ -83,9 +83,9 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
     joined = each.join(known.coalesce(1).hint("shuffle_hash"), on=on, how="left").where(
         "topic is null or num_partitions is not null"
     )
-    given["texts"] = f"if(topic is null, list, {given['texts']})"
-    given["subscription"] = "if(topic is null, subscription, 0)"
-    return rows(joined, f"if(topic is null, {SUBSCRIPTION}, {TOPIC})", GROUP_KEY, **given)
+    values["texts"] = f"if(topic is null, list, {values['texts']})"
+    values["subscription"] = "if(topic is null, subscription, 0)"
+    return rows(joined, f"if(topic is null, {SUBSCRIPTION}, {TOPIC})", GROUP_KEY, **values)
 
 
 def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
@@ -109,13 +109,13 @@ def observed_rows(assignment: DataFrame) -> DataFrame:
 
 
 def rows(
-    frame: DataFrame, kind: int | str, keys: tuple[str, ...] = GROUP_KEY, **given: str
+    frame: DataFrame, kind: int | str, keys: tuple[str, ...] = GROUP_KEY, **values: str
 ) -> DataFrame:
     """Give ``frame`` the columns of the table; those that it lacks are null, numbers 0.
 
-    ``given`` is SQL of columns that are not as ``frame`` has them.
+    ``values`` is SQL of columns that are not as ``frame`` has them.
     """
-    return rows_of_kind(frame, kind, _COLUMNS, keys, zeros=("bigint",), **given)
+    return rows_of_kind(frame, kind, _COLUMNS, keys, zeros=("bigint",), **values)
 
 
 def rows_of_kind(
@@ -124,18 +124,18 @@ def rows_of_kind(
     types: Mapping[str, str],
     keys: tuple[str, ...] = GROUP_KEY,
     zeros: tuple[str, ...] = (),
-    **given: str,
+    **values: str,
 ) -> DataFrame:
     """Give ``frame``, which has ``keys``, the columns of a tasks' table.
 
-    These are ``keys``, kind tinyint (a number, or SQL), and ``types``: as ``given``, SQL, or as
+    These are ``keys``, kind tinyint (a number, or SQL), and ``types``: as ``values``, SQL, or as
     ``frame`` has them, else null, or 0 if the type is one of ``zeros``.
     """
-    given = {name: name for name in frame.columns} | given
+    values = {name: name for name in frame.columns} | values
     columns = []
-    for name, of in types.items():
-        value = f"cast({given.get(name, 'null')} as {of})"
-        columns.append(f"{f'coalesce({value}, 0)' if of in zeros else value} as {name}")
+    for name, type_ in types.items():
+        value = f"cast({values.get(name, 'null')} as {type_})"
+        columns.append(f"{f'coalesce({value}, 0)' if type_ in zeros else value} as {name}")
     return frame.selectExpr(*keys, f"cast({kind} as tinyint) as kind", *columns)
 
 
@@ -161,10 +161,10 @@ def all_rows(kernel: Kernel) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa
 
 
 def _call(kernel: Kernel, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    given = list(batches)
-    if given:
-        table = pa.Table.from_batches(given)
-        del given
+    arrived = list(batches)
+    if arrived:
+        table = pa.Table.from_batches(arrived)
+        del arrived
         for piece in kernel(table):
             yield from piece.to_batches()
     forget_archives()

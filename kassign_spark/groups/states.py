@@ -36,12 +36,12 @@ class States:
         self._first_topic: list[int] = batch.first_topic.tolist()
         known = np.flatnonzero(claims.member >= 0)
         known = known[np.argsort(claims.group[known], kind="stable")]
-        told = claims.where(known)
-        places = inverse(joined)[told.member] - batch.first_member[told.group]
+        known_claims = claims.where(known)
+        places = inverse(joined)[known_claims.member] - batch.first_member[known_claims.group]
         self._claim_places: list[int] = places.tolist()
-        self._claim_topics = [topic_names[code - 1] for code in told.topic.tolist()]
-        self._claim_partitions: list[int] = told.partition.tolist()
-        count = np.bincount(told.group, minlength=batch.group_count)
+        self._claim_topics = [topic_names[code - 1] for code in known_claims.topic.tolist()]
+        self._claim_partitions: list[int] = known_claims.partition.tolist()
+        count = np.bincount(known_claims.group, minlength=batch.group_count)
         self._first_claim: list[int] = starts(count).tolist()
 
     def members(self, group: int) -> Longs:
@@ -78,9 +78,9 @@ class States:
     def slots(self, group: int, outcome: Outcome) -> Longs:
         """Of each id in an answer the slot; -1 for a partition that does not exist."""
         layout = outcome.layout
-        found = np.full(len(layout.topic_of), -1)
+        slot_of = np.full(len(layout.topic_of), -1)
         at = int(self.batch.first_slot[self._first_topic[group]])
         for first, count in zip(layout.starts, layout.counts, strict=False):
-            found[first : first + count] = np.arange(at, at + count)
+            slot_of[first : first + count] = np.arange(at, at + count)
             at += count
-        return found
+        return slot_of

@@ -144,7 +144,7 @@ def _slots(
     return slot
 
 
-def found(read: TaskTable, member_keys: Longs, rows: Longs) -> Longs:
+def member_places(read: TaskTable, member_keys: Longs, rows: Longs) -> Longs:
     """Which of the members each row names; -1: none."""
     place = find(member_keys, key(read.group[rows], read.member[rows]))
     return np.where(read.in_group[rows] & (read.member[rows] > 0), place, -1)

@@ -100,8 +100,8 @@ def absences(seen: View, table: pa.Table, turned: Turnover) -> Absences:
 
 
 def _milliseconds(column: pa.ChunkedArray, default: int) -> Longs:
-    given = longs(column)
-    return np.where(given > 0, given, default)
+    values = longs(column)
+    return np.where(values > 0, values, default)
 
 
 def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
@@ -109,31 +109,31 @@ def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
 
     Both in microseconds, -1 where there is none. Of several partitions it is the shortest.
     """
-    records, held, commits = seen.records, seen.assigned, seen.committed
+    records, assigned, commits = seen.records, seen.assigned, seen.committed
     head = records.head[left_at - 1]
-    owned = np.flatnonzero(np.isin(held.record, head))
+    owned = np.flatnonzero(np.isin(assigned.record, head))
     keys, place = np.unique(key(head, seen.present.identity[left]), return_inverse=True)
-    of = find(keys, key(held.record[owned], held.owner[owned]))
-    owned, of = owned[of >= 0], of[of >= 0]
+    member_place = find(keys, key(assigned.record[owned], assigned.owner[owned]))
+    owned, member_place = owned[member_place >= 0], member_place[member_place >= 0]
     done = np.flatnonzero(np.isin(commits.record, head))
     by = (commits.offset, commits.partition, commits.topic, commits.record)
     done = done[np.lexsort([column[done] for column in by])]
-    topic = np.concatenate((held.topic[owned], commits.topic[done]))
-    partition = np.concatenate((held.partition[owned], commits.partition[done]))
+    topic = np.concatenate((assigned.topic[owned], commits.topic[done]))
+    partition = np.concatenate((assigned.partition[owned], commits.partition[done]))
     number = np.unique(key(topic, partition), return_inverse=True)[1]
     runs = key(commits.record[done], number[len(owned) :])
     ends = np.flatnonzero(run_ends(runs))
     at = commits.at[done]
     between = np.where(repeats(runs)[ends], at[ends] - at[ends - 1], -1)
     by_key = np.argsort(runs[ends])
-    found = find(runs[ends][by_key], key(held.record[owned], number[: len(owned)]))
-    of, run = of[found >= 0], by_key[found[found >= 0]]
+    places_ = find(runs[ends][by_key], key(assigned.record[owned], number[: len(owned)]))
+    member_place, run = member_place[places_ >= 0], by_key[places_[places_ >= 0]]
     last = np.full(len(keys), -1)
-    np.maximum.at(last, of, at[ends][run])
+    np.maximum.at(last, member_place, at[ends][run])
     most = np.iinfo(np.int64).max
     interval = np.full(len(keys), most)
     regular = between[run] >= 0
-    np.minimum.at(interval, of[regular], between[run][regular])
+    np.minimum.at(interval, member_place[regular], between[run][regular])
     return last[place], np.where(interval == most, -1, interval)[place]
 
 
@@ -155,8 +155,8 @@ def _away(seen: View, turned: Turnover) -> Longs:
     time = np.concatenate((before.at, records.at[left_at]))
     order = np.lexsort((time, place, gone))
     gone, time = gone[order], time[order]
-    wanted = key(came, joined_at + 1)
-    last = np.searchsorted(key(gone, place[order]), wanted, side="right") - 1
-    found = (last >= 0) & (gone[last] == came) & (present.client[joined] > 0)
+    keys = key(came, joined_at + 1)
+    last = np.searchsorted(key(gone, place[order]), keys, side="right") - 1
+    is_back = (last >= 0) & (gone[last] == came) & (present.client[joined] > 0)
     since = records.at[joined_at] - time[last]
-    return np.where(found & (since <= RESTART_WITHIN), np.maximum(since, 0), -1)
+    return np.where(is_back & (since <= RESTART_WITHIN), np.maximum(since, 0), -1)

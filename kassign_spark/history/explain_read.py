@@ -82,14 +82,14 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
 
     of_row = rows_at(records, groups[2].code, longs(log_assignment["offset"]))
     held_rows = np.flatnonzero(of_row >= 0)
-    held = log_assignment.take(pa.array(held_rows))
+    assigned = log_assignment.take(pa.array(held_rows))
     of_held = of_row[held_rows]
-    number = longs(held["partition"])
-    is_owned = equals(held["role"], "owned")
+    number = longs(assigned["partition"])
+    is_owned = equals(assigned["role"], "owned")
 
     lists = whole(members["topics"])
-    listed, topic, given = together(
-        pa.chunked_array([lists.flatten()], pa.string()), held["topic"], sizes["topic"]
+    listed, topic, partitions = together(
+        pa.chunked_array([lists.flatten()], pa.string()), assigned["topic"], sizes["topic"]
     )
     bounds = starts(np.asarray(pc.fill_null(pc.list_value_length(lists), 0), np.int64))
     texts = _lists_as_json(lists, bounds)
@@ -106,7 +106,7 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
     np.maximum.at(own, at[at >= 0], number[at >= 0] + 1)
     of_topic, name = subscribed >> 32, subscribed & 0xFFFF_FFFF
     row_of_size = np.full(len(listed.strings) + 1, -1)
-    row_of_size[given.code] = np.arange(len(sizes))
+    row_of_size[partitions.code] = np.arange(len(sizes))
     row = row_of_size[name]
     size = np.where(row >= 0, np.append(longs(sizes["size"]), 0)[row], own)
     racks = whole(sizes["racks"]).take(pa.array(row, mask=row < 0))
@@ -123,7 +123,7 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
     is_leader = np.asarray(pc.fill_null(pc.equal(whole(members["member_id"]), leader), False))
     client = np.full(count, -1)
     client[of_member[is_leader]] = np.flatnonzero(is_leader)
-    said = pc.binary_join_element_wise(
+    entries = pc.binary_join_element_wise(
         _as_json(whole(members["group_instance_id"])),
         _as_json(whole(members["rack_id"])),
         _as_json(assignor.take(pa.array(of_member))),
@@ -136,7 +136,7 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
         number=longs(members["owned_generation"]),
         place=place_in_run(of_member),
         subscription=code,
-        texts=pc.binary_join_element_wise("[", said, "]", ""),
+        texts=pc.binary_join_element_wise("[", entries, "]", ""),
     )
     list_rows = rows_of(
         of_list,
@@ -147,8 +147,8 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
     held_table = rows_of(
         of_held,
         np.where(is_owned, CLAIM, OBSERVED),
-        member_id=whole(held["member_id"]),
-        topic=whole(held["topic"]),
+        member_id=whole(assigned["member_id"]),
+        topic=whole(assigned["topic"]),
         number=number,
     )
     return Generations(
@@ -184,22 +184,22 @@ def _heads(generations: pa.Table, group: Longs) -> Longs:
     return heads
 
 
-def rows_of(generation: Longs, kind: int | Longs, **given: pa.Array | Longs) -> pa.Table:
+def rows_of(generation: Longs, kind: int | Longs, **filled: pa.Array | Longs) -> pa.Table:
     """Rows to ask assignors with; a generation is a group.
 
     What is not given is null, numbers are 0.
     """
     count = len(generation)
-    given = {
+    filled = {
         "cluster_id": pa.repeat("", count),
         "group_id": pa.array(generation).cast(pa.string()),
         "kind": np.broadcast_to(kind, count),
-        **given,
+        **filled,
     }
     columns = []
     for field in ROWS:
         nothing = np.zeros(count, np.int64) if field.type == pa.int64() else pa.nulls(count)
-        values = given.get(field.name, nothing)
+        values = filled.get(field.name, nothing)
         array = pa.array(values) if isinstance(values, np.ndarray) else values
         columns.append(array.cast(field.type))
     return pa.Table.from_arrays(columns, schema=ROWS)

@@ -23,7 +23,7 @@ from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.log.decode import DecodedTables, decode_table
 from kassign_spark.log.group_log import of_types
 from kassign_spark.schemas import TOPICS, arrow_schema
-from kassign_spark.whatif.explain_kernel import explain_told_arrow
+from kassign_spark.whatif.explain_kernel import explain_generations_arrow
 from kassign_spark.workers import check_workers
 
 AS_ASSIGNED = "as if topics had no more partitions than are assigned or claimed"
@@ -91,7 +91,7 @@ def _sizes(topics: DataFrame) -> pa.Table:
     """Collect topics as ``explain_read.SIZES``."""
     known = conform(topics, TOPICS)
     broken = F.expr(any_broken(rules_of_topics(known)))
-    found = (
+    problems = (
         known.groupBy("topic")
         .agg(
             F.max("num_partitions").alias("size"),
@@ -102,18 +102,18 @@ def _sizes(topics: DataFrame) -> pa.Table:
         .toArrow()
         .sort_by("topic")
     )
-    for row in found.filter(found["is_broken"]).slice(0, 1).to_pylist():
+    for row in problems.filter(problems["is_broken"]).slice(0, 1).to_pylist():
         raise InputError(
             f"table topics: topic {printable(row['topic'])} with num_partitions {row['size']}: "
             "Kafka has no such topic; it takes a name of at most 249 letters, digits, ., _ and -, "
             f"and a number of partitions from 0 to {PARTITIONS_OF_A_TOPIC:,}"
         )
-    for row in found.filter(found["differs"]).slice(0, 1).to_pylist():
+    for row in problems.filter(problems["differs"]).slice(0, 1).to_pylist():
         raise InputError(
             f"table topics, column num_partitions: topic {row['topic']} has different numbers; "
             "give the topics of one cluster"
         )
-    return found.select(SIZES.names).cast(SIZES)
+    return problems.select(SIZES.names).cast(SIZES)
 
 
 def explain_generations(decoded: DecodedTables, sizes: pa.Table | None) -> pa.Table:
@@ -131,18 +131,18 @@ def explain_generations(decoded: DecodedTables, sizes: pa.Table | None) -> pa.Ta
     explained_by: list[str | None] = [None] * count
     detail: list[str | None] = [None] * count
     is_other = np.ones(count, bool)
-    asked = ~seen.is_unreadable & ~seen.is_too_large
-    by_given = asked & seen.is_sized
-    for where, size, said in ((by_given, seen.size, None), (asked, seen.own, AS_ASSIGNED)):
+    is_readable = ~seen.is_unreadable & ~seen.is_too_large
+    by_given = is_readable & seen.is_sized
+    for where, size, reason in ((by_given, seen.size, None), (is_readable, seen.own, AS_ASSIGNED)):
         for group, assignor, differs in _ask(seen, where & is_other, size):
             explained_by[group] = assignor
             is_other[group] = assignor != seen.assignors[group]
             # What the second asking says counts only where it explains more.
-            if not (said and by_given[group] and is_other[group]):
-                detail[group] = "; ".join(filter(None, (differs, said))) or None
+            if not (reason and by_given[group] and is_other[group]):
+                detail[group] = "; ".join(filter(None, (differs, reason))) or None
     unknown = np.array([name not in KAFKAS for name in seen.assignors], bool)
     for groups, says in (
-        (unknown & asked, OTHERS),
+        (unknown & is_readable, OTHERS),
         (seen.is_unreadable, UNREADABLE),
         (seen.is_too_large, TOO_MANY),
     ):
@@ -153,7 +153,7 @@ def explain_generations(decoded: DecodedTables, sizes: pa.Table | None) -> pa.Ta
         {
             **{name: generations[name] for name in ("group_id", "generation", "at", "assignor")},
             "explained_by": pa.array(explained_by, pa.string()),
-            "is_explained": pa.array(~is_other, mask=unknown | ~asked),
+            "is_explained": pa.array(~is_other, mask=unknown | ~is_readable),
             "leader_client": seen.leader_client,
             "detail": pa.array(detail, pa.string()),
         }
@@ -185,7 +185,7 @@ def _ask(
                 ),
             ]
         )
-        told = explain_told_arrow(table)
-        columns = (told[name].to_pylist() for name in ("group_id", "assignor", "detail"))
+        answers = explain_generations_arrow(table)
+        columns = (answers[name].to_pylist() for name in ("group_id", "assignor", "detail"))
         for group, assignor, detail in zip(*columns, strict=True):
             yield int(group), assignor, detail

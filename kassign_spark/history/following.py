@@ -26,7 +26,12 @@ from kassign_spark.history.log_arrays import (
     run_ends,
     times,
 )
-from kassign_spark.history.rebalances_kernel import PAUSE_WITHIN, ROWS, RebalanceRows, found
+from kassign_spark.history.rebalances_kernel import (
+    PAUSE_WITHIN,
+    ROWS,
+    RebalanceRows,
+    read_rebalances,
+)
 
 MOST_PRESENT = 1_000_000
 """Members of epochs that are seen at once: each epoch has all members that are there."""
@@ -39,13 +44,13 @@ class FollowState(NamedTuple):
         log: the last generations and what came after them.
         targets: when targets were computed, of the new protocol (``LOG_TARGETS``).
         before: what is known of earlier ones.
-        told: the offset of the last generation that was told; -1: none.
+        last_offset: the offset of the last generation that was reported; -1: none.
     """
 
     log: Log
     targets: pa.Table
     before: EarlierLog
-    told: int
+    last_offset: int
 
 
 def follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Table, FollowState]:
@@ -65,16 +70,16 @@ def follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Ta
     """
     rows = [ROWS.empty_table()]
     for piece, computed in _pieces(kept, log, targets):
-        told, kept = _follow(kept, piece, computed)
-        rows.append(told)
+        last_offset, kept = _follow(kept, piece, computed)
+        rows.append(last_offset)
     assert kept is not None
     return pa.concat_tables(rows), kept
 
 
 def rest(kept: FollowState) -> pa.Table:
     """Give the rows that waited, at the end of a log."""
-    rows = found(kept.log, kept.before).rows
-    return rows.filter(pc.greater(rows["offset"], kept.told))
+    rows = read_rebalances(kept.log, kept.before).rows
+    return rows.filter(pc.greater(rows["offset"], kept.last_offset))
 
 
 def present_at_most(generations: pa.Table, members: pa.Table) -> pa.Table:
@@ -124,20 +129,20 @@ def _follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.T
     if kept is not None:
         log = Log(*(pa.concat_tables(both) for both in zip(kept.log, log, strict=True)))
         targets = pa.concat_tables([kept.targets, targets])
-    before, told = (NOTHING, -1) if kept is None else (kept.before, kept.told)
-    made = found(log, before)
+    before, last_offset = (NOTHING, -1) if kept is None else (kept.before, kept.last_offset)
+    made = read_rebalances(log, before)
     records = made.seen.records
     if not len(records.group):
-        return made.rows, FollowState(log, targets, before, told)
+        return made.rows, FollowState(log, targets, before, last_offset)
     last = int(records.head[-1])
     is_over = _is_over(made.seen, last, targets)
     offsets = longs(made.rows["offset"])
-    telling = (offsets > told) & ((offsets < records.offset[last]) | is_over)
-    told = max(told, int(offsets[telling].max(initial=-1)))
+    telling = (offsets > last_offset) & ((offsets < records.offset[last]) | is_over)
+    last_offset = max(last_offset, int(offsets[telling].max(initial=-1)))
     # The row of a generation that waits takes the one before it.
     waits = not (is_over or records.is_first[last])
     cut = int(records.head[records.previous[last]]) if waits else last
-    return made.rows.filter(pa.array(telling)), _keep(made, log, targets, before, told, cut)
+    return made.rows.filter(pa.array(telling)), _keep(made, log, targets, before, last_offset, cut)
 
 
 def _is_over(seen: View, last: int, targets: pa.Table) -> bool:
@@ -159,21 +164,21 @@ def _is_over(seen: View, last: int, targets: pa.Table) -> bool:
 
 
 def _keep(
-    made: RebalanceRows, log: Log, targets: pa.Table, before: EarlierLog, told: int, cut: int
+    made: RebalanceRows, log: Log, targets: pa.Table, before: EarlierLog, last_offset: int, cut: int
 ) -> FollowState:
     offset = made.seen.records.offset[cut]
     members = _members(log.log_members, offset)
-    said = np.isin(longs(log.log_assignment["offset"]), longs(members["offset"]))
+    is_kept = np.isin(longs(log.log_assignment["offset"]), longs(members["offset"]))
     return FollowState(
         Log(
             _since(log.generations, offset),
             members,
-            log.log_assignment.filter(pa.array(said)),
+            log.log_assignment.filter(pa.array(is_kept)),
             _commits(made.seen, log.commits, cut),
         ),
         _since(targets, offset),
         EarlierLog(_owners(made.seen, cut), _leaves(made, before, cut)),
-        told,
+        last_offset,
     )
 
 
@@ -186,12 +191,12 @@ def _members(table: pa.Table, offset: int) -> pa.Table:
     earlier = pc.and_(
         pc.less(table["offset"], offset), pc.is_in(table["record"], pa.array(["member", "target"]))
     )
-    held = table.filter(earlier).sort_by("offset")
-    keys = zip(held["record"].to_pylist(), held["member_id"].to_pylist(), strict=True)
-    last = {who: place for place, who in enumerate(keys)}
-    held = held.take(pa.array(sorted(last.values()), pa.int64()))
-    held = held.filter(pc.invert(held["is_tombstone"]))
-    return pa.concat_tables([held, _since(table, offset)])
+    latest = table.filter(earlier).sort_by("offset")
+    keys = zip(latest["record"].to_pylist(), latest["member_id"].to_pylist(), strict=True)
+    last = {member: place for place, member in enumerate(keys)}
+    latest = latest.take(pa.array(sorted(last.values()), pa.int64()))
+    latest = latest.filter(pc.invert(latest["is_tombstone"]))
+    return pa.concat_tables([latest, _since(table, offset)])
 
 
 def _commits(seen: View, table: pa.Table, cut: int) -> pa.Table:
@@ -212,19 +217,19 @@ def _commits(seen: View, table: pa.Table, cut: int) -> pa.Table:
 
 def _owners(seen: View, cut: int) -> pa.Table:
     """Who was the last to have each partition before the cut."""
-    held, records = seen.assigned, seen.records
-    rows = np.flatnonzero((held.record < cut) & (held.era == records.era[cut]))
+    assigned, records = seen.assigned, seen.records
+    rows = np.flatnonzero((assigned.record < cut) & (assigned.era == records.era[cut]))
     # Of several owners at once the last by name is the one that later ones are compared with.
-    by = (held.owner, held.record, held.partition, held.topic)
+    by = (assigned.owner, assigned.record, assigned.partition, assigned.topic)
     rows = rows[np.lexsort([column[rows] for column in by])]
-    rows = rows[run_ends(held.topic[rows], held.partition[rows])]
-    static = held.owner[rows] > seen.static
-    owner = held.owner[rows] - np.where(static, seen.static, 0)
+    rows = rows[run_ends(assigned.topic[rows], assigned.partition[rows])]
+    static = assigned.owner[rows] > seen.static
+    owner = assigned.owner[rows] - np.where(static, seen.static, 0)
     return pa.table(
         {
             "group_id": seen.group_names.take(np.full(len(rows), records.group[cut])),
-            "topic": seen.topics.take(held.topic[rows]),
-            "partition": held.partition[rows],
+            "topic": seen.topics.take(assigned.topic[rows]),
+            "partition": assigned.partition[rows],
             "owner": seen.people.take(owner),
             "is_static": static,
         }

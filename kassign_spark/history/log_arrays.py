@@ -162,8 +162,8 @@ class View:
 
 def distinct(numbers: Longs) -> Longs:
     """The different ones in order; ``np.unique`` hashes them, which takes thrice as long."""
-    found: Longs = np.sort(numbers)
-    kept: Longs = found[run_ends(found)]
+    ordered: Longs = np.sort(numbers)
+    kept: Longs = ordered[run_ends(ordered)]
     return kept
 
 

@@ -119,32 +119,34 @@ class _Sentence:
         self._place = np.full(len(seen.records.group), -1)
         self._place[heads] = np.arange(len(heads))
 
-    def of(self, what: str, rows: Longs, at: Longs) -> pa.Array:
+    def of(self, prefix: str, rows: Longs, at: Longs) -> pa.Array:
         """Name the clients of rows of ``View.present``, or their members where they have none."""
         seen, present = self._seen, self._seen.present
         client, member = present.client[rows], present.member[rows]
         names = pc.coalesce(seen.texts.take(client), seen.people.take(member))
-        return self.listed(what, at, names, " members")
+        return self.listed(prefix, at, names, " members")
 
-    def longest(self, what: str, span: Longs, at: Longs) -> pa.Array:
+    def longest(self, prefix: str, span: Longs, at: Longs) -> pa.Array:
         """Tell the longest of spans, in seconds; -1 is none."""
         longest = self._most(span, at)
-        return _when(longest >= 0, what, _seconds(longest), " s")
+        return _when(longest >= 0, prefix, _seconds(longest), " s")
 
     def silence(self, away: Absences, rows: Longs, at: Longs) -> pa.Array:
         """Tell how long those that did not close were silent."""
-        silence, limit = (self._most(of[rows], at[rows]) for of in (away.silence, away.limit))
-        told = _when(
+        silence, limit = (
+            self._most(duration[rows], at[rows]) for duration in (away.silence, away.limit)
+        )
+        sentence = _when(
             silence >= 0, "silent for ", _seconds(silence), " s, allowed ", _seconds(limit), " s"
         )
-        return pc.coalesce(told, _when(limit >= 0, "static, allowed ", _seconds(limit), " s"))
+        return pc.coalesce(sentence, _when(limit >= 0, "static, allowed ", _seconds(limit), " s"))
 
     def _most(self, values: Longs, at: Longs) -> Longs:
         most = np.full(len(self._place), -1)
         np.maximum.at(most, at, values)
         return most[self._place >= 0]
 
-    def listed(self, what: str, at: Longs, names: pa.Array, noun: str) -> pa.Array:
+    def listed(self, prefix: str, at: Longs, names: pa.Array, noun: str) -> pa.Array:
         """Name some in the order of their names, or say how many they are."""
         place = self._place[at]
         order = np.lexsort((np.asarray(pc.rank(names, tiebreaker="first")), place))
@@ -160,7 +162,7 @@ class _Sentence:
             pc.binary_join(lists, ", "),
             pc.binary_join_element_wise(_text(count), noun, ""),
         )
-        return _when(count > 0, what, text)
+        return _when(count > 0, prefix, text)
 
 
 def _seconds(micros: Longs) -> pa.Array:

@@ -154,7 +154,7 @@ def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> 
 
 def _to_bytes(kept: FollowState) -> bytes:
     """For the state: the offset told, then each table as an Arrow stream, its length before it."""
-    parts = [_HEAD.pack(kept.told)]
+    parts = [_HEAD.pack(kept.last_offset)]
     for table in (*kept.log, kept.targets, *kept.before):
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -167,7 +167,7 @@ def _to_bytes(kept: FollowState) -> bytes:
 
 def _from_bytes(data: bytes) -> FollowState:
     """Read what ``_to_bytes`` has written."""
-    (told,) = _HEAD.unpack_from(data)
+    (last_offset,) = _HEAD.unpack_from(data)
     place, tables = _HEAD.size, []
     while place < len(data):
         (length,) = _LENGTH.unpack_from(data, place)
@@ -175,4 +175,4 @@ def _from_bytes(data: bytes) -> FollowState:
         with pa.ipc.open_stream(pa.BufferReader(data[place : place + length])) as reader:
             tables.append(reader.read_all())
         place += length
-    return FollowState(Log(*tables[:4]), tables[4], EarlierLog(*tables[5:]), told)
+    return FollowState(Log(*tables[:4]), tables[4], EarlierLog(*tables[5:]), last_offset)

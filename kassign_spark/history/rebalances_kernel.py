@@ -54,7 +54,7 @@ class Moves(NamedTuple):
 
 def rebalances_arrow(log: Log) -> pa.Table:
     """Give every rebalance in a log, by group and in its order: ``REBALANCES``."""
-    return found(log).rows
+    return read_rebalances(log).rows
 
 
 class RebalanceRows(NamedTuple):
@@ -65,7 +65,7 @@ class RebalanceRows(NamedTuple):
     turned: Turnover
 
 
-def found(log: Log, earlier: EarlierLog = NOTHING) -> RebalanceRows:
+def read_rebalances(log: Log, earlier: EarlierLog = NOTHING) -> RebalanceRows:
     """Give the rows of a log of which something may have come before."""
     seen = view(log, earlier)
     turned = turnover(seen)
@@ -73,12 +73,12 @@ def found(log: Log, earlier: EarlierLog = NOTHING) -> RebalanceRows:
 
 
 def _moves(seen: View) -> Moves:
-    held, records = seen.assigned, seen.records
+    assigned, records = seen.assigned, seen.records
     size = len(records.group)
-    topic = key(held.era, held.topic)
-    order = np.lexsort((held.owner, held.record, held.partition, topic))
-    topic, partition = topic[order], held.partition[order]
-    record, owner = held.record[order], held.owner[order]
+    topic = key(assigned.era, assigned.topic)
+    order = np.lexsort((assigned.owner, assigned.record, assigned.partition, topic))
+    topic, partition = topic[order], assigned.partition[order]
+    record, owner = assigned.record[order], assigned.owner[order]
     same, twice = repeats(topic, partition), repeats(topic, partition, record)
     with_owner = distinct(key(record[record >= 0], owner[record >= 0]))
     # A partition that several members have in one record counts once, with the first of them.
@@ -133,13 +133,13 @@ def _grown_topics(seen: View, turned: Turnover, moves: Moves) -> tuple[Longs, Lo
     rows = np.flatnonzero(np.isin(seen.present.record, before[~by_id]))
     lists = seen.lists.take(pa.array(seen.present.subscription[rows] >> 32))
     offsets = np.asarray(lists.offsets, np.int64)
-    asked = distinct(
+    waiting = distinct(
         key(
             np.repeat(seen.present.record[rows], np.diff(offsets)),
             np.asarray(lists.flatten(), np.int64),
         )
     )
-    waited = by_id | (find(asked, key(before, topic)) >= 0)
+    waited = by_id | (find(waiting, key(before, topic)) >= 0)
     grown = np.unique(np.concatenate((moves.grown, key(record[waited], topic[waited]))))
     return grown >> 32, grown & ((1 << 32) - 1)
 
@@ -171,11 +171,11 @@ def _pauses(seen: View) -> Pauses:
     ended, length = record[after], np.maximum(at[after] - at[after - 1], 0)
     best = np.lexsort((partition[after], topic[after], -length, ended))
     best = best[np.diff(ended[best], prepend=-1) != 0]
-    found = Pauses(np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, np.int64))
-    found.longest[ended[best]] = length[best]
-    found.topic[ended[best]] = topic[after[best]]
-    found.partition[ended[best]] = partition[after[best]]
-    return found
+    pauses = Pauses(np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, np.int64))
+    pauses.longest[ended[best]] = length[best]
+    pauses.topic[ended[best]] = topic[after[best]]
+    pauses.partition[ended[best]] = partition[after[best]]
+    return pauses
 
 
 def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:

@@ -114,13 +114,13 @@ def _storm(rows: list[Row], most_within: int) -> Row:
         kinds.update(zip(gone, row["left_kinds"], strict=True))
     busy = joins + leaves
     # The busiest; of equally busy ones the first by name.
-    client = min(busy, key=lambda who: (-busy[who], str(who)), default=(None, None))
+    client = min(busy, key=lambda client_: (-busy[client_], str(client_)), default=(None, None))
     absences = list(_absences(rows))
     present = _saved(rows, absences, None)
     needed = _needed(absences)
     longer = present if needed is None else _saved(rows, absences, needed)
     pauses = [row["longest_pause"] for row in rows if row["longest_pause"] is not None]
-    said = {
+    facts = {
         "group_id": rows[0]["group_id"],
         "begins": rows[0]["at"],
         "ends": rows[-1]["at"],
@@ -137,11 +137,11 @@ def _storm(rows: list[Row], most_within: int) -> Row:
         "saved_by_session": longer,
         "session_needed_ms": needed if longer > present else None,
     }
-    return said | {"detail": _detail(said)}
+    return facts | {"detail": _detail(facts)}
 
 
-def _clients(row: Row, which: str) -> list[Client]:
-    return list(zip(row[f"{which}_clients"], row[f"{which}_hosts"], strict=True))
+def _clients(row: Row, prefix: str) -> list[Client]:
+    return list(zip(row[f"{prefix}_clients"], row[f"{prefix}_hosts"], strict=True))
 
 
 def _cause(
@@ -174,12 +174,12 @@ def _absences(rows: list[Row]) -> Iterator[Absence]:
     gone: dict[Client, list[tuple[int, str]]] = {}
     default = Timeouts().session_timeout_ms
     for place, row in enumerate(rows):
-        for who, kind in zip(_clients(row, "left"), row["left_kinds"], strict=True):
-            gone.setdefault(who, []).append((place, kind))
-        for who, away in zip(_clients(row, "joined"), row["joined_away"], strict=True):
-            if away is None or not gone.get(who):
+        for client, kind in zip(_clients(row, "left"), row["left_kinds"], strict=True):
+            gone.setdefault(client, []).append((place, kind))
+        for client, away in zip(_clients(row, "joined"), row["joined_away"], strict=True):
+            if away is None or not gone.get(client):
                 continue
-            left_at, kind = gone[who].pop()
+            left_at, kind = gone[client].pop()
             session = row["session_timeout_ms"] or default
             # Who was dropped had been silent for its session timeout before.
             silent = session if kind == c.CRASHED else 0
@@ -239,27 +239,27 @@ def rebalances_without(kind: str, away_ms: int, session_timeout_ms: int) -> bool
     event |= {"downtime_ms": away_ms, "is_topic": False, "stage": 1}
     if kind == c.TOO_SLOW:
         event["kind"] = "member_polls_too_late"
-        return decide(event, change_members(members, event, same), False).said.rebalance
+        return decide(event, change_members(members, event, same), False).cause.rebalance
     event["kind"] = "member_restarts"
     going = change_members(members, event, same)
     if any(change.goes for change in going):
         return True
     back = change_members([change.after for change in going], event | {"stage": 2}, same)
-    return decide(event | {"stage": 2}, back, False).said.rebalance
+    return decide(event | {"stage": 2}, back, False).cause.rebalance
 
 
 def _detail(storm: Row) -> str:
-    said = [c.CAUSES[storm["cause"]]]
+    sentences = [c.CAUSES[storm["cause"]]]
     if storm["client_id"] is not None:
-        said.append(
+        sentences.append(
             f"{storm['client_id']} at {storm['client_host']} joined {storm['joins']} times and "
             f"left {storm['leaves']} times"
         )
     if storm["saved_by_static"]:
-        said.append(f"a group.instance.id would have saved {storm['saved_by_static']}")
+        sentences.append(f"a group.instance.id would have saved {storm['saved_by_static']}")
     if storm["session_needed_ms"] is not None:
-        said.append(
+        sentences.append(
             f"with session.timeout.ms={storm['session_needed_ms']} it would have saved "
             f"{storm['saved_by_session']}"
         )
-    return "; ".join(said)
+    return "; ".join(sentences)

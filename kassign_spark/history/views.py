@@ -75,10 +75,10 @@ def view(log: Log, earlier: EarlierLog = NOTHING) -> View:
         leaves["client_id"],
         leaves["client_host"],
     )
-    given = pc.coalesce(assigned["topic"], assigned["topic_id"])
+    topics_or_ids = pc.coalesce(assigned["topic"], assigned["topic_id"])
     lists = whole(members["topics"])
     topics = together(
-        given, log.commits["topic"], owners["topic"], pa.chunked_array([lists.flatten()])
+        topics_or_ids, log.commits["topic"], owners["topic"], pa.chunked_array([lists.flatten()])
     )
     records = _records(log.generations, groups[0], texts[0])
     subscription, listed = _subscriptions(lists, topics[3], texts[4].code)
@@ -99,7 +99,7 @@ def view(log: Log, earlier: EarlierLog = NOTHING) -> View:
         longs(owners["partition"]),
         np.where(flags(owners["is_static"]), static + owner.code, owner.code),
     )
-    held = _assigned_in(
+    assigned_ = _assigned_in(
         records, assigned, (groups[2].code, assignee.code, topics[0].code), before, columns, spans
     )
     return View(
@@ -110,7 +110,7 @@ def view(log: Log, earlier: EarlierLog = NOTHING) -> View:
         static,
         _counted(records, present, texts[1].code, *texts[5].code.tolist()),
         present,
-        held,
+        assigned_,
         _committed(records, log.commits, groups[3].code, topics[1].code),
         Leaves(groups[5].code, texts[6].code, texts[7].code, times(leaves["at"])),
         listed,
@@ -122,11 +122,11 @@ def _records(table: pa.Table, group: Names, assignor: Names) -> Records:
     order = np.lexsort((offset, group.code))
     gone = flags(table["is_tombstone"])[order]
     kept = order[~gone]
-    of, number, at = group.code[kept], generation[kept], offset[kept]
+    group_code, number, at = group.code[kept], generation[kept], offset[kept]
     consumer = equals(table["group_type"], "consumer")[kept]
     # How many tombstones stand before, to see whether one lies between two records.
     deleted = np.cumsum(gone)[~gone]
-    same = repeats(of)
+    same = repeats(group_code)
     switches = same & ~repeats(consumer)
     lower = np.diff(number, prepend=0) < 0
     # A group that goes to the other protocol leaves a tombstone too, and its epochs go on.
@@ -134,7 +134,7 @@ def _records(table: pa.Table, group: Names, assignor: Names) -> Records:
     place = np.arange(len(kept))
     again = ~first & repeats(number) & ~switches
     return Records(
-        group=of,
+        group=group_code,
         era=np.cumsum(first),
         offset=at,
         at=times(table["at"])[kept],
@@ -180,24 +180,24 @@ def _encoded(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:
     return np.asarray(texts.dictionary_encode().indices, np.int64)
 
 
-def _present_in(records: Records, table: pa.Table, of: Members) -> tuple[Present, Spans]:
+def _present_in(records: Records, table: pa.Table, members: Members) -> tuple[Present, Spans]:
     """Give the members of each record, and the targets of the new protocol with their records."""
     in_group = np.flatnonzero(equals(table["record"], "group"))
     offset = longs(table["offset"])[in_group]
-    at = rows_at((records.group, records.offset), of.group[in_group], offset)
+    at = rows_at((records.group, records.offset), members.group[in_group], offset)
     in_group, at = in_group[at >= 0], at[at >= 0]
-    spans = _spans(records, table, "member", of)
+    spans = _spans(records, table, "member", members)
     row = np.concatenate((in_group, np.repeat(spans.row, spans.size)))
     record = np.concatenate((at, ranges(spans.first, spans.size)))
-    columns = {name: column[row] for name, column in vars(of).items()}
-    return Present(record=record, row=row, **columns), _spans(records, table, "target", of)
+    columns = {name: column[row] for name, column in vars(members).items()}
+    return Present(record=record, row=row, **columns), _spans(records, table, "target", members)
 
 
-def _spans(records: Records, table: pa.Table, kind: str, of: Members) -> Spans:
+def _spans(records: Records, table: pa.Table, kind: str, members: Members) -> Spans:
     offset, gone = longs(table["offset"]), flags(table["is_tombstone"])
     rows = np.flatnonzero(equals(table["record"], kind))
-    rows = rows[np.lexsort((offset[rows], of.member[rows], of.group[rows]))]
-    group, member = of.group[rows], of.member[rows]
+    rows = rows[np.lexsort((offset[rows], members.member[rows], members.group[rows]))]
+    group, member = members.group[rows], members.member[rows]
     first = records.after(group, offset[rows])
     begin = np.searchsorted(records.group, group)
     end = np.searchsorted(records.group, group, side="right")
@@ -224,17 +224,17 @@ def _assigned_in(
     group, member, topic = codes
     offset, partition = longs(table["offset"]), longs(table["partition"])
     owner_of = _identities(group, member, members)
-    given = np.flatnonzero(equals(table["role"], "assigned"))
-    at = rows_at((records.group, records.offset), group[given], offset[given])
+    rows = np.flatnonzero(equals(table["role"], "assigned"))
+    at = rows_at((records.group, records.offset), group[rows], offset[rows])
     known = at >= 0
     known[known] = ~records.is_consumer[at[known]] & records.is_head[at[known]]
-    given, at = given[known], at[known]
+    rows, at = rows[known], at[known]
 
     target = np.flatnonzero(equals(table["role"], "target"))
     span = rows_at((members.group[spans.row], spans.offset), group[target], offset[target])
     target, span = target[span >= 0], span[span >= 0]
     count = spans.size[span]
-    row = np.concatenate((given, np.repeat(target, count)))
+    row = np.concatenate((rows, np.repeat(target, count)))
     record = np.concatenate((at, ranges(spans.first[span], count)))
     in_era = np.searchsorted(records.group, before.group)
     known = in_era < np.searchsorted(records.group, before.group, side="right")

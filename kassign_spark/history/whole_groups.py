@@ -77,8 +77,8 @@ def _by_whole_groups(
 ) -> Iterator[pa.RecordBatch]:
     """Read the groups of a task, some at once; the rows come by group."""
     name = kept = None  # of a group whose records go on
-    for given, ends in _portions(most_bytes, batches, cut_groups=in_pieces is not None):
-        table = given
+    for portion, ends in _portions(most_bytes, batches, cut_groups=in_pieces is not None):
+        table = portion
         if kept is not None and in_pieces is not None:
             mine = pc.index(pc.equal(table[NAME], name), False).as_py()
             mine = len(table) if mine < 0 else mine

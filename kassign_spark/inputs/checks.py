@@ -84,10 +84,10 @@ def refuse_problems(problems: DataFrame, order: Sequence[str] = ("problem", *PRO
     """
     listed = problems.orderBy(*order).limit(MAX_LISTED + 1).collect()
     if listed:
-        told = [row.detail for row in listed[:MAX_LISTED]]
+        sentences = [row.detail for row in listed[:MAX_LISTED]]
         if len(listed) > MAX_LISTED:
-            told.append(f"and {problems.count() - MAX_LISTED} more problems")
-        raise InputError("; ".join(told))
+            sentences.append(f"and {problems.count() - MAX_LISTED} more problems")
+        raise InputError("; ".join(sentences))
 
 
 def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
@@ -112,17 +112,17 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
         cluster_id string, group_id string, member_id string, topic string, partition bigint,
         problem string, detail string; empty where the inputs are fit for use.
     """
-    found = [
+    problems = [
         row_refusals(inputs),
         group_refusals(inputs.members, assignors),
         size_refusals(inputs),
     ]
-    return reduce(DataFrame.unionByName, found)
+    return reduce(DataFrame.unionByName, problems)
 
 
 def row_refusals(inputs: Inputs) -> DataFrame:
     """Of ``refusals``, those that a single row or topic is refused for."""
-    found = [
+    problems = [
         broken_rows("members", inputs.members, member_rules()),
         broken_rows("topics", inputs.topics, rules_of_topics(inputs.topics)),
     ]
@@ -130,12 +130,12 @@ def row_refusals(inputs: Inputs) -> DataFrame:
         counts = given_differently(
             inputs.topics, "num_partitions", "differing_counts", ["least", "most"], " partitions"
         )
-        found.append(counts)
+        problems.append(counts)
     else:
-        found.append(_partition_gaps(inputs.topics))
+        problems.append(_partition_gaps(inputs.topics))
     if inputs.owned is not None:
-        found.append(broken_rows("owned", inputs.owned, owned_rules()))
-    return reduce(DataFrame.unionByName, found)
+        problems.append(broken_rows("owned", inputs.owned, owned_rules()))
+    return reduce(DataFrame.unionByName, problems)
 
 
 def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> DataFrame:
@@ -165,8 +165,8 @@ def size_refusals(inputs: Inputs) -> DataFrame:
 
 def too_large(problem: str, number: str) -> tuple[str, str]:
     """A group with more than a limit allows: the problem, and what is said of it, in SQL."""
-    column, said = TOO_LARGE[problem]
-    about = f"table members, column {column}: group {{}} {said}; leave it out"
+    column, reason = TOO_LARGE[problem]
+    about = f"table members, column {column}: group {{}} {reason}; leave it out"
     return problem, says(about, shown("group_id"), f"format_number({number}, 0)")
 
 
@@ -187,9 +187,9 @@ def as_problems(frame: DataFrame, problem: str, detail: str) -> DataFrame:
 
     The problem's name is empty where a column has it; ``detail`` is SQL.
     """
-    given, types = set(frame.columns), {"partition": "bigint"}
+    names, types = set(frame.columns), {"partition": "bigint"}
     about = (
-        f"cast({name if name in given else 'null'} as {types.get(name, 'string')}) as {name}"
+        f"cast({name if name in names else 'null'} as {types.get(name, 'string')}) as {name}"
         for name in PROBLEM[:5]
     )
     named = f"'{problem}' as problem" if problem else "problem"
@@ -198,19 +198,19 @@ def as_problems(frame: DataFrame, problem: str, detail: str) -> DataFrame:
 
 def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
     """List the rows of a table that break rules: the columns of a problem."""
-    given = frame.columns
-    keys = [column for column in ("group_id", "member_id", "topic") if column in given]
+    names = frame.columns
+    keys = [column for column in ("group_id", "member_id", "topic") if column in names]
     named = ", ".join(
         f"if({column} is null, '', concat(' {column}=', {shown(column)}))" for column in keys
     )
     at = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
-    found = []
+    cases = []
     for rule in rules:
         about = f"table {table}, column {rule.column}: {{}}{{}}: {{}}"
         detail = says(about, rule.value, at, rule.advice)
         problem = f"named_struct('problem', '{rule.problem}', 'detail', {detail})"
-        found.append(f"if({rule.broken}, {problem}, null)")
-    found_in_row = f"inline(array_compact(array({', '.join(found)})))"
+        cases.append(f"if({rule.broken}, {problem}, null)")
+    found_in_row = f"inline(array_compact(array({', '.join(cases)})))"
     return as_problems(frame.selectExpr("*", found_in_row), "", "detail")
 
 
@@ -280,7 +280,7 @@ def given_differently(
 
     ``values`` is SQL over the ``least`` and the ``most``.
     """
-    given = topics.groupBy("cluster_id", "topic").agg(
+    ranges = topics.groupBy("cluster_id", "topic").agg(
         F.min(column).alias("least"), F.max(column).alias("most")
     )
     detail = says(
@@ -289,7 +289,7 @@ def given_differently(
         shown("topic"),
         *values,
     )
-    return as_problems(given.where("least < most"), problem, detail)
+    return as_problems(ranges.where("least < most"), problem, detail)
 
 
 def _partition_gaps(topics: DataFrame) -> DataFrame:

@@ -72,12 +72,12 @@ def compiled(pattern: str) -> str:
 
 def match_each(patterns: pa.Array, names: pa.Array) -> pa.Array:
     """``matching`` of each pattern among its names: array<string>, null: there is no answer."""
-    found = []
+    rows = []
     for pattern, of_cluster in zip(patterns.to_pylist(), names, strict=True):
-        given = of_cluster.values if of_cluster.is_valid else pa.array([], pa.string())
-        matched = matching(pattern, given)
-        found.append(None if matched is None else matched.to_pylist())
-    return pa.array(found, pa.list_(pa.string()))
+        names_of_cluster = of_cluster.values if of_cluster.is_valid else pa.array([], pa.string())
+        matched = matching(pattern, names_of_cluster)
+        rows.append(None if matched is None else matched.to_pylist())
+    return pa.array(rows, pa.list_(pa.string()))
 
 
 def matching(pattern: str, names: pa.StringArray) -> pa.StringArray | None:
@@ -86,8 +86,10 @@ def matching(pattern: str, names: pa.StringArray) -> pa.StringArray | None:
     if parts is None:
         return None
     for is_wanted, regex in parts:
-        found = re2j.matching(regex, names)
-        names = found if is_wanted else names.filter(pc.invert(pc.is_in(names, value_set=found)))
+        matches = re2j.matching(regex, names)
+        names = (
+            matches if is_wanted else names.filter(pc.invert(pc.is_in(names, value_set=matches)))
+        )
     return names
 
 

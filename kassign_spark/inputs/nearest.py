@@ -10,7 +10,7 @@ from kassign_spark.errors import InputError
 _SHOWN = 3
 
 
-def refuse_unknown(names: DataFrame, wanted: Sequence[str], *, what: str) -> None:
+def refuse_unknown(names: DataFrame, given_names: Sequence[str], *, noun: str) -> None:
     """Refuse a name that is not in a table; runs a job, and another one where some is not.
 
     ``names`` has name string, any number of times each.
@@ -18,23 +18,23 @@ def refuse_unknown(names: DataFrame, wanted: Sequence[str], *, what: str) -> Non
     Raises:
         InputError: it names the first one that is not there, and the nearest that are.
     """
-    given = sorted(set(wanted))
-    found = names.where(F.col("name").isin(given)).distinct().limit(len(given)).collect()
-    unknown = sorted(set(given) - {row.name for row in found})
+    distinct = sorted(set(given_names))
+    known = names.where(F.col("name").isin(distinct)).distinct().limit(len(distinct)).collect()
+    unknown = sorted(set(distinct) - {row.name for row in known})
     if not unknown:
         return
     nearest = _nearest(names, unknown[0])
     near = f"; the nearest are {', '.join(nearest)}" if nearest else "; there is none at all"
-    raise InputError(f"unknown {what} {unknown[0]!r}{near}")
+    raise InputError(f"unknown {noun} {unknown[0]!r}{near}")
 
 
-def _nearest(names: DataFrame, wanted: str) -> list[str]:
+def _nearest(names: DataFrame, name: str) -> list[str]:
     """The names with the fewest changes of a letter between; a part of a name counts as near."""
-    contains: Column = F.instr(F.lower("name"), wanted.lower()) > 0
+    contains: Column = F.instr(F.lower("name"), name.lower()) > 0
     rows = (
         names.where("name IS NOT NULL")
         .distinct()
-        .orderBy(~contains, F.levenshtein("name", F.lit(wanted)), "name")
+        .orderBy(~contains, F.levenshtein("name", F.lit(name)), "name")
         .limit(_SHOWN)
         .collect()
     )

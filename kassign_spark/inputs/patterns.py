@@ -136,8 +136,8 @@ def match_topics(patterns: DataFrame, topics: DataFrame, *, has_unending: bool =
         is_known += " and num_partitions > 0"
     # No topic has a longer name, and what backtracks takes the longer the longer a name is.
     is_known += f" and length(topic) <= {LONGEST_NAME}"
-    found = F.expr("array_sort(collect_set(topic)) as names")
-    names = topics.where(is_known).groupBy(CLUSTER_ID).agg(found)
+    sorted_names = F.expr("array_sort(collect_set(topic)) as names")
+    names = topics.where(is_known).groupBy(CLUSTER_ID).agg(sorted_names)
     # Names are exploded behind the pattern, so that Spark compiles a pattern once and not for each
     # name; the number of tasks is given, as adaptive execution sees only the few patterns.
     tasks = cores(patterns.sparkSession)

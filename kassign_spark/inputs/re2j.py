@@ -92,10 +92,10 @@ def matching(regex: str, names: pa.StringArray) -> pa.StringArray:
     if len(regex) > PATTERN_CHARACTERS:
         return names.slice(0, 0)
     try:
-        found = pc.match_substring_regex(names, for_re2(regex))
+        is_match = pc.match_substring_regex(names, for_re2(regex))
     except (_RefusedError, pa.ArrowInvalid):
         return names.slice(0, 0)
-    return names.filter(found)
+    return names.filter(is_match)
 
 
 def for_re2(regex: str) -> str:
@@ -201,19 +201,19 @@ def _atom(regex: str, at: int) -> _Piece:
 def _class(regex: str, at: int) -> _Piece:
     """Read a class in brackets."""
     first = at + 2 if regex.startswith("^", at + 1) else at + 1
-    pieces, here = [regex[at:first]], first
-    while not regex.startswith("]", here) or here == first:
-        piece = _named(regex, here) or _group(regex, here)
+    pieces, position = [regex[at:first]], first
+    while not regex.startswith("]", position) or position == first:
+        piece = _named(regex, position) or _group(regex, position)
         if piece is None:
-            piece, low = _character(regex, here)
+            piece, low = _character(regex, position)
             if regex.startswith("-", piece.end) and not regex.startswith("-]", piece.end):
                 last, high = _character(regex, piece.end + 1)
                 if high < low:
                     raise _RefusedError(_RANGE)
                 piece = _Piece(f"{piece.text}-{last.text}", last.end)
         pieces.append(piece.text)
-        here = piece.end
-    return _Piece("".join([*pieces, "]"]), here + 1)
+        position = piece.end
+    return _Piece("".join([*pieces, "]"]), position + 1)
 
 
 def _named(regex: str, at: int) -> _Piece | None:

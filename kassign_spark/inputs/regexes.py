@@ -39,21 +39,21 @@ def match_regexes(members: DataFrame, topics: DataFrame) -> DataFrame:
         row where the cluster has no topic.
     """
     nothing = F.lit(None)
-    asked = members.where("topics_regex IS NOT NULL").select(
+    regexes = members.where("topics_regex IS NOT NULL").select(
         CLUSTER_ID, F.struct("group_id", "topics_regex").alias("asked"), nothing.alias("topic")
     )
     named = topics.select(CLUSTER_ID, nothing.alias("asked"), "topic")
     of_clusters = (
-        asked.unionByName(named)
+        regexes.unionByName(named)
         .groupBy(CLUSTER_ID)
         .agg(F.collect_set("asked").alias("asked"), F.collect_set("topic").alias("names"))
         .where("size(names) > 0")
     )
     matching = arrow_udf(_matching, f"array<{_NAMES}>")(F.col("asked")["topics_regex"], "names")
-    found = of_clusters.withColumn("found", matching).select(
+    matches = of_clusters.withColumn("found", matching).select(
         CLUSTER_ID, F.explode(F.arrays_zip("asked", "found")).alias("each")
     )
-    return found.select(
+    return matches.select(
         CLUSTER_ID, "each.asked.*", F.array_sort(F.col("each")["found"]).alias("names")
     )
 
@@ -63,10 +63,10 @@ def with_regex_topics(members: DataFrame, topics: DataFrame) -> DataFrame:
     both = F.array_union(
         F.coalesce("topics", F.array().cast(_NAMES)), F.coalesce("names", F.array().cast(_NAMES))
     )
-    found = F.when(F.col("topics_regex").isNotNull(), both).otherwise(F.col("topics"))
+    all_topics = F.when(F.col("topics_regex").isNotNull(), both).otherwise(F.col("topics"))
     names = match_regexes(members, topics)
     return members.join(names, on=[*GROUP_KEY, "topics_regex"], how="left").select(
-        *((found if name == "topics" else F.col(name)).alias(name) for name in members.columns)
+        *((all_topics if name == "topics" else F.col(name)).alias(name) for name in members.columns)
     )
 
 
@@ -80,10 +80,11 @@ def _problems(regexes: pa.Array) -> pa.Array:
 
 def _matching(regexes: pa.Array, names: pa.Array) -> pa.Array:
     """``re2j.matching`` of each regex of a cluster among the cluster's names."""
-    found = []
-    for asked, of_cluster in zip(regexes.to_pylist(), names, strict=True):
+    lists = []
+    for regexes_of_cluster, of_cluster in zip(regexes.to_pylist(), names, strict=True):
         by_regex = {
-            regex: re2j.matching(regex, of_cluster.values).to_pylist() for regex in set(asked)
+            regex: re2j.matching(regex, of_cluster.values).to_pylist()
+            for regex in set(regexes_of_cluster)
         }
-        found.append([by_regex[regex] for regex in asked])
-    return pa.array(found, pa.list_(pa.list_(pa.string())))
+        lists.append([by_regex[regex] for regex in regexes_of_cluster])
+    return pa.array(lists, pa.list_(pa.list_(pa.string())))

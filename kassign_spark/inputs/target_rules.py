@@ -62,7 +62,7 @@ def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
     Rows that are there twice are told by their hashes, so two hashes that fall together count too.
 
     Args:
-        members: cluster_id string, group_id string, is_bad boolean, key struct<what: string,
+        members: cluster_id string, group_id string, is_bad boolean, key struct<kind: string,
             hashed: bigint> (``suspect_key``; null: may be there twice), is_consumer boolean.
         target: ``schemas.TARGET``, conforming, or None.
 
@@ -79,7 +79,7 @@ def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
         ):
             more = f"{is_bad} as is_bad", f"{key} as key", "cast(null as boolean) as is_consumer"
             rows = rows.unionByName(target.selectExpr(*GROUP_KEY, *more))
-    of_classic = "if(bool_and(not is_consumer), count_if(key.what != 'member'), 0)"
+    of_classic = "if(bool_and(not is_consumer), count_if(key.kind != 'member'), 0)"
     crowded = f"cast(count(is_consumer) > {MEMBERS_OF_A_GROUP} as int)"
     suspects = (
         f"count_if(is_bad) + count(key) - size(collect_set(key)) + {of_classic} + {crowded} "
@@ -88,9 +88,9 @@ def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
     return rows.groupBy(*GROUP_KEY).agg(F.expr(suspects))
 
 
-def suspect_key(what: str, hashed: str) -> str:
+def suspect_key(kind: str, hashed: str) -> str:
     """What a row is known by, among all kinds of rows of a group; in SQL."""
-    return f"named_struct('what', '{what}', 'hashed', {hashed})"
+    return f"named_struct('kind', '{kind}', 'hashed', {hashed})"
 
 
 def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
@@ -109,7 +109,7 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
     twice = target.groupBy(*GROUP_KEY, "member_id", "position").agg(F.count("*").alias("rows"))
     twice = twice.where((F.col("rows") > 1) & F.col("position").isNotNull())
     shared = target.groupBy(*_PARTITION_KEY).agg(F.count("*").alias("rows"))
-    found = [
+    problems = [
         as_problems(
             foreign,
             "target_of_classic_group",
@@ -144,21 +144,23 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
             ),
         ),
     ]
-    return reduce(DataFrame.unionByName, found)
+    return reduce(DataFrame.unionByName, problems)
 
 
 def consumer_problems(
     inputs: Inputs, members: DataFrame, target: DataFrame | None
 ) -> list[DataFrame]:
     """List what is wrong with regexes of members, topic ids and a target: columns of a problem."""
-    found = []
+    problems = []
     if inputs.has_regexes:
-        found.append(broken_rows("members", with_regex_problems(members), regex_rules()))
+        problems.append(broken_rows("members", with_regex_problems(members), regex_rules()))
     if "topic_id" in inputs.topics.columns:
-        given = [shown("least"), shown("most")]
-        found.append(broken_rows("topics", inputs.topics, topic_id_rules()))
-        found.append(given_differently(inputs.topics, "topic_id", "differing_topic_ids", given))
+        details = [shown("least"), shown("most")]
+        problems.append(broken_rows("topics", inputs.topics, topic_id_rules()))
+        problems.append(
+            given_differently(inputs.topics, "topic_id", "differing_topic_ids", details)
+        )
     if target is not None:
-        found.append(broken_rows("target", target, target_rules()))
-        found.append(_target_problems(target, inputs.members))
-    return found
+        problems.append(broken_rows("target", target, target_rules()))
+        problems.append(_target_problems(target, inputs.members))
+    return problems

@@ -137,7 +137,7 @@ def send(admin: Any, request: Any, **to: int) -> Any:
     return admin.in_time(call) if isinstance(admin, _InTime) else call()
 
 
-def in_time(call: Callable[..., Any], milliseconds: float, *given: Any, **named: Any) -> Any:
+def in_time(call: Callable[..., Any], milliseconds: float, *arguments: Any, **named: Any) -> Any:
     """Call, and wait for the answer no longer than that.
 
     Raises:
@@ -149,7 +149,7 @@ def in_time(call: Callable[..., Any], milliseconds: float, *given: Any, **named:
 
     def run() -> None:
         try:
-            outcome.put((call(*given, **named), None))
+            outcome.put((call(*arguments, **named), None))
         except BaseException as error:  # for who waits
             outcome.put((None, error))
 
@@ -169,13 +169,17 @@ class _InTime:
     def __init__(self, admin: Any, milliseconds: float) -> None:
         self._admin, self._milliseconds = admin, milliseconds
 
-    def in_time(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    def in_time(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call what is not one of the client's own methods."""
-        return in_time(call, self._milliseconds, *given, **named)
+        return in_time(call, self._milliseconds, *arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._admin, name)
-        return partial(self.in_time, found) if callable(found) and name[0] != "_" else found
+        attribute = getattr(self._admin, name)
+        return (
+            partial(self.in_time, attribute)
+            if callable(attribute) and name[0] != "_"
+            else attribute
+        )
 
 
 def batches(items: Sequence[Any], size: int = 100) -> Iterator[Sequence[Any]]:

@@ -172,13 +172,13 @@ def admin_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     settings["security_protocol"] = protocol
     for needed, read in (("SASL", _sasl_settings), ("SSL", _tls_settings)):
         prefix = f"{needed.lower()}."
-        wanted = {key: left.pop(key) for key in list(left) if key.startswith(prefix)}
+        security = {key: left.pop(key) for key in list(left) if key.startswith(prefix)}
         if needed in protocol:
-            found, reasons = read(wanted)
-            settings |= found
+            translated, reasons = read(security)
+            settings |= translated
             problems += reasons
-        elif wanted and protocol in _PROTOCOLS:
-            keys = ", ".join(sorted(filter(_can_be_named, wanted))) or _unnamed(wanted)
+        elif security and protocol in _PROTOCOLS:
+            keys = ", ".join(sorted(filter(_can_be_named, security))) or _unnamed(security)
             problems.append(f"{keys}: security.protocol is not one that uses {needed}")
     if left.pop("bootstrap.servers", None) is not None:
         problems.append("bootstrap.servers: give the address as --bootstrap-server instead")
@@ -232,8 +232,8 @@ def _sasl_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str
         return {}, [*problems, f"sasl.mechanism must be one of {', '.join(_LOGIN_MODULES)}"]
     entry = _JAAS_ENTRY.fullmatch(jaas or "")
     if entry is None or entry[1] != module:
-        wanted = f'{module} required username="…" password="…";'
-        return {}, [*problems, f"sasl.jaas.config must read: {wanted}"]
+        form = f'{module} required username="…" password="…";'
+        return {}, [*problems, f"sasl.jaas.config must read: {form}"]
     options = {
         name: re.sub(r"\\(.)", r"\1", quoted) if quoted else bare
         for name, quoted, bare in _JAAS_OPTION.findall(entry[2])
@@ -260,10 +260,10 @@ def _tls_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]
 
     # Java's default type is JKS, which Python cannot read: only an explicit PEM will do.
     for store in ("truststore", "keystore"):
-        given = [key for key in properties if key.startswith(f"ssl.{store}.")]
-        if given and properties.pop(f"ssl.{store}.type", "JKS").upper() != "PEM":
+        names = [key for key in properties if key.startswith(f"ssl.{store}.")]
+        if names and properties.pop(f"ssl.{store}.type", "JKS").upper() != "PEM":
             problems.append(f"ssl.{store}.type must be PEM")
-            for key in given:
+            for key in names:
                 properties.pop(key, None)
             properties.pop("ssl.key.password", None)
 

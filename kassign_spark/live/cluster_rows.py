@@ -78,9 +78,9 @@ def group_rows(
         for seq, member in enumerate(group["members"]):
             member_id, subscription = member["member_id"], member["member_metadata"]
             static, rack = member.get("group_instance_id"), subscription.get("rack_id")
-            who = (cluster_id, group_id, member_id, static or None, rack or None)
+            identity = (cluster_id, group_id, member_id, static or None, rack or None)
             topics, assignor = list(subscription["topics"]), group["protocol_data"]
-            members.append((*who, topics, None, generation, seq, assignor, None, None))
+            members.append((*identity, topics, None, generation, seq, assignor, None, None))
             assigned = (member["member_assignment"] or {}).get("assigned_partitions", [])
             owned += [
                 (cluster_id, group_id, member_id, topic["topic"], partition)

@@ -65,15 +65,15 @@ def describe_consumer_groups(
     Returns:
         The groups that have members and may be read, whole; the others with the reason.
     """
-    found = DescribedGroups([], [], [], {})
+    described = DescribedGroups([], [], [], {})
     for broker, names in names_by_broker.items():
         for batch in batches(names):
             request = _describe_request()(
                 group_ids=list(batch), include_authorized_operations=False
             )
             for group in send(admin, request, node_id=broker).groups:
-                _add(found, group)
-    return found
+                _add(described, group)
+    return described
 
 
 def describe_group_settings(
@@ -112,27 +112,27 @@ def kafka_topic_id(topic_id: uuid.UUID | str) -> str:
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
-def _add(found: DescribedGroups, group: Any) -> None:
+def _add(described: DescribedGroups, group: Any) -> None:
     from kafka import errors
 
     name = group.group_id
     if group.error_code:
         error = errors.for_code(group.error_code)
-        found.reasons[name] = str(error(group.error_message or ""))
+        described.reasons[name] = str(error(group.error_message or ""))
         return
     if not group.members:
-        found.reasons[name] = "no members"
+        described.reasons[name] = "no members"
         return
     for seq, member in enumerate(group.members):
         member_id = member.member_id
-        who = (name, member_id, member.instance_id or None, member.rack_id or None)
+        identity = (name, member_id, member.instance_id or None, member.rack_id or None)
         topics, regex = list(member.subscribed_topic_names), member.subscribed_topic_regex or None
         of_group = (member.member_epoch, seq, group.assignor_name)
-        found.members.append((*who, topics, None, *of_group, regex, CONSUMER))
+        described.members.append((*identity, topics, None, *of_group, regex, CONSUMER))
         owned = _partitions(member.assignment)
-        found.owned.extend((name, member_id, topic, p) for topic, p in owned)
+        described.owned.extend((name, member_id, topic, p) for topic, p in owned)
         target = _partitions(member.target_assignment)
-        found.target.extend(
+        described.target.extend(
             (name, member_id, topic, p, position) for position, (topic, p) in enumerate(target)
         )
 

@@ -110,7 +110,9 @@ def read_groups(text: Text, group_id: str | None = None) -> tuple[list[Section],
             remarks.append(remark)
         elif (columns := _columns(line, where)) is not None:
             header = _header(line, where, columns, group_id)
-            kind = next(kind for kind, needed in _KINDS.items() if needed <= set(columns))
+            kind = next(
+                kind for kind, columns_of_kind in _KINDS.items() if columns_of_kind <= set(columns)
+            )
             sections.append(Section(kind, text.at, []))
         elif header is None:
             raise InputError(
@@ -147,11 +149,11 @@ def parse_assignment(cell: str, row: Row) -> list[tuple[str, int]] | None:
 
 
 def _remark(where: str, line: str) -> Remark | None:
-    said = line.strip()
+    text = line.strip()
     for pattern, reason in _REMARKS:
-        if match := pattern.fullmatch(said):
+        if match := pattern.fullmatch(text):
             return Remark(where, match[1], reason)
-    return Remark(where, None, said) if said.startswith("Error: ") else None
+    return Remark(where, None, text) if text.startswith("Error: ") else None
 
 
 def _columns(line: str, where: str) -> tuple[str, ...] | None:
@@ -169,7 +171,7 @@ def _columns(line: str, where: str) -> tuple[str, ...] | None:
             raise InputError(f"{where}: column {shown(name)} is unknown")
         if names.count(name) > 1:
             raise InputError(f"{where}: column {name} is there twice")
-    if not any(needed <= set(names) for needed in _KINDS.values()):
+    if not any(columns_of_kind <= set(names) for columns_of_kind in _KINDS.values()):
         raise InputError(f"{where}: {' '.join(names)}: are columns of no table of --describe")
     return names
 
@@ -189,16 +191,16 @@ def _cells(line: str, where: str, header: _Header) -> dict[str, str]:
     """
     cells = _below(line, header.starts)
     misplaced = any(cell.startswith(" ") for cell in cells)
-    found = [cell.strip() for cell in cells]
+    values = [cell.strip() for cell in cells]
     patterns = [_CELLS[column] for column in header.columns]
-    fits = [bool(re.fullmatch(p, cell)) for p, cell in zip(patterns, found, strict=True)]
+    fits = [bool(re.fullmatch(p, cell)) for p, cell in zip(patterns, values, strict=True)]
     if misplaced or not all(fits):
         match = _by_blanks(header.columns).fullmatch(line.rstrip())
         if match is not None:
-            found = [cell or "" for cell in match.groups()]
+            values = [cell or "" for cell in match.groups()]
         else:
-            _refuse(line, where, header, found, fits)
-    return dict(zip(header.columns, found, strict=True))
+            _refuse(line, where, header, values, fits)
+    return dict(zip(header.columns, values, strict=True))
 
 
 def _below(line: str, starts: tuple[int, ...]) -> list[str]:
@@ -230,7 +232,7 @@ def _by_blanks(columns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-def _refuse(line: str, where: str, header: _Header, found: list[str], fits: list[bool]) -> None:
+def _refuse(line: str, where: str, header: _Header, values: list[str], fits: list[bool]) -> None:
     cells = line.split()
     if len(cells) < len(header.columns) - sum(
         bool(re.fullmatch(_CELLS[column], "")) for column in header.columns
@@ -239,8 +241,8 @@ def _refuse(line: str, where: str, header: _Header, found: list[str], fits: list
             f"{where}: {plural(len(cells), 'cell')}, where the header ({header.where}) has "
             f"{len(header.columns)}"
         )
-    for column, cell, fit in zip(header.columns, found, fits, strict=True):
+    for column, cell, fit in zip(header.columns, values, fits, strict=True):
         if not fit:
-            wanted = "number" if _CELLS[column] in (_NUMBER, _COUNT) else f"{column} of such a text"
-            raise InputError(f"{where}, column {column}: {shown(cell)} is no {wanted}")
+            kind = "number" if _CELLS[column] in (_NUMBER, _COUNT) else f"{column} of such a text"
+            raise InputError(f"{where}, column {column}: {shown(cell)} is no {kind}")
     raise InputError(f"{where}: its cells are not below the header's ({header.where})")

@@ -68,10 +68,14 @@ class DescribedGroup:
     def owned(self) -> list[tuple[str, str, int]]:
         """Member, topic and partition, sorted; where both tables tell them, they are the same."""
         if self.owners is not None:
-            found = [(m, *tp) for tp, claims in self.owners.items() for m, _ in claims]
+            claims = [(m, *tp) for tp, claims in self.owners.items() for m, _ in claims]
         else:
-            found = [(m, *tp) for m, of in (self.members or {}).items() for tp in of.assigned or ()]
-        return sorted(found)
+            claims = [
+                (m, *tp)
+                for m, member in (self.members or {}).items()
+                for tp in member.assigned or ()
+            ]
+        return sorted(claims)
 
     def reason_to_omit(self) -> str | None:
         """Why its rows would be none of a settled group; None: they are."""
@@ -116,10 +120,10 @@ def group_states(sections: Iterable[Section], remarks: Iterable[Remark]) -> list
 
 
 def _by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
-    found: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.cells["GROUP"], []).append(row)
-    yield from found.items()
+        groups.setdefault(row.cells["GROUP"], []).append(row)
+    yield from groups.items()
 
 
 def _add_members(group: DescribedGroup, rows: list[Row], _: datetime) -> None:
@@ -198,13 +202,13 @@ def _add_offsets(group: DescribedGroup, rows: list[Row], at: datetime) -> None:
             claims = owners.setdefault((topic, partition), [])
             if cells["CONSUMER-ID"] not in [member_id for member_id, _ in claims]:
                 claims.append((cells["CONSUMER-ID"], row.where))
-        told = [
+        numbers = [
             whole_number(cells[column], where + column, _LARGEST_OFFSET)
             for column in ("CURRENT-OFFSET", "LOG-END-OFFSET")
             if cells.get(column, NONE) != NONE
         ]
-        if len(told) == 2:
-            group.offsets[topic, partition] = (told[0], told[1], at)
+        if len(numbers) == 2:
+            group.offsets[topic, partition] = (numbers[0], numbers[1], at)
     if group.owners is not None:
         _refuse_other_owners(group.group_id, group.owners, owners)
     group.owners = owners
@@ -225,9 +229,10 @@ def _add_state(group: DescribedGroup, rows: list[Row], _: datetime) -> None:
 _ONE_MOMENT = "give texts of one moment"
 
 
-def _disagreement(group_id: str, one: str, other: str, what: str) -> InputError:
+def _disagreement(group_id: str, place: str, other_place: str, subject: str) -> InputError:
     return InputError(
-        f"group {group_id!r}: {what} is not the same in {one} and in {other}: {_ONE_MOMENT}"
+        f"group {group_id!r}: {subject} is not the same in {place} and in {other_place}: "
+        f"{_ONE_MOMENT}"
     )
 
 
@@ -238,9 +243,9 @@ def _refuse_other_members(
         *(m for m in before if m not in after),
         *(m for m in after if m not in before),
     ]:
-        here = before.get(member_id) or after[member_id]
+        where = (before.get(member_id) or after[member_id]).where
         raise InputError(
-            f"group {group_id!r}: member {shown(member_id)} of {here.where} is in no other of its "
+            f"group {group_id!r}: member {shown(member_id)} of {where} is in no other of its "
             f"tables of members: {_ONE_MOMENT}"
         )
 
@@ -251,13 +256,13 @@ def _refuse_other_owners(
     other: dict[TopicPartition, list[tuple[str, str]]],
 ) -> None:
     for topic, partition in sorted(one.keys() | other.keys()):
-        told = [sorted(of.get((topic, partition), ())) for of in (one, other)]
-        if [m for m, _ in told[0]] != [m for m, _ in told[1]]:
-            said = [
-                ", ".join(f"{m} ({where})" for m, where in claims) or "nobody" for claims in told
+        owners = [sorted(owners_of.get((topic, partition), ())) for owners_of in (one, other)]
+        if [m for m, _ in owners[0]] != [m for m, _ in owners[1]]:
+            names = [
+                ", ".join(f"{m} ({where})" for m, where in claims) or "nobody" for claims in owners
             ]
             raise InputError(
-                f"group {group_id!r}: {topic}-{partition} is with {said[0]} and with {said[1]}: "
+                f"group {group_id!r}: {topic}-{partition} is with {names[0]} and with {names[1]}: "
                 f"{_ONE_MOMENT}"
             )
 
@@ -275,14 +280,14 @@ def _refuse_disagreement(group: DescribedGroup) -> None:
                     f"of members: {_ONE_MOMENT}"
                 )
             counts[member_id] += 1
-    told: dict[TopicPartition, list[tuple[str, str]]] = {}
+    claimants: dict[TopicPartition, list[tuple[str, str]]] = {}
     for member_id, member in group.members.items():
         for partition in member.assigned or ():
-            told.setdefault(partition, []).append((member_id, member.where))
+            claimants.setdefault(partition, []).append((member_id, member.where))
         if member.assigned is None and member.count not in (None, counts[member_id]):
             raise InputError(
                 f"{member.where}: member {member_id!r} has {plural(member.count or 0, 'partition')}"
                 f", and {counts[member_id]} in the table of offsets: {_ONE_MOMENT}"
             )
     if all(member.assigned is not None for member in group.members.values()):
-        _refuse_other_owners(group.group_id, told, group.owners)
+        _refuse_other_owners(group.group_id, claimants, group.owners)

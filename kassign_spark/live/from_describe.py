@@ -56,20 +56,22 @@ def read_described(
     for file in files:
         group_id, path = _group_and_path(file)
         text = read_text(path)
-        tables, said = read_groups(text, group_id)
-        if not tables and not said:
+        tables, notes = read_groups(text, group_id)
+        if not tables and not notes:
             raise InputError(f"{path}: has no table of kafka-consumer-groups.sh --describe")
         sections += tables
-        remarks += said
+        remarks += notes
     described = None if topics is None else read_described_topics(read_text(topics))
     groups = group_states(sections, remarks)
     reasons = {group.group_id: group.reason_to_omit() for group in groups}
     settled = [group for group in groups if reasons[group.group_id] is None]
     if not settled:
         raise InputError(f"{files[0]}: no group can be read: {_why_none(reasons, remarks)}")
-    omitted = [Omission("group", name, why) for name, why in reasons.items() if why is not None]
+    omitted = [
+        Omission("group", name, reason) for name, reason in reasons.items() if reason is not None
+    ]
     omitted += [Omission("line", r.where, r.reason) for r in remarks if r.group_id is None]
-    found = ClusterTables(
+    cluster = ClusterTables(
         [row for group in settled for row in _members(group, cluster_id)],
         [(cluster_id, *row) for row in _topics(settled, described)],
         [(cluster_id, group.group_id, *row) for group in settled for row in group.owned()],
@@ -78,7 +80,7 @@ def read_described(
         [(cluster_id, *row) for row in leaders_of_offsets(described or {})],
         _offsets(settled, cluster_id),
     )
-    return Described(found, _notes(settled, described, found))
+    return Described(cluster, _notes(settled, described, cluster))
 
 
 def _group_and_path(file: str) -> tuple[str | None, str]:
@@ -116,12 +118,12 @@ def _target(group: DescribedGroup, cluster_id: str | None) -> list[Row]:
     """Of a group of the new protocol; without epochs it is settled: the target is what they own."""
     if not group.is_new:
         return []
-    found = [
+    rows_ = [
         (member_id, *partition)
         for member_id, member in (group.members or {}).items()
         for partition in member.target or ()
     ]
-    rows = found if group.has_epochs else group.owned()
+    rows = rows_ if group.has_epochs else group.owned()
     return [(cluster_id, group.group_id, *row, None) for row in rows]
 
 

@@ -135,17 +135,17 @@ def read_cluster(
             members += [(cluster_id, *row) for row in described.members]
             owned += [(cluster_id, *row) for row in described.owned]
             target = [(cluster_id, *row) for row in described.target]
-            reasons = {name: why for name, why in reasons.items() if why != NOT_ASKED_FOR}
+            reasons = {name: reason for name, reason in reasons.items() if reason != NOT_ASKED_FOR}
             reasons |= described.reasons
             rows, omitted_settings = describe_group_settings(admin, names)
             settings = [(cluster_id, *row) for row in rows]
         omitted += _omissions(reasons, "group") + _omissions(omitted_settings, "settings")
-        found = None
+        read_result = None
         if offsets:
             read = topics_of(members, owned)
-            found = read_offsets(admin, sorted(racks), read, described_topics, progress)
-            omitted += _omissions(found.groups, "commits")
-            omitted += _omissions(found.partitions, "offsets")
+            read_result = read_offsets(admin, sorted(racks), read, described_topics, progress)
+            omitted += _omissions(read_result.groups, "commits")
+            omitted += _omissions(read_result.partitions, "offsets")
     return ClusterTables(
         members,
         topics,
@@ -153,7 +153,7 @@ def read_cluster(
         omitted,
         target,
         leader_rows(described_topics, cluster_id),
-        None if found is None else [(cluster_id, *row) for row in found.rows],
+        None if read_result is None else [(cluster_id, *row) for row in read_result.rows],
         settings,
     )
 

@@ -60,30 +60,30 @@ def read_offsets(
     ``described`` are the cluster's topics with their partitions and leaders.
     """
     committed, group_reasons = _committed(admin, brokers, sorted(topics_of), progress)
-    wanted = {topic for topics in topics_of.values() for topic in topics}
+    topic_names = {topic for topics in topics_of.values() for topic in topics}
     partitions = {
         topic["name"]: sorted(p["partition_index"] for p in topic["partitions"])
         for topic in described
-        if topic["name"] in wanted
+        if topic["name"] in topic_names
     }
     ends, partition_reasons = _ends(admin, partitions, described, progress)
     rows: list[Row] = []
     of_nobody = set()
     for group in sorted(topics_of):
         for topic in sorted(set(topics_of[group]) & partitions.keys()):
-            found = [(topic, p) for p in partitions[topic] if (topic, p) in ends]
+            readable = [(topic, p) for p in partitions[topic] if (topic, p) in ends]
             if group in committed:
                 offsets = committed[group]
-                rows += [_row(group, at, ends[at], offsets.get(at)) for at in found]
+                rows += [_row(group, at, ends[at], offsets.get(at)) for at in readable]
             else:
-                of_nobody.update(found)
+                of_nobody.update(readable)
     rows += [_row(None, at, ends[at], None) for at in sorted(of_nobody)]
     names = {f"{topic}-{p}": reason for (topic, p), reason in partition_reasons.items()}
     return ReadOffsets(rows, group_reasons, names)
 
 
-def _row(group: str | None, at: Partition, ends: _Ends, committed: int | None) -> Row:
-    return (group, *at, ends.begin, ends.end, committed, ends.as_of)
+def _row(group: str | None, partition: Partition, ends: _Ends, committed: int | None) -> Row:
+    return (group, *partition, ends.begin, ends.end, committed, ends.as_of)
 
 
 def _committed(
@@ -104,8 +104,10 @@ def _committed(
         if attempt:
             time.sleep(_PAUSE_SECONDS)
         for broker in brokers:
-            here = sorted(pending & {g["group_id"] for g in admin.list_groups(broker_ids=[broker])})
-            for batch in batches(here):
+            of_broker = sorted(
+                pending & {g["group_id"] for g in admin.list_groups(broker_ids=[broker])}
+            )
+            for batch in batches(of_broker):
                 for name, answer in _ask_for_commits(admin, broker, batch):
                     error = errors.for_code(answer.error_code)
                     if error is errors.NoError:
@@ -143,7 +145,7 @@ def _ends(
     progress: Callable[[str], None],
 ) -> tuple[dict[Partition, _Ends], dict[Partition, str]]:
     """Begin and end of all partitions of some topics, and the partitions that could not be read."""
-    found: dict[Partition, _Ends] = {}
+    known: dict[Partition, _Ends] = {}
     pending = {(topic, p) for topic, numbers in partitions_of.items() for p in numbers}
     count, reasons = len(pending), dict.fromkeys(pending, "its topic is not there any more")
     for attempt in range(_ATTEMPTS):
@@ -160,44 +162,44 @@ def _ends(
                 begins, failed = _ask_for_offsets(admin, leader, batch, _EARLIEST)
                 ends, failed_later = _ask_for_offsets(admin, leader, sorted(begins), _LATEST)
                 now = datetime.now(UTC)
-                found |= {at: _Ends(begins[at], ends[at], now) for at in ends}
+                known |= {at: _Ends(begins[at], ends[at], now) for at in ends}
                 for at, error in (failed | failed_later).items():
                     reasons[at] = str(error())
                     if not error.retriable:
                         pending.discard(at)
                 pending -= ends.keys()
-            progress(f"read offsets of {len(found)} of {count} partitions")
-    return found, {at: reasons[at] for at in sorted(reasons) if at not in found}
+            progress(f"read offsets of {len(known)} of {count} partitions")
+    return known, {at: reasons[at] for at in sorted(reasons) if at not in known}
 
 
 def _by_leader(
-    described: Iterable[Mapping[str, Any]], wanted: Collection[Partition]
+    described: Iterable[Mapping[str, Any]], partitions: Collection[Partition]
 ) -> dict[int, list[Partition]]:
     leaders: dict[int, list[Partition]] = defaultdict(list)
     for topic in described:
         for partition in topic["partitions"]:
-            at = topic["name"], partition["partition_index"]
-            if at in wanted:
-                leaders[partition["leader_id"]].append(at)
+            partition_key = topic["name"], partition["partition_index"]
+            if partition_key in partitions:
+                leaders[partition["leader_id"]].append(partition_key)
     return leaders
 
 
 def _ask_for_offsets(
-    admin: Any, leader: int, partitions: Sequence[Partition], which: int
+    admin: Any, leader: int, partitions: Sequence[Partition], timestamp: int
 ) -> tuple[dict[Partition, int], dict[Partition, Any]]:
     """Ask a leader for one offset of each partition; also gives the errors of those without."""
     from kafka import TopicPartition, errors
 
     if not partitions:
         return {}, {}
-    wanted = {TopicPartition(*at): which for at in partitions}
-    request = admin._list_partition_offsets_request(wanted, _READ_UNCOMMITTED)
-    found, failed = {}, {}
+    timestamps = {TopicPartition(*at): timestamp for at in partitions}
+    request = admin._list_partition_offsets_request(timestamps, _READ_UNCOMMITTED)
+    answered, failed = {}, {}
     for topic in send(admin, request, node_id=leader).topics:
         for partition in topic.partitions:
             at = topic.name, partition.partition_index
             if partition.error_code:
                 failed[at] = errors.for_code(partition.error_code)
             else:
-                found[at] = partition.offset
-    return found, failed
+                answered[at] = partition.offset
+    return answered, failed

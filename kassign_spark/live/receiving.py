@@ -19,8 +19,8 @@ def net_client(**settings: Any) -> Any:
     from kafka.net.selector import NetworkSelector
 
     class Manager(KafkaConnectionManager):  # type: ignore[misc]
-        async def _build_transport(self, *given: Any, **named: Any) -> Any:
-            transport = await super()._build_transport(*given, **named)
+        async def _build_transport(self, *arguments: Any, **named: Any) -> Any:
+            transport = await super()._build_transport(*arguments, **named)
             transport._sock_recv = partial(_receive, transport._sock)
             return transport
 

@@ -30,33 +30,33 @@ _MESSAGES = {
 
 def commits(records: Records) -> list[Part]:
     """Rows of ``commits``, of either kind of record."""
-    said, values, _ = records
+    present, values, _ = records
     has_id = "topic_id" in values
     return records.parts(
         log_schemas.COMMITS,
         {},
         committed=values["committed"],
-        at=said.times(numbers(values["commit_timestamp"])),
-        topic_id=ids(said.batch.values, spans(values["topic_id"])) if has_id else None,
+        at=present.times(numbers(values["commit_timestamp"])),
+        topic_id=ids(present.batch.values, spans(values["topic_id"])) if has_id else None,
     )
 
 
 def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[UnreadMessages]]:
     """Rows of ``generations``, ``log_members`` and ``log_assignment`` of classic groups."""
-    said, values, gone = records
-    source = said.batch.values
+    present, values, tombstones = records
+    source = present.batch.values
     members = items(values["members"])
     protocol_type = texts(source, spans(values["protocol_type"]))
     assignor = texts(source, spans(values["protocol"]))
     group = {
-        "group_id": said.text("group_id"),
+        "group_id": present.text("group_id"),
         "generation": pa.array(values["generation"]),
-        **said.place(),
-        "at": said.times(numbers(values["state_timestamp"])),
+        **present.place(),
+        "at": present.times(numbers(values["state_timestamp"])),
     }
     groups = part(
         log_schemas.GENERATIONS,
-        said.record,
+        present.record,
         group_type="classic",
         protocol_type=protocol_type,
         assignor=assignor,
@@ -64,18 +64,18 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         member_count=members.counts,
         **group,
     )
-    tombstones = gone.part(log_schemas.GENERATIONS, group_type="classic")
+    ended = tombstones.part(log_schemas.GENERATIONS, group_type="classic")
     row = members.rows()
     consumers = np.asarray(pc.equal(protocol_type, _CONSUMER))[row]
     others = UnreadMessages("GroupMetadata", None, OTHER_PROTOCOL, np.flatnonzero(~consumers))
-    there, subscriptions, broken = _message("subscription", source, members, consumers)
+    has_subscription, subscriptions, broken = _message("subscription", source, members, consumers)
     _, assignments, broken_too = _message("assignment", source, members, consumers)
     is_sticky, is_cooperative_sticky = (
         np.asarray(pc.fill_null(pc.equal(assignor, name), False))[row]
         for name in ("sticky", "cooperative-sticky")
     )
     generation, claimed = _claims(source, subscriptions, is_sticky, is_cooperative_sticky)
-    record = said.record[row]
+    record = present.record[row]
     of_group = repeated(group, row)
     member = {name: of_group[name] for name in ("group_id", "generation", "offset")}
     member |= {"member_id": texts(source, spans(members["member_id"]))}
@@ -91,20 +91,26 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         rack_id=pc.if_else(pc.equal(rack_id, ""), None, rack_id),
         rebalance_timeout_ms=not_negative(members["rebalance_timeout_ms"]),
         session_timeout_ms=members["session_timeout_ms"],
-        topics=lists_of_texts(source, items(subscriptions["topics"]), there),
+        topics=lists_of_texts(source, items(subscriptions["topics"]), has_subscription),
         owned_generation=not_negative(generation),
         member_seq=place_in_run(row),
     )
     lists = [("assigned", items(assignments["assigned"]))]
     if owned:
-        lists += [("owned", held) for held in claimed]
+        lists += [("owned", lists_of_role) for lists_of_role in claimed]
     made = [
-        assigned(record, held, {"topic": texts(source, spans(held["topic"]))}, role, **member)
-        for role, held in lists
+        assigned(
+            record,
+            lists_of_role,
+            {"topic": texts(source, spans(lists_of_role["topic"]))},
+            role,
+            **member,
+        )
+        for role, lists_of_role in lists
     ]
     # Those were counted a member.
     unread = [replace(some, rows=record[some.rows]) for some in (others, *broken, *broken_too)]
-    return [groups, tombstones, member_rows, *made], unread
+    return [groups, ended, member_rows, *made], unread
 
 
 def _message(
@@ -116,10 +122,12 @@ def _message(
     # One without bytes says nothing.
     rows = np.flatnonzero(consumers & (span.length > 0))
     read = read_versioned(kind, struct, source.within(span), rows, NEWEST_PROTOCOL, lenient=True)
-    there = np.zeros(len(consumers), dtype=np.bool_)
-    there[read.rows] = True
-    columns = read.columns if there.all() else spread(read.columns, read.rows, len(there))
-    return there, columns, list(read.unread)
+    is_readable = np.zeros(len(consumers), dtype=np.bool_)
+    is_readable[read.rows] = True
+    columns = (
+        read.columns if is_readable.all() else spread(read.columns, read.rows, len(is_readable))
+    )
+    return is_readable, columns, list(read.unread)
 
 
 def _claims(

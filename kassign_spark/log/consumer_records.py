@@ -22,32 +22,32 @@ def targets(records: Records) -> list[Part]:
 
 def topics(records: Records) -> list[Part]:
     """Rows of ``log_topics``, one a topic."""
-    said, values, gone = records
-    source = said.batch.values
+    present, values, tombstones = records
+    source = present.batch.values
     listed = items(values["topics"])
     row = listed.rows()
     return [
         part(
             log_schemas.LOG_TOPICS,
-            said.record[row],
+            present.record[row],
             topic=texts(source, spans(listed["topic"])),
             topic_id=ids(source, spans(listed["topic_id"])),
             num_partitions=listed["num_partitions"],
-            **repeated({"group_id": said.text("group_id"), **said.place()}, row),
+            **repeated({"group_id": present.text("group_id"), **present.place()}, row),
         ),
-        gone.part(log_schemas.LOG_TOPICS),
+        tombstones.part(log_schemas.LOG_TOPICS),
     ]
 
 
 def regexes(records: Records) -> list[Part]:
     """Rows of ``log_regexes``."""
-    listed = lists_of_texts(records.said.batch.values, items(records.values["topics"]))
+    listed = lists_of_texts(records.present.batch.values, items(records.values["topics"]))
     return records.parts(log_schemas.LOG_REGEXES, {}, topics=listed)
 
 
 def members(records: Records) -> list[Part]:
     """Rows of ``log_members``: members as they joined or changed."""
-    source, values = records.said.batch.values, records.values
+    source, values = records.present.batch.values, records.values
     named = ("group_instance_id", "rack_id", "client_id", "client_host", "topics_regex", "assignor")
     return records.parts(
         log_schemas.LOG_MEMBERS,
@@ -61,7 +61,9 @@ def members(records: Records) -> list[Part]:
 
 def target_members(records: Records) -> list[Part]:
     """Rows of ``log_members`` and ``log_assignment``: what members are to have."""
-    return records.parts(log_schemas.LOG_MEMBERS, {"record": "target"}) + _held(records, "target")
+    return records.parts(log_schemas.LOG_MEMBERS, {"record": "target"}) + _owned_parts(
+        records, "target"
+    )
 
 
 def current_members(records: Records) -> list[Part]:
@@ -77,21 +79,21 @@ def current_members(records: Records) -> list[Part]:
         previous_generation=values["previous_generation"],
         state=pa.array(list(MEMBER_STATES.values())).take(state),
     )
-    return members + _held(records, "assigned", "revoking", generation=generation)
+    return members + _owned_parts(records, "assigned", "revoking", generation=generation)
 
 
-def _held(records: Records, *roles: str, **generation: pa.Array) -> list[Part]:
+def _owned_parts(records: Records, *roles: str, **generation: pa.Array) -> list[Part]:
     """Rows of ``log_assignment`` from lists of topic ids of these names."""
-    said, values, _ = records
+    present, values, _ = records
     member = {
-        "group_id": said.text("group_id"),
-        "member_id": said.text("member_id"),
-        "offset": said.offsets(),
+        "group_id": present.text("group_id"),
+        "member_id": present.text("member_id"),
+        "offset": present.offsets(),
         **generation,
     }
     parts = []
     for role in roles:
-        held = items(values[role])
-        named = {"topic_id": ids(said.batch.values, spans(held["topic_id"]))}
-        parts.append(assigned(said.record, held, named, role, **member))
+        owned = items(values[role])
+        named = {"topic_id": ids(present.batch.values, spans(owned["topic_id"]))}
+        parts.append(assigned(present.record, owned, named, role, **member))
     return parts

@@ -30,8 +30,8 @@ _PADDING = 8
 
 def distinct(numbers: Ints) -> list[int]:
     """The different ones among numbers of 16 bits, ascending."""
-    found: list[int] = (np.flatnonzero(np.bincount(numbers + _INT16)) - _INT16).tolist()
-    return found
+    values: list[int] = (np.flatnonzero(np.bincount(numbers + _INT16)) - _INT16).tolist()
+    return values
 
 
 class Span(NamedTuple):

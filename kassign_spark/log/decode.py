@@ -92,8 +92,8 @@ def _decode(batch: RawRecords, *, owned: bool) -> list[pa.Table]:
         kind = KINDS[number]
         fine, columns, broken = read_keys(kind.name, kind.key, keys.at(rows), rows)
         rows = rows[fine]
-        there = rows[~batch.tombstone[rows]]
-        read = read_versioned(kind.name, kind.value, batch.values, there, kind.newest)
+        rows_with_value = rows[~batch.tombstone[rows]]
+        read = read_versioned(kind.name, kind.value, batch.values, rows_with_value, kind.newest)
         records = Records.of(batch, rows, columns, read)
         unread += [*broken, *read.unread]
         if number == _GROUP_METADATA:

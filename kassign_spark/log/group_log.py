@@ -200,20 +200,20 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
             raise InputError(f"{where}: tables of a catalog are no stream; name a folder")
         if stream:
             folder = f"{path}/{log_schemas.RECORDS.name}" if inside else path
-            given = spark.read.parquet(folder)
-            _check_files(_declared(given), path, may_be_empty=True)
-            return spark.readStream.schema(given.schema).parquet(folder)
+            frame = spark.read.parquet(folder)
+            _check_files(_declared(frame), path, may_be_empty=True)
+            return spark.readStream.schema(frame.schema).parquet(folder)
         return read_table(spark, path, log_schemas.RECORDS) if inside else spark.read.parquet(path)
     except SparkError as error:
-        said = spark_message(error)
+        message = spark_message(error)
         is_empty = isinstance(error, PySparkException) and error.getCondition() == _NO_FILES
-        if is_empty or NO_PARQUET in said:
+        if is_empty or NO_PARQUET in message:
             raise InputError(
                 f"{where}: is no group log: it has neither the table {log_schemas.RECORDS.name}, "
                 "which kassign-spark log writes, nor Parquet files with columns "
                 f"{', '.join(log_schemas.RECORDS.columns.names)}"
             ) from None
-        raise InputError(f"{where}: cannot be read: {said}") from None
+        raise InputError(f"{where}: cannot be read: {message}") from None
 
 
 def _check_there(records: DataFrame, options: Mapping[str, str]) -> None:

@@ -88,10 +88,10 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
         )
     # Of the options that name topics only one may be there.
     taken = lower | _TOPIC_OPTIONS if topics else lower
-    given = {k: v for k, v in _DEFAULTS.items() if k.lower() not in taken} | dict(options)
+    settings = {k: v for k, v in _DEFAULTS.items() if k.lower() not in taken} | dict(options)
     reader = (spark.readStream if stream else spark.read).format("kafka")
     try:
-        records = reader.options(**given).load()
+        records = reader.options(**settings).load()
     except SparkError as error:
         raise explained(error, options) from None
     # It counts when the frame is computed, so it cannot be ours for a moment.
@@ -115,9 +115,9 @@ def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
             "--packages)"
         )
     address = options.get(_SERVERS, "")
-    for name, why in _WHY.items():
+    for name, advice in _WHY.items():
         if name in text:
-            return ClusterError(f"Kafka at {address}: {why.format(topic=OFFSETS_TOPIC)}")
+            return ClusterError(f"Kafka at {address}: {advice.format(topic=OFFSETS_TOPIC)}")
     return ClusterError(
         f"reading {OFFSETS_TOPIC} of Kafka at {address} failed ({type(error).__name__})"
     )

@@ -80,17 +80,17 @@ def newest_state(
     cluster = topics.agg(F.max(CLUSTER_ID).alias(CLUSTER_ID))
     whole = hold(classic.unionByName(consumer, allowMissingColumns=True)).frame
     assignment = _named(log.log_assignment, topics)
-    held = hold(assignment.join(whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi")).frame
+    assigned = hold(assignment.join(whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi")).frame
 
-    def table(frame: DataFrame, of: Table) -> DataFrame:
-        return answer(frame.crossJoin(F.broadcast(cluster)), of, has_cluster_id=named)
+    def table(frame: DataFrame, result: Table) -> DataFrame:
+        return answer(frame.crossJoin(F.broadcast(cluster)), result, has_cluster_id=named)
 
     of_new = () if consumer_groups else ("topics_regex", "group_type")
     snapshot = Snapshot(
         table(whole, MEMBERS).drop("capacity", *of_new),
         answer(topics, TOPICS, has_cluster_id=named),
-        table(held.where("role IN ('assigned', 'revoking')"), OWNED),
-        table(held.where("role = 'target'"), TARGET) if consumer_groups else None,
+        table(assigned.where("role IN ('assigned', 'revoking')"), OWNED),
+        table(assigned.where("role = 'target'"), TARGET) if consumer_groups else None,
     )
     return NewestState(snapshot, omitted.select("group_id", "reason"), damage)
 
@@ -151,14 +151,14 @@ def _consumer(groups: DataFrame, members: DataFrame) -> DataFrame:
     """Rows of ``members`` of groups of the new protocol."""
     of_group = groups.where("group_type = 'consumer'").select("group_id")
     epochs = members.where("record = 'current'").select(*_OF_MEMBER, "generation")
-    said = members.where("record = 'member'").join(of_group, "group_id", "left_semi")
-    votes = said.where("assignor IS NOT NULL").groupBy("group_id", "assignor").count()
+    members_of_groups = members.where("record = 'member'").join(of_group, "group_id", "left_semi")
+    votes = members_of_groups.where("assignor IS NOT NULL").groupBy("group_id", "assignor").count()
     # The most votes; of two with as many the coordinator takes any.
     chosen = votes.groupBy("group_id").agg(
         F.min_by("assignor", F.struct(-F.col("count"), F.col("assignor"))).alias("chosen")
     )
     return (
-        said.drop("generation")
+        members_of_groups.drop("generation")
         .join(epochs, _OF_MEMBER, "left")
         .join(chosen, "group_id", "left")
         .select(

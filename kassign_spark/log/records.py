@@ -80,8 +80,8 @@ class Rows(NamedTuple):
         """Times of the records' own, or these where they are ones."""
         at = self.batch.at[self.record]
         if milliseconds is not None:
-            given = (milliseconds >= 0) & (milliseconds <= _LAST_MS)
-            at = np.where(given, milliseconds * _MICROSECONDS, at)
+            is_time = (milliseconds >= 0) & (milliseconds <= _LAST_MS)
+            at = np.where(is_time, milliseconds * _MICROSECONDS, at)
         return pa.array(at).cast(pa.timestamp("us", "UTC"))
 
     def offsets(self) -> pa.Array:
@@ -100,8 +100,8 @@ class Rows(NamedTuple):
     def part(self, table: Table, **columns: Any) -> Part:
         """Rows of ``table``, one a record: what the keys say, the place, and these columns."""
         of_key = {
-            name: self.text(name) if isinstance(given, Span) else given
-            for name, given in self.key.items()
+            name: self.text(name) if isinstance(value, Span) else value
+            for name, value in self.key.items()
             if name not in columns
         }
         return part(table, self.record, **self.place() | of_key | columns)
@@ -110,13 +110,16 @@ class Rows(NamedTuple):
 class Records(NamedTuple):
     """Records of one kind that could be read: with values, and tombstones."""
 
-    said: Rows
+    present: Rows
     values: Columns
-    gone: Rows
+    tombstones: Rows
 
-    def parts(self, table: Table, of_all: Mapping[str, str], /, **of_said: Any) -> list[Part]:
-        """Rows of ``table``, one a record; those of tombstones lack the columns ``of_said``."""
-        return [self.said.part(table, **of_all, **of_said), self.gone.part(table, **of_all)]
+    def parts(self, table: Table, of_all: Mapping[str, str], /, **of_present: Any) -> list[Part]:
+        """Rows of ``table``, one a record; those of tombstones lack the columns ``of_present``."""
+        return [
+            self.present.part(table, **of_all, **of_present),
+            self.tombstones.part(table, **of_all),
+        ]
 
     @staticmethod
     def of(batch: RawRecords, rows: Ints, key: Columns, read: ReadMessages) -> "Records":
@@ -125,9 +128,9 @@ class Records(NamedTuple):
         ``rows`` are those of the kind, ascending, and ``key`` is of them; ``read`` has the values.
         """
         gone = np.flatnonzero(batch.tombstone[rows])
-        there = np.searchsorted(rows, read.rows)
+        places = np.searchsorted(rows, read.rows)
         return Records(
-            Rows(batch, read.rows, take(key, there), False),
+            Rows(batch, read.rows, take(key, places), False),
             read.columns,
             Rows(batch, rows[gone], take(key, gone), True),
         )
@@ -142,20 +145,20 @@ def part(table: Table, record: Ints, /, **columns: Any) -> Part:
 
 
 def assigned(
-    record: Ints, held: Items, topics: Mapping[str, pa.Array], role: str, **of_row: pa.Array
+    record: Ints, lists: Items, topics: Mapping[str, pa.Array], role: str, **of_row: pa.Array
 ) -> Part:
     """Rows of ``log_assignment`` from lists of topics, each with its partitions.
 
     Args:
         record: the record of each list.
-        held: the lists.
+        lists: the partitions of each topic.
         topics: by the name of its column what names the topics of all lists.
         role: of all rows.
         of_row: columns with a value a list, which its partitions repeat.
     """
-    partitions = items(held["partitions"])
+    partitions = items(lists["partitions"])
     topic = partitions.rows()
-    row = held.rows()[topic]
+    row = lists.rows()[topic]
     return part(
         log_schemas.LOG_ASSIGNMENT,
         record[row],
@@ -170,8 +173,8 @@ def repeated(columns: Mapping[str, Any], row: Ints) -> dict[str, Any]:
     """Columns for the elements of lists, which are of these rows; one value for all stays."""
     rows = pa.array(row)
     return {
-        name: given.take(rows) if isinstance(given, pa.Array) else given
-        for name, given in columns.items()
+        name: column.take(rows) if isinstance(column, pa.Array) else column
+        for name, column in columns.items()
     }
 
 
@@ -186,11 +189,11 @@ def ordered(table: str, parts: list[Part]) -> pa.Table:
     return pa.concat_tables([part.rows for part in of_table]).take(pa.array(order))
 
 
-def _array(given: Any, kind: pa.DataType, count: int) -> pa.Array:
-    if given is None:
+def _array(values: Any, kind: pa.DataType, count: int) -> pa.Array:
+    if values is None:
         return pa.nulls(count, kind)
-    if isinstance(given, np.ndarray):
-        return pa.array(given).cast(kind)
-    if isinstance(given, pa.Array):
-        return given if given.type == kind else given.cast(kind)
-    return pa.repeat(pa.scalar(given, kind), count)
+    if isinstance(values, np.ndarray):
+        return pa.array(values).cast(kind)
+    if isinstance(values, pa.Array):
+        return values if values.type == kind else values.cast(kind)
+    return pa.repeat(pa.scalar(values, kind), count)

@@ -70,8 +70,8 @@ class Struct:
         flexible = version >= self.flexible
         columns: dict[str, Column] = {}
         for f in self.fields:
-            there = f.since <= version <= f.until
-            read = _read if there else _lacking
+            is_present = f.since <= version <= f.until
+            read = _read if is_present else _lacking
             columns[f.name] = read(cursors, f, version, flexible)
         return {**columns, **self._tagged(cursors, version)}
 
@@ -81,7 +81,7 @@ class Struct:
         One that is known is read as it is, whatever its size is said to be: so does Kafka.
         """
         counts = np.zeros(len(cursors.position), dtype=np.int64)
-        found = {
+        by_tag = {
             tag: dict(spread(tagged.read(cursors.at(_NO_ROWS), version), _NO_ROWS, len(counts)))
             for tag, tagged in self.tags.items()
         }
@@ -96,11 +96,11 @@ class Struct:
                 of_tag = np.flatnonzero((tags == tag) & (some.wrong == FINE))
                 unknown[of_tag] = False
                 inner = some.at(of_tag)
-                _put(found[tag], rows[of_tag], tagged.read(inner, version))
+                _put(by_tag[tag], rows[of_tag], tagged.read(inner, version))
                 some.back(of_tag, inner)
             some.span(np.where(unknown, sizes, 0), nullable=False)
             cursors.back(rows, some)
-        return {name: column for columns in found.values() for name, column in columns.items()}
+        return {name: column for columns in by_tag.values() for name, column in columns.items()}
 
 
 @dataclass(frozen=True)
@@ -115,15 +115,15 @@ class Tagged:
 
     def read(self, cursors: Cursors, version: int) -> Columns:
         """Read it of rows that have it."""
-        there = np.ones(len(cursors.position), dtype=np.bool_)
+        has_tags = np.ones(len(cursors.position), dtype=np.bool_)
         if self.nullable:
-            there = cursors.unsigned_varint() > 0
-        rows = np.flatnonzero(there)
+            has_tags = cursors.unsigned_varint() > 0
+        rows = np.flatnonzero(has_tags)
         some = cursors.at(rows)
         columns = self.struct.read(some, version)
         cursors.back(rows, some)
-        kept = {name: given for name, given in columns.items() if not isinstance(given, Items)}
-        return spread(kept, rows, len(there))
+        kept = {name: column for name, column in columns.items() if not isinstance(column, Items)}
+        return spread(kept, rows, len(has_tags))
 
 
 def struct(
@@ -149,16 +149,16 @@ def _field(
     since = int(versions.removesuffix("+"))
     until = _NEVER if versions.endswith("+") else since
     type_: Any = kind.removesuffix("?")
-    of = None
+    items_struct = None
     if type_.startswith("[]"):
         element = Field("", type_.removeprefix("[]"))
-        of = lists[name] if type_ == "[]" else Struct((element,), flexible, open=False)
+        items_struct = lists[name] if type_ == "[]" else Struct((element,), flexible, open=False)
         type_ = "list"
-    return Field(name, type_, since, until, kind.endswith("?"), of)
+    return Field(name, type_, since, until, kind.endswith("?"), items_struct)
 
 
-def _put(columns: dict[str, Column], rows: Ints, given: Columns) -> None:
-    for name, values in given.items():
+def _put(columns: dict[str, Column], rows: Ints, new_columns: Columns) -> None:
+    for name, values in new_columns.items():
         column = columns[name]
         if isinstance(column, Span) and isinstance(values, Span):
             column.start[rows], column.length[rows] = values
@@ -166,53 +166,53 @@ def _put(columns: dict[str, Column], rows: Ints, given: Columns) -> None:
             numbers(column)[rows] = numbers(values)
 
 
-def _least(given: Field, flexible: bool) -> int:
-    if given.type == "uuid":
+def _least(field: Field, flexible: bool) -> int:
+    if field.type == "uuid":
         return 16
-    if given.type in _SIZES:
-        return _SIZES[given.type]
-    return 1 if flexible else 2 if given.type == "string" else 4
+    if field.type in _SIZES:
+        return _SIZES[field.type]
+    return 1 if flexible else 2 if field.type == "string" else 4
 
 
-def _read(cursors: Cursors, given: Field, version: int, flexible: bool) -> Column:
-    if given.type == "uuid":
+def _read(cursors: Cursors, field: Field, version: int, flexible: bool) -> Column:
+    if field.type == "uuid":
         return cursors.span(np.full(len(cursors.position), 16), nullable=False)
-    if given.type in _SIZES:
-        return cursors.number(_SIZES[given.type])
-    width = 2 if given.type == "string" else 4
+    if field.type in _SIZES:
+        return cursors.number(_SIZES[field.type])
+    width = 2 if field.type == "string" else 4
     length = cursors.unsigned_varint() - 1 if flexible else cursors.number(width)
-    if given.of is None:
-        return cursors.span(length, nullable=given.nullable)
+    if field.of is None:
+        return cursors.span(length, nullable=field.nullable)
     # A null list is read as an empty one.
-    counts = np.maximum(length, 0) if given.nullable else length
-    return _read_list(cursors, given.of, counts, version)
+    counts = np.maximum(length, 0) if field.nullable else length
+    return _read_list(cursors, field.of, counts, version)
 
 
-def _lacking(cursors: Cursors, given: Field, version: int, flexible: bool) -> Column:
+def _lacking(cursors: Cursors, field: Field, version: int, flexible: bool) -> Column:
     nothing = np.full(len(cursors.position), -1, dtype=np.int64)
-    if given.of is not None:
-        return Items(np.zeros_like(nothing), given.of.read(cursors.at(_NO_ROWS), version))
-    return nothing if given.type in _SIZES else Span(cursors.position.copy(), nothing)
+    if field.of is not None:
+        return Items(np.zeros_like(nothing), field.of.read(cursors.at(_NO_ROWS), version))
+    return nothing if field.type in _SIZES else Span(cursors.position.copy(), nothing)
 
 
-def _read_list(cursors: Cursors, of: Struct, counts: Ints, version: int) -> Items:
+def _read_list(cursors: Cursors, struct: Struct, counts: Ints, version: int) -> Items:
     """Read lists, one element of every list a step."""
-    counts = cursors.count(counts, least=max(1, of.least(version)))
-    if of.fields == _NUMBERS:
+    counts = cursors.count(counts, least=max(1, struct.least(version)))
+    if struct.fields == _NUMBERS:
         return _read_numbers(cursors, counts)
-    parts = [of.read(cursors.at(_NO_ROWS), version)]
+    parts = [struct.read(cursors.at(_NO_ROWS), version)]
     read: list[Ints] = [_NO_ROWS]
     index: list[Ints] = [_NO_ROWS]
     for step, rows in enumerate(_steps(cursors, counts)):
         if len(rows) <= _FEW_LISTS and counts[rows].max() - step > _LONG_LIST:
             for row in rows.tolist():
-                part, many = _read_rest(cursors, row, of, int(counts[row]) - step, version)
+                part, many = _read_rest(cursors, row, struct, int(counts[row]) - step, version)
                 parts.append(part)
                 read.append(np.full(many, row))
                 index.append(np.arange(step, step + many))
             break
         some = cursors.at(rows)
-        parts.append(of.read(some, version))
+        parts.append(struct.read(some, version))
         cursors.back(rows, some)
         read.append(rows)
         index.append(np.full(len(rows), step))
@@ -226,16 +226,16 @@ def _read_list(cursors: Cursors, of: Struct, counts: Ints, version: int) -> Item
 
 
 def _read_rest(
-    cursors: Cursors, row: int, of: Struct, count: int, version: int
+    cursors: Cursors, row: int, struct: Struct, count: int, version: int
 ) -> tuple[Columns, int]:
     """Read the rest of a row's list at once; gives its elements up to a broken one, and how many.
 
     Where an element does not end where the next was thought to begin, as none of Kafka's does, the
     message is broken.
     """
-    starts = np.array(starts_of(cursors, row, count, _shape(of, version)), dtype=np.int64)
+    starts = np.array(starts_of(cursors, row, count, _shape(struct, version)), dtype=np.int64)
     some = Cursors(cursors.source, starts, np.full(len(starts), cursors.end[row]))
-    part = of.read(some, version)
+    part = struct.read(some, version)
     is_chain, fine = ends_well(some, starts)
     last = min(fine, len(starts) - 1)
     cursors.position[row] = some.position[last]
@@ -244,23 +244,23 @@ def _read_rest(
     return take(part, np.arange(last + 1)), last + 1
 
 
-def _shape(of: Struct, version: int) -> Shape:
-    flexible = version >= of.flexible
+def _shape(struct: Struct, version: int) -> Shape:
+    flexible = version >= struct.flexible
     fields = [
-        _field_shape(f, version, flexible) for f in of.fields if f.since <= version <= f.until
+        _field_shape(f, version, flexible) for f in struct.fields if f.since <= version <= f.until
     ]
-    return tuple(fields), flexible and of.open
+    return tuple(fields), flexible and struct.open
 
 
-def _field_shape(given: Field, version: int, flexible: bool) -> Any:
-    if given.type == "uuid":
+def _field_shape(field: Field, version: int, flexible: bool) -> Any:
+    if field.type == "uuid":
         return 16
-    if given.type in _SIZES:
-        return _SIZES[given.type]
-    width = 0 if flexible else 2 if given.type == "string" else 4
-    if given.of is None:
+    if field.type in _SIZES:
+        return _SIZES[field.type]
+    width = 0 if flexible else 2 if field.type == "string" else 4
+    if field.of is None:
         return width, 1
-    return width, 4 if given.of.fields == _NUMBERS else _shape(given.of, version)
+    return width, 4 if field.of.fields == _NUMBERS else _shape(field.of, version)
 
 
 def _read_numbers(cursors: Cursors, counts: Ints) -> Items:

@@ -69,9 +69,9 @@ def _spread(column: Column, rows: Ints, count: int) -> Column:
     return _filled(-1, column, rows, count)
 
 
-def _filled(elsewhere: int, given: Ints, rows: Ints, count: int) -> Ints:
+def _filled(elsewhere: int, values: Ints, rows: Ints, count: int) -> Ints:
     whole = np.full(count, elsewhere, dtype=np.int64)
-    whole[rows] = given
+    whole[rows] = values
     return whole
 
 

@@ -18,14 +18,14 @@ def binary(source: Bytes, span: Span) -> pa.Array:
     The spans and the gaps between them are one array over the bytes as they are; taking every
     second of its values copies each span at once.
     """
-    there = span.length >= 0
-    end = np.maximum.accumulate(np.where(there, span.start + span.length, 0))
+    is_present = span.length >= 0
+    end = np.maximum.accumulate(np.where(is_present, span.start + span.length, 0))
     before = np.concatenate([np.zeros(1, dtype=np.int64), end[:-1]]) if len(end) else end
     offsets = np.zeros(2 * len(end) + 1, dtype=np.int32)
-    offsets[1::2] = np.where(there, span.start, before)
+    offsets[1::2] = np.where(is_present, span.start, before)
     offsets[2::2] = end
     valid = np.ones(2 * len(end), dtype=np.bool_)
-    valid[1::2] = there
+    valid[1::2] = is_present
     buffers = [
         pa.py_buffer(np.packbits(valid, bitorder="little")),
         pa.py_buffer(offsets),
@@ -37,39 +37,39 @@ def binary(source: Bytes, span: Span) -> pa.Array:
 
 def texts(source: Bytes, span: Span) -> pa.Array:
     """The texts of spans, as ``binary``; bytes that are no UTF-8 are replaced, as Java does."""
-    found = binary(source, span)
+    raw = binary(source, span)
     try:
-        return found.cast(pa.string())
+        return raw.cast(pa.string())
     except pa.ArrowInvalid:
-        encoded = found.dictionary_encode()
+        encoded = raw.dictionary_encode()
         decoded = [value.decode("utf-8", "replace") for value in encoded.dictionary.to_pylist()]
         return pa.array(decoded, pa.string()).take(encoded.indices)
 
 
-def lists_of_texts(source: Bytes, lists: Items, there: Bools | None = None) -> pa.Array:
+def lists_of_texts(source: Bytes, lists: Items, is_present: Bools | None = None) -> pa.Array:
     """Lists of texts; null where not ``there`` (such a list must be empty)."""
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lists.counts)])
     values = texts(source, spans(lists[""]))
-    mask = None if there is None else pa.array(~there)
+    mask = None if is_present is None else pa.array(~is_present)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=mask)
 
 
 def ids(source: Bytes, span: Span) -> pa.Array:
     """Ids as Kafka writes them, base64 for URLs; null where the id is zero or not there."""
-    there = span.length == _ID_BYTES
-    if not there.any():
-        return pa.nulls(len(there), pa.string())
-    start = np.where(there, span.start, 0)
+    is_present = span.length == _ID_BYTES
+    if not is_present.any():
+        return pa.nulls(len(is_present), pa.string())
+    start = np.where(is_present, span.start, 0)
     # A zero byte fills the last group of six bits, and goes with it.
     raw = np.zeros((len(start), _ID_BYTES + 2), dtype=np.uint32)
     place = np.minimum(start[:, None] + np.arange(_ID_BYTES), len(source.data) - 1)
-    raw[:, :_ID_BYTES] = source.data[place] * there[:, None]
+    raw[:, :_ID_BYTES] = source.data[place] * is_present[:, None]
     triples = raw.reshape(-1, 6, 3)
     joined = triples[:, :, 0] << 16 | triples[:, :, 1] << 8 | triples[:, :, 2]
     sixes = np.stack([joined >> shift & 63 for shift in (18, 12, 6, 0)], axis=2)
     letters = _ALPHABET[sixes.reshape(-1, 24)[:, :_ID_TEXT]]
     offsets = np.arange(len(start) + 1, dtype=np.int32) * _ID_TEXT
-    known = there & raw.any(axis=1)
+    known = is_present & raw.any(axis=1)
     buffers = [
         pa.py_buffer(np.packbits(known, bitorder="little")),
         pa.py_buffer(offsets),
@@ -81,12 +81,12 @@ def ids(source: Bytes, span: Span) -> pa.Array:
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """A column as one array."""
     if isinstance(column, pa.ChunkedArray):
-        found = column.combine_chunks()
-        return found if isinstance(found, pa.Array) else pa.array([], column.type)
+        array = column.combine_chunks()
+        return array if isinstance(array, pa.Array) else pa.array([], column.type)
     return column
 
 
 def not_negative(values: Column) -> pa.Array:
     """Numbers of 32 bits, of which a negative one means none."""
-    given = numbers(values)
-    return pa.array(given, mask=given < 0).cast(pa.int32())
+    values_ = numbers(values)
+    return pa.array(values_, mask=values_ < 0).cast(pa.int32())

@@ -92,9 +92,9 @@ def balance(
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
-        told = conform(weights, WEIGHTS)
-        refuse_weights(told, known.members)
-        weighing = Weighing(told, missing_weight, base_weight)
+        known_weights = conform(weights, WEIGHTS)
+        refuse_weights(known_weights, known.members)
+        weighing = Weighing(known_weights, missing_weight, base_weight)
     tasks = tasks_of(known.assigned, known.members, known.owned)
     whole = _without_unknown(balance_in_tasks(*known, tasks=tasks, weighing=weighing), known)
     if weighing is not None:
@@ -105,8 +105,8 @@ def balance(
 
 def _fully_weighed(measured: DataFrame) -> DataFrame:
     """Hold what was measured, and refuse groups that lack weights."""
-    whole, found = hold(measured, {"missing": F.sum(MISSING)})
-    if found["missing"]:
+    whole, counts = hold(measured, {"missing": F.sum(MISSING)})
+    if counts["missing"]:
         rows = whole.where(F.col(MISSING) > 0).orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
         listed = refused_groups(
             [

@@ -23,8 +23,8 @@ from kassign_spark.groups.task_rows import (
     TaskTable,
     count,
     encode_together,
-    found,
     listed,
+    member_places,
     one_piece,
     rows,
 )
@@ -62,14 +62,16 @@ def balance_in_tasks(
         ``MEASURED``, and with ``weighing`` the columns of ``WEIGHED`` and ``MISSING``; kept_count,
         moved_count, moved_weight and cross_rack_count are 0 where ``owned`` and ``racks`` are None.
     """
-    given = assigned
+    assigned_rows = assigned
     if racks is not None:
         of_partition = F.get("replica_racks", F.col("partition").try_cast("int"))
-        given = assigned.join(racks, on=[CLUSTER_ID, "topic"], how="left").withColumn(
+        assigned_rows = assigned.join(racks, on=[CLUSTER_ID, "topic"], how="left").withColumn(
             "texts", F.array_compact(of_partition)
         )
-    told = members.withColumns({"texts": F.col("topics"), "value": F.col("capacity")})
-    kinds = [(told, MEMBER), (given, ASSIGNED)] + ([] if owned is None else [(owned, OWNED)])
+    member_rows = members.withColumns({"texts": F.col("topics"), "value": F.col("capacity")})
+    kinds = [(member_rows, MEMBER), (assigned_rows, ASSIGNED)] + (
+        [] if owned is None else [(owned, OWNED)]
+    )
     value = {} if weighing is None else VALUE
     table = reduce(DataFrame.unionByName, (rows(frame, kind, **value) for frame, kind in kinds))
     if weighing is None:
@@ -102,27 +104,27 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
     member_keys, row_member = np.unique(
         key(group[member_rows], member[member_rows]), return_inverse=True
     )
-    holder = found(read, member_keys, assigned_rows)
+    holder = member_places(read, member_keys, assigned_rows)
     load = np.bincount(holder[holder >= 0], minlength=len(member_keys))[row_member]
     members = np.bincount(group_of, minlength=len(shown))
     by_group = load[np.argsort(group_of, kind="stable")]
     begins = np.cumsum(members) - members
     total, squares = (np.add.reduceat(loads, begins) for loads in (by_group, by_group * by_group))
-    least, most = (of.reduceat(by_group, begins) for of in (np.minimum, np.maximum))
+    least, most = (reduction.reduceat(by_group, begins) for reduction in (np.minimum, np.maximum))
 
     owners = _owners(read, assigned_rows, owned_rows)
-    held = AssignedHoldings(
+    holdings = AssignedHoldings(
         member_rows, row_member, group_of, assigned_rows, holder, owners.is_moved, shown
     )
     kept, moved, crossing = (
         count(find(shown, group[assigned_rows[flags]]), len(shown))
-        for flags in (owners.is_kept, owners.is_moved, _crosses(table, read, held))
+        for flags in (owners.is_kept, owners.is_moved, _crosses(table, read, holdings))
     )
     alike = _subscribe_alike(group_of, read.listed, read.topic_of_list, len(shown))
-    has_rows, proven = _prove(read, held, owners, member_keys)
+    has_rows, proven = _prove(read, holdings, owners, member_keys)
     weighed = {}
     if "value" in table.column_names:
-        weighed = weigh(table, read, held, missing=missing, base=base)
+        weighed = weigh(table, read, holdings, missing=missing, base=base)
     return pa.table(
         {
             **read.group_columns(member_rows[first]),
@@ -174,44 +176,44 @@ def _owners(read: TaskTable, assigned: Longs, owned: Longs) -> _PartitionOwners:
     return _PartitionOwners(is_kept, (owner > 0) & (member > 0) & ~is_kept, owner)
 
 
-def _crosses(table: pa.Table, read: TaskTable, held: AssignedHoldings) -> Flags:
+def _crosses(table: pa.Table, read: TaskTable, holdings: AssignedHoldings) -> Flags:
     """Whether the partition of an assigned row has known racks, none of them its member's."""
-    row_member, assigned = held.row_member, held.assigned_rows
-    of_rows = table["rack_id"].take(pa.array(held.member_rows))
+    row_member, assigned = holdings.row_member, holdings.assigned_rows
+    of_rows = table["rack_id"].take(pa.array(holdings.member_rows))
     racks = listed(table["texts"], assigned)
     rack_id, rack = encode_together(of_rows, racks.text)
     has_rack = pc.fill_null(pc.binary_length(of_rows), 0).to_numpy() > 0
     of_member = np.zeros(len(row_member) + 1, np.int64)  # the last one: of nobody
     np.maximum.at(of_member, row_member, np.where(has_rack, rack_id.code, 0))
-    wanted = of_member[held.holder]
+    holder_rack = of_member[holdings.holder]
     known, same = np.zeros((2, len(assigned)), bool)
     known[racks.row] = True
-    same[racks.row[rack == wanted[racks.row]]] = True
-    return known & ~same & (wanted > 0) & (read.slot[assigned] >= 0)
+    same[racks.row[rack == holder_rack[racks.row]]] = True
+    return known & ~same & (holder_rack > 0) & (read.slot[assigned] >= 0)
 
 
 def _subscribe_alike(
     group_of: Longs, lists: FlatLists, listed_topic: Longs, group_count: int
 ) -> Flags:
     """Whether all lists of a group, but those that are null, name the same topics."""
-    given = np.bincount(group_of[~lists.is_null], minlength=group_count)
+    list_count = np.bincount(group_of[~lists.is_null], minlength=group_count)
     pairs = np.unique(key(lists.row, listed_topic))
     named, times = np.unique(key(group_of[pairs >> 32], pairs & 0xFFFF_FFFF), return_counts=True)
-    alike = given > 0
-    alike[(named >> 32)[times < given[named >> 32]]] = False
+    alike = list_count > 0
+    alike[(named >> 32)[times < list_count[named >> 32]]] = False
     return alike
 
 
 def _prove(
-    read: TaskTable, held: AssignedHoldings, owners: _PartitionOwners, member_keys: Longs
+    read: TaskTable, holdings: AssignedHoldings, owners: _PartitionOwners, member_keys: Longs
 ) -> tuple[Flags, dict[str, Longs | Flags]]:
     """Fold partitions to counts of topics and subscribers, and judge those.
 
     Returns:
         whether a group is assigned anything, and the columns of ``MEASURED`` that are proven.
     """
-    assigned, holder = held.assigned_rows, held.holder
-    listed_member, listed_topic = held.row_member[read.listed.row], read.topic_of_list
+    assigned, holder = holdings.assigned_rows, holdings.holder
+    listed_member, listed_topic = holdings.row_member[read.listed.row], read.topic_of_list
     group_count = int(read.group.max(initial=-1)) + 1
     in_group = read.in_group[assigned]
     group = read.group[assigned][in_group]

@@ -24,7 +24,7 @@ def holdings(assignment: DataFrame, members: DataFrame, *, limit: int) -> DataFr
     of_topics = with_ranges(
         conform(assignment, ASSIGNMENT), [*GROUP_KEY, "member_id", "topic"], limit=limit
     )
-    held = of_topics.groupBy(*GROUP_KEY, "member_id").agg(
+    ranges = of_topics.groupBy(*GROUP_KEY, "member_id").agg(
         F.sum("partition_count").alias("partition_count"),
         F.sort_array(F.collect_list(F.struct("topic", "partition_count", "ranges"))).alias(
             "topics"
@@ -37,7 +37,7 @@ def holdings(assignment: DataFrame, members: DataFrame, *, limit: int) -> DataFr
         .where(F.col("place") <= limit)
         .drop("place")
     )
-    return first.join(held, on=[*GROUP_KEY, "member_id"], how="left").select(
+    return first.join(ranges, on=[*GROUP_KEY, "member_id"], how="left").select(
         *GROUP_KEY,
         "member_id",
         F.coalesce("partition_count", F.lit(0)).alias("partition_count"),

@@ -45,8 +45,8 @@ def violations(
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
-    found = plan_violations(assignment, members, topics, owned)
-    return found.where(F.col("rule") != UNKNOWN_TOPIC)
+    broken = plan_violations(assignment, members, topics, owned)
+    return broken.where(F.col("rule") != UNKNOWN_TOPIC)
 
 
 def plan_violations(
@@ -61,7 +61,7 @@ def plan_violations(
     assigned = conform(assignment, ASSIGNMENT)
     of_groups = (assigned, inputs.members, inputs.owned)
     broken = broken_in_tasks(*of_groups, sizes=_sizes(inputs.topics), tasks=tasks_of(*of_groups))
-    return answer(_told(broken), "violations", has_cluster_id=has_cluster_id(members))
+    return answer(_with_details(broken), "violations", has_cluster_id=has_cluster_id(members))
 
 
 def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> DataFrame:
@@ -83,11 +83,11 @@ def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> Da
         "snapshot may not describe it; then Kafka assigns them, and the plan does not",
         "rows",
     )
-    found = counted.withColumns({"rule": F.lit(HIDDEN_TOPIC), "detail": F.expr(detail)})
-    return answer(found, "violations", has_cluster_id=has_cluster_id(members))
+    problems = counted.withColumns({"rule": F.lit(HIDDEN_TOPIC), "detail": F.expr(detail)})
+    return answer(problems, "violations", has_cluster_id=has_cluster_id(members))
 
 
-def _told(broken: DataFrame) -> DataFrame:
+def _with_details(broken: DataFrame) -> DataFrame:
     """Put what was found into words, and ranges into rows."""
     partitions = F.when(F.col("last").isNotNull(), F.sequence("partition", "last")).otherwise(
         F.array("partition")

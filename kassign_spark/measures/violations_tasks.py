@@ -18,8 +18,8 @@ from kassign_spark.groups.task_rows import (
     OWNED,
     SUBSCRIBED,
     TaskTable,
-    found,
     lists_of,
+    member_places,
     one_piece,
     read,
     repeated,
@@ -70,40 +70,38 @@ def subscriptions(members: DataFrame) -> DataFrame:
 
 def broken_arrow(table: pa.Table) -> pa.Table:
     """List what breaks a rule; the columns of ``task_rows.rows`` in, those of ``BROKEN`` out."""
-    given = read(table)
+    rows = read(table)
     partition = pc.fill_null(table["partition"], 0).to_numpy()
     size = pc.fill_null(table["size"], -1).to_numpy()
     has_partition = table["partition"].is_valid().to_numpy()
-    members = given.rows_of(MEMBER)
-    known = np.unique(key(given.group[members], given.member[members]))
+    members = rows.rows_of(MEMBER)
+    known = np.unique(key(rows.group[members], rows.member[members]))
     broken = [
-        *_strangers(given, known, partition, has_partition),
-        _unknown_partitions(table, given, partition, has_partition, size),
-        _twice(given, partition, has_partition),
-        _missing(given, known, partition, size),
-        _unknown_topics(given, size),
+        *_strangers(rows, known, partition, has_partition),
+        _unknown_partitions(table, rows, partition, has_partition, size),
+        _twice(rows, partition, has_partition),
+        _missing(rows, known, partition, size),
+        _unknown_topics(rows, size),
     ]
-    return pa.concat_tables(_table(table, given, *found) for found in broken)
+    return pa.concat_tables(_table(table, rows, *part) for part in broken)
 
 
 def _strangers(
-    given: TaskTable, known: Longs, partition: Longs, has_partition: Flags
+    rows: TaskTable, known: Longs, partition: Longs, has_partition: Flags
 ) -> list[_Found]:
     """Of each member and topic that do not belong together, the least partition."""
-    assigned = given.rows_of(ASSIGNED)
-    holder = found(given, known, assigned)
-    listed_by = given.rows_of(MEMBER)[given.listed.row]
-    listed_by_known = find(known, key(given.group[listed_by], given.member[listed_by]))
-    lists = np.unique(key(listed_by_known, given.topic_of_list))
-    subscribes = (find(lists, key(holder, given.topic[assigned])) >= 0) & (
-        given.topic[assigned] > 0
-    )
+    assigned = rows.rows_of(ASSIGNED)
+    holder = member_places(rows, known, assigned)
+    listed_by = rows.rows_of(MEMBER)[rows.listed.row]
+    listed_by_known = find(known, key(rows.group[listed_by], rows.member[listed_by]))
+    lists = np.unique(key(listed_by_known, rows.topic_of_list))
+    subscribes = (find(lists, key(holder, rows.topic[assigned])) >= 0) & (rows.topic[assigned] > 0)
     strange = (holder < 0) | ~subscribes
     rows_, holder = assigned[strange], holder[strange]
     # A partition that is null comes after all others: the least is one that is there, if any is.
     order = rows_by(~has_partition[rows_], partition[rows_])
-    _, topic = dense(given.group[rows_], given.topic[rows_])
-    first = order[dense(topic[order], given.member[rows_][order])[0]]
+    _, topic = dense(rows.group[rows_], rows.topic[rows_])
+    first = order[dense(topic[order], rows.member[rows_][order])[0]]
     is_unknown = holder[first] < 0
     return [
         ("unknown_member", rows_[first[is_unknown]], {}),
@@ -112,77 +110,77 @@ def _strangers(
 
 
 def _unknown_partitions(
-    table: pa.Table, given: TaskTable, partition: Longs, has_partition: Flags, size: Longs
+    table: pa.Table, rows: TaskTable, partition: Longs, has_partition: Flags, size: Longs
 ) -> _Found:
-    rows_ = given.rows_of(ASSIGNED)
+    rows_ = rows.rows_of(ASSIGNED)
     outside = has_partition[rows_] & ((partition[rows_] < 0) | (partition[rows_] >= size[rows_]))
     rows_ = rows_[(size[rows_] < 0) | outside]
     return "unknown_partition", rows_, {"size": table["size"].take(pa.array(rows_))}
 
 
-def _twice(given: TaskTable, partition: Longs, has_partition: Flags) -> _Found:
-    rows_ = given.rows_of(ASSIGNED)
-    rows_ = rows_[given.in_group[rows_] & (given.topic[rows_] > 0)]
-    rows_ = rows_[given.member[rows_] > 0]
-    _, topic = dense(given.group[rows_], given.topic[rows_])
-    of = (topic, has_partition[rows_], partition[rows_])
-    same = repeated(of, given.member[rows_])
-    ids = given.member_name.take(given.member[rows_[same.row]])
+def _twice(rows: TaskTable, partition: Longs, has_partition: Flags) -> _Found:
+    rows_ = rows.rows_of(ASSIGNED)
+    rows_ = rows_[rows.in_group[rows_] & (rows.topic[rows_] > 0)]
+    rows_ = rows_[rows.member[rows_] > 0]
+    _, topic = dense(rows.group[rows_], rows.topic[rows_])
+    partition_key = (topic, has_partition[rows_], partition[rows_])
+    same = repeated(partition_key, rows.member[rows_])
+    ids = rows.member_name.take(rows.member[rows_[same.row]])
     return "assigned_twice", rows_[same.first], {"members": lists_of(ids, same.sizes)}
 
 
-def _missing(given: TaskTable, known: Longs, partition: Longs, size: Longs) -> _Found:
+def _missing(rows: TaskTable, known: Longs, partition: Longs, size: Longs) -> _Found:
     """Ranges of partitions that are with nobody, of topics with fewer partitions than they have."""
-    wanted = given.rows_of(SUBSCRIBED)
-    wanted = wanted[(size[wanted] > 0) & (given.topic[wanted] > 0)]
-    wanted = wanted[np.unique(_topic_key(given, wanted), return_index=True)[1]]
-    wanted_keys = _topic_key(given, wanted)
-    assigned = given.rows_of(ASSIGNED)
-    assigned = assigned[given.slot[assigned] >= 0]
-    distinct = assigned[np.unique(given.slot[assigned], return_index=True)[1]]
-    at = find(wanted_keys, _topic_key(given, distinct))
-    there = np.bincount(at[at >= 0], minlength=len(wanted))
-    wanted = wanted[there < size[wanted]]
-    wanted_keys = _topic_key(given, wanted)
-    owned = given.rows_of(OWNED)
-    owned = owned[(given.slot[owned] >= 0) & (found(given, known, owned) >= 0)]
+    topics = rows.rows_of(SUBSCRIBED)
+    topics = topics[(size[topics] > 0) & (rows.topic[topics] > 0)]
+    topics = topics[np.unique(_topic_key(rows, topics), return_index=True)[1]]
+    wanted_keys = _topic_key(rows, topics)
+    assigned = rows.rows_of(ASSIGNED)
+    assigned = assigned[rows.slot[assigned] >= 0]
+    distinct = assigned[np.unique(rows.slot[assigned], return_index=True)[1]]
+    topic_place = find(wanted_keys, _topic_key(rows, distinct))
+    assigned_count = np.bincount(topic_place[topic_place >= 0], minlength=len(topics))
+    topics = topics[assigned_count < size[topics]]
+    wanted_keys = _topic_key(rows, topics)
+    owned = rows.rows_of(OWNED)
+    owned = owned[(rows.slot[owned] >= 0) & (member_places(rows, known, owned) >= 0)]
     placed = np.concatenate([assigned, owned])
-    placed = placed[np.unique(given.slot[placed], return_index=True)[1]]
-    at = find(wanted_keys, _topic_key(given, placed))
-    inside = (at >= 0) & (partition[placed] >= 0)
-    inside &= partition[placed] < np.append(size[wanted], 0)[at]
+    placed = placed[np.unique(rows.slot[placed], return_index=True)[1]]
+    topic_place = find(wanted_keys, _topic_key(rows, placed))
+    inside = (topic_place >= 0) & (partition[placed] >= 0)
+    inside &= partition[placed] < np.append(size[topics], 0)[topic_place]
     # Before the first, between neighbours and behind the last: with a border below and above each
     # topic, every gap is between two that follow each other.
-    count = len(wanted)
-    topic = np.concatenate([np.arange(count), at[inside], np.arange(count)])
-    number = np.concatenate([np.full(count, -1), partition[placed][inside], size[wanted]])
+    count = len(topics)
+    topic = np.concatenate([np.arange(count), topic_place[inside], np.arange(count)])
+    number = np.concatenate([np.full(count, -1), partition[placed][inside], size[topics]])
     order = rows_by(topic, number)
     topic, number = topic[order], number[order]
     gap = np.flatnonzero((topic[1:] == topic[:-1]) & (number[1:] - number[:-1] > 1))
     first, last = pa.array(number[gap] + 1), pa.array(number[gap + 1] - 1)
-    return "unassigned", wanted[topic[gap]], {"partition": first, "last": last}
+    return "unassigned", topics[topic[gap]], {"partition": first, "last": last}
 
 
-def _unknown_topics(given: TaskTable, size: Longs) -> _Found:
+def _unknown_topics(rows: TaskTable, size: Longs) -> _Found:
     """Of each topic that members subscribe to and that is not there, a row."""
-    rows_ = given.rows_of(SUBSCRIBED)
-    rows_ = rows_[(size[rows_] < 0) & (given.topic[rows_] > 0)]
-    rows_ = rows_[np.unique(_topic_key(given, rows_), return_index=True)[1]]
+    rows_ = rows.rows_of(SUBSCRIBED)
+    rows_ = rows_[(size[rows_] < 0) & (rows.topic[rows_] > 0)]
+    rows_ = rows_[np.unique(_topic_key(rows, rows_), return_index=True)[1]]
     return UNKNOWN_TOPIC, rows_, {}
 
 
-def _topic_key(given: TaskTable, rows_: Longs) -> Longs:
-    return key(given.group[rows_], given.topic[rows_])
+def _topic_key(rows: TaskTable, rows_: Longs) -> Longs:
+    return key(rows.group[rows_], rows.topic[rows_])
 
 
 def _table(
-    table: pa.Table, given: TaskTable, rule: str, rows_: Longs, other: dict[str, pa.Array]
+    table: pa.Table, rows: TaskTable, rule: str, rows_: Longs, other: dict[str, pa.Array]
 ) -> pa.Table:
     about = {
-        **given.group_columns(rows_),
+        **rows.group_columns(rows_),
         "rule": pa.repeat(rule, len(rows_)),
-        "member_id": given.member_name.take(given.member[rows_]),
-        "topic": given.topic_name.take(given.topic[rows_]),
+        "member_id": rows.member_name.take(rows.member[rows_]),
+        "topic": rows.topic_name.take(rows.topic[rows_]),
         "partition": table["partition"].take(pa.array(rows_)),
         **other,
     }

@@ -85,7 +85,12 @@ def weighed_rows(table: DataFrame, assigned: DataFrame, weights: DataFrame) -> D
 
 
 def weigh(
-    table: pa.Table, read: TaskTable, held: AssignedHoldings, *, missing: float | None, base: float
+    table: pa.Table,
+    read: TaskTable,
+    holdings: AssignedHoldings,
+    *,
+    missing: float | None,
+    base: float,
 ) -> dict[str, pa.Array]:
     """Measure the loads of all groups shown: the columns of ``WEIGHED``, and ``MISSING``.
 
@@ -93,19 +98,19 @@ def weigh(
     ``base`` are as of ``Weighing``.
     """
     value, own = table["value"].to_numpy(), table["size"].to_numpy()
-    given = read.rows_of(WEIGHT)
-    given = given[read.slot[given] >= 0]
+    weighed = read.rows_of(WEIGHT)
+    weighed = weighed[read.slot[weighed] >= 0]
     of_slot = np.full(int(read.slot.max(initial=-1)) + 1, np.nan)
     for is_own in (0, 1):  # what is said of the group alone comes last, and stays
-        some = given[own[given] == is_own]
+        some = weighed[own[weighed] == is_own]
         of_slot[read.slot[some]] = value[some]
-    has_weights = np.isin(held.shown, read.group[given])
-    groups = len(held.shown)
+    has_weights = np.isin(holdings.shown, read.group[weighed])
+    groups = len(holdings.shown)
 
-    here = (held.holder >= 0) & (read.slot[held.assigned_rows] >= 0)
-    assigned, holder = held.assigned_rows[here], held.holder[here]
-    group_of_member = np.empty(int(held.row_member.max(initial=-1)) + 1, np.int64)
-    group_of_member[held.row_member] = held.group_of
+    is_known = (holdings.holder >= 0) & (read.slot[holdings.assigned_rows] >= 0)
+    assigned, holder = holdings.assigned_rows[is_known], holdings.holder[is_known]
+    group_of_member = np.empty(int(holdings.row_member.max(initial=-1)) + 1, np.int64)
+    group_of_member[holdings.row_member] = holdings.group_of
     group = group_of_member[holder]
     weight = of_slot[read.slot[assigned]]
     lacks = np.isnan(weight)
@@ -113,16 +118,16 @@ def weigh(
     whole, power = _whole(weight, group, groups)
 
     capacity = np.ones(len(group_of_member))
-    said = value[held.member_rows]
-    capacity[held.row_member] = np.where(np.isnan(said), 1.0, said)
+    stated = value[holdings.member_rows]
+    capacity[holdings.row_member] = np.where(np.isnan(stated), 1.0, stated)
     load = np.bincount(holder, whole, len(capacity)) / capacity
     most = np.zeros(groups)
     np.maximum.at(most, group_of_member, load)
     total = np.bincount(group, whole, groups)
-    serves = _serves(read, held, len(capacity))
+    serves = _serves(read, holdings, len(capacity))
     room = np.bincount(group_of_member[serves], capacity[serves], groups)
     mean = np.divide(total, room, out=np.zeros(groups), where=room > 0)
-    moved = np.bincount(group, np.where(held.is_moved[here], whole, 0.0), groups)
+    moved = np.bincount(group, np.where(holdings.is_moved[is_known], whole, 0.0), groups)
     measured = {
         "total_weight": total / power,
         "max_load": most / power,
@@ -150,11 +155,13 @@ def _whole(weight: Doubles, group: Longs, groups: int) -> tuple[Doubles, Doubles
     return np.rint(weight * power[group]), power
 
 
-def _serves(read: TaskTable, held: AssignedHoldings, members: int) -> Flags:
+def _serves(read: TaskTable, holdings: AssignedHoldings, members: int) -> Flags:
     """Whether members subscribe to a topic that something is assigned of."""
-    assigned = np.unique(key(read.group[held.assigned_rows], read.topic[held.assigned_rows]))
-    row = held.member_rows[read.listed.row]
+    assigned = np.unique(
+        key(read.group[holdings.assigned_rows], read.topic[holdings.assigned_rows])
+    )
+    row = holdings.member_rows[read.listed.row]
     listed: npt.NDArray[np.int64] = key(read.group[row], read.topic_of_list)
     serves = np.zeros(members, bool)
-    serves[held.row_member[read.listed.row[find(assigned, listed) >= 0]]] = True
+    serves[holdings.row_member[read.listed.row[find(assigned, listed) >= 0]]] = True
     return serves

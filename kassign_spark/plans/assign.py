@@ -86,14 +86,14 @@ def assign_on_paths(
         note_claims(eligible, paths, assignor)
     elif paths is not None:
         paths.note(eligible.groups, OWN)
-    found = _own(eligible, names, settings) if chosen is None else chosen(eligible, settings)
-    assignment = answer(found, ASSIGNMENT, has_cluster_id=has_cluster_id(members))
+    plan = _own(eligible, names, settings) if chosen is None else chosen(eligible, settings)
+    assignment = answer(plan, ASSIGNMENT, has_cluster_id=has_cluster_id(members))
     if not may_be_consumer:
         return assignment
-    theirs = predict_consumer_groups(members, topics, owned, target=target, with_steps=False)
+    of_consumers = predict_consumer_groups(members, topics, owned, target=target, with_steps=False)
     if paths is not None:
-        paths.note(fill_cluster_id(theirs.verdicts), TASK)
-    return assignment.unionByName(theirs.assignment)
+        paths.note(fill_cluster_id(of_consumers.verdicts), TASK)
+    return assignment.unionByName(of_consumers.assignment)
 
 
 def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:

@@ -107,14 +107,14 @@ def plan_by_weight(
         SettingsError: an option is not known or out of range.
     """
     check_choice("effort", effort, tuple(KICKS))
-    given = _given(cost, together, missing_weight, base_weight)
-    eligible, told = _checked(members, topics, weights, owned)
-    wanted = PlanOptions(limit, bounds, effort)
-    kernel = partial(plan_arrow, wanted=wanted, given=given)
+    weight_options = _weight_options(cost, together, missing_weight, base_weight)
+    eligible, known_weights = _checked(members, topics, weights, owned)
+    options = PlanOptions(limit, bounds, effort)
+    kernel = partial(plan_arrow, options=options, weights=weight_options)
     tasks = settings.batches or eligible.batches
-    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, PLANNED, tasks)
-    assignment = found.where("member_id IS NOT NULL")
-    verdicts = found.where("verdict IS NOT NULL")
+    rows = in_tasks_or_refused(fold_weights(eligible, known_weights), kernel, PLANNED, tasks)
+    assignment = rows.where("member_id IS NOT NULL")
+    verdicts = rows.where("verdict IS NOT NULL")
     has_cluster = has_cluster_id(members)
     return WeightPlan(
         answer(assignment, ASSIGNMENT, has_cluster_id=has_cluster),
@@ -163,16 +163,16 @@ def tradeoff(
         SettingsError: an option is not known or out of range.
     """
     check_choice("effort", effort, tuple(KICKS))
-    given = _given(cost, together, missing_weight, base_weight)
-    kernel = partial(curve_arrow, effort=effort, given=given)
-    eligible, told = _checked(members, topics, weights, owned)
+    weight_options = _weight_options(cost, together, missing_weight, base_weight)
+    kernel = partial(curve_arrow, effort=effort, weights=weight_options)
+    eligible, known_weights = _checked(members, topics, weights, owned)
     tasks = settings.batches or eligible.batches
-    found = in_tasks_or_refused(fold_weights(eligible, told), kernel, CURVE, tasks)
-    traded = found.where("moves IS NOT NULL")
+    rows = in_tasks_or_refused(fold_weights(eligible, known_weights), kernel, CURVE, tasks)
+    traded = rows.where("moves IS NOT NULL")
     return answer(traded, TRADEOFF, has_cluster_id=has_cluster_id(members))
 
 
-def _given(
+def _weight_options(
     cost: str,
     together: Mapping[str, str] | None,
     missing_weight: float | None,
@@ -189,7 +189,7 @@ def _checked(
     """Check the inputs: the groups, and conforming weights."""
     check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
     inputs = conform_inputs(members, topics, owned)
-    told = conform(weights, WEIGHTS)
+    known_weights = conform(weights, WEIGHTS)
     eligible = look(inputs, None).eligible
-    refuse_weights(told, inputs.members)
-    return eligible, told
+    refuse_weights(known_weights, inputs.members)
+    return eligible, known_weights

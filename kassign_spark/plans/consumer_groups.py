@@ -61,7 +61,7 @@ def split_by_type(
         SessionError: the server of Spark Connect does not answer.
         WorkerError: the session's Python workers run an interpreter without our packages.
     """
-    if any(told is not None for told in of_all):
+    if any(table is not None for table in of_all):
         return members, False
     check_workers(members.sparkSession)  # the columns are the first that a server is asked for
     if dict(members.dtypes).get("group_type") != "string":
@@ -126,18 +126,22 @@ def predict_consumer_groups(
     inputs = conform_inputs(members, topics, owned)
     last = None if target is None else conform(target, TARGET)
     refuse_consumer_groups(inputs, last, ASSIGNORS if assignor is None else None)
-    ours = inputs.members.where(is_consumer_group())
-    states = _fold_states(inputs._replace(members=ours), last)
+    consumer_members = inputs.members.where(is_consumer_group())
+    states = _fold_states(inputs._replace(members=consumer_members), last)
     with_steps = with_steps and (owned is not None or last is not None)
     kernel = partial(predict_batches, assignor=assignor, with_steps=with_steps)
-    found = hold(states.mapInArrow(kernel, PREDICTED)).frame
-    runs = found.select(*GROUP_KEY, F.inline("assigned"))
+    predicted = hold(states.mapInArrow(kernel, PREDICTED)).frame
+    runs = predicted.select(*GROUP_KEY, F.inline("assigned"))
     assigned = runs.withColumn("partition", F.explode("partitions"))
-    given = has_cluster_id(members)
+    has_clusters = has_cluster_id(members)
     return ConsumerPrediction(
-        answer(assigned, ASSIGNMENT, has_cluster_id=given),
-        answer(found, VERDICTS, has_cluster_id=given),
-        answer(found.select(*GROUP_KEY, F.inline("steps")), "rebalance", has_cluster_id=given),
+        answer(assigned, ASSIGNMENT, has_cluster_id=has_clusters),
+        answer(predicted, VERDICTS, has_cluster_id=has_clusters),
+        answer(
+            predicted.select(*GROUP_KEY, F.inline("steps")),
+            "rebalance",
+            has_cluster_id=has_clusters,
+        ),
     )
 
 
@@ -157,7 +161,7 @@ def _fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
     """
     key = list(GROUP_KEY)
     sizes = _sizes(inputs.topics)
-    found = match_regexes(inputs.members, sizes)
+    matches = match_regexes(inputs.members, sizes)
     columns = ("member_seq", "member_id", "group_instance_id", "topics", "topics_regex")
     states = inputs.members.groupBy(*key).agg(
         F.sort_array(F.collect_list(F.struct(*columns, "assignor", "generation"))).alias("members")
@@ -165,11 +169,11 @@ def _fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
     # Most members of a group list the same topics.
     lists = inputs.members.select(*key, "topics").distinct()
     named = lists.select(*key, F.explode("topics").alias("topic"))
-    named = named.unionByName(found.select(*key, F.explode("names").alias("topic")))
+    named = named.unionByName(matches.select(*key, F.explode("names").alias("topic")))
     if target is not None:
         named = named.unionByName(target.select(*key, "topic"))
     sized = named.distinct().join(sizes, on=[CLUSTER_ID, "topic"], how="inner")
-    rows = {"topics": sized, "regexes": found, "target": target, "held": inputs.owned}
+    rows = {"topics": sized, "regexes": matches, "target": target, "held": inputs.owned}
     for name, frame in rows.items():
         none = F.array().cast(f"array<struct<{_LISTS[name]}>>")
         if frame is None:

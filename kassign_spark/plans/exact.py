@@ -106,16 +106,16 @@ def predict_batch(
         what is `assigned`, in round 1, also partitions that do not exist; nothing of groups that
         are not asked for or have no answer.
     """
-    asked = np.ones(batch.group_count, bool) if groups is None else groups
+    is_asked = np.ones(batch.group_count, bool) if groups is None else groups
     is_plain = (assignor == ROUNDROBIN) | ((assignor == RANGE) & ~racks_matter(batch, assignor))
     parts = []
     for number, owners in ((RANGE, range_owners), (ROUNDROBIN, roundrobin_owners)):
-        chosen = asked & is_plain & (assignor == number)
+        chosen = is_asked & is_plain & (assignor == number)
         if chosen.any():
             some, members, slots = batch.part(chosen)
             parts.append(steps_of_slots(batch, slots, members[owners(some)], 1, ASSIGNED))
     verdicts: list[tuple[str, str | None]] = [(OK, None)] * batch.group_count
-    modelled = np.flatnonzero(asked & ~is_plain).tolist()
+    modelled = np.flatnonzero(is_asked & ~is_plain).tolist()
     if modelled:
         states = States(batch, claims, generation)
         for group in modelled:
@@ -131,8 +131,8 @@ def topics_left_out(batch: Batch, claims: Claims) -> dict[int, str]:
     list_group = np.zeros(len(batch.list_start) - 1, np.int64)
     list_group[batch.subscription] = batch.member_group
     listed = key(np.repeat(list_group, np.diff(batch.list_start)), batch.list_topics)
-    there = key(batch.topic_group, batch.topic_name)
-    unknown = np.setdiff1d(listed, there)
+    existing = key(batch.topic_group, batch.topic_name)
+    unknown = np.setdiff1d(listed, existing)
     claimed = claims.where(claims.member >= 0)
     owned = find(unknown, key(claimed.group, claimed.topic))
     counts = np.bincount(owned[owned >= 0], minlength=len(unknown)).tolist()
@@ -141,11 +141,11 @@ def topics_left_out(batch: Batch, claims: Claims) -> dict[int, str]:
     for pair, count in zip(unknown.tolist(), counts, strict=True):
         by_group.setdefault(pair >> 32, []).append((names[(pair & 0xFFFF_FFFF) - 1], count))
     idle = (np.bincount(batch.topic_group, minlength=batch.group_count) == 0).tolist()
-    found = {
+    sentences = {
         group: left_out_says(by_group.get(group, ()), is_idle=is_idle)
         for group, is_idle in enumerate(idle)
     }
-    return {group: what for group, what in found.items() if what is not None}
+    return {group: sentence for group, sentence in sentences.items() if sentence is not None}
 
 
 def misled_groups(
@@ -167,7 +167,9 @@ def misled_groups(
         return {}
     states = States(batch, claims, generation)
     outcomes = {g: predict_group(states.of(g, KAFKAS[assignor[g]])) for g in suspects}
-    return {g: (of.verdict, of.detail) for g, of in outcomes.items() if of.is_misled}
+    return {
+        g: (outcome.verdict, outcome.detail) for g, outcome in outcomes.items() if outcome.is_misled
+    }
 
 
 def misled_arrow(
@@ -180,8 +182,8 @@ def misled_arrow(
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
-    told = assignors if protocol != EAGER else np.where(assignors == STICKY, STICKY, RANGE)
-    misled = misled_groups(batch, claims, batch.generation, told)
+    leading = assignors if protocol != EAGER else np.where(assignors == STICKY, STICKY, RANGE)
+    misled = misled_groups(batch, claims, batch.generation, leading)
     verdicts = {
         **group_columns(batch, np.array(list(misled), np.int64)),
         "verdict": [verdict for verdict, _ in misled.values()],
@@ -202,15 +204,17 @@ def follow_exactly(
         is_cooperative: of each group; under the eager protocol `cooperative-sticky` knows nothing
             of what members owned.
     """
-    here = claims.where(claims.member >= 0)
-    held = here.where(different(here))
-    told = here.where(~((assignor == COOPERATIVE_STICKY) & ~is_cooperative)[here.group])
-    eager = predict_batch(batch, told, batch.generation, assignor, ~is_cooperative)
-    parts = [eager.steps, steps_of_claims(held.where(~is_cooperative[held.group]), 1, REVOKED)]
+    claims_of_members = claims.where(claims.member >= 0)
+    kept = claims_of_members.where(different(claims_of_members))
+    eager_claims = claims_of_members.where(
+        ~((assignor == COOPERATIVE_STICKY) & ~is_cooperative)[claims_of_members.group]
+    )
+    eager = predict_batch(batch, eager_claims, batch.generation, assignor, ~is_cooperative)
+    parts = [eager.steps, steps_of_claims(kept.where(~is_cooperative[kept.group]), 1, REVOKED)]
     verdicts = list(eager.verdicts)
     cooperative = np.flatnonzero(is_cooperative).tolist()
     if cooperative:
-        states = States(batch, here, batch.generation)
+        states = States(batch, claims_of_members, batch.generation)
         code = {name: i for i, name in enumerate(batch.topic_names.to_pylist(), start=1)}
         rows: list[tuple[int, int, int, int, int]] = []
         for group in cooperative:
@@ -250,9 +254,15 @@ def _tables(batch: Batch, judged: ClientOutcomes) -> Iterator[pa.Table]:
         "detail": [detail for _, detail in judged.verdicts],
     }
     yield with_nulls(RUNS, verdicts)
-    given = judged.steps
-    order = rows_by(given.round, given.action, given.member, given.topic, given.partition)
-    steps = given.where(order)
+    judged_steps = judged.steps
+    order = rows_by(
+        judged_steps.round,
+        judged_steps.action,
+        judged_steps.member,
+        judged_steps.topic,
+        judged_steps.partition,
+    )
+    steps = judged_steps.where(order)
     runs = (steps.round, steps.action, steps.member, steps.topic)
     begins = np.flatnonzero(np.any([np.diff(of, prepend=-1) != 0 for of in runs], axis=0))
     ends = np.append(begins[1:], len(steps.round))

@@ -66,14 +66,16 @@ def listener_calls(
         SchemaError: columns are missing or of the wrong type.
         InputError: an unknown protocol.
     """
-    given = has_cluster_id(members)
-    theirs = None
+    has_clusters = has_cluster_id(members)
+    consumer_calls = None
     classic, may_be_consumer = split_by_type(members, None, assignor, protocol)
     if may_be_consumer:
-        ours = conform(members, MEMBERS).where(is_consumer_group())
-        theirs = consumer_listener_calls(fill_cluster_id(steps), ours)
+        consumer_members = conform(members, MEMBERS).where(is_consumer_group())
+        consumer_calls = consumer_listener_calls(fill_cluster_id(steps), consumer_members)
         members = classic.drop("group_type")
-    keyed = steps.withColumn(CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit(""))
+    keyed = steps.withColumn(
+        CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if has_clusters else F.lit("")
+    )
     subscribed = with_topics(conform(members, MEMBERS), keyed.select(CLUSTER_ID, "topic"))
     all_members = subscribed.withColumn(
         "is_cooperative", protocol_column(assignor, protocol) == COOPERATIVE
@@ -83,8 +85,8 @@ def listener_calls(
     owned = F.sort_array(F.concat("retained", "revoked", "unsubscribed"))
     known = _filled(changed, _CHANGES).withColumn("owned", owned)
     calls = _listed(known.withColumn("in_generation", _in_generation()), _calls())
-    whole = calls if theirs is None else calls.unionByName(theirs)
-    return answer(whole, "listener_calls", has_cluster_id=given)
+    whole = calls if consumer_calls is None else calls.unionByName(consumer_calls)
+    return answer(whole, "listener_calls", has_cluster_id=has_clusters)
 
 
 def consumer_listener_calls(steps: DataFrame, members: DataFrame) -> DataFrame:
@@ -103,10 +105,14 @@ def consumer_listener_calls(steps: DataFrame, members: DataFrame) -> DataFrame:
         cluster_id string, group_id string, round int, member_id string, call int, moment string
         (`after_heartbeat`), callback string, partitions array<struct<topic string, partition int>>.
     """
-    here = steps.join(members.select(*GROUP_KEY).distinct(), on=list(GROUP_KEY), how="left_semi")
+    steps_of_members = steps.join(
+        members.select(*GROUP_KEY).distinct(), on=list(GROUP_KEY), how="left_semi"
+    )
     action, changes = F.col("action"), (REVOKED, ASSIGNED)
-    changed = here.where(action.isin(*changes)).groupBy(*_CALL_KEY)
-    told = changed.agg(*(_partitions(action == change).alias(change) for change in changes))
+    changed = steps_of_members.where(action.isin(*changes)).groupBy(*_CALL_KEY)
+    changes_by_member = changed.agg(
+        *(_partitions(action == change).alias(change) for change in changes)
+    )
     epoch = F.coalesce("generation", F.lit(0))
     fresh = members.where((epoch <= 0) & (epoch != STATIC_AWAY)).select(
         *GROUP_KEY, F.lit(1).alias("round"), "member_id"
@@ -115,7 +121,7 @@ def consumer_listener_calls(steps: DataFrame, members: DataFrame) -> DataFrame:
         _call(AFTER_HEARTBEAT, "Revoked", F.col(REVOKED), F.lit(True)),
         _call(AFTER_HEARTBEAT, "Assigned", F.col(ASSIGNED), F.lit(True), empty=True),
     ]
-    return _listed(_filled(told.join(fresh, on=_CALL_KEY, how="full"), changes), calls)
+    return _listed(_filled(changes_by_member.join(fresh, on=_CALL_KEY, how="full"), changes), calls)
 
 
 def _filled(frame: DataFrame, columns: Sequence[str]) -> DataFrame:

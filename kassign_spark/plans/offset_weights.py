@@ -77,10 +77,10 @@ def partition_weights(
         note = note.when(F.col("end_before").isNull(), "no_earlier_offsets")
         note = note.when(was_recreated, "recreated")
     not_negative = F.when(lag < 0, F.lit(0)).otherwise(lag)
-    found = joined.withColumns(
+    weights = joined.withColumns(
         {"weight": per_second, "lag": not_negative, "rate": rate, "note": note}
     )
-    return answer(found, PARTITION_WEIGHTS, has_cluster_id=has_cluster_id(offsets))
+    return answer(weights, PARTITION_WEIGHTS, has_cluster_id=has_cluster_id(offsets))
 
 
 def seconds_of(name: str, length: str) -> float:
@@ -138,5 +138,5 @@ def _refuse(joined: DataFrame, reset: str) -> None:
     if reset == "none":
         uncommitted = "group_id is not null and committed_offset is null"
         rules.append(("committed_offset", uncommitted, "auto_offset_reset is none"))
-    found = value_problems(joined, "offsets", ("group_id", "topic", "partition"), *rules)
-    refuse_problems(found, order=["detail"])
+    problems = value_problems(joined, "offsets", ("group_id", "topic", "partition"), *rules)
+    refuse_problems(problems, order=["detail"])

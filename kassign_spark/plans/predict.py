@@ -100,14 +100,14 @@ def predict(
     check_assignor(assignor, PREDICTED)
     classic, may_be_consumer = split_by_type(members, target)
     rows, verdicts = _answers(classic, topics, owned, assignor, predict_arrow)
-    given = has_cluster_id(members)
-    found = Prediction(
-        answer(rows, ASSIGNMENT, has_cluster_id=given),
-        answer(verdicts, VERDICTS, has_cluster_id=given),
+    has_clusters = has_cluster_id(members)
+    of_classic = Prediction(
+        answer(rows, ASSIGNMENT, has_cluster_id=has_clusters),
+        answer(verdicts, VERDICTS, has_cluster_id=has_clusters),
     )
     if not may_be_consumer:
-        return found
-    theirs = predict_consumer_groups(
+        return of_classic
+    of_consumers = predict_consumer_groups(
         members,
         topics,
         owned,
@@ -116,8 +116,8 @@ def predict(
         with_steps=False,
     )
     return Prediction(
-        found.assignment.unionByName(theirs.assignment),
-        found.verdicts.unionByName(theirs.verdicts),
+        of_classic.assignment.unionByName(of_consumers.assignment),
+        of_classic.verdicts.unionByName(of_consumers.verdicts),
     )
 
 
@@ -160,16 +160,17 @@ def predict_rebalance(
     classic, may_be_consumer = split_by_type(members, target, assignor, protocol)
     kernel = partial(follow_exactly_arrow, is_eager=protocol == EAGER)
     rows, verdicts = _answers(classic, topics, owned, assignor, kernel, protocol)
-    given = has_cluster_id(members)
-    found = PredictedRebalance(
-        answer(rows, "predict_rebalance.steps", has_cluster_id=given),
-        answer(verdicts, "predict_rebalance.verdicts", has_cluster_id=given),
+    has_clusters = has_cluster_id(members)
+    of_classic = PredictedRebalance(
+        answer(rows, "predict_rebalance.steps", has_cluster_id=has_clusters),
+        answer(verdicts, "predict_rebalance.verdicts", has_cluster_id=has_clusters),
     )
     if not may_be_consumer:
-        return found
-    theirs = predict_consumer_groups(members, topics, owned, target=target)
+        return of_classic
+    of_consumers = predict_consumer_groups(members, topics, owned, target=target)
     return PredictedRebalance(
-        found.steps.unionByName(theirs.steps), found.verdicts.unionByName(theirs.verdicts)
+        of_classic.steps.unionByName(of_consumers.steps),
+        of_classic.verdicts.unionByName(of_consumers.verdicts),
     )
 
 

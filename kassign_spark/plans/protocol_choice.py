@@ -78,11 +78,11 @@ def choose_assignors(
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
-    given = has_cluster_id(candidates)
+    has_clusters = has_cluster_id(candidates)
     members = _members(candidates, protocols)
     return Choice(
-        answer(_groups(members), "choose_assignors.groups", has_cluster_id=given),
-        answer(members, "choose_assignors.members", has_cluster_id=given),
+        answer(_groups(members), "choose_assignors.groups", has_cluster_id=has_clusters),
+        answer(members, "choose_assignors.members", has_cluster_id=has_clusters),
     )
 
 
@@ -115,7 +115,7 @@ def check_migration(
     Raises:
         SchemaError: columns are missing or of the wrong type.
     """
-    given = has_cluster_id(candidates)
+    has_clusters = has_cluster_id(candidates)
     members = _members(candidates, protocols)
     lists_cooperative = F.array_contains("assignors", "cooperative-sticky")
     is_cooperative = F.coalesce(F.col("protocol") == COOPERATIVE, F.lit(False))
@@ -144,14 +144,14 @@ def check_migration(
     may_remove = step.isin("first_bounce_done", "second_bounce") & (F.size("blocking") == 0)
     safe = F.array(F.when(may_add, "add_cooperative_sticky"), F.when(may_remove, "remove_eager"))
     chosen = _groups(members).select(*GROUP_KEY, "assignor")
-    found = counted.join(chosen, on=list(GROUP_KEY), how="inner").withColumns(
+    verdicts = counted.join(chosen, on=list(GROUP_KEY), how="inner").withColumns(
         {
             "step": step,
             "mixes_protocols": (cooperative > 0) & (F.col("eager") > 0),
             "safe_steps": F.array_compact(safe),
         }
     )
-    return answer(found, "check_migration", has_cluster_id=given)
+    return answer(verdicts, "check_migration", has_cluster_id=has_clusters)
 
 
 def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) -> DataFrame:
@@ -199,13 +199,13 @@ def _protocol(protocols: Mapping[str, Collection[str]]) -> tuple[Column, Column]
     unknown_says = F.concat(
         F.lit("which protocols these support is not known: "), F.array_join(unknown, ", ")
     )
-    why = (
+    reason = (
         F.when(F.col("times") > 1, F.expr(duplicate_says("times", "candidates")))
         .when(F.size("assignors") == 0, "lists no assignor")
         .when(F.size(unknown) > 0, unknown_says)
         .otherwise("its assignors have no protocol in common: the consumer does not start")
     )
-    return protocol, F.when(protocol.isNull(), why)
+    return protocol, F.when(protocol.isNull(), reason)
 
 
 def _groups(members: DataFrame) -> DataFrame:

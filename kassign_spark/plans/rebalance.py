@@ -161,8 +161,8 @@ def rebalance_on_paths(
     steps = answer(followed, "rebalance", has_cluster_id=has_cluster_id(members))
     if not may_be_consumer:
         return steps
-    theirs = predict_consumer_groups(members, topics, owned, target=target).steps
-    return steps.unionByName(theirs)
+    consumer_steps = predict_consumer_groups(members, topics, owned, target=target).steps
+    return steps.unionByName(consumer_steps)
 
 
 def _follow(
@@ -223,7 +223,7 @@ def _follow_arrow(
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
-    found = follow(
+    followed = follow(
         batch,
         claims,
         assignors,
@@ -231,4 +231,4 @@ def _follow_arrow(
         racks_before_moves=settings.racks_before_moves,
         max_rounds=settings.max_rounds,
     )
-    yield from step_tables(batch, found.steps)
+    yield from step_tables(batch, followed.steps)

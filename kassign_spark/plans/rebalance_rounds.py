@@ -91,13 +91,13 @@ def follow(
         racks_before_moves: as of ``Settings``.
         max_rounds: after which a group is left as it is, and does not settle.
     """
-    here = claims.where(claims.member >= 0)
-    held = here.where(different(here))
+    claims_of_members = claims.where(claims.member >= 0)
+    reported = claims_of_members.where(different(claims_of_members))
     rounds = _Rounds(batch, assignor, racks_before_moves)
     if not is_cooperative.all():
-        rounds.eager(here, held, ~is_cooperative)
+        rounds.eager(claims_of_members, reported, ~is_cooperative)
     if is_cooperative.any():
-        rounds.cooperative(here, held, is_cooperative, max_rounds)
+        rounds.cooperative(claims_of_members, reported, is_cooperative, max_rounds)
     return RebalanceRounds(
         RebalanceSteps.join(rounds.parts), rounds.numbers, rounds.owner, rounds.settles
     )
@@ -114,12 +114,12 @@ class _Rounds:
         self.owner = np.full(int(batch.first_slot[-1]), -1)
         self.settles = np.ones(batch.group_count, bool)
 
-    def eager(self, here: Claims, held: Claims, groups: Flags) -> None:
+    def eager(self, claims_of_members: Claims, reported: Claims, groups: Flags) -> None:
         """The one round of some groups, in which all give up everything."""
-        given_up = held.where(groups[held.group])
+        given_up = reported.where(groups[reported.group])
         forgetful = groups & (self.assignor == COOPERATIVE_STICKY)
-        told = here.where(~forgetful[here.group])
-        target, _ = self._target(told, self.batch.generation, groups)
+        claims = claims_of_members.where(~forgetful[claims_of_members.group])
+        target, _ = self._target(claims, self.batch.generation, groups)
         slots = np.flatnonzero(groups[self.batch.slot_group])
         self.owner[slots] = target[slots]
         self.parts += [
@@ -127,22 +127,26 @@ class _Rounds:
             steps_of_slots(self.batch, slots, target[slots], 1, ASSIGNED),
         ]
 
-    def cooperative(self, here: Claims, held: Claims, groups: Flags, max_rounds: int) -> None:
+    def cooperative(
+        self, claims_of_members: Claims, reported: Claims, groups: Flags, max_rounds: int
+    ) -> None:
         """All rounds of some groups.
 
         Partitions of topics that a member has dropped are given up before it joins: nobody has to
         wait for them, and no round follows because of them (``ConsumerCoordinator.onJoinPrepare``).
         """
         batch, is_open = self.batch, groups.copy()
-        told, before = (claims.where(is_open[claims.group]) for claims in (here, held))
-        told = told.where(batch.subscribes(told.member, told.topic))
+        claims, before = (
+            claims.where(is_open[claims.group]) for claims in (claims_of_members, reported)
+        )
+        claims = claims.where(batch.subscribes(claims.member, claims.topic))
         keeps_topic = batch.subscribes(before.member, before.topic)
         self.parts.append(steps_of_claims(before.where(~keeps_topic), 1, REVOKED))
         before = before.where(keeps_topic)
         generation = batch.generation
         seen = _first_states(batch, before, is_open)
         for number in range(1, max_rounds + 1):
-            target, is_moving = self._target(told, generation, is_open)
+            target, is_moving = self._target(claims, generation, is_open)
             slots = np.flatnonzero(is_open[batch.slot_group])
             step, goes_on = _round(batch, before, slots, target, is_moving, number)
             self.parts.append(step)
@@ -155,24 +159,24 @@ class _Rounds:
             if not is_open.any():
                 return
             slots = np.flatnonzero(is_open[batch.slot_group] & (self.owner >= 0))
-            before = told = held_claims(batch, slots, self.owner[slots])
+            before = claims = held_claims(batch, slots, self.owner[slots])
             # All have come through this round: one generation, known to all.
             generation = np.full(len(generation), number)
         self.settles[is_open] = False
 
-    def _target(self, told: Claims, generation: Longs, groups: Flags) -> tuple[Longs, Flags]:
+    def _target(self, reported: Claims, generation: Longs, groups: Flags) -> tuple[Longs, Flags]:
         """What some groups aim at, slot by slot: the owner, and whether it has to wait."""
         batch = self.batch
         if groups.all():
-            whole = self.assign(batch, told, generation, self.assignor)
+            whole = self.assign(batch, reported, generation, self.assignor)
             return whole.owner, whole.is_moving
         some, members, slots = batch.part(groups)
-        claims = part_of(told, groups, members, slots)
-        found = self.assign(some, claims, generation[members], self.assignor[groups])
+        claims = part_of(reported, groups, members, slots)
+        part = self.assign(some, claims, generation[members], self.assignor[groups])
         target = np.full(len(self.owner), -1)
-        target[slots] = members[found.owner]
+        target[slots] = members[part.owner]
         is_moving = np.zeros(len(target), bool)
-        is_moving[slots] = found.is_moving
+        is_moving[slots] = part.is_moving
         return target, is_moving
 
 

@@ -30,7 +30,7 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
     Raises:
         SchemaError: columns of ``owned`` are missing or of the wrong type.
     """
-    given = has_cluster_id(steps)
+    has_clusters = has_cluster_id(steps)
     revoked = F.when(F.col("action") == "revoked", F.struct("topic", "partition"))
     summed = (
         _with_rounds(steps)
@@ -45,11 +45,11 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
     if owned is None:
         whole = summed.withColumn("moved_count", F.lit(0))
     else:
-        before = conform(owned if given else owned.drop(CLUSTER_ID), OWNED)
+        before = conform(owned if has_clusters else owned.drop(CLUSTER_ID), OWNED)
         changed = changes(before, _held_at_last(steps)).where("change = 'moved'")
         moved = changed.groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
         whole = summed.join(moved, list(GROUP_KEY), "left").fillna(0, "moved_count")
-    return answer(whole, "summarize", has_cluster_id=given)
+    return answer(whole, "summarize", has_cluster_id=has_clusters)
 
 
 def final_assignment(steps: DataFrame) -> DataFrame:
@@ -62,8 +62,8 @@ def final_assignment(steps: DataFrame) -> DataFrame:
 
 
 def _held_at_last(steps: DataFrame) -> DataFrame:
-    held = _with_rounds(steps).where(_AT_LAST)
-    return held.select(*GROUP_KEY, "member_id", "topic", "partition")
+    last = _with_rounds(steps).where(_AT_LAST)
+    return last.select(*GROUP_KEY, "member_id", "topic", "partition")
 
 
 def _with_rounds(steps: DataFrame) -> DataFrame:

@@ -117,8 +117,10 @@ def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
     capacity = _valued(eligible.members.where("capacity IS NOT NULL"), CAPACITY, "capacity")
     table = fold(eligible).unionByName(capacity, allowMissingColumns=True)
     for place, frame in enumerate(shared_and_own(weights, reading)):
-        of = _valued(frame, WEIGHT, "weight", "move_cost", number="partition", place=str(place))
-        table = table.unionByName(of)
+        weight_rows = _valued(
+            frame, WEIGHT, "weight", "move_cost", number="partition", place=str(place)
+        )
+        table = table.unionByName(weight_rows)
     return table
 
 
@@ -131,12 +133,12 @@ def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: in
         InputError: some row has a problem; lists groups.
     """
     problems = F.count_if(F.col("problem").isNotNull())
-    found, counted = hold(in_tasks(table, kernel, schema, tasks), {"problems": problems})
+    answers, counted = hold(in_tasks(table, kernel, schema, tasks), {"problems": problems})
     if counted["problems"]:
-        wrong = found.where("problem IS NOT NULL").select(*GROUP_KEY, "problem").distinct()
+        wrong = answers.where("problem IS NOT NULL").select(*GROUP_KEY, "problem").distinct()
         rows = wrong.orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
         raise refused_groups([(row.group_id, row.problem) for row in rows])
-    return found
+    return answers
 
 
 def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
@@ -146,16 +148,22 @@ def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
     return InputError("; ".join(listed) + more)
 
 
-def _valued(frame: DataFrame, kind: int, value: str, cost: str = "null", **given: str) -> DataFrame:
-    """Rows of a kind with a value, and perhaps a cost, in SQL; ``given`` as of ``rows.rows``."""
-    doubles = [f"cast({of} as double) as {name}" for name, of in (("value", value), ("cost", cost))]
-    return rows(frame, kind, (*GROUP_KEY, *doubles), **given)
+def _valued(
+    frame: DataFrame, kind: int, value: str, cost: str = "null", **columns: str
+) -> DataFrame:
+    """Rows of a kind with a value, perhaps a cost, in SQL; ``columns``: ``values`` of ``rows``."""
+    doubles = [
+        f"cast({value_} as double) as {name}" for name, value_ in (("value", value), ("cost", cost))
+    ]
+    return rows(frame, kind, (*GROUP_KEY, *doubles), **columns)
 
 
 def _twice(weights: DataFrame) -> DataFrame:
     keys = [CLUSTER_ID, "group_id", "topic", "partition"]
     counted = weights.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
-    whose = f"coalesce(concat('group ', {shown('group_id')}), 'all groups')"
+    subject = f"coalesce(concat('group ', {shown('group_id')}), 'all groups')"
     about = "table weights, column partition: partition {} of topic {} is there {} times for {}"
-    detail = says(f"{about}: give each partition once", "partition", shown("topic"), "rows", whose)
+    detail = says(
+        f"{about}: give each partition once", "partition", shown("topic"), "rows", subject
+    )
     return counted.selectExpr(f"{detail} as detail")

@@ -56,7 +56,7 @@ class WeightOptions(NamedTuple):
     together: Mapping[str, str]
 
 
-def read_groups(table: pa.Table, given: WeightOptions) -> tuple[Batch, list[WeightedGroup]]:
+def read_groups(table: pa.Table, options: WeightOptions) -> tuple[Batch, list[WeightedGroup]]:
     """Read the rows of whole groups, as ``weight_rows.fold_weights`` makes them."""
     table = _with_members(table)
     kind = table["kind"].to_numpy()
@@ -70,17 +70,17 @@ def read_groups(table: pa.Table, given: WeightOptions) -> tuple[Batch, list[Weig
     slots = int(batch.first_slot[-1])
     weight, move_cost = np.full(slots, np.nan), np.full(slots, np.nan)
     for own in (0, 1):  # what is said of the group alone comes last, and stays
-        told = (weights.slot >= 0) & (place[kind == WEIGHT] == own)
-        weight[weights.slot[told]] = value[kind == WEIGHT][told]
-        move_cost[weights.slot[told]] = cost[kind == WEIGHT][told]
+        has_weight = (weights.slot >= 0) & (place[kind == WEIGHT] == own)
+        weight[weights.slot[has_weight]] = value[kind == WEIGHT][has_weight]
+        move_cost[weights.slot[has_weight]] = cost[kind == WEIGHT][has_weight]
 
     home = np.full(slots, -1)
-    of = claims.where((claims.slot >= 0) & (claims.member >= 0))
-    of = of.where(batch.subscribes(of.member, of.topic))
-    prevails, _ = resolve(of.slot, batch.hash_rank[of.member], batch.generation[of.member])
-    home[of.slot[prevails]] = of.member[prevails]
+    owned = claims.where((claims.slot >= 0) & (claims.member >= 0))
+    owned = owned.where(batch.subscribes(owned.member, owned.topic))
+    prevails, _ = resolve(owned.slot, batch.hash_rank[owned.member], batch.generation[owned.member])
+    home[owned.slot[prevails]] = owned.member[prevails]
     return batch, [
-        _read(batch, number, weight, move_cost, home, capacity, given)
+        _read(batch, number, weight, move_cost, home, capacity, options)
         for number in range(batch.group_count)
     ]
 
@@ -101,7 +101,7 @@ def _read(
     move_cost: Doubles,
     home: Longs,
     capacity: Doubles,
-    given: WeightOptions,
+    options: WeightOptions,
 ) -> WeightedGroup:
     first, last = batch.first_topic[number : number + 2].tolist()
     slot = np.arange(batch.first_slot[first], batch.first_slot[last])
@@ -110,8 +110,8 @@ def _read(
         return WeightedGroup(number, None, slot, slot, members, [], "")
     topics = batch.topic_names.take(pa.array(batch.topic_name[first:last] - 1)).to_pylist()
     eligible = _eligible_members(batch, members, first, last)
-    item_of, bundles = _items(batch, slot, topics, first, given.together)
-    own, cost, problem = _weights(batch, slot, weight[slot], move_cost[slot], given, topics)
+    item_of, bundles = _items(batch, slot, topics, first, options.together)
+    own, cost, problem = _weights(batch, slot, weight[slot], move_cost[slot], options, topics)
     of_topic = batch.slot_topic[slot] - first
     items = int(item_of.max()) + 1
     takes, of_item = eligible, of_topic
@@ -121,7 +121,7 @@ def _read(
         np.logical_and.at(takes, item_of, eligible[of_topic])
         nobody = np.flatnonzero(~takes.any(axis=1))
         if len(nobody) and not problem:
-            named = given.together.get(topics[of_topic[np.argmax(item_of == nobody[0])]])
+            named = options.together.get(topics[of_topic[np.argmax(item_of == nobody[0])]])
             problem = f"together: no member subscribes to all topics of {named!r}"
     different, class_ = np.unique(takes, axis=0, return_inverse=True)
     class_ = class_.reshape(-1)[of_item]
@@ -140,20 +140,22 @@ def _read(
         power,
     )
     item_of = np.argsort(order)[item_of]
-    at = np.argsort(item_of, kind="stable")
+    by_item = np.argsort(item_of, kind="stable")
     class_topics = [
         sorted({topics[t] for t in np.unique(of_topic[class_[order[item_of]] == k])})
         for k in range(len(different))
     ]
-    return WeightedGroup(number, group, slot[at], item_of[at], members, class_topics, problem)
+    return WeightedGroup(
+        number, group, slot[by_item], item_of[by_item], members, class_topics, problem
+    )
 
 
 def _eligible_members(batch: Batch, members: Longs, first: int, last: int) -> np.ndarray:
     """[topic, member]: who subscribes to what."""
     sets, of_member = np.unique(batch.member_set[members], return_inverse=True)
     by_set = np.zeros((last - first, len(sets)), bool)
-    for column, one in enumerate(sets.tolist()):
-        topics = batch.set_topic[batch.set_start[one] : batch.set_start[one + 1]]
+    for column, subscription in enumerate(sets.tolist()):
+        topics = batch.set_topic[batch.set_start[subscription] : batch.set_start[subscription + 1]]
         by_set[topics - first, column] = True
     return by_set.take(of_member, axis=1)
 
@@ -181,7 +183,7 @@ def _weights(
     slot: Longs,
     weight: Doubles,
     move_cost: Doubles,
-    given: WeightOptions,
+    options: WeightOptions,
     topics: list[str],
 ) -> tuple[Doubles, Doubles, str]:
     """Weights and costs of moves, and what is wrong: partitions without weight in a group with."""
@@ -189,7 +191,7 @@ def _weights(
     if len(missing) == len(weight):
         return np.zeros(len(weight)), np.ones(len(weight)), ""
     problem = ""
-    if len(missing) and given.missing is None:
+    if len(missing) and options.missing is None:
         first = batch.slot_topic[slot[0]]
         shown = [
             f"{topics[batch.slot_topic[slot[i]] - first]}-{batch.slot_partition[slot[i]]}"
@@ -200,9 +202,9 @@ def _weights(
             f"table weights has no row for {len(missing)} partitions that it reads: "
             f"{', '.join(shown)}{more}; give them weights, or missing_weight"
         )
-    weight = np.where(np.isnan(weight), given.missing or 0.0, weight) + given.base
+    weight = np.where(np.isnan(weight), options.missing or 0.0, weight) + options.base
     cost = np.where(np.isnan(move_cost), weight, move_cost)
-    return weight, cost if given.by_weight else np.ones(len(weight)), problem
+    return weight, cost if options.by_weight else np.ones(len(weight)), problem
 
 
 def _owners(
@@ -216,8 +218,8 @@ def _owners(
     owned = np.flatnonzero(home >= 0)
     pair = item_of[owned] * len(members) + home[owned] - members[0]
     pairs, at = np.unique(pair, return_inverse=True)
-    held = np.bincount(at, weight[owned], len(pairs))
-    order = np.lexsort((pairs, -held, pairs // len(members)))
+    owned_weight = np.bincount(at, weight[owned], len(pairs))
+    order = np.lexsort((pairs, -owned_weight, pairs // len(members)))
     item = pairs[order] // len(members)
     first = np.flatnonzero(np.diff(item, prepend=-1))
     owner[item[first]] = pairs[order][first] % len(members)

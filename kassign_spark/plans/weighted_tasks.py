@@ -39,23 +39,25 @@ CURVE = f"cluster_id string, group_id string, problem string, {POINT}"
 """Rows of points (moves is there), and of problems."""
 
 
-def plan_arrow(table: pa.Table, *, wanted: PlanOptions, given: WeightOptions) -> Iterator[pa.Table]:
+def plan_arrow(
+    table: pa.Table, *, options: PlanOptions, weights: WeightOptions
+) -> Iterator[pa.Table]:
     """Plan the groups of a task: the columns of ``PLANNED``, in pieces."""
-    batch, reads = read_groups(table, given)
+    batch, reads = read_groups(table, weights)
     if any(read.problem for read in reads):
         yield _problems(batch, reads, PLANNED)
         return
     planned = [read for read in reads if read.group is not None]
-    answers = plan_groups([read.group for read in planned if read.group is not None], wanted)
+    answers = plan_groups([read.group for read in planned if read.group is not None], options)
     by_group = {read.number: answer for read, answer in zip(planned, answers, strict=True)}
     yield from _assignment(batch, planned, answers)
-    rows = [_verdict(batch, read, by_group.get(read.number), wanted) for read in reads]
+    rows = [_verdict(batch, read, by_group.get(read.number), options) for read in reads]
     yield _table_of_rows(batch, [read.number for read in reads], rows, PLANNED)
 
 
-def curve_arrow(table: pa.Table, *, effort: str, given: WeightOptions) -> Iterator[pa.Table]:
+def curve_arrow(table: pa.Table, *, effort: str, weights: WeightOptions) -> Iterator[pa.Table]:
     """Trace the curves of the groups of a task: the columns of ``CURVE``."""
-    batch, reads = read_groups(table, given)
+    batch, reads = read_groups(table, weights)
     if any(read.problem for read in reads):
         yield _problems(batch, reads, CURVE)
         return
@@ -73,7 +75,9 @@ def _assignment(
         return
     slot = np.concatenate([read.item_slot for read in reads])
     pairs = zip(reads, answers, strict=True)
-    member = np.concatenate([read.members[of.owner[read.item_of]] for read, of in pairs])
+    member = np.concatenate(
+        [read.members[weighted_plan.owner[read.item_of]] for read, weighted_plan in pairs]
+    )
     for start in range(0, len(slot), PIECE):
         some, owner = slot[start : start + PIECE], member[start : start + PIECE]
         columns = {
@@ -85,7 +89,7 @@ def _assignment(
 
 
 def _verdict(
-    batch: Batch, read: WeightedGroup, answer: WeightedPlan | None, wanted: PlanOptions
+    batch: Batch, read: WeightedGroup, answer: WeightedPlan | None, options: PlanOptions
 ) -> dict[str, Any]:
     if answer is None or read.group is None:
         row: dict[str, Any] = dict.fromkeys(schema_of(VERDICT).names, 0)
@@ -93,7 +97,7 @@ def _verdict(
         return {**row, "verdict": NOTHING_TO_DO, "is_proven": True, "detail": detail}
     own = {*schema_of(VERDICT).names} - {"dominant_count", "detail"}
     row = {name: getattr(answer, name) for name in own}
-    detail = sentence(answer, names_of(batch, read), wanted.bounds)
+    detail = sentence(answer, names_of(batch, read), options.bounds)
     return {**row, "dominant_count": len(answer.dominant), "detail": detail}
 
 

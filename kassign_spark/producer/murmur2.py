@@ -67,7 +67,7 @@ def _static_call(method: str, *arguments: Column) -> Column:
         jvm.java.lang.Class.forName(_CLASS),
         jvm.org.apache.spark.sql.types.DataTypes.IntegerType,
         method,
-        jvm.PythonUtils.toSeq([columns.expression(of._jc) for of in arguments]),
+        jvm.PythonUtils.toSeq([columns.expression(argument._jc) for argument in arguments]),
         jvm.PythonUtils.toSeq([]),
         True,  # null if an argument is
         False,  # else never
@@ -99,24 +99,24 @@ def murmur2_of(keys: pa.Array) -> pa.Array:
     hashed = (_SEED ^ length[order]).astype(np.uint32)
     for block in range(int(blocks.max(initial=0))):
         left = int(np.searchsorted(-blocks, -block))
-        found = _little_endian(raw, start[:left] + _BLOCK * block, _BLOCK) * _M
-        found ^= found >> _R
-        hashed[:left] = (hashed[:left] * _M) ^ (found * _M)
+        word = _little_endian(raw, start[:left] + _BLOCK * block, _BLOCK) * _M
+        word ^= word >> _R
+        hashed[:left] = (hashed[:left] * _M) ^ (word * _M)
     rest = length[order] % _BLOCK
     for count in range(1, _BLOCK):
-        of = np.flatnonzero(rest == count)
-        tail = _little_endian(raw, start[of] + _BLOCK * blocks[of], count)
-        hashed[of] = (hashed[of] ^ tail) * _M
+        rows = np.flatnonzero(rest == count)
+        tail = _little_endian(raw, start[rows] + _BLOCK * blocks[rows], count)
+        hashed[rows] = (hashed[rows] ^ tail) * _M
     hashed ^= hashed >> np.uint32(13)
     hashed *= _M
     hashed ^= hashed >> np.uint32(15)
-    found = np.empty(len(keys), np.int64)
-    found[order] = hashed
-    return pa.array(found, mask=np.asarray(keys.is_null()))
+    word = np.empty(len(keys), np.int64)
+    word[order] = hashed
+    return pa.array(word, mask=np.asarray(keys.is_null()))
 
 
 def _little_endian(raw: NDArray[np.uint8], at: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
-    found = np.zeros(len(at), np.uint32)
+    word = np.zeros(len(at), np.uint32)
     for place in range(count):
-        found |= raw[at + place].astype(np.uint32) << np.uint32(8 * place)
-    return found
+        word |= raw[at + place].astype(np.uint32) << np.uint32(8 * place)
+    return word

@@ -53,7 +53,7 @@ def partition_traffic(
     in_topic = [CLUSTER_ID, "topic"]
 
     def sums(name: str) -> list[Column]:
-        return [F.sum(of).cast("double").alias(f"{name}_{of}") for of in _COUNTS]
+        return [F.sum(quantity).cast("double").alias(f"{name}_{quantity}") for quantity in _COUNTS]
 
     own = placed.where("placed_partition IS NOT NULL")
     fixed = own.groupBy(*in_topic, F.col("placed_partition").alias("partition"))
@@ -69,8 +69,9 @@ def partition_traffic(
     counted = counted.join(spread.agg(*sums("spread")), on=in_topic, how="left")
     none = F.lit(0.0)
     totals = {
-        of: F.coalesce(f"fixed_{of}", none) + F.col("share") * F.coalesce(f"spread_{of}", none)
-        for of in _COUNTS
+        quantity: F.coalesce(f"fixed_{quantity}", none)
+        + F.col("share") * F.coalesce(f"spread_{quantity}", none)
+        for quantity in _COUNTS
     }
     result = counted.withColumns(totals)
     return answer(result, "partition_traffic", has_cluster_id=has_cluster_id(topics))
@@ -117,7 +118,7 @@ def member_traffic(
         .groupBy(*member)
         .agg(
             F.count("*").alias("partition_count"),
-            *(F.sum(of).alias(of) for of in _COUNTS),
+            *(F.sum(quantity).alias(quantity) for quantity in _COUNTS),
         )
     )
     if members is not None:
@@ -126,7 +127,7 @@ def member_traffic(
     in_group = Window.partitionBy(*GROUP_KEY)
     records = F.col("record_count")
     ratio = F.try_divide(records, F.avg(records).over(in_group))
-    none = {of: F.coalesce(of, F.lit(0)) for of in ("partition_count", *_COUNTS)}
+    none = {quantity: F.coalesce(quantity, F.lit(0)) for quantity in ("partition_count", *_COUNTS)}
     rated = read.withColumns(none).withColumns(
         {
             "record_share": F.try_divide(records, F.sum(records).over(in_group)),
@@ -141,13 +142,13 @@ def _with_share(partitions: DataFrame, shares: DataFrame | None) -> DataFrame:
     """Add ``share``: the given one, even where a topic has none, 0 for a partition left out."""
     if shares is None:
         return partitions.withColumnRenamed("even_share", "share")
-    given = conform(shares, SHARES)
-    topics = given.select(CLUSTER_ID, "topic").distinct().withColumn("is_given", F.lit(True))
+    known = conform(shares, SHARES)
+    topics = known.select(CLUSTER_ID, "topic").distinct().withColumn("is_given", F.lit(True))
     share = F.when(F.col("is_given"), F.coalesce("share", F.lit(0.0))).otherwise(
         F.col("even_share")
     )
     return (
         partitions.join(topics, on=[CLUSTER_ID, "topic"], how="left")
-        .join(given, on=[CLUSTER_ID, "topic", "partition"], how="left")
+        .join(known, on=[CLUSTER_ID, "topic", "partition"], how="left")
         .select(CLUSTER_ID, "topic", "partition", share.alias("share"))
     )

@@ -18,10 +18,10 @@ Part = TypeVar("Part")
 """What a part of the page is made of."""
 
 
-def charts(found: PageContents) -> dict[str, str]:
+def charts(contents: PageContents) -> dict[str, str]:
     """Draw the plots: SVG by name; one of which nothing is known is left out."""
     return as_svg(
-        found, worst=_worst, spreads=_spreads, protocols=_protocols, coordinators=_coordinators
+        contents, worst=_worst, spreads=_spreads, protocols=_protocols, coordinators=_coordinators
     )
 
 
@@ -71,20 +71,22 @@ def _styled(chart: Any) -> dict[str, Any]:
         legend={**text, "orient": "top", "title": None, "labelFontSize": 11},
         view={"stroke": None},
     )
-    found: dict[str, Any] = styled.to_dict()
-    return found
+    specification: dict[str, Any] = styled.to_dict()
+    return specification
 
 
-def _worst(altair: Any, found: PageContents) -> Any:
+def _worst(altair: Any, contents: PageContents) -> Any:
     """Draw least and most loaded member of the worst groups, before and after."""
     rows = []
-    for place, group in enumerate(found.groups[:WORST]):
+    for place, group in enumerate(contents.groups[:WORST]):
         name = f"{place + 1}. {short_name(display_name(group))}"
-        for when, of in (("before", "before"), ("after", "assigned")):
-            least, most = group[f"min_{of}"], group[f"max_{of}"]
+        for moment, suffix in (("before", "before"), ("after", "assigned")):
+            least, most = group[f"min_{suffix}"], group[f"max_{suffix}"]
             if least is not None:
-                said = f"{name}, {when}: {least:,} to {most:,} partitions a member"
-                rows.append({"group": name, "when": when, "least": least, "most": most, "d": said})
+                label = f"{name}, {moment}: {least:,} to {most:,} partitions a member"
+                rows.append(
+                    {"group": name, "when": moment, "least": least, "most": most, "d": label}
+                )
     if not rows:
         return None
     base = altair.Chart(altair.Data(values=rows)).encode(
@@ -104,20 +106,20 @@ def _worst(altair: Any, found: PageContents) -> Any:
     return altair.layer(span, *ends).properties(**row_size({row["group"] for row in rows}))
 
 
-def _spreads(altair: Any, found: PageContents) -> Any:
+def _spreads(altair: Any, contents: PageContents) -> Any:
     """Draw how many groups have members so many partitions apart."""
-    whens = ["before", "after"] if found.totals["knows_owned"] else ["after"]
+    whens = ["before", "after"] if contents.totals["knows_owned"] else ["after"]
     rows = [
         {
             "spread": row["label"],
-            "when": when,
-            "groups": row[when],
-            "d": f"{row[when]:,} groups {when} with a spread of {row['label']}",
+            "when": moment,
+            "groups": row[moment],
+            "d": f"{row[moment]:,} groups {moment} with a spread of {row['label']}",
         }
-        for row in found.spreads
-        for when in whens
+        for row in contents.spreads
+        for moment in whens
     ]
-    if not found.groups:
+    if not contents.groups:
         return None
     plot = altair.Chart(altair.Data(values=rows)).mark_bar()
     return plot.encode(
@@ -134,16 +136,16 @@ def _spreads(altair: Any, found: PageContents) -> Any:
     ).properties(width=WIDTH + 80, height=200)
 
 
-def _protocols(altair: Any, found: PageContents) -> Any:
-    if not found.totals["knows_owned"]:
+def _protocols(altair: Any, contents: PageContents) -> Any:
+    if not contents.totals["knows_owned"]:
         return None
     names = {"planned": "as planned", "eager": "all eager", "cooperative": "all cooperative-sticky"}
     rows = []
-    for key, said in names.items():
-        for what in ("moved", "paused"):
-            count = found.totals[f"{key}_{what}"] or 0
-            told = f"{said}: {count:,} partitions {what}"
-            rows.append({"how": said, "what": what, "partitions": count, "d": told})
+    for key, protocol in names.items():
+        for change in ("moved", "paused"):
+            count = contents.totals[f"{key}_{change}"] or 0
+            label = f"{protocol}: {count:,} partitions {change}"
+            rows.append({"how": protocol, "what": change, "partitions": count, "d": label})
     plot = altair.Chart(altair.Data(values=rows)).mark_bar()
     return plot.encode(
         y=altair.Y("how:N", sort=None, title=None),
@@ -154,19 +156,19 @@ def _protocols(altair: Any, found: PageContents) -> Any:
     ).properties(width=WIDTH, height=130)
 
 
-def _coordinators(altair: Any, found: PageContents) -> Any:
+def _coordinators(altair: Any, contents: PageContents) -> Any:
     rows = []
-    several = len({row["cluster_id"] for row in found.brokers}) > 1
-    for row in found.brokers[:_BROKERS]:
+    several = len({row["cluster_id"] for row in contents.brokers}) > 1
+    for row in contents.brokers[:_BROKERS]:
         if row["coordinator"] is not None:
             broker = f"{row['cluster_id']}/" if several else ""
-            said = f"broker {broker}{row['coordinator']}"
+            label = f"broker {broker}{row['coordinator']}"
             rows.append(
                 {
-                    "broker": said,
+                    "broker": label,
                     "load": round(row["load_ratio"] or 0, 2),
                     "hot": "hot" if row["is_hot"] else "not hot",
-                    "d": f"{said}: {row['load_ratio'] or 0:.2f} times the mean load",
+                    "d": f"{label}: {row['load_ratio'] or 0:.2f} times the mean load",
                 }
             )
     if not rows:

@@ -84,10 +84,10 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
     problems = _problems(plan, odd)
     names = [(row["cluster_id"], row["group_id"]) for row in rows[:details]]
     loads = member_loads(followed.final, members, owned)
-    found = collect_details(names, loads, followed.final, owned, problems)
-    why = collect_why(followed.eligible, explained(rows[:details]))
+    details_of = collect_details(names, loads, followed.final, owned, problems)
+    reasons = collect_why(followed.eligible, explained(rows[:details]))
     texts = [
-        {**as_json(name, found, row["member_count"]), "why": why.get(name)}
+        {**as_json(name, details_of, row["member_count"]), "why": reasons.get(name)}
         for name, row in zip(names, rows, strict=False)
     ]
     by_kind = rows_of(problems.groupBy("source", "kind").count())
@@ -173,9 +173,9 @@ def _migrations(plan: Plan) -> dict[str, Any]:
             shared_instances=row.shared_instances,
             is_single=row.member_count == 1 and not row.instances,
         )
-        found = judge(facts, BrokerRules())
-        judged.append({"name": group_name(row.asDict()), **found._asdict()})
-    counts = {name: sum(of["verdict"] == name for of in judged) for name in VERDICTS}
-    worst = sorted(judged, key=lambda of: -VERDICTS.index(str(of["verdict"])))
+        migration = judge(facts, BrokerRules())
+        judged.append({"name": group_name(row.asDict()), **migration._asdict()})
+    counts = {name: sum(migrated["verdict"] == name for migrated in judged) for name in VERDICTS}
+    worst = sorted(judged, key=lambda migrated: -VERDICTS.index(str(migrated["verdict"])))
     hidden = max(0, len(judged) - MAX_MIGRATIONS)
     return {**counts, "groups": worst[:MAX_MIGRATIONS], "not_listed": hidden}

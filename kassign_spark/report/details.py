@@ -99,10 +99,10 @@ def _first(frame: DataFrame, order: Order, count: int) -> DataFrame:
 
 def _by_group(frame: DataFrame) -> dict[GroupName, Rows]:
     """Collect what ``_first`` keeps: it is little, and sorted here rather than by Spark."""
-    found: dict[GroupName, Rows] = {}
+    groups: dict[GroupName, Rows] = {}
     for row in sorted(rows_of(frame), key=lambda row: row["place"]):
-        found.setdefault((row["cluster_id"], row["group_id"]), []).append(row)
-    return found
+        groups.setdefault((row["cluster_id"], row["group_id"]), []).append(row)
+    return groups
 
 
 def rows_of(frame: DataFrame) -> Rows:

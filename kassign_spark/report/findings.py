@@ -27,16 +27,16 @@ class Finding(NamedTuple):
     link: str = ""
 
 
-def findings(found: PageContents) -> list[Finding]:
+def findings(contents: PageContents) -> list[Finding]:
     """Say what stands out, errors first."""
     order = (ERROR, WARNING, NOTE, GOOD)
     listed = [
-        *_broken(found.totals),
-        *_misled(found),
-        *_uneven(found),
-        *_brokers(found),
-        *_problems(found),
-        *_moves(found.totals),
+        *_broken(contents.totals),
+        *_misled(contents),
+        *_uneven(contents),
+        *_brokers(contents),
+        *_problems(contents),
+        *_moves(contents.totals),
     ]
     return sorted(listed, key=lambda finding: order.index(finding.severity))
 
@@ -65,8 +65,8 @@ def _broken(totals: dict[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _misled(found: PageContents) -> Iterator[Finding]:
-    counts = {row["kind"]: row["count"] for row in found.problem_counts}
+def _misled(contents: PageContents) -> Iterator[Finding]:
+    counts = {row["kind"]: row["count"] for row in contents.problem_counts}
     if count := counts.get("claims_mislead_client"):
         yield Finding(
             ERROR,
@@ -78,10 +78,10 @@ def _misled(found: PageContents) -> Iterator[Finding]:
         )
 
 
-def _uneven(found: PageContents) -> Iterator[Finding]:
-    totals = found.totals
+def _uneven(contents: PageContents) -> Iterator[Finding]:
+    totals = contents.totals
     if count := totals["uneven_count"]:
-        worst = next((g for g in found.groups if g["is_balance_optimal"] is False), None)
+        worst = next((g for g in contents.groups if g["is_balance_optimal"] is False), None)
         example = ""
         if worst is not None:
             example = (
@@ -118,22 +118,22 @@ def _uneven(found: PageContents) -> Iterator[Finding]:
         )
 
 
-def _brokers(found: PageContents) -> Iterator[Finding]:
-    if not found.hot_count:
+def _brokers(contents: PageContents) -> Iterator[Finding]:
+    if not contents.hot_count:
         return
-    hottest = next(row for row in found.brokers if row["is_hot"])
+    hottest = next(row for row in contents.brokers if row["is_hot"])
     yield Finding(
         WARNING,
-        f"{plural(found.hot_count, 'coordinator')} "
-        f"{'is' if found.hot_count == 1 else 'are'} a hot spot",
+        f"{plural(contents.hot_count, 'coordinator')} "
+        f"{'is' if contents.hot_count == 1 else 'are'} a hot spot",
         f"Broker {hottest['coordinator']} coordinates {plural(hottest['group_count'], 'group')}, "
         f"{hottest['load_ratio']:.1f} times the mean load.",
         link="coordinators",
     )
 
 
-def _problems(found: PageContents) -> Iterator[Finding]:
-    odd = [row for row in found.problem_counts if row["source"] == "snapshot"]
+def _problems(contents: PageContents) -> Iterator[Finding]:
+    odd = [row for row in contents.problem_counts if row["source"] == "snapshot"]
     if not odd:
         yield Finding(GOOD, "Nothing is odd in the snapshot", "Its tables pass every check.")
         return

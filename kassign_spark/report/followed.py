@@ -59,14 +59,14 @@ def follow(plan: Plan, settings: Settings) -> FollowedPlan:
     )
     planned = observed_rows(conform(plan.assignment, ASSIGNMENT))
     tasks = settings.batches or eligible.batches
-    found = in_tasks(fold(eligible).unionByName(planned), kernel, FOLLOWED, tasks)
-    held, counted = hold(found, {"withholding": F.count_if(F.col("withheld_count") > 0)})
+    rows = in_tasks(fold(eligible).unionByName(planned), kernel, FOLLOWED, tasks)
+    rows_held, counted = hold(rows, {"withholding": F.count_if(F.col("withheld_count") > 0)})
     is_group = F.col("member_id").isNull()
-    groups = held.where(is_group).select(*GROUP_KEY, *OF_GROUPS)
+    groups = rows_held.where(is_group).select(*GROUP_KEY, *OF_GROUPS)
     if not counted["withholding"]:
         return FollowedPlan(groups, None, plan.assignment, eligible)
     withholding = groups.where(F.col("withheld_count") > 0).select(*GROUP_KEY)
-    final = _final(plan, held.where(~is_group), withholding)
+    final = _final(plan, rows_held.where(~is_group), withholding)
     return FollowedPlan(groups, withholding, final, eligible)
 
 

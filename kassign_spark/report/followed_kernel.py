@@ -104,12 +104,18 @@ def _rounds(
     is_owned: bool,
 ) -> Columns:
     """What the rounds come to under each protocol, and as planned; null where nothing happens."""
-    found: Columns = {}
+    columns: Columns = {}
     numbers: dict[str, list[Any]] = {}
     for protocol, steps in of_protocol.items():
-        of = measured[protocol]
+        followed = measured[protocol]
         happens = np.bincount(batch.member_group[steps.member], minlength=batch.group_count) > 0
-        numbers[protocol] = [of.rounds, of.moved, of.paused, of.settles, happens]
+        numbers[protocol] = [
+            followed.rounds,
+            followed.moved,
+            followed.paused,
+            followed.settles,
+            happens,
+        ]
     numbers["planned"] = [
         np.where(cooperates, of_cooperative, of_eager)
         for of_eager, of_cooperative in zip(numbers[EAGER], numbers[COOPERATIVE], strict=True)
@@ -117,15 +123,15 @@ def _rounds(
     for protocol, (*values, happens) in numbers.items():
         for (name, _), value in zip(_OF_EACH, values, strict=True):
             unknown = ~happens | (name == "moved" and not is_owned)
-            found[f"{protocol}_{name}"] = pa.array(value, mask=unknown)
-    return found
+            columns[f"{protocol}_{name}"] = pa.array(value, mask=unknown)
+    return columns
 
 
 def _at_once(batch: Batch, claims: Claims, planned: Claims, *, is_owned: bool) -> Columns:
     """What a plan comes to that members are told: what moves pauses, once."""
     had = np.unique(key(claims.slot, claims.name)[claims.slot >= 0])
-    there = planned.slot >= 0
-    owned = np.isin(planned.slot, claims.slot) & there
+    is_known = planned.slot >= 0
+    owned = np.isin(planned.slot, claims.slot) & is_known
     moves = owned & (find(had, key(planned.slot, planned.name)) < 0)
     still_there = np.isin(planned.slot, claims.slot[claims.member >= 0])
 
@@ -146,8 +152,10 @@ def _loads(batch: Batch, claims: Claims, after: Longs, *, is_owned: bool) -> Col
 
     Each claim counts, also one that another member disputes, or on what does not exist.
     """
-    here = claims.where(claims.member >= 0)
-    had = np.bincount(here.member[different(here)], minlength=len(batch.member_group))
+    claims_of_members = claims.where(claims.member >= 0)
+    had = np.bincount(
+        claims_of_members.member[different(claims_of_members)], minlength=len(batch.member_group)
+    )
     has = np.bincount(after, minlength=len(batch.member_group))
     least, most = extremes(batch.member_group, had, batch.group_count)
 

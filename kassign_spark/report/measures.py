@@ -106,8 +106,8 @@ def _coordinators(plan: Plan) -> DataFrame:
         return plan.balance.select(*GROUP_KEY, partition.alias("coordinator_partition")).withColumn(
             "coordinator", F.lit(None).cast("int")
         )
-    found = coordinators(plan.balance.select(*GROUP_KEY), fill_cluster_id(plan.leaders))
-    return fill_cluster_id(found)
+    by_group = coordinators(plan.balance.select(*GROUP_KEY), fill_cluster_id(plan.leaders))
+    return fill_cluster_id(by_group)
 
 
 def totals() -> dict[str, Column]:
@@ -116,7 +116,7 @@ def totals() -> dict[str, Column]:
     def total(column: str) -> Column:
         return F.coalesce(F.sum(column), F.lit(0))
 
-    found = {
+    columns = {
         "group_count": F.count(F.lit(1)),
         "member_count": total("member_count"),
         "partition_count": total("partition_count"),
@@ -136,13 +136,13 @@ def totals() -> dict[str, Column]:
         "eager_group_count": F.count_if(F.col("protocol") == "eager"),
     }
     for protocol in ("planned", "eager", "cooperative"):
-        found[f"{protocol}_moved"] = F.sum(
+        columns[f"{protocol}_moved"] = F.sum(
             "moved" if protocol == "planned" else f"{protocol}_moved"
         )
-        found[f"{protocol}_paused"] = total(f"{protocol}_paused")
-        found[f"{protocol}_rounds"] = F.coalesce(F.max(f"{protocol}_rounds"), F.lit(0))
-        found[f"{protocol}_paused_groups"] = F.count_if(F.col(f"{protocol}_paused") > 0)
-    return found
+        columns[f"{protocol}_paused"] = total(f"{protocol}_paused")
+        columns[f"{protocol}_rounds"] = F.coalesce(F.max(f"{protocol}_rounds"), F.lit(0))
+        columns[f"{protocol}_paused_groups"] = F.count_if(F.col(f"{protocol}_paused") > 0)
+    return columns
 
 
 _SPREADS = (0, 1, 2, 5, 10, 20, 50, 100, 1000)
@@ -154,8 +154,8 @@ _LOADS = {"before": "max_before - min_before", "after": "max_assigned - min_assi
 def spread_counts() -> dict[str, Column]:
     """Aggregates over ``GROUP_COLUMNS``: groups by the spread of their loads; see ``spreads``."""
     return {
-        f"spread_{when}_{place}": F.expr(f"count_if({spread} > {above} and {spread} <= {most})")
-        for when, spread in _LOADS.items()
+        f"spread_{moment}_{place}": F.expr(f"count_if({spread} > {above} and {spread} <= {most})")
+        for moment, spread in _LOADS.items()
         for place, (above, most) in enumerate(_CLASSES)
     }
 
@@ -167,7 +167,7 @@ def spreads(counted: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     labels[-1] = f"over {_SPREADS[-1]:,}"
     rows = [
-        {"label": label, **{when: counted[f"spread_{when}_{place}"] for when in _LOADS}}
+        {"label": label, **{moment: counted[f"spread_{moment}_{place}"] for moment in _LOADS}}
         for place, label in enumerate(labels)
     ]
     last = max((i for i, row in enumerate(rows) if row["before"] or row["after"]), default=0)

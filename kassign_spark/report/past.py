@@ -63,12 +63,12 @@ class Past(NamedTuple):
 
 def collect_past(spark: SparkSession, folder: str) -> Past:
     """Read what the command `history` wrote; runs jobs."""
-    told = conform(read_table(spark, folder, REBALANCES), REBALANCES)
+    history = conform(read_table(spark, folder, REBALANCES), REBALANCES)
     storms = None
     if has_table(spark, folder, STORMS.name):
         storms = conform(read_table(spark, folder, STORMS), STORMS)
-    told = told.where(F.col("reason") != FIRST).select(*_AT_ALL)
-    kept, counted = hold(told, {"all": F.count(F.lit(1)), "last": F.max(_day("at"))})
+    history = history.where(F.col("reason") != FIRST).select(*_AT_ALL)
+    kept, counted = hold(history, {"all": F.count(F.lit(1)), "last": F.max(_day("at"))})
     groups, counts = hold(_by_group(kept, storms), {"groups": F.count(F.lit(1))})
     worst = groups.orderBy(F.col("rebalances").desc(), "group_id").limit(MAX_LISTED).collect()
     names = [row.group_id for row in worst[:MAX_TIMELINES]]
@@ -89,8 +89,8 @@ def _day(column: str) -> Any:
     return F.floor(F.unix_seconds(column) / _DAY)
 
 
-def _by_group(told: DataFrame, storms: DataFrame | None) -> DataFrame:
-    reasons = told.groupBy("group_id", "reason").agg(
+def _by_group(history: DataFrame, storms: DataFrame | None) -> DataFrame:
+    reasons = history.groupBy("group_id", "reason").agg(
         F.count(F.lit(1)).alias("count"),
         F.sum("moved").alias("moved"),
         F.max("longest_pause").alias("longest_pause"),
@@ -108,10 +108,10 @@ def _by_group(told: DataFrame, storms: DataFrame | None) -> DataFrame:
     return groups.join(of_group, on="group_id", how="left").fillna(0, subset=["storms"])
 
 
-def _days(told: DataFrame, last: int | None) -> Rows:
+def _days(history: DataFrame, last: int | None) -> Rows:
     if last is None:
         return []
-    shown = told.where(_day("at") > last - MAX_DAYS)
+    shown = history.where(_day("at") > last - MAX_DAYS)
     counted = shown.groupBy(_day("at").alias("day"), "reason").count()
     begin = datetime(1970, 1, 1, tzinfo=UTC)
     return [
@@ -120,13 +120,13 @@ def _days(told: DataFrame, last: int | None) -> Rows:
     ]
 
 
-def _timelines(told: DataFrame, names: list[str]) -> Rows:
+def _timelines(history: DataFrame, names: list[str]) -> Rows:
     points: dict[str, Rows] = {name: [] for name in names}
     if not names:
         return []
     latest = Window.partitionBy("group_id").orderBy(F.col("at").desc(), F.col("offset").desc())
     shown = (
-        told.where(F.col("group_id").isin(names))
+        history.where(F.col("group_id").isin(names))
         .withColumn("place", F.row_number().over(latest))
         .where(F.col("place") <= MAX_POINTS)
         .orderBy("group_id", F.col("place").desc())
@@ -155,7 +155,9 @@ def _meaning(reason: str) -> str:
 
 def _reason_colours(altair: Any, rows: Rows) -> Any:
     used = {row["reason"] for row in rows}
-    shown = {_words(of): colour for of, colour in _COLOURS.items() if _words(of) in used}
+    shown = {
+        _words(reason): colour for reason, colour in _COLOURS.items() if _words(reason) in used
+    }
     return colours(altair, "reason:N", shown, legend=altair.Legend(columns=3))
 
 
@@ -187,7 +189,7 @@ def _drawn_timelines(altair: Any, past: Past) -> Any:
             "at": point["at"],
             "reason": _words(point["reason"]),
             "moved": point["moved"],
-            "d": _said(line["name"], point),
+            "d": _point_label(line["name"], point),
         }
         for place, line in enumerate(past.timelines)
         for point in line["points"]
@@ -204,7 +206,7 @@ def _drawn_timelines(altair: Any, past: Past) -> Any:
     ).properties(**row_size(past.timelines))
 
 
-def _said(name: str, point: dict[str, Any]) -> str:
+def _point_label(name: str, point: dict[str, Any]) -> str:
     at = datetime.fromtimestamp(point["at"] / 1000, UTC)
     pause = (
         "" if point["pause"] is None else f", a partition was not read for {point['pause']:.1f} s"

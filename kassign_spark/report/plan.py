@@ -67,7 +67,7 @@ class Plan(NamedTuple):
     is_by_weight: bool = False
 
 
-def snapshot_of(spark: SparkSession, plan: str, given: str | None) -> str:
+def snapshot_of(spark: SparkSession, plan: str, path: str | None) -> str:
     """Say which snapshot a plan was made of: the one that is named, or the one that it notes.
 
     Raises:
@@ -77,12 +77,12 @@ def snapshot_of(spark: SparkSession, plan: str, given: str | None) -> str:
         raise InputError(
             f"folder {plan}: has no table balance, so it is no plan of kassign-spark assign"
         )
-    found = given or noted_snapshot(spark, plan, BALANCE.name)
-    if found is None:
+    snapshot = path or noted_snapshot(spark, plan, BALANCE.name)
+    if snapshot is None:
         raise InputError(
             f"plan {plan}: does not say of which snapshot it was made; name it with --snapshot"
         )
-    return found
+    return snapshot
 
 
 def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
@@ -121,10 +121,10 @@ def _read(spark: SparkSession, folder: str, table: Table, named: bool) -> DataFr
     if not frame.columns:  # JSON lines without a line tell no columns
         return empty_table(spark, table, cluster_id=named)
     types = {field.name: field.dataType.simpleString() for field in table.columns}
-    given = [name for name in frame.columns if name in types]
-    typed = frame.selectExpr(*(f"cast(`{name}` as {types[name]}) as `{name}`" for name in given))
+    names = [name for name in frame.columns if name in types]
+    typed = frame.selectExpr(*(f"cast(`{name}` as {types[name]}) as `{name}`" for name in names))
     conform(typed, table)
-    absent = [f for f in table.columns if f.name not in (*given, CLUSTER_ID)]
+    absent = [f for f in table.columns if f.name not in (*names, CLUSTER_ID)]
     return typed.withColumns({f.name: F.lit(None).cast(f.dataType) for f in absent})
 
 
@@ -161,19 +161,19 @@ def _compare_groups(
         "coalesce(planned, 0L) as planned, coalesce(there, 0L) as there)"
     )
     is_own = "coalesce(naming = there and least = assignor and most = assignor, false)"
-    (found,) = by_group.selectExpr(
+    (difference,) = by_group.selectExpr(
         f"min(if(planned <=> there, null, {group})) as differs",
         f"bool_and(assignor is null or {is_own}) as are_own",
         "min(assignor) as least",
         "min(assignor) <=> max(assignor) and count(assignor) = count(*) as is_one",
     ).collect()
-    if found.differs is not None:
-        row = found.differs
+    if difference.differs is not None:
+        row = difference.differs
         raise InputError(
             f"plan {plan}: is not of snapshot {snapshot}: group {row['name']} has {row['planned']} "
             f"members in the plan and {row['there']} in the snapshot; name its own with --snapshot"
         )
-    return found.are_own is not False, found.least if found.is_one else None
+    return difference.are_own is not False, difference.least if difference.is_one else None
 
 
 def _of_kafkas(members: DataFrame) -> DataFrame:

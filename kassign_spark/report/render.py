@@ -26,7 +26,7 @@ _NUMBERS = [name for name in GROUP_COLUMNS if name not in _NO_NUMBERS]
 
 
 def render(
-    found: PageContents,
+    contents: PageContents,
     listed: Sequence[Finding],
     *,
     plan: str,
@@ -38,7 +38,7 @@ def render(
     """Make the page.
 
     Args:
-        found: what was collected.
+        contents: the collected facts.
         listed: what to look at first.
         plan: the plan's folder, as it was named.
         snapshot: its snapshot's.
@@ -67,29 +67,30 @@ def render(
         plots = charts_by_weight(by_weight)
         weights = Markup(filled("by_weight.html.j2", plots, found=by_weight))
     if past is not None:
-        folder, told = printable(past[0]), past[1]
-        plots = charts_of_past(told)
-        was = Markup(filled("past.html.j2", plots, past=told, folder=folder, max_days=MAX_DAYS))
+        folder, facts = printable(past[0]), past[1]
+        plots = charts_of_past(facts)
+        was = Markup(filled("past.html.j2", plots, past=facts, folder=folder, max_days=MAX_DAYS))
     return filled(
         "page.html.j2",
-        charts(found),
+        charts(contents),
         mark=Markup(MARK),
         style=Markup(_packaged("page.css")),
         script=Markup(_packaged("page.js")),
-        data=Markup(_embedded(_data(found))),
+        data=Markup(_embedded(_data(contents))),
         weights=weights,
         past=was,
         findings=listed,
-        computed=_computed(found),
-        totals=found.totals,
-        brokers=found.brokers,
-        several_clusters=len({row["cluster_id"] for row in found.brokers}) > 1,
-        problem_counts=found.problem_counts,
-        problems_not_listed=sum(row["count"] for row in found.problem_counts) - len(found.problems),
-        groups_not_listed=found.totals["group_count"] - len(found.groups),
-        detail_count=len(found.details),
+        computed=_computed(contents),
+        totals=contents.totals,
+        brokers=contents.brokers,
+        several_clusters=len({row["cluster_id"] for row in contents.brokers}) > 1,
+        problem_counts=contents.problem_counts,
+        problems_not_listed=sum(row["count"] for row in contents.problem_counts)
+        - len(contents.problems),
+        groups_not_listed=contents.totals["group_count"] - len(contents.groups),
+        detail_count=len(contents.details),
         details_asked=details,
-        migrations=found.migrations,
+        migrations=contents.migrations,
         max_groups=MAX_GROUPS,
         max_problems=MAX_PROBLEMS,
         plan=printable(plan),
@@ -98,9 +99,9 @@ def render(
     )
 
 
-def _computed(found: PageContents) -> str:
+def _computed(contents: PageContents) -> str:
     """Say which way the listed groups were computed (``groups.paths``), where the plan tells it."""
-    paths = Counter(group["path"] for group in found.groups if group.get("path"))
+    paths = Counter(group["path"] for group in contents.groups if group.get("path"))
     return "; ".join(f"{plural(count, 'group')} by {path}" for path, count in sorted(paths.items()))
 
 
@@ -114,8 +115,8 @@ def _embedded(data: dict[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _data(found: PageContents) -> dict[str, Any]:
-    words = sorted({group["assignor"] or "" for group in found.groups})
+def _data(contents: PageContents) -> dict[str, Any]:
+    words = sorted({group["assignor"] or "" for group in contents.groups})
     return {
         "columns": ["name", "assignor", "protocol", *_NUMBERS],
         "assignors": [printable(word) for word in words],
@@ -126,9 +127,9 @@ def _data(found: PageContents) -> dict[str, Any]:
                 group["protocol"] and int(group["protocol"] == "cooperative"),
                 *(_short(group[name]) for name in _NUMBERS),
             ]
-            for group in found.groups
+            for group in contents.groups
         ],
-        "details": found.details,
+        "details": contents.details,
         "problems": [
             [
                 row["source"],
@@ -138,7 +139,7 @@ def _data(found: PageContents) -> dict[str, Any]:
                 row["partition"],
                 printable(row["detail"] or ""),
             ]
-            for row in found.problems
+            for row in contents.problems
         ],
     }
 

@@ -58,8 +58,8 @@ class FoundByWeight(NamedTuple):
 def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
     """Weigh a plan and what was before it; runs jobs."""
     members, _, owned = plan.snapshot
-    said = weighing._asdict()
-    after = fill_cluster_id(balance(plan.assignment, members, owned, **said)).selectExpr(
+    options = weighing._asdict()
+    after = fill_cluster_id(balance(plan.assignment, members, owned, **options)).selectExpr(
         *(*GROUP_KEY, "max_load as max_after", "mean_load as fair", "load_skew as skew_after"),
         "moved_weight",
     )
@@ -70,14 +70,14 @@ def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
     else:
         # What somebody owned who has left is no load of anybody; partitions may be new: before and
         # after are told by one fair load, that of the plan.
-        before = fill_cluster_id(balance(owned, members, **said)).selectExpr(
+        before = fill_cluster_id(balance(owned, members, **options)).selectExpr(
             *GROUP_KEY, "max_load as max_before"
         )
         joined = known.join(before, on=list(GROUP_KEY), how="left")
         both = joined.withColumn("skew_before", F.expr("max_before / fair"))
-    held, counted = hold(both, {"groups": F.count(F.lit(1))})
-    groups = _first(held, F.col("skew_after"), MAX_LISTED)
-    chosen = _first(held, F.coalesce("skew_before", "skew_after"), MAX_CURVES)
+    groups_by_skew, counted = hold(both, {"groups": F.count(F.lit(1))})
+    groups = _first(groups_by_skew, F.col("skew_after"), MAX_LISTED)
+    chosen = _first(groups_by_skew, F.coalesce("skew_before", "skew_after"), MAX_CURVES)
     curves = _curves(plan, weighing, [(row["cluster_id"], row["group_id"]) for row in chosen])
     return FoundByWeight(
         counted["groups"], [{**row, "name": group_name(row)} for row in groups], curves
@@ -98,37 +98,37 @@ def _curves(plan: Plan, weighing: Weighing, names: list[tuple[str, str]]) -> Row
 
     members, topics, owned = plan.snapshot
     known = None if owned is None else chosen(owned)
-    found = tradeoff(chosen(members), topics, owned=known, **weighing._asdict())
+    traded = tradeoff(chosen(members), topics, owned=known, **weighing._asdict())
     points: dict[tuple[str, str], Rows] = {name: [] for name in names}
-    for row in fill_cluster_id(found).orderBy("moves").collect():
+    for row in fill_cluster_id(traded).orderBy("moves").collect():
         floor = row.bound * row.skew / row.max_load if row.max_load else 0.0
         points[row.cluster_id, row.group_id].append(
             {"moves": row.moves, "skew": row.skew, "floor": floor, "is_knee": row.is_knee}
         )
     return [
-        {"name": group_name(dict(zip(GROUP_KEY, name, strict=True))), "points": of}
-        for name, of in points.items()
-        if of
+        {"name": group_name(dict(zip(GROUP_KEY, name, strict=True))), "points": curve}
+        for name, curve in points.items()
+        if curve
     ]
 
 
-def charts_by_weight(found: FoundByWeight) -> dict[str, str]:
+def charts_by_weight(contents: FoundByWeight) -> dict[str, str]:
     """SVG by name, loads and curves; one of which nothing is known is left out."""
-    return as_svg(found, loads=_drawn_loads, curves=_drawn_curves)
+    return as_svg(contents, loads=_drawn_loads, curves=_drawn_curves)
 
 
-def _drawn_loads(altair: Any, found: FoundByWeight) -> Any:
+def _drawn_loads(altair: Any, contents: FoundByWeight) -> Any:
     rows = [
         {
             "group": f"{place + 1}. {short_name(group['name'])}",
-            "when": when,
-            "skew": round(group[f"skew_{when}"], 4),
-            "d": f"{group['name']}, {when}: the fullest member has {group[f'skew_{when}']:.2f} "
+            "when": moment,
+            "skew": round(group[f"skew_{moment}"], 4),
+            "d": f"{group['name']}, {moment}: the fullest member has {group[f'skew_{moment}']:.2f} "
             "times the fair load",
         }
-        for place, group in enumerate(found.groups[:WORST])
-        for when in ("before", "after")
-        if group[f"skew_{when}"] is not None
+        for place, group in enumerate(contents.groups[:WORST])
+        for moment in ("before", "after")
+        if group[f"skew_{moment}"] is not None
     ]
     if not rows:
         return None
@@ -144,12 +144,12 @@ def _drawn_loads(altair: Any, found: FoundByWeight) -> Any:
     return altair.layer(fair.encode(x="one:Q"), points).properties(**size)
 
 
-def _drawn_curves(altair: Any, found: FoundByWeight) -> Any:
+def _drawn_curves(altair: Any, contents: FoundByWeight) -> Any:
     """Draw each curve: so many moves, and from there on that load; its floor is a dashed line."""
-    if not found.curves:
+    if not contents.curves:
         return None
     drawn = []
-    for curve in found.curves:
+    for curve in contents.curves:
         points = curve["points"]
         floor = points[-1]["floor"]
         rows = [
@@ -171,8 +171,8 @@ def _drawn_curves(altair: Any, found: FoundByWeight) -> Any:
         size = altair.condition(altair.datum.is_knee, altair.value(110), altair.value(28))
         circles = altair.Chart(altair.Data(values=rows)).mark_circle(color=AFTER, opacity=1)
         knee = circles.encode(x=x, y=y, size=size, description="d:N")
-        said = f"{curve['name']}: no plan is below {floor:.2f} times the fair load"
-        floors = altair.Chart(altair.Data(values=[{"floor": round(floor, 4), "d": said}]))
+        label = f"{curve['name']}: no plan is below {floor:.2f} times the fair load"
+        floors = altair.Chart(altair.Data(values=[{"floor": round(floor, 4), "d": label}]))
         bound = floors.mark_rule(color=HOT, strokeDash=[4, 3]).encode(
             y=altair.Y("floor:Q"), description="d:N"
         )

@@ -27,7 +27,7 @@ MAX_NAMES = 3
 """Names of a kind of members, or of a class, that are told; the others are counted."""
 MAX_PARTITIONS = 300_000
 """Of all groups that are advised for the page: some twenty changed copies of each are answered."""
-_FOUND = "cluster_id string, group_id string, found string"
+_REASONS = "cluster_id string, group_id string, reasons string"
 
 
 def explained(groups: Sequence[dict[str, Any]]) -> list[GroupName]:
@@ -58,23 +58,23 @@ def collect_why(eligible: Eligible, names: Sequence[GroupName]) -> dict[GroupNam
     if not names:
         return {}
     is_wanted = is_group_of(names)
-    wanted = eligible._replace(
+    uneven = eligible._replace(
         members=eligible.members.where(is_wanted),
         owned=None if eligible.owned is None else eligible.owned.where(is_wanted),
         has_racks=False,
     )
     tasks = min(eligible.tasks, cores(eligible.members.sparkSession))
-    found = in_tasks(fold(wanted), why_arrow, _FOUND, tasks).collect()
-    return {(row.cluster_id, row.group_id): json.loads(row.found) for row in found}
+    rows = in_tasks(fold(uneven), why_arrow, _REASONS, tasks).collect()
+    return {(row.cluster_id, row.group_id): json.loads(row.reasons) for row in rows}
 
 
 def why_arrow(table: pa.Table) -> Iterator[pa.Table]:
-    """Say it of every group of a task (rows of ``rows.fold``): the columns of _FOUND."""
+    """Say it of every group of a task (rows of ``rows.fold``): the columns of _REASONS."""
     for ranked in ranked_pieces(table):
         groups = np.arange(ranked.known.batch.group_count)
-        found = [json.dumps(_why(ranked, group)) for group in groups.tolist()]
+        reasons = [json.dumps(_why(ranked, group)) for group in groups.tolist()]
         columns = group_columns(ranked.known.batch, groups)
-        yield pa.table({**columns, "found": pa.array(found, pa.string())})
+        yield pa.table({**columns, "reasons": pa.array(reasons, pa.string())})
 
 
 def _why(ranked: Ranked, group: int) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 from kassign_spark.settings.setting_rules import (
     Rule,
     advised,
-    given,
     no_number,
     number,
     refused,
+    setting_value,
     since,
     trimmed,
 )
@@ -41,13 +41,13 @@ _POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")
 _KNOWN_PROTOCOLS = ("classic", "consumer", "share", "streams")
 
 
-def _limit(which: str, name: str) -> str:
-    """The broker's setting that limits one of a group; ``which``: `min` or `max`."""
-    return name.replace("consumer.", f"{_OF_BROKER}consumer.{which}.", 1)
+def _limit(end: str, name: str) -> str:
+    """The broker's setting that limits one of a group; ``end``: `min` or `max`."""
+    return name.replace("consumer.", f"{_OF_BROKER}consumer.{end}.", 1)
 
 
 _TIMES = [before + name for before in ("", _OF_BROKER) for name in _LIMITS]
-_MIN_MAX = [_limit(which, name) for name in _LIMITS for which in ("min", "max")]
+_MIN_MAX = [_limit(end, name) for name in _LIMITS for end in ("min", "max")]
 BROKER_NUMBERS = [*_TIMES, *_MIN_MAX, _MAX_SIZE, _THREADS, _REFRESH]
 """Settings of brokers and groups that are whole numbers."""
 BROKER_SETTINGS = [
@@ -88,7 +88,10 @@ def _time_rules(before: str) -> Iterator[Rule]:
     session, heartbeat = (
         F.coalesce(number(before + name), F.lit(_DEFAULTS[name])) for name in (_SESSION, _HEARTBEAT)
     )
-    is_set = given(before + _SESSION).isNotNull() | given(before + _HEARTBEAT).isNotNull()
+    is_set = (
+        setting_value(before + _SESSION).isNotNull()
+        | setting_value(before + _HEARTBEAT).isNotNull()
+    )
     yield refused(
         before + _HEARTBEAT,
         is_set & since("4.0.0") & (heartbeat >= session),
@@ -112,20 +115,22 @@ def _limit_rules() -> Iterator[Rule]:
         # The broker's default is not moved by a limit that leaves it out.
         time = F.coalesce(number(_OF_BROKER + name), F.lit(_DEFAULTS[name]))
         least_of_all = _LEAST_OF_ALL[name]
-        for which, is_left_out in (("min", time < least), ("max", time > most)):
-            limit = _limit(which, name)
+        for end, is_left_out in (("min", time < least), ("max", time > most)):
+            limit = _limit(end, name)
             too_low = number(limit) < least_of_all
             yield refused(limit, too_low, f"must be at least {least_of_all}")
             yield refused(
                 limit,
-                given(_OF_BROKER + name).isNull() & given(limit).isNotNull() & is_left_out,
+                setting_value(_OF_BROKER + name).isNull()
+                & setting_value(limit).isNotNull()
+                & is_left_out,
                 F.format_string(f"leaves out {_OF_BROKER}{name}, which is %d", time),
             )
             yield _unknown_before(version, limit)
 
 
 def _unknown_before(version: str, setting: str) -> Rule:
-    is_unknown = ~since(version) & given(setting).isNotNull()
+    is_unknown = ~since(version) & setting_value(setting).isNotNull()
     return advised(setting, is_unknown, f"unknown to brokers before {version}")
 
 
@@ -160,7 +165,9 @@ def _name_rules() -> Iterator[Rule]:
     for setting in (_OFFLOAD, _OF_BROKER + _OFFLOAD):
         is_flag = F.lower(trimmed(setting)).isin("true", "false")
         yield refused(setting, ~is_flag, "must be true or false")
-        yield advised(setting, given(setting).isNotNull(), "nothing reads it yet, as of 4.4")
+        yield advised(
+            setting, setting_value(setting).isNotNull(), "nothing reads it yet, as of 4.4"
+        )
 
 
 def _list(setting: str) -> Column:

@@ -9,10 +9,10 @@ from kassign_spark.conforming import CLIENT_ASSIGNORS
 from kassign_spark.settings.setting_rules import (
     Rule,
     advised,
-    given,
     no_number,
     number,
     refused,
+    setting_value,
     since,
     trimmed,
 )
@@ -161,7 +161,9 @@ def _static_rules() -> Iterator[Rule]:
     yield advised(GROUP_ID, ~since("4.0.0") & is_blank, advice)
     yield advised(
         _AUTO_COMMIT,
-        since("2.2.0") & (F.lower(trimmed(_AUTO_COMMIT)) == "true") & given(GROUP_ID).isNull(),
+        since("2.2.0")
+        & (F.lower(trimmed(_AUTO_COMMIT)) == "true")
+        & setting_value(GROUP_ID).isNull(),
         "the client refuses it unless the program gives it a group.id",
     )
     yield refused(
@@ -227,7 +229,7 @@ def _assignor_rules() -> Iterator[Rule]:
 
 def _version_rules() -> Iterator[Rule]:
     for setting, version in _SINCE.items():
-        is_unknown = ~since(version) & given(setting).isNotNull()
+        is_unknown = ~since(version) & setting_value(setting).isNotNull()
         detail = f"unknown to clients before {version}, which ignore it"
         yield advised(setting, is_unknown, detail)
 
@@ -252,20 +254,20 @@ def _protocol_rules() -> Iterator[Rule]:
         REMOTE_ASSIGNOR,
         has_setting
         & (trimmed(REMOTE_ASSIGNOR) != "")
-        & (known | given(PROTOCOL).isNull())
+        & (known | setting_value(PROTOCOL).isNull())
         & ~is_new,
         "cannot be set with group.protocol=classic, which is the default",
     )
     for setting in _SHARE_SETTINGS:
         yield refused(
             setting,
-            since("4.1.0") & given(setting).isNotNull(),
+            since("4.1.0") & setting_value(setting).isNotNull(),
             "is a setting of share consumers, which a KafkaConsumer refuses",
         )
     # What a client of the new protocol may set, to little effect or with a surprise.
     yield advised(
         REMOTE_ASSIGNOR,
-        is_new & ~given(REMOTE_ASSIGNOR).isin("uniform", "range"),
+        is_new & ~setting_value(REMOTE_ASSIGNOR).isin("uniform", "range"),
         "only the broker sees whether it knows it: unless it is one of its "
         "group.consumer.assignors, the consumer ends with UNSUPPORTED_ASSIGNOR",
     )
@@ -276,7 +278,7 @@ def _protocol_rules() -> Iterator[Rule]:
     )
     yield advised(
         _INTERNAL_TOPICS,
-        is_new & given(_INTERNAL_TOPICS).isNotNull(),
+        is_new & setting_value(_INTERNAL_TOPICS).isNotNull(),
         "has no effect on a SubscriptionPattern, which finds internal topics too",
     )
     yield advised(
@@ -289,7 +291,7 @@ def _protocol_rules() -> Iterator[Rule]:
 
 def _is_readable(setting: str) -> Column:
     """Not set, or set to a number."""
-    return given(setting).isNull() | number(setting).isNotNull()
+    return setting_value(setting).isNull() | number(setting).isNotNull()
 
 
 def _is_consumer_protocol() -> Column:

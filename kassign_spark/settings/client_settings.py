@@ -17,7 +17,7 @@ from kassign_spark.settings.client_rules import (
 )
 from kassign_spark.settings.client_types import VALUE_TYPES, wrong_values
 from kassign_spark.settings.client_versions import version_number
-from kassign_spark.settings.setting_rules import ADVICE, REFUSED, Rule, given, trimmed
+from kassign_spark.settings.setting_rules import ADVICE, REFUSED, Rule, setting_value, trimmed
 
 CLIENTS = table_of("clients", "client string, client_version string, setting string, value string")
 """One row a client and setting, as in its properties file."""
@@ -62,7 +62,7 @@ def check_settings(clients: DataFrame) -> DataFrame:
     by_client = _by_client(rows)
     rules = [*client_rules(), *broker_rules()]
     known = by_client.where(F.col("version").isNotNull())
-    found = known.select(
+    known_findings = known.select(
         "client", F.explode(F.concat(_findings(rules), wrong_values())).alias("finding")
     )
     unknown = by_client.where(F.col("version").isNull()).select(
@@ -72,7 +72,11 @@ def check_settings(clients: DataFrame) -> DataFrame:
         F.lit(REFUSED).alias("severity"),
         F.lit("not one version such as 3.9.1; this client was not checked").alias("detail"),
     )
-    every = found.select("client", "finding.*").unionByName(unknown).unionByName(_ambiguous(rows))
+    every = (
+        known_findings.select("client", "finding.*")
+        .unionByName(unknown)
+        .unionByName(_ambiguous(rows))
+    )
     return answer(every, "check_settings", has_cluster_id=False)
 
 
@@ -93,18 +97,18 @@ def refused_as_consumer(clients: DataFrame) -> DataFrame:
     others = rows.where(~F.col("setting").eqNullSafe(PROTOCOL))
     every = rows.select("client", _VERSION).distinct()
     asking = every.select("*", F.lit(PROTOCOL).alias("setting"), F.lit("consumer").alias("value"))
-    found = check_settings(others.unionByName(asking))
+    findings = check_settings(others.unionByName(asking))
     is_too_old = (F.col("setting") == PROTOCOL) & (F.col("severity") == ADVICE)
     groups = rows.where(F.col("setting") == GROUP_ID).select(
         "client", F.regexp_replace("value", r"^[\x00-\x20]+|[\x00-\x20]+\z", "").alias("group_id")
     )
     says = """concat('client "', client, '", ', setting, ': ', detail) as detail"""
-    wrong = found.where((F.col("severity") == REFUSED) | is_too_old)
+    wrong = findings.where((F.col("severity") == REFUSED) | is_too_old)
     return wrong.join(groups.distinct(), on="client", how="inner").selectExpr("group_id", says)
 
 
 def _by_client(rows: DataFrame) -> DataFrame:
-    """One row a client: client, versions, version, given, number, same_instance."""
+    """One row a client: client, versions, version, setting_value, number, same_instance."""
     values = rows.groupBy("client", "setting").agg(F.min("value").alias("value"))
     entries = "collect_list(if(setting is null, null, struct(setting, value)))"
     settings = values.groupBy("client").agg(
@@ -125,7 +129,7 @@ def _by_client(rows: DataFrame) -> DataFrame:
             *(part for name in _NUMBERS for part in (F.lit(name), _whole_number(name)))
         ).alias("number"),
         F.when(
-            given(GROUP_ID).isNotNull() & given(INSTANCE_ID).isNotNull(),
+            setting_value(GROUP_ID).isNotNull() & setting_value(INSTANCE_ID).isNotNull(),
             F.count("*").over(instance),
         ).alias("same_instance"),
     )
@@ -140,21 +144,21 @@ def _whole_number(setting: str) -> Column:
 
 def _findings(rules: list[Rule]) -> Column:
     """An array of the rules that are broken, as setting, value, severity, detail."""
-    found = [
+    cases = [
         F.when(
             rule.broken,
             F.struct(
                 F.lit(rule.setting).alias("setting"),
-                (given(rule.setting) if rule.value is None else rule.value.cast("string")).alias(
-                    "value"
-                ),
+                (
+                    setting_value(rule.setting) if rule.value is None else rule.value.cast("string")
+                ).alias("value"),
                 F.lit(rule.severity).alias("severity"),
                 rule.detail.alias("detail"),
             ),
         )
         for rule in rules
     ]
-    return F.array_compact(F.array(*found))
+    return F.array_compact(F.array(*cases))
 
 
 def _ambiguous(rows: DataFrame) -> DataFrame:

@@ -116,7 +116,7 @@ _SHOWN_WORD, _NEVER = "[A-Za-z_ -]{0,40}", "(?!)"
 def _number(
     setting: str, kind: str, least: str | None = None, most: str | None = None
 ) -> ValueType:
-    what = (
+    sentence = (
         "must be a number" if kind == "double" else f"must be a whole number of {_BITS[kind]} bits"
     )
     limits = ""
@@ -130,13 +130,13 @@ def _number(
     pattern = _DOUBLE if kind == "double" else _WHOLE
     if least is None:
         pattern = f"{_DOUBLE}|[+-]?(Infinity|NaN)"
-    return ValueType(setting, what + limits, pattern, HARMLESS_NUMBER, least, most)
+    return ValueType(setting, sentence + limits, pattern, HARMLESS_NUMBER, least, most)
 
 
 def _choice(setting: str, *choices: str, exact: bool = True) -> ValueType:
     pattern = "|".join(choices)
-    how = ", written exactly so" if exact else ""
-    detail = f"must be one of {', '.join(choices)}{how}"
+    exactness = ", written exactly so" if exact else ""
+    detail = f"must be one of {', '.join(choices)}{exactness}"
     return ValueType(setting, detail, pattern if exact else f"(?i){pattern}", _SHOWN_WORD)
 
 

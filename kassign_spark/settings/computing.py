@@ -85,7 +85,7 @@ def load_settings(path: str | Path) -> Settings:
         SettingsError: the file cannot be read, is no TOML, or has an unknown setting or bad value.
     """
     try:
-        given = tomllib.loads(read_text(path))
+        values = tomllib.loads(read_text(path))
     except OSError as error:
         raise SettingsError(f"settings file {path}: {error.strerror}") from None
     except ValueError as error:  # of tomllib, of the encoding, or of a number without end
@@ -93,7 +93,7 @@ def load_settings(path: str | Path) -> Settings:
     except RecursionError:
         raise SettingsError(f"settings file {path}: not valid TOML: nested too deeply") from None
     known = [field.name for field in fields(Settings)]
-    unknown = sorted(set(given) - set(known))
+    unknown = sorted(set(values) - set(known))
     dropped = [name for name in unknown if name in _DROPPED]
     if dropped:
         raise SettingsError(
@@ -104,4 +104,4 @@ def load_settings(path: str | Path) -> Settings:
         raise SettingsError(
             f"settings file {path}: unknown setting {', '.join(unknown)}; known: {', '.join(known)}"
         )
-    return Settings(**given)
+    return Settings(**values)

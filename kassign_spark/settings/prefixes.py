@@ -105,14 +105,14 @@ def read_through(properties: Mapping[str, str]) -> ClientFile:
     known: list[_KnownPrefix] = []
     unknown: list[Misspelled] = []
     for key, text in properties.items():
-        found = _known(key, text, of_groups)
-        if found is None:
+        rule = _known(key, text, of_groups)
+        if rule is None:
             unknown += _misspelled(key)
-        elif not ("${" in text and (has_providers or found.prefix)):
+        elif not ("${" in text and (has_providers or rule.prefix)):
             # What stands for another value is put in later.
-            known.append(found)
+            known.append(rule)
         else:
-            known.append(found._replace(name="", value=""))
+            known.append(rule._replace(name="", value=""))
     is_connect = any(map(_OF_CONNECT.fullmatch, properties))
     return ClientFile(_clients(known, is_connect=is_connect), unknown)
 

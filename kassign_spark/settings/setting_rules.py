@@ -44,20 +44,20 @@ def advised(
     return Rule(setting, ADVICE, broken, F.lit(detail), value)
 
 
-def given(setting: str) -> Column:
+def setting_value(setting: str) -> Column:
     """The text that a setting is set to, or null."""
     return F.try_element_at("given", F.lit(setting))
 
 
 def trimmed(setting: str) -> Column:
     """The same as Kafka reads it: without blanks around it (Java's ``String.trim``)."""
-    return F.regexp_replace(given(setting), BLANKS_AROUND, "")
+    return F.regexp_replace(setting_value(setting), BLANKS_AROUND, "")
 
 
 def no_number(setting: str, applies: Column) -> Rule:
     """Give the rule that a setting is a whole number."""
-    is_none = given(setting).isNotNull() & number(setting).isNull()
-    value = F.when(trimmed(setting).rlike(rf"^(?:{HARMLESS_NUMBER})\z"), given(setting))
+    is_none = setting_value(setting).isNotNull() & number(setting).isNull()
+    value = F.when(trimmed(setting).rlike(rf"^(?:{HARMLESS_NUMBER})\z"), setting_value(setting))
     return refused(setting, applies & is_none, "not a whole number of 32 bits", value)
 
 

@@ -23,7 +23,7 @@ from kassign_spark.simulation.consumer_decisions import (
 from kassign_spark.simulation.course import Course, pairs_of
 from kassign_spark.simulation.members import Event, Member, MemberChange, is_restart
 from kassign_spark.simulation.simulated_group import Group, Naming, OwnedCodes
-from kassign_spark.simulation.told import LOST
+from kassign_spark.simulation.simulated_rows import LOST
 
 DRAWS = 4
 """Other draws of member ids that an outcome is held against."""
@@ -37,8 +37,8 @@ def happen(
     """Let a possible event happen to a group of the new protocol.
 
     Returns:
-        The row of the event, ``columns`` and those of ``told.HAPPENED`` beside those of rounds, and
-        the rows of its rounds; None where it is told with the next stage.
+        The row of the event (``columns``, ``simulated_rows.HAPPENED`` and the columns of rounds)
+        and the rows of its rounds; None where the next stage reports it.
     """
     acts = acts_of(group, event, changed)
     fresh = draws_id(event, changed) if acts.is_told else []
@@ -47,41 +47,41 @@ def happen(
     group.drawn.update(fresh)
     if event["kind"] == "group_settings_change":
         group.settings.update({n: event[n] for n in event.get("own_timeouts") or ()})
-    told = group.courses[0]
+    last = group.courses[0]
     since, rest = event["computed_before_ms"], 0
     if since is not None:  # the assignment interval may not be over
         rest = max(0, value(group, event, "assignment_interval_ms") - int(since))
     runs = []
     for course in group.courses:
         if not group.pending:
-            course.before = dict(course.held)
+            course.before = dict(course.owned)
         runs.append(_run(group, course, acts, rest))
     rises, outcome, in_own = runs[0]
     group.pending = set() if acts.is_told else _pending(acts, event, changed)
     group.members = [
-        after if after.is_away else replace(after, generation=told.life.group_epoch)
+        after if after.is_away else replace(after, generation=last.life.group_epoch)
         for after in (change.after for change in changed)
     ]
     if not acts.is_told:
         return None
-    steps, rounds = _steps(told, naming, acts, is_computed=outcome is not None)
+    steps, rounds = _steps(last, naming, acts, is_computed=outcome is not None)
     interval = value(group, event, "heartbeat_interval_ms")
     verdict, detail = _verdict(group, outcome)
     wait = 0 if in_own or (event["is_topic"] and not rest) else interval
     for course in group.courses:
-        course.held = course.targets()
-    is_empty = not told.life.members
+        course.owned = course.targets()
+    is_empty = not last.life.members
     reason = acts.reason + ("; the group is empty now" if is_empty else "")
     if event["is_topic"] and not rises:
         reason = f"no member subscribes to topic {event['topic']}: the epoch stays"
     row = columns | {
         "rebalance": rises,
         "reason": reason,
-        "assignor": told.life.choice() if not is_empty else None,
+        "assignor": last.life.choice() if not is_empty else None,
         "protocol": CONSUMER,
         "noticed_within_ms": acts.noticed_ms if rises else None,
         "joined_within_ms": None,
-        "group_epoch": told.life.group_epoch,
+        "group_epoch": last.life.group_epoch,
         "computed_within_ms": acts.noticed_ms + rest + wait if outcome is not None else None,
         "settled_within_ms": interval * min(rounds, 2) if outcome is not None else None,
         "verdict": verdict,
@@ -119,12 +119,12 @@ def begin(group: Group, naming: Naming) -> Course:
     life.resolve_regexes(_resolving(group))
     life.assignment_epoch = life.group_epoch = max([1, *(m.generation or 1 for m in members)])
     names = [member.member_id for member in members]
-    held = _listed(group.owned, life, naming, is_ordered=False)
+    owned = _listed(group.owned, life, naming, is_ordered=False)
     has_target = len(group.target.member) > 0
-    target = _listed(group.target, life, naming, group.target_is_ordered) if has_target else held
+    target = _listed(group.target, life, naming, group.target_is_ordered) if has_target else owned
     life.targets = {name: target[name] for name in names if name in target}
     ids = {name: name for name in names}
-    return Course(0, life, ids, {name: held.get(name, NOTHING) for name in names})
+    return Course(0, life, ids, {name: owned.get(name, NOTHING) for name in names})
 
 
 def _listed(
@@ -132,7 +132,7 @@ def _listed(
 ) -> dict[str, TargetList]:
     """Rows by codes of names as lists by members."""
     members, topics = naming.members.strings, naming.topics.strings
-    found = {}
+    lists = {}
     code = np.zeros(len(topics) + 1, np.int64)
     for topic in np.unique(owned.topic).tolist():
         name = topics[topic - 1].as_py()
@@ -140,10 +140,12 @@ def _listed(
         code[topic] = life.code(name if known is None else known.key)
     order = np.argsort(owned.member, kind="stable")
     member, firsts = np.unique(owned.member[order], return_index=True)
-    for one, rows in zip(member.tolist(), np.split(order, firsts[1:]), strict=bool(len(member))):
-        name = members[one - 1].as_py()
-        found[name] = TargetList(code[owned.topic[rows]], owned.partition[rows], is_ordered)
-    return found
+    for code_of_member, rows in zip(
+        member.tolist(), np.split(order, firsts[1:]), strict=bool(len(member))
+    ):
+        name = members[code_of_member - 1].as_py()
+        lists[name] = TargetList(code[owned.topic[rows]], owned.partition[rows], is_ordered)
+    return lists
 
 
 def _resolving(group: Group) -> Any:
@@ -195,7 +197,7 @@ def _steps(
         same = np.ones(len(member), np.int64)
         return RebalanceSteps(same * number, member, topics[of_topic], partition, same * action)
 
-    gone = sorted(course.before.keys() - course.held.keys())
+    gone = sorted(course.before.keys() - course.owned.keys())
     parts = [rows(gone, pairs_of(course.before, gone), 0, LOST if acts.is_lost else REVOKED)]
     followed, names = course.reconcile()
     if not is_computed and not followed.round_count:

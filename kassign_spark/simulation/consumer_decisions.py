@@ -43,8 +43,8 @@ class Acts:
 def value(group: Group, event: Event, name: str) -> int:
     """A timeout: the event's own, or the group's, or what holds for all."""
     is_own = name in (event.get("own_timeouts") or ())
-    given: int = event[name]
-    return given if is_own else group.settings.get(name, given)
+    setting: int = event[name]
+    return setting if is_own else group.settings.get(name, setting)
 
 
 def problem_of_consumers(group: Group, event: Event, changed: list[MemberChange]) -> str | None:
@@ -94,14 +94,14 @@ def of_coordinator(member: Member, member_id: str) -> GroupMember:
 
 def topics_of(group: Group) -> dict[str, TopicState]:
     """The topics that are there, as the coordinator knows them."""
-    found = {}
+    states = {}
     for name, topic in group.topics.items():
         racks = None if topic.racks is None else [sorted(r or ()) for r in topic.racks]
         state = topic_state(name, topic.size, topic.topic_id, racks)
         if topic.made:
             state = state._replace(key=draw_id("topic", name, topic.made))
-        found[name] = state
-    return found
+        states[name] = state
+    return states
 
 
 def _join(group: Group, event: Event, member: Member) -> Act:
@@ -144,29 +144,29 @@ def _of_going(group: Group, event: Event, member: Member) -> Acts:
     is_static = member.instance is not None
     is_crash = kind == "member_crashes" or stop == "crash"
     if is_crash:
-        why, noticed = "its heartbeats stop: fenced after the session timeout", session
+        reason, noticed = "its heartbeats stop: fenced after the session timeout", session
     elif kind == "member_polls_too_late" and is_static:
-        why = (
+        reason = (
             "max.poll.interval.ms passed: a static member leaves with the epoch -2, nobody reads "
             "its partitions until the session timeout has passed as well"
         )
         noticed = poll + session
     elif kind == "member_polls_too_late":
-        why = "max.poll.interval.ms passed: the member leaves, and joins again at its next poll"
+        reason = "max.poll.interval.ms passed: the member leaves, and joins again at its next poll"
         noticed = poll
     elif is_static and stop != "leave_group":
-        why = (
+        reason = (
             "a static member leaves with the epoch -2 and keeps its target: nobody reads its "
             "partitions before it is fenced after the session timeout"
         )
         noticed = session
     elif stop == "remain_in_group":
-        why = "the consumer closes without leaving: fenced after the session timeout"
+        reason = "the consumer closes without leaving: fenced after the session timeout"
         noticed = session
     else:
-        why, noticed = f"a {'static' if is_static else 'dynamic'} member leaves", 0
+        reason, noticed = f"a {'static' if is_static else 'dynamic'} member leaves", 0
     is_lost = is_crash or kind == "member_polls_too_late"
-    return Acts([_leave(member.member_id)], why, noticed, is_lost=is_lost)
+    return Acts([_leave(member.member_id)], reason, noticed, is_lost=is_lost)
 
 
 def _of_restart(group: Group, event: Event, change: MemberChange) -> Acts:
@@ -178,28 +178,30 @@ def _of_restart(group: Group, event: Event, change: MemberChange) -> Acts:
     if keeps and downtime < session:
         return _of_take_over(group, event, change) if is_back else Acts([], "", is_told=False)
     if is_back:
-        why = "the member joins again, as a new one"
+        reason = "the member joins again, as a new one"
         if change.after.member_id in group.pending:
-            why = (
+            reason = (
                 "a dynamic member restarts before anybody else's heartbeat computes a target: one "
                 "computation serves both, and the newcomer takes what was left"
             )
         elif stop == "crash" and downtime < session:
-            why = (
+            reason = (
                 "the instance id was in use (UNRELEASED_INSTANCE_ID, fatal for the consumer) until "
                 "the session timeout had passed; started again after that, it joins as a new one"
             )
-        return Acts([_join(group, event, change.after)], why, own=change.after.member_id)
+        return Acts([_join(group, event, change.after)], reason, own=change.after.member_id)
     acts = [_leave(member.member_id)]
     if stop == "crash":
-        why = "its heartbeats stop, and its instance id stays in use: fenced after the session "
-        return Acts(acts, f"{why}timeout", session, is_lost=True)
+        reason = "its heartbeats stop, and its instance id stays in use: fenced after the session "
+        return Acts(acts, f"{reason}timeout", session, is_lost=True)
     if keeps:
-        why = "a static member is away longer than its session timeout: fenced"
-        return Acts(acts, why, session)
+        reason = "a static member is away longer than its session timeout: fenced"
+        return Acts(acts, reason, session)
     if stop == "remain_in_group":
-        why = "the consumer closes without leaving, and comes back under another id: fenced after "
-        return Acts(acts, f"{why}the session timeout", session)
+        reason = (
+            "the consumer closes without leaving, and comes back under another id: fenced after "
+        )
+        return Acts(acts, f"{reason}the session timeout", session)
     if is_free(group, event):
         return Acts(acts, "", is_told=False)
     return Acts(acts, "a member leaves to restart, and others get what it had")
@@ -228,31 +230,31 @@ def _of_take_over(group: Group, event: Event, change: MemberChange) -> Acts:
         return course.take_over(before.member_id, after.member_id, member)
 
     same = set(before.resolved or ()) == set(after.resolved or ()) and before.regex == after.regex
-    why = "a static member is back within its session timeout: it takes over its target"
+    reason = "a static member is back within its session timeout: it takes over its target"
     if not same:
-        why = "a static member is back in time, with another subscription"
+        reason = "a static member is back in time, with another subscription"
     elif before.assignors != after.assignors:
-        why += "; its vote counts anew"
-    return Acts([act], why, own=after.member_id)
+        reason += "; its vote counts anew"
+    return Acts([act], reason, own=after.member_id)
 
 
 def _of_subscriptions(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     acts: list[Act] = []
-    own, why = None, "the members subscribe to the same topics as before"
+    own, reason = None, "the members subscribe to the same topics as before"
     for change in changed:
         before, after, name = change.before, change.after, change.before.member_id
         if after.is_away:
             continue
         if change.switches:
             acts += [_leave(name), _join(group, event, after)]
-            why = "a consumer that changes between a list and a pattern leaves, and joins again"
+            reason = "a consumer that changes between a list and a pattern leaves, and joins again"
         elif set(before.resolved or ()) != set(after.resolved or ()) or before.regex != after.regex:
             own = own or name
             acts.append(_resubscribe(after))
-            why = "a member's subscription changes"
+            reason = "a member's subscription changes"
             if after.regex is not None and before.regex != after.regex:
-                why = "a member's regex changes: noticed when the broker has resolved it"
-    return Acts(acts, why, own=own)
+                reason = "a member's regex changes: noticed when the broker has resolved it"
+    return Acts(acts, reason, own=own)
 
 
 def _resubscribe(member: Member) -> Act:
@@ -273,7 +275,7 @@ def _of_topic(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     topics = topics_of(group)
     acts: list[Act] = [lambda course: course.change_topics(topics)]
     noticed = value(group, event, "heartbeat_interval_ms")
-    who = "the coordinator sees it in anybody's next heartbeat"
+    noticing = "the coordinator sees it in anybody's next heartbeat"
     by_client = [
         change.after
         for change in changed
@@ -282,6 +284,6 @@ def _of_topic(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     acts += [_resubscribe(member) for member in by_client]
     if by_client:
         noticed = int(event["metadata_max_age_ms"])
-        who = "consumers whose pattern it matches see it when they refresh their metadata"
-    why = f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: {who}"
-    return Acts(acts, why, noticed)
+        noticing = "consumers whose pattern it matches see it when they refresh their metadata"
+    reason = f"topic {event['topic']} {_TOPIC_CHANGES[event['kind']]}: {noticing}"
+    return Acts(acts, reason, noticed)

@@ -50,15 +50,15 @@ class Course:
         salt: which draw it is; 0: the one that is told of.
         life: the coordinator's side.
         ids: of each name the member id.
-        held: of each name what its client has.
-        before: ``held`` before the event, members that go included.
+        owned: what the client of each name has.
+        before: ``owned`` before the event, members that go included.
         names: of topics by their ids, also of those that are no more.
     """
 
     salt: int
     life: CoordinatedGroup
     ids: dict[str, str]
-    held: dict[str, TargetList]
+    owned: dict[str, TargetList]
     before: dict[str, TargetList] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class Course:
             keys=list(self.life.keys),
             _codes=dict(self.life._codes),
         )
-        return Course(salt, life, dict(self.ids), dict(self.held), dict(self.before), self.names)
+        return Course(salt, life, dict(self.ids), dict(self.owned), dict(self.before), self.names)
 
     def join(self, name: str, member: GroupMember) -> bool:
         """Let a member join under an id of its own."""
@@ -87,14 +87,14 @@ class Course:
         """Let members go."""
         self.life.leave([self.ids.pop(name) for name in names])
         for name in names:
-            self.held.pop(name, None)
+            self.owned.pop(name, None)
         return bool(names)
 
     def take_over(self, name: str, new_name: str, member: GroupMember) -> bool:
         """Let a static member come back under another id."""
         before = self.ids.pop(name)
         self.ids[new_name] = member.member_id
-        self.held[new_name] = self.held.pop(name, NOTHING)
+        self.owned[new_name] = self.owned.pop(name, NOTHING)
         self.before[new_name] = self.before.pop(name, NOTHING)
         return self.life.take_over(before, member)
 
@@ -116,15 +116,17 @@ class Course:
 
     def targets(self) -> dict[str, TargetList]:
         """The target by names."""
-        return {name: self.life.targets.get(of, NOTHING) for name, of in self.ids.items()}
+        return {
+            name: self.life.targets.get(member_id, NOTHING) for name, member_id in self.ids.items()
+        }
 
     def reconcile(self) -> tuple[Reconciled, list[str]]:
         """Follow the members from what they hold to the target; and their names, by place."""
         names = sorted(self.ids)
         away = {member.member_id for member in self.life.members if member.is_away}
         is_away = np.array([self.ids[name] in away for name in names], bool)
-        held, target = pairs_of(self.held, names), pairs_of(self.targets(), names)
-        return reconcile(held, target, is_away), names
+        owned, target = pairs_of(self.owned, names), pairs_of(self.targets(), names)
+        return reconcile(owned, target, is_away), names
 
     def spread(self) -> Spread:
         """What the target comes to."""
@@ -150,11 +152,11 @@ def numbers_of(listed: TargetList) -> Longs:
 
 def pairs_of(lists: Mapping[str, TargetList], names: list[str]) -> Pairs:
     """Who has what, members by their places in ``names``."""
-    found = [lists.get(name, NOTHING) for name in names]
-    counts = [len(listed.topics) for listed in found]
+    lists_of_members = [lists.get(name, NOTHING) for name in names]
+    counts = [len(listed.topics) for listed in lists_of_members]
     return Pairs(
         np.repeat(np.arange(len(names)), counts),
-        np.concatenate([NOTHING.topics, *map(numbers_of, found)]),
+        np.concatenate([NOTHING.topics, *map(numbers_of, lists_of_members)]),
     )
 
 
@@ -163,9 +165,9 @@ def is_kafka_id(name: str) -> bool:
     return _ID.fullmatch(name) is not None
 
 
-def draw_id(*of: object) -> str:
+def draw_id(*parts: object) -> str:
     """Draw a member id in the client's form, always the same for the same things."""
-    text = "\0".join(map(str, of))
+    text = "\0".join(map(str, parts))
     drawn = bytearray(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16])
     drawn[6], drawn[8] = drawn[6] & 0x0F | 0x40, drawn[8] & 0x3F | 0x80
     return base64.urlsafe_b64encode(bytes(drawn)).decode().rstrip("=")

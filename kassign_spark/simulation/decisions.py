@@ -60,13 +60,13 @@ class Decision:
     """What follows an event in a group.
 
     Attributes:
-        said: whether there is a rebalance, and why.
+        cause: whether there is a rebalance, and why.
         is_told: False for the first stage of a restart that nobody notices.
         refused: the member may not join.
         chosen: the assignor and protocol from now on.
     """
 
-    said: RebalanceCause
+    cause: RebalanceCause
     is_told: bool
     refused: bool
     chosen: Choice
@@ -83,22 +83,22 @@ def decide(event: Event, changed: list[MemberChange], lost: bool) -> Decision:
     has = had if event["is_topic"] else choose(after)
     refused = bool(after) and has.assignor is None and any(c.comes for c in changed)
     if refused:
-        said = RebalanceCause(False, _REFUSED)
+        cause = RebalanceCause(False, _REFUSED)
     elif not before and not after:
-        said = RebalanceCause(False, "the group has no members")
+        cause = RebalanceCause(False, "the group has no members")
     elif event["is_topic"]:
-        said = _of_topic(event, changed)
+        cause = _of_topic(event, changed)
     elif event["kind"] == "subscription_changes":
-        said = _of_subscriptions(changed, lost)
+        cause = _of_subscriptions(changed, lost)
     elif takes_over(event):
-        said = _of_take_over(takes_over(event), _of_return(event, changed, had, has, lost))
+        cause = _of_take_over(takes_over(event), _of_return(event, changed, had, has, lost))
     elif is_restart(event) and event["stage"] == 2:
-        said = _of_return(event, changed, had, has, lost)
+        cause = _of_return(event, changed, had, has, lost)
     else:
-        said = _of_member(event, changed, before, after)
+        cause = _of_member(event, changed, before, after)
     went = any(change.goes for change in changed)
     return Decision(
-        said,
+        cause,
         is_told=went or not is_restart(event) or event["stage"] == 2,
         refused=refused,
         chosen=had if refused or has.assignor is None else has,

@@ -108,16 +108,16 @@ def read_events(path: str | Path) -> EventFile:
     return EventFile(rows, Timeouts(**timeouts), sweeps)
 
 
-def _checked(value: Any, known: Any, what: str) -> dict[str, Any]:
+def _checked(value: Any, known: Any, subject: str) -> dict[str, Any]:
     """Check names and types; what the values mean is checked where they are used."""
     if not isinstance(value, Mapping):
-        raise InputError(f"{what} is a mapping of names to values, not {shown(value)}")
-    for name, given in value.items():
+        raise InputError(f"{subject} is a mapping of names to values, not {shown(value)}")
+    for name, setting in value.items():
         if name not in known:
             raise InputError(f"unknown name {shown(name)}; known are {', '.join(known)}")
         is_fine, kind = _FORMS[EVENTS.columns[name].dataType.typeName()]
-        if given is not None and not is_fine(given):
-            raise InputError(f"{name} is {shown(given)}; must be {kind}")
+        if setting is not None and not is_fine(setting):
+            raise InputError(f"{name} is {shown(setting)}; must be {kind}")
     return dict(value)
 
 
@@ -164,11 +164,11 @@ def _json_entries(text: str, problems: list[str]) -> Iterator[Entry]:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         raise InputError(f"{max(names, key=names.count)} is there twice")
-    return found
+    return mapping
 
 
 def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
@@ -207,8 +207,8 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark else ""
-        said = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        problems.append(f"{where}no YAML: {said}")
+        message = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        problems.append(f"{where}no YAML: {message}")
     except RecursionError:
         problems.append("no YAML: nested too deeply")
     except InputError as error:

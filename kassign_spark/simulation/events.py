@@ -111,10 +111,10 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
     known = conform(events, EVENTS)
     has_regexes = "topics_regex" in events.columns
     # A file has rows of all kinds in one frame: what a row leaves out is null.
-    told = known.selectExpr("*", f"coalesce({is_one_of('kind', TOPIC_KINDS)}, false) as is_topic")
-    told = with_regex_problems(told) if has_regexes else told.selectExpr("*", _NO_REGEX_PROBLEM)
+    typed = known.selectExpr("*", f"coalesce({is_one_of('kind', TOPIC_KINDS)}, false) as is_topic")
+    typed = with_regex_problems(typed) if has_regexes else typed.selectExpr("*", _NO_REGEX_PROBLEM)
     checked, measured = hold(
-        told.selectExpr("*", f"{_problem()} as problem"),
+        typed.selectExpr("*", f"{_problem()} as problem"),
         {
             "events": F.count(F.lit(1)),
             "bad": F.expr("count(problem)"),
@@ -176,8 +176,10 @@ def _problem() -> str:
     for name in EVENTS.columns.names:
         if name in _ALWAYS:
             continue
-        needed = [kind for kind, of in KINDS.items() if name in of.needs]
-        useless = [k for k, of in KINDS.items() if name not in of.needs and name not in of.may]
+        needed = [kind for kind, rule in KINDS.items() if name in rule.needs]
+        useless = [
+            k for k, rule in KINDS.items() if name not in rule.needs and name not in rule.may
+        ]
         rules += [
             (f"{is_one_of('kind', needed)} and {name} is null", text(f"needs {name}")),
             (

@@ -83,9 +83,9 @@ def fold_events(
         regexes = members.select(*_KEYS, "topics_regex").unionByName(
             own.select(*_KEYS, "topics_regex")
         )
-        found = match_regexes(regexes, _ever(topics, events))
-        named.append(found.select(*_KEYS, F.explode("names").alias("topic")))
-        parts.append(rows(found, REGEX, topic="topics_regex", texts="to_json(names)"))
+        matches = match_regexes(regexes, _ever(topics, events))
+        named.append(matches.select(*_KEYS, F.explode("names").alias("topic")))
+        parts.append(rows(matches, REGEX, topic="topics_regex", texts="to_json(names)"))
     if target is not None:
         parts.append(target_rows(target))
         named.append(target.select(*_KEYS, "topic"))
@@ -129,15 +129,15 @@ def _of_groups(members: DataFrame, events: Events) -> DataFrame:
 def _matched(subscriptions: DataFrame, topics: DataFrame, events: Events) -> DataFrame:
     """All names that patterns of groups ever match: GROUP_KEY, topics_pattern, matching."""
     own = events.frame.where("NOT is_topic")
-    asked = (
+    patterns = (
         subscriptions.select(*_KEYS, "topics_pattern")
         .unionByName(own.select(*_KEYS, "topics_pattern"))
         .where("topics_pattern IS NOT NULL")
         .distinct()
     )
     of_cluster = [CLUSTER_ID, "topics_pattern"]
-    found = match_topics(asked.select(*of_cluster), _ever(topics, events))
-    return asked.join(F.broadcast(found), on=of_cluster, how="inner")
+    matches = match_topics(patterns.select(*of_cluster), _ever(topics, events))
+    return patterns.join(F.broadcast(matches), on=of_cluster, how="inner")
 
 
 def _ever(topics: DataFrame, events: Events) -> DataFrame:

@@ -30,9 +30,9 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     groups = [Group(*of) for of in zip(cluster_ids, group_ids, strict=True)]
     kind = table["kind"].to_numpy()
 
-    def rows(of: int, *columns: str) -> Iterator[tuple[Any, ...]]:
+    def rows(kind_: int, *columns: str) -> Iterator[tuple[Any, ...]]:
         """Of each row of a kind its group and the columns."""
-        some = np.flatnonzero(kind == of)
+        some = np.flatnonzero(kind == kind_)
         picked = table.select(columns).take(pa.array(some))
         of_rows = (groups[place] for place in number[some].tolist())
         yield from zip(of_rows, *(column.to_pylist() for column in picked), strict=True)
@@ -47,10 +47,10 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         (id(group), code): (_texts(listed), pattern)
         for group, code, pattern, listed in rows(SUBSCRIPTION, "subscription", "topic", "texts")
     }
-    for group, member_id, generation, seq, code, said, group_type in rows(
+    for group, member_id, generation, seq, code, texts, group_type in rows(
         MEMBER, "member_id", "number", "place", "subscription", "texts", "topic"
     ):
-        instance, rack, assignor, regex = (*json.loads(said), None)[:4]
+        instance, rack, assignor, regex = (*json.loads(texts), None)[:4]
         group.consumer |= group_type == CONSUMER
         votes: Texts = () if group.consumer and assignor is None else (assignor,)
         listed, pattern = subscriptions[id(group), code]
@@ -76,9 +76,9 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     naming, member_code, topic_code = _name(table, groups, copies)
     partition, position = table["number"].to_numpy(), table["place"].to_numpy()
 
-    def owned_of(of: int) -> Iterator[OwnedCodes]:
+    def owned_of(kind_: int) -> Iterator[OwnedCodes]:
         """Of each group the rows of a kind, in the order of their places."""
-        some = np.flatnonzero(kind == of)
+        some = np.flatnonzero(kind == kind_)
         some = some[np.lexsort((position[some], number[some]))]
         owned = OwnedCodes(member_code[some], topic_code[some], partition[some])
         ends = np.searchsorted(number[some], np.arange(1, len(groups)))
@@ -91,8 +91,8 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     return groups, naming
 
 
-def _texts(said: str | None) -> Texts | None:
-    return None if said is None else tuple(json.loads(said))
+def _texts(text: str | None) -> Texts | None:
+    return None if text is None else tuple(json.loads(text))
 
 
 def _stages(event: dict[str, Any]) -> list[Event]:
@@ -128,7 +128,7 @@ def _name(table: pa.Table, groups: list[Group], copies: int) -> tuple[Naming, Lo
             ([], texts),
         )
     )
-    naming = Naming(*(Codes(of.strings) for of in (of_members, of_topics, of_texts)))
+    naming = Naming(*(Codes(strings.strings) for strings in (of_members, of_topics, of_texts)))
     return naming, of_members.code, of_topics.code
 
 

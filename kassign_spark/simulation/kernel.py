@@ -36,7 +36,7 @@ from kassign_spark.simulation.simulated_group import (
     batch_of,
     owned_of,
 )
-from kassign_spark.simulation.told import LOST, Step, told
+from kassign_spark.simulation.simulated_rows import LOST, Step, simulated_rows
 
 
 class _Following(NamedTuple):
@@ -59,7 +59,9 @@ def simulate_arrow(
     groups, naming = read_groups(table)
     last = max((len(group.events) for group in groups), default=0)
     options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
-    yield from told((take_step(groups, at, naming, **options) for at in range(last)), naming)
+    yield from simulated_rows(
+        (take_step(groups, at, naming, **options) for at in range(last)), naming
+    )
 
 
 def take_step(groups: list[Group], place: int, naming: Naming, **options: Any) -> Step:
@@ -115,7 +117,7 @@ def _take(
         return
     decision = decide(event, changed, _lost(group, changed, naming))
     given_up = _carry(group, event, changed, decision, naming)
-    rebalance, chosen = decision.said.rebalance, decision.chosen
+    rebalance, chosen = decision.cause.rebalance, decision.chosen
     if not decision.is_told:
         if rebalance:
             # Nobody notices, but those who stay come to be of one generation all the same.
@@ -124,10 +126,10 @@ def _take(
     place = len(step.happened)
     row = _of_event(group, event) | {
         "rebalance": rebalance,
-        "reason": decision.said.reason,
+        "reason": decision.cause.reason,
         "assignor": chosen.assignor,
         "protocol": chosen.protocol,
-        "noticed_within_ms": decision.said.noticed_within_ms,
+        "noticed_within_ms": decision.cause.noticed_within_ms,
         "joined_within_ms": event["max_poll_interval_ms"] if rebalance else None,
     }
     step.tell(row, given_up)
@@ -184,7 +186,7 @@ def _carry(
         member = change.after
         before = code[change.before.member_id]
         comes_anew = change.comes and not change.before.is_away
-        if change.goes or (comes_anew and decision.said.rebalance):
+        if change.goes or (comes_anew and decision.cause.rebalance):
             goes |= owned.member == before
         if member.member_id != change.before.member_id:
             renamed[owned.member == before] = code[member.member_id]
@@ -205,34 +207,34 @@ def _follow(
 ) -> None:
     """Follow the rebalances of groups; each is left with what its members own in the end."""
     for is_mixed in (False, True):
-        some = [one for one in following if (one.chosen.protocol == MIXED) == is_mixed]
+        some = [acting for acting in following if (acting.chosen.protocol == MIXED) == is_mixed]
         if not some:
             continue
-        groups = [one.group for one in some]
+        groups = [acting.group for acting in some]
         batch, claims, members = batch_of(groups, naming)
         answered = _answered(some, batch, claims, step)
         if not answered:
             continue
         if len(answered) < len(some):
-            some, groups = answered, [one.group for one in answered]
+            some, groups = answered, [acting.group for acting in answered]
             batch, claims, members = batch_of(groups, naming)
         assignor = _assignors(some)
         if is_mixed:
             eager = np.array([is_eager(member.assignors or ()) for member in members])
-            found = follow_mixed(batch, claims, assignor, eager, **options)
+            followed = follow_mixed(batch, claims, assignor, eager, **options)
         else:
-            cooperative = np.array([one.chosen.protocol == COOPERATIVE for one in some])
-            found = follow(batch, claims, assignor, cooperative, **options)
-        places = np.array([one.place for one in some])
-        step.place.append(places[batch.member_group[found.steps.member]])
-        step.rows.append(replace(found.steps, member=batch.member_name[found.steps.member]))
-        for group, owned in zip(groups, owned_of(batch, found.owner), strict=True):
+            cooperative = np.array([acting.chosen.protocol == COOPERATIVE for acting in some])
+            followed = follow(batch, claims, assignor, cooperative, **options)
+        places = np.array([acting.place for acting in some])
+        step.place.append(places[batch.member_group[followed.steps.member]])
+        step.rows.append(replace(followed.steps, member=batch.member_name[followed.steps.member]))
+        for group, owned in zip(groups, owned_of(batch, followed.owner), strict=True):
             group.owned = owned
             group.next_generation()
 
 
 def _assignors(following: list[_Following]) -> Longs:
-    return np.array([KAFKAS.index(one.chosen.assignor) for one in following], np.int64)
+    return np.array([KAFKAS.index(acting.chosen.assignor) for acting in following], np.int64)
 
 
 def _answered(
@@ -245,19 +247,23 @@ def _answered(
     """
     assignor = _assignors(following)
     # Under the eager protocol `cooperative-sticky` knows nothing of what members owned.
-    told = np.array([one.chosen.protocol != EAGER for one in following]) | (assignor == STICKY)
-    misled = misled_groups(batch, claims, batch.generation, np.where(told, assignor, RANGE))
+    is_told_topics = np.array([acting.chosen.protocol != EAGER for acting in following]) | (
+        assignor == STICKY
+    )
+    misled = misled_groups(
+        batch, claims, batch.generation, np.where(is_told_topics, assignor, RANGE)
+    )
     answered = []
-    for number, one in enumerate(following):
+    for number, acting in enumerate(following):
         verdict, detail = misled.get(number, (None, None))
-        step.happened[one.place] |= {"verdict": verdict, "detail": detail}
+        step.happened[acting.place] |= {"verdict": verdict, "detail": detail}
         if verdict not in FAILING:
-            answered.append(one)
-        elif one.chosen.protocol == EAGER:
-            held = one.group.owned
-            same = np.ones(len(held.member), np.int64)
-            step.place.append(same * one.place)
-            step.rows.append(RebalanceSteps(same, *held, same * REVOKED))
+            answered.append(acting)
+        elif acting.chosen.protocol == EAGER:
+            owned = acting.group.owned
+            same = np.ones(len(owned.member), np.int64)
+            step.place.append(same * acting.place)
+            step.rows.append(RebalanceSteps(same, *owned, same * REVOKED))
     return answered
 
 
@@ -290,7 +296,7 @@ def follow_mixed(
     settles = np.zeros(len(groups), bool)
     for number in range(1, max_rounds + 1):
         gives_all = is_eager[claims.member]
-        found = follow(
+        followed = follow(
             batch,
             claims.where(~gives_all),
             assignor,
@@ -300,21 +306,21 @@ def follow_mixed(
         )
         parts += [
             replace(step, round=np.full(len(step.round), number), member=members[step.member])
-            for step in (found.steps, steps_of_claims(claims.where(gives_all), number, REVOKED))
+            for step in (followed.steps, steps_of_claims(claims.where(gives_all), number, REVOKED))
         ]
-        has = np.flatnonzero(found.owner >= 0)
+        has = np.flatnonzero(followed.owner >= 0)
         owner[slots] = -1
-        owner[slots[has]] = members[found.owner[has]]
+        owner[slots[has]] = members[followed.owner[has]]
         rounds[groups] = number
-        settles[groups] = found.settles
-        revoked = found.steps.action == REVOKED
-        revoked &= batch.subscribes(found.steps.member, found.steps.topic)
+        settles[groups] = followed.settles
+        revoked = followed.steps.action == REVOKED
+        revoked &= batch.subscribes(followed.steps.member, followed.steps.topic)
         again = np.zeros(len(groups), bool)
-        again[batch.member_group[found.steps.member[revoked]]] = True
+        again[batch.member_group[followed.steps.member[revoked]]] = True
         if not again.any():
             break
-        held = has[again[batch.slot_group[has]]]
-        claims = held_claims(batch, held, found.owner[held])
+        kept = has[again[batch.slot_group[has]]]
+        claims = held_claims(batch, kept, followed.owner[kept])
         batch, of_members, of_slots = batch.part(again)
         claims = part_of(claims, again, of_members, of_slots)
         # All have come through the round, and so are of one generation.

@@ -80,8 +80,8 @@ def instance_holder(members: list[Member], event: Event) -> Member | None:
         return None
     if any(member.member_id == event["member_id"] for member in members):
         return None
-    here = [member for member in members if not member.is_away]
-    return next((m for m in here if m.instance == event["group_instance_id"]), None)
+    present = [member for member in members if not member.is_away]
+    return next((m for m in present if m.instance == event["group_instance_id"]), None)
 
 
 def change_members(
@@ -133,7 +133,7 @@ def _change(
     comes = comes or switches
     after = replace(member, is_away=True) if goes else member
     if comes:
-        given = {"assignors": "assignors", "rack": "rack_id", "instance": "group_instance_id"}
+        columns = {"assignors": "assignors", "rack": "rack_id", "instance": "group_instance_id"}
         after = replace(
             after,
             member_id=event["member_id"]
@@ -141,7 +141,7 @@ def _change(
             else event["new_member_id"] or member.member_id,
             is_away=False,
             generation=None if member.is_away else member.generation,
-            **{own: event[name] for own, name in given.items() if event[name] is not None},
+            **{own: event[name] for own, name in columns.items() if event[name] is not None},
         )
     if resubscribes:
         regex = event["topics_regex"]
@@ -155,15 +155,15 @@ def _joiner(members: list[Member], event: Event) -> Member:
 
     Where the others differ, or there are none, it is None; an empty group keeps its assignor.
     """
-    here = [member for member in members if not member.is_away]
+    present = [member for member in members if not member.is_away]
     own = any(event[name] is not None for name in SUBSCRIBES)
-    regex = event["topics_regex"] if own else _shared([member.regex for member in here])
-    topics = event["topics"] if own else _shared([member.topics for member in here])
+    regex = event["topics_regex"] if own else _shared([member.regex for member in present])
+    topics = event["topics"] if own else _shared([member.topics for member in present])
     group_assignor = min((m.assignor for m in members if m.assignor is not None), default=None)
     assignors: Texts | None = event["assignors"]
     if assignors is None:
-        assignors = _shared([member.assignors for member in here])
-    if assignors is None and members and not here and group_assignor is not None:
+        assignors = _shared([member.assignors for member in present])
+    if assignors is None and members and not present and group_assignor is not None:
         assignors = (group_assignor,)
     last_seq = max((member.seq for member in members if member.seq is not None), default=None)
     return Member(
@@ -171,7 +171,7 @@ def _joiner(members: list[Member], event: Event) -> Member:
         instance=event["group_instance_id"],
         rack=event["rack_id"],
         topics=() if topics is None and regex is not None else topics,
-        pattern=event["topics_pattern"] if own else _shared([member.pattern for member in here]),
+        pattern=event["topics_pattern"] if own else _shared([member.pattern for member in present]),
         generation=None,
         seq=None if last_seq is None else min(last_seq + 1, INT_MAX),
         assignor=group_assignor or (assignors[0] if assignors else None),

@@ -34,7 +34,7 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
     """Say why an event, which would change members so, is not possible in its group, or None."""
     group, member = f"group {quoted(named.group_id)}", f"member {quoted(event['member_id'])}"
     joins = event["kind"] == "member_joins"
-    here = [change.after for change in changed if not change.after.is_away]
+    present = [change.after for change in changed if not change.after.is_away]
     foreign = problem_of_consumers(named, event, changed) if named.consumer else _of_other(event)
     if foreign is not None:
         return f"{group}: {foreign}" if changed else f"{group} is not there"
@@ -51,7 +51,7 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
         return f"{group} has no {member}" + (" any more: it went before" if was_away else "")
     if len({change.after.member_id for change in changed}) < len(changed):
         return f"new_member_id is another member of {group}"
-    instances = Counter(member.instance for member in here if member.instance is not None)
+    instances = Counter(member.instance for member in present if member.instance is not None)
     shared = [name for name, count in instances.items() if count > 1]
     if shared:
         return f"group.instance.id {min(shared)} is another member's of {group}: " + (
@@ -60,7 +60,7 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
             else "the broker gives the newcomer its place and fences it (FENCED_INSTANCE_ID), and "
             "two that both go on fence each other (member_restarts asks for one of them)"
         )
-    unresolved = [member.pattern for member in here if member.resolved is None]
+    unresolved = [member.pattern for member in present if member.resolved is None]
     if patterns := [pattern for pattern in unresolved if pattern is not None]:
         pattern = max(patterns)
         says = UNENDING if may_not_end(pattern) else NO_PATTERN
@@ -74,11 +74,11 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
 
 def _of_other(event: Event) -> str | None:
     """Say what in an event is nothing for a classic group."""
-    given = [name for name in ("topics_regex", "stop", "computed_before_ms") if event[name]]
+    names = [name for name in ("topics_regex", "stop", "computed_before_ms") if event[name]]
     if event["kind"] == "group_settings_change":
         return "is classic: only groups of the new protocol have settings of their own"
-    if given:
-        return f"is classic: {given[0]} is for groups of the new protocol"
+    if names:
+        return f"is classic: {names[0]} is for groups of the new protocol"
     if event["assignors"] is not None and "uniform" in event["assignors"]:
         return "is classic: uniform is an assignor of the new protocol"
     return None

@@ -84,11 +84,11 @@ def parse_sweep(value: Any, *, line: int | None = None) -> Sweep:
     names = ("members", "partitions", "cluster_id", "group_id", "topic")
     if not isinstance(value, Mapping):
         raise InputError(f"a sweep is a mapping of names to values, not {shown(value)}")
-    for name, given in value.items():
+    for name, text in value.items():
         if name not in names:
             raise InputError(f"sweep: unknown name {name!r}; known are {', '.join(names)}")
-        if name in names[2:] and not (isinstance(given, str) and given and is_unicode(given)):
-            raise InputError(f"sweep: {name} is {shown(given)}; must be text")
+        if name in names[2:] and not (isinstance(text, str) and text and is_unicode(text)):
+            raise InputError(f"sweep: {name} is {shown(text)}; must be text")
     if "members" not in value and "partitions" not in value:
         raise InputError("sweep: needs members or partitions")
     members = [number for _, number in _numbers("members", value.get("members", "0"))]
@@ -105,7 +105,7 @@ def _numbers(name: str, value: Any) -> list[tuple[bool, int]]:
     items = value if isinstance(value, list) else [value]
     if isinstance(value, str):
         items = value.split(",")
-    found: list[tuple[bool, int]] = []
+    numbers: list[tuple[bool, int]] = []
     for item in items:
         if not isinstance(item, str) and not (isinstance(item, int) and abs(item) < 2**63):
             raise InputError(f"sweep: {name} {shown(item)} cannot be read; write {_example(name)}")
@@ -116,8 +116,8 @@ def _numbers(name: str, value: Any) -> list[tuple[bool, int]]:
             raise InputError(f"sweep: {name} {text!r} is no range; write {_example(name)}")
         if last - first >= VARIANTS_OF_A_SWEEP:
             raise InputError(f"sweep: {name} {text!r}: at most {VARIANTS_OF_A_SWEEP:,} variants")
-        found += [(is_factor, number) for number in range(first, last + 1)]
-    return list(dict.fromkeys(found))
+        numbers += [(is_factor, number) for number in range(first, last + 1)]
+    return list(dict.fromkeys(numbers))
 
 
 def _number(name: str, text: str, whole: str) -> tuple[bool, int]:

@@ -28,8 +28,8 @@ from kassign_spark.simulation.events import (
 )
 from kassign_spark.simulation.fold import fold_events
 from kassign_spark.simulation.kernel import simulate_arrow
+from kassign_spark.simulation.simulated_rows import HAPPENED, OF_ROUNDS
 from kassign_spark.simulation.timeouts import Timeouts
-from kassign_spark.simulation.told import HAPPENED, OF_ROUNDS
 
 _TOLD_ONCE = [name for name in RESULTS["simulate"] if name not in OF_ROUNDS]
 
@@ -132,8 +132,8 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
         rounds would repeat for ever, or the client has no answer. All counts are 0 where there is
         no rebalance.
     """
-    given = has_cluster_id(simulated)
-    cluster = F.coalesce(CLUSTER_ID, F.lit("")) if given else F.lit("")
+    has_clusters = has_cluster_id(simulated)
+    cluster = F.coalesce(CLUSTER_ID, F.lit("")) if has_clusters else F.lit("")
     key = [*GROUP_KEY, "event", "stage"]
     told_once = [CLUSTER_ID, *_TOLD_ONCE, "rounds"]
     last = f"coalesce(max(round) over (partition by {', '.join(key)}), 0) as rounds"
@@ -156,14 +156,14 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
         "count_if(stopped) as stopped_count",
         f"not (coalesce(bool_or(withheld), false) or {without_end}) as settles",
     )
-    told = simulated.withColumn(CLUSTER_ID, cluster).selectExpr("*", last)
+    steps = simulated.withColumn(CLUSTER_ID, cluster).selectExpr("*", last)
     summed = (
-        told.groupBy(*told_once, "topic", "partition")
+        steps.groupBy(*told_once, "topic", "partition")
         .agg(*map(F.expr, by_partition))
         .groupBy(*told_once)
         .agg(*map(F.expr, by_event))
     )
-    return answer(summed, "summarize_events", has_cluster_id=given)
+    return answer(summed, "summarize_events", has_cluster_id=has_clusters)
 
 
 def _sized_topics(eligible: Eligible, topics: DataFrame, events: Events) -> DataFrame:
@@ -182,8 +182,8 @@ def _raise_first(problems: DataFrame, events: Events) -> None:
     about = F.when(F.col("kind").isin(*TOPIC_KINDS), F.lit("")).otherwise(F.col("group_id"))
     at = [CLUSTER_ID, "event", "stage", "about"]
     steps = with_steps(events.frame).withColumn("about", F.coalesce("group_id", F.lit("")))
-    found = problems.withColumn("about", about).select(*at, "kind", "line", "problem").distinct()
-    placed = found.join(steps.select(*at, "step"), on=at, how="inner")
+    distinct = problems.withColumn("about", about).select(*at, "kind", "line", "problem").distinct()
+    placed = distinct.join(steps.select(*at, "step"), on=at, how="inner")
     first = placed.agg(F.min("step").alias("step"))
     listed = placed.join(first, on="step", how="left_semi")
     raise_problems(listed.withColumn("group_id", F.lit("")))

@@ -170,7 +170,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
     Returns:
         The batch, what is claimed in it, and its members, in its order.
     """
-    here: list[Member] = []
+    present: list[Member] = []
     member_group: list[int] = []
     subscription: list[int] = []
     lists: list[Longs] = []
@@ -184,7 +184,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
             if place == len(lists):
                 lists.append(naming.topics.of_list(names))
             subscription.append(place)
-        here += members
+        present += members
         member_group += [number] * len(members)
     listed = np.concatenate([np.zeros(0, np.int64), *lists])
     lengths = np.array([len(names) for names in lists], np.int64)
@@ -194,12 +194,12 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
         for number, group in enumerate(groups)
         for name, topic in group.topics.items()
     }
-    wanted = key(np.repeat(of_list, lengths), listed)
-    keys = np.intersect1d(wanted, np.fromiter(by_key, np.int64, len(by_key)))
+    topic_keys = key(np.repeat(of_list, lengths), listed)
+    keys = np.intersect1d(topic_keys, np.fromiter(by_key, np.int64, len(by_key)))
     topics = [by_key[number] for number in keys.tolist()]
     size = np.array([topic.size for topic in topics], np.int64)
     subscribed, set_topic, set_start = sets_of(of_list, listed, starts(lengths), keys)
-    rack = np.array([text_code[member.rack] for member in here], np.int64)
+    rack = np.array([text_code[member.rack] for member in present], np.int64)
     of_members = naming.texts.strings.take(pa.array(rack - 1, mask=rack == 0))
     of_topics = pa.array([topic.racks for topic in topics], pa.list_(pa.list_(pa.string())))
     batch = Batch(
@@ -211,12 +211,12 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
         cluster=np.arange(1, len(groups) + 1),
         group=np.arange(1, len(groups) + 1),
         member_group=np.array(member_group, np.int64),
-        member_name=np.array([member_code[member.member_id] for member in here], np.int64),
-        generation=_numbers([member.generation for member in here]),
-        member_seq=_numbers([member.seq for member in here]),
-        instance=np.array([text_code[member.instance] for member in here], np.int64),
+        member_name=np.array([member_code[member.member_id] for member in present], np.int64),
+        generation=_numbers([member.generation for member in present]),
+        member_seq=_numbers([member.seq for member in present]),
+        instance=np.array([text_code[member.instance] for member in present], np.int64),
         rack=rack,
-        assignor=np.array([text_code[member.assignor] for member in here], np.int64),
+        assignor=np.array([text_code[member.assignor] for member in present], np.int64),
         subscription=np.array(subscription, np.int64),
         list_topics=listed,
         list_start=starts(lengths),
@@ -233,7 +233,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
         *(np.concatenate(column) for column in zip(*(g.owned for g in groups), strict=True))
     )
     claims = claims_of(batch, np.repeat(np.arange(len(groups)), counts), *owned)
-    return batch, claims, here
+    return batch, claims, present
 
 
 def owned_of(batch: Batch, owner: Longs) -> list[OwnedCodes]:

@@ -84,14 +84,14 @@ def sweep(
 
 def _variants(sweeps: Sequence[Sweep]) -> list[Variant]:
     variants = []
-    for number, asked in enumerate(sweeps, start=1):
-        for change in asked.members:
-            for growth in asked.partitions:
-                says = [f"members {change:+d}"] if list(asked.members) != [0] else []
-                if list(asked.partitions) != [Growth()]:
+    for number, sweep in enumerate(sweeps, start=1):
+        for change in sweep.members:
+            for growth in sweep.partitions:
+                says = [f"members {change:+d}"] if list(sweep.members) != [0] else []
+                if list(sweep.partitions) != [Growth()]:
                     grown = f"+{growth.more}" if growth.more else f"x{growth.times}"
                     says.append(f"partitions {grown}")
-                variants.append(Variant(number, ", ".join(says), change, growth, asked))
+                variants.append(Variant(number, ", ".join(says), change, growth, sweep))
     return variants
 
 
@@ -102,10 +102,10 @@ def _check_names(eligible: Eligible, sweeps: Sequence[Sweep]) -> None:
         InputError: lists every one.
     """
     named = [
-        (column, name, "" if asked.line is None else f"line {asked.line}: ")
-        for asked in sweeps
+        (column, name, "" if sweep.line is None else f"line {sweep.line}: ")
+        for sweep in sweeps
         for column in (CLUSTER_ID, "group_id", "topic")
-        if (name := getattr(asked, column)) is not None
+        if (name := getattr(sweep, column)) is not None
     ]
     if not named:
         return

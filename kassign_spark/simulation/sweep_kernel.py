@@ -73,7 +73,7 @@ def _sweep(
 ) -> Iterator[pa.Table]:
     """Answer all variants of whole groups."""
     groups, naming = read_groups(table, copies=copies)
-    told: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
     varied: list[Group] = []
     rows: list[dict[str, Any]] = []
     work = 0
@@ -82,7 +82,7 @@ def _sweep(
             if not _is_asked(variant, group):
                 continue
             row = _row(variant, group)
-            told.append(row)
+            answers.append(row)
             if not row["member_count"]:
                 row["detail"] = f"the group has only {plural(len(group.members), 'member')}"
                 continue
@@ -101,19 +101,19 @@ def _sweep(
             if varied and work + count > _WORK_AT_ONCE:
                 _measure(varied, rows, naming, options)
                 varied, rows, work = [], [], 0
-                yield pa.Table.from_pylist(told[:-1], _SCHEMA)
-                told = [row]
+                yield pa.Table.from_pylist(answers[:-1], _SCHEMA)
+                answers = [row]
             varied.append(other)
             rows.append(row)
             work += count
     if varied:
         _measure(varied, rows, naming, options)
-    yield pa.Table.from_pylist(told, _SCHEMA)
+    yield pa.Table.from_pylist(answers, _SCHEMA)
 
 
 def _is_asked(variant: Variant, group: Group) -> bool:
-    asked = variant.asked
-    return asked.cluster_id in (None, group.cluster_id) and asked.group_id in (None, group.group_id)
+    sweep = variant.asked
+    return sweep.cluster_id in (None, group.cluster_id) and sweep.group_id in (None, group.group_id)
 
 
 def _row(variant: Variant, group: Group) -> dict[str, Any]:
@@ -165,13 +165,13 @@ def _measure(
     """Follow the rebalances of the groups, and fill in the rows what they lead to."""
     batch, claims, _ = batch_of(groups, naming)
     assignor = assignors_of(batch)
-    found = follow(batch, claims, assignor, assignor == COOPERATIVE_STICKY, **options)
-    measured = measure(batch, claims, found.steps)
-    load = np.bincount(found.owner[found.owner >= 0], minlength=len(batch.member_group))
+    followed = follow(batch, claims, assignor, assignor == COOPERATIVE_STICKY, **options)
+    measured = measure(batch, claims, followed.steps)
+    load = np.bincount(followed.owner[followed.owner >= 0], minlength=len(batch.member_group))
     idle = np.bincount(batch.member_group[load == 0], minlength=batch.group_count)
     # Without any step there is no round.
     has_steps = np.zeros(batch.group_count, bool)
-    has_steps[batch.member_group[found.steps.member]] = True
+    has_steps[batch.member_group[followed.steps.member]] = True
     columns = {
         "partition_count": measured.partition_count,
         "min_assigned": measured.least,
@@ -197,17 +197,17 @@ def _of_consumers(group: Group, other: Group, naming: Naming) -> dict[str, Any]:
 
     Members of the variant (``other``) that the group lacks draw their ids.
     """
-    here = {member.member_id for member in group.members}
+    present = {member.member_id for member in group.members}
     stay = {member.member_id for member in other.members}
-    fresh = [member for member in other.members if member.member_id not in here]
+    fresh = [member for member in other.members if member.member_id not in present]
     first = begin(group, naming)
-    first.before = dict(first.held)
+    first.before = dict(first.owned)
     courses = [first]
     if fresh and other.partition_count() <= MOST_DRAWN:
         courses += [first.copy(salt) for salt in range(1, DRAWS + 1)]
     topics = topics_of(other)
     for course in courses:
-        course.leave(sorted(here - stay))
+        course.leave(sorted(present - stay))
         course.change_topics(topics)
         for member in fresh:
             key = (group.cluster_id, group.group_id, member.member_id, course.salt)

@@ -71,7 +71,7 @@ def one_run(spark: SparkSession, text: str, name: str) -> str:
     with raised_as(InputError, f"{text}: cannot be read"):
         if place.run_id or not _exists(spark, place, name) or not _of_runs(spark, place, name):
             return text
-        return place.at(_found(spark, place, name, text).run_id)
+        return place.at(_known_run(spark, place, name, text).run_id)
 
 
 def read(spark: SparkSession, text: str, name: str) -> DataFrame:
@@ -87,7 +87,7 @@ def read(spark: SparkSession, text: str, name: str) -> DataFrame:
                     f"table {name} in {text}: has no column {RUN_ID}, so no times to choose from"
                 )
             return frame
-        run = _found(spark, place, name, text)
+        run = _known_run(spark, place, name, text)
         columns = [F.col(quoted(column)) for column in run.tables[name]]
         # The time as well: formats keep the least and the greatest value of files.
         is_of_run = (F.col(RUN_ID) == run.run_id) & (F.col(RUN_AT) == F.lit(time_of(run.run_id)))
@@ -105,7 +105,7 @@ def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
     return read(spark, str(Place(tuple(schema), place.when)), last)
 
 
-def _found(spark: SparkSession, place: Place, name: str, text: str) -> Run:
+def _known_run(spark: SparkSession, place: Place, name: str, text: str) -> Run:
     run, earliest = _look(spark, place, name)
     if run is None:
         none = f"no run is as old as {place.when}; the earliest is of {earliest}"

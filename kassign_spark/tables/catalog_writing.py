@@ -93,9 +93,9 @@ def append(frame: DataFrame, text: str, name: str) -> None:
     """
     place = Place.of(text)
     run_id = place.run_id or ""
-    there = _ready(frame, place, name, _DECLARED.get(name, StructType()))
+    existing = _ready(frame, place, name, _DECLARED.get(name, StructType()))
     writing[run_id].tables[name] = frame.columns
-    _insert(frame, place, run_id, name, there)
+    _insert(frame, place, run_id, name, existing)
 
 
 def note(text: str, made_from: str | None) -> None:
@@ -121,14 +121,14 @@ def _ready(frame: DataFrame, place: Place, name: str, declared: StructType) -> S
     with raised_as(OutputError, f"output {place.schema()}, table {name}"):
         if not spark.catalog.tableExists(full):
             _create(spark, full, fields)
-        there = spark.table(full).schema
-        _refuse_foreign(there.names, place.schema(), name)
-        known = {column.lower() for column in there.names}
+        existing = spark.table(full).schema
+        _refuse_foreign(existing.names, place.schema(), name)
+        known = {column.lower() for column in existing.names}
         missing = [f for f in fields if f.name.lower() not in known]
         if missing:
             spark.sql(f"ALTER TABLE {full} ADD COLUMNS ({_columns(missing)})")
-            there = spark.table(full).schema
-    return there
+            existing = spark.table(full).schema
+    return existing
 
 
 def _create(spark: SparkSession, full: str, fields: list[StructField]) -> None:
@@ -147,19 +147,19 @@ def _create(spark: SparkSession, full: str, fields: list[StructField]) -> None:
             return
 
 
-def _insert(frame: DataFrame, place: Place, run_id: str, name: str, there: StructType) -> None:
+def _insert(frame: DataFrame, place: Place, run_id: str, name: str, existing: StructType) -> None:
     stamp = {RUN_ID: F.lit(run_id), RUN_AT: F.lit(time_of(run_id))}
-    given = stamp | {column.lower(): F.col(quoted(column)) for column in frame.columns}
+    values = stamp | {column.lower(): F.col(quoted(column)) for column in frame.columns}
     absent = F.lit(None)
-    columns = [given.get(f.name.lower(), absent.cast(f.dataType)).alias(f.name) for f in there]
+    columns = [values.get(f.name.lower(), absent.cast(f.dataType)).alias(f.name) for f in existing]
     # By position, which every kind of table takes; what would lose digits Spark refuses.
     frame.select(*columns).write.insertInto(place.table(name))
 
 
-def _typed(given: StructType, declared: StructType) -> list[StructField]:
+def _typed(actual: StructType, declared: StructType) -> list[StructField]:
     """The declared columns and what else a frame has; a column of nulls gets a type."""
     types: dict[str, DataType] = {f.name: f.dataType for f in declared}
-    for f in given:
+    for f in actual:
         types.setdefault(f.name, StringType() if isinstance(f.dataType, NullType) else f.dataType)
     stamp = {f.name for f in _STAMP}
     return [StructField(name, data_type) for name, data_type in types.items() if name not in stamp]
@@ -190,6 +190,6 @@ def _take_back(spark: SparkSession, place: Place, run_id: str) -> None:
     for name in writing[run_id].tables:
         full = place.table(name)
         with suppress(*SparkError):
-            told = spark.sql(f"DESCRIBE TABLE EXTENDED {full}").where("col_name = 'Provider'")
-            if any(row.data_type.lower() in _DELETING for row in told.collect()):
+            provider = spark.sql(f"DESCRIBE TABLE EXTENDED {full}").where("col_name = 'Provider'")
+            if any(row.data_type.lower() in _DELETING for row in provider.collect()):
                 spark.sql(f"DELETE FROM {full} WHERE {RUN_ID} = '{run_id}'")

@@ -30,19 +30,19 @@ def read_mark(files: Any, folder: Any) -> dict[str, Any] | None:
     if not files.exists(mark) or files.getFileStatus(mark).isDirectory():
         return None
     try:
-        said = json.loads(read_file(files, mark) or "{}")
+        content = json.loads(read_file(files, mark) or "{}")
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
+    return content if isinstance(content, dict) else None
 
 
-def write_mark(files: Any, folder: Any, said: dict[str, Any]) -> None:
+def write_mark(files: Any, folder: Any, content: dict[str, Any]) -> None:
     """Write the mark of a folder, which is made where it is not there.
 
     Raises:
         OSError, Py4JJavaError: it cannot be written.
     """
-    mark, text = child(folder, MARK), json.dumps(said)
+    mark, text = child(folder, MARK), json.dumps(content)
     local = local_path(mark)
     if local is None:
         write_file(files.create(mark, True), text)
@@ -118,7 +118,11 @@ def _children(files: Any, folder: Any) -> Iterator[tuple[str, Any | None, int]]:
     for path in (
         local.iterdir() if local.is_dir() else ()
     ):  # Hadoop passes over checksums, and links that lead nowhere
-        found = path.lstat()
-        is_file = stat.S_ISREG(found.st_mode)
-        is_folder = stat.S_ISDIR(found.st_mode)
-        yield path.name, path if is_folder else None, found.st_size if is_file else _NO_PLAIN_FILE
+        stat_result = path.lstat()
+        is_file = stat.S_ISREG(stat_result.st_mode)
+        is_folder = stat.S_ISDIR(stat_result.st_mode)
+        yield (
+            path.name,
+            path if is_folder else None,
+            stat_result.st_size if is_file else _NO_PLAIN_FILE,
+        )

@@ -71,24 +71,24 @@ def _refuse_other_files(spark: SparkSession, location: str, where: str) -> None:
 
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
     """Paths in the folder that hold the table, each with the format its name tells, if it does."""
-    found = _entries(spark, folder)
-    run = _run_in(spark, found, folder)
+    entries = _entries(spark, folder)
+    run = _run_in(spark, entries, folder)
     if run is not None:
-        found = _entries(spark, run)
+        entries = _entries(spark, run)
     names = {name: None, **{f"{name}.{ending}": f for ending, f in FORMATS.items()}}
-    return [(found[n], names[n]) for n in names if n in found]
+    return [(entries[n], names[n]) for n in names if n in entries]
 
 
-def _run_in(spark: SparkSession, found: dict[str, str], folder: str) -> str | None:
+def _run_in(spark: SparkSession, entries: dict[str, str], folder: str) -> str | None:
     def marker() -> str | bytes:
-        path = found[CURRENT]
+        path = entries[CURRENT]
         if is_connect(spark):
             return "".join(row.value for row in spark.read.text(path).collect())
         return read_file(*located(spark, path))
 
     with raised_as(InputError, f"folder {folder}: cannot be read"):
-        run = run_in(found, marker, folder)
-    return None if run is None else f"{found[CURRENT].removesuffix(CURRENT)}{run}"
+        run = run_in(entries, marker, folder)
+    return None if run is None else f"{entries[CURRENT].removesuffix(CURRENT)}{run}"
 
 
 def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
@@ -111,13 +111,13 @@ def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
 def _entries_by_connect(spark: SparkSession, folder: str) -> dict[str, str]:
     """The same of a folder that only the server sees; what holds no file is not there."""
     base = folder.rstrip("/")
-    found = {}
+    entries = {}
     for path in _files_by_connect(spark, base):
         # The server's paths have a scheme, and the folder may have none.
         before, _, below = path.rpartition(f"{base}/")
         name = below.split("/")[0]
-        found[name] = f"{before}{base}/{name}"
-    return found
+        entries[name] = f"{before}{base}/{name}"
+    return entries
 
 
 def _files_by_connect(spark: SparkSession, folder: str) -> list[str]:
@@ -129,14 +129,14 @@ def _files_by_connect(spark: SparkSession, folder: str) -> list[str]:
 
 
 def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
-    found = _candidates(spark, folder, name)
-    if not found:
+    candidates = _candidates(spark, folder, name)
+    if not candidates:
         endings = ", ".join(f"{name}.{ending}" for ending in FORMATS)
         raise InputError(f"table {name}: not found in {folder}; looked for {name}, {endings}")
-    if len(found) > 1:
-        names = ", ".join(path.rsplit("/", 1)[-1] for path, _ in found)
+    if len(candidates) > 1:
+        names = ", ".join(path.rsplit("/", 1)[-1] for path, _ in candidates)
         raise InputError(f"table {name}: {folder} has it more than once ({names})")
-    location, table_format = found[0]
+    location, table_format = candidates[0]
     return location, table_format or _format_inside(spark, location, f"table {name} in {folder}")
 
 

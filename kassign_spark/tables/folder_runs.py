@@ -31,8 +31,8 @@ def run_name(owner: str) -> str:
 
 def owner_of(name: str) -> str | None:
     """Whose run a folder is, by its name; None: it is no such folder."""
-    found = _RUN.fullmatch(name)
-    return found and found[1]
+    match = _RUN.fullmatch(name)
+    return match and match[1]
 
 
 def run_in(names: Collection[str], read: Callable[[], str | bytes], folder: str) -> str | None:
@@ -86,17 +86,17 @@ def name_run(files: Any, target: Any, run: str, *, overwrite: bool) -> bool:
             write_file(files.create(marker, overwrite), text)
     except Py4JJavaError:
         # Also where the answer to a write that did it was lost.
-        found = named_run(files, target)
-        if found is None or (overwrite and found != run):
+        named = named_run(files, target)
+        if named is None or (overwrite and named != run):
             raise
-        return found == run
+        return named == run
     return True
 
 
 def _run_of(text: str | bytes) -> str | None:
     try:
-        said = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    run = said.get("run") if isinstance(said, dict) else None
+    run = content.get("run") if isinstance(content, dict) else None
     return run if isinstance(run, str) and owner_of(run) else None

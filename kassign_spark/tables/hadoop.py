@@ -25,9 +25,9 @@ def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
         Py4JJavaError: there is no such file system.
         PySparkException: it is no path.
     """
-    given = path_class(spark)(path)
-    files = given.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    return files, files.makeQualified(given)
+    hadoop_path = path_class(spark)(path)
+    files = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    return files, files.makeQualified(hadoop_path)
 
 
 def path_class(spark: SparkSession) -> Any:

@@ -53,8 +53,8 @@ def clear_leftovers(files: Any, target: Any, rename: Callable[[Any, Any], None])
     the last whole one. ``rename`` moves a folder to a place where nothing is, or raises.
     """
     with suppress(OSError, Py4JJavaError):
-        for found in _ended(files, target).values():
-            writing, replaced = found.get(WRITING), found.get(REPLACED)
+        for paths in _ended(files, target).values():
+            writing, replaced = paths.get(WRITING), paths.get(REPLACED)
             if replaced is not None and files.exists(target):
                 if not foreign_names(files, replaced):
                     files.delete(replaced, True)
@@ -106,7 +106,7 @@ def tidy(files: Any, writing: Any, missing: list[Any], before: Callable[[], bool
 
 def _ended(files: Any, target: Any) -> dict[str, dict[str, Any]]:
     """Hidden folders beside the target whose process is no more, by run and purpose."""
-    found: dict[str, dict[str, Any]] = {}
+    runs: dict[str, dict[str, Any]] = {}
     start = f".{target.getName()}."
     for name, status in entries(files, target.getParent()).items():
         stem, _, purpose = name.rpartition(".")
@@ -114,8 +114,8 @@ def _ended(files: Any, target: Any) -> dict[str, dict[str, Any]]:
             continue
         owner = stem.removeprefix(start)
         if re.fullmatch(OWNER, owner) and has_ended(owner):
-            found.setdefault(stem, {})[purpose] = status.getPath()
-    return found
+            runs.setdefault(stem, {})[purpose] = status.getPath()
+    return runs
 
 
 def _machine() -> str:

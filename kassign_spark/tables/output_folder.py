@@ -43,8 +43,8 @@ from kassign_spark.tables.leftovers import (
     new_owner,
     tidy,
 )
-from kassign_spark.tables.ours import check_contents, check_target
 from kassign_spark.tables.output_file import written_meanwhile
+from kassign_spark.tables.ownership import check_contents, check_target
 
 
 @contextmanager

@@ -33,13 +33,13 @@ class Place(NamedTuple):
         Raises:
             InputError: it is no such name.
         """
-        found = _PLACE.fullmatch(text.removeprefix(PREFIX))
-        if found is None:
+        match = _PLACE.fullmatch(text.removeprefix(PREFIX))
+        if match is None:
             raise InputError(
                 f"{text}: is no name of tables; write {PREFIX}CATALOG.SCHEMA, for an earlier time "
                 f"{PREFIX}CATALOG.SCHEMA@TIMESTAMP, and names with dots or blanks in backquotes"
             )
-        return cls(tuple(_unquoted(part) for part in re.findall(_PART, found[1])), found[2])
+        return cls(tuple(_unquoted(part) for part in re.findall(_PART, match[1])), match[2])
 
     @property
     def run_id(self) -> str | None:
@@ -55,8 +55,8 @@ class Place(NamedTuple):
         return f"{self.schema()}.{quoted(name)}"
 
     def __str__(self) -> str:
-        when = "" if self.when is None else f"@{self.when}"
-        return f"{PREFIX}{'.'.join(map(_short, self.parts))}{when}"
+        suffix = "" if self.when is None else f"@{self.when}"
+        return f"{PREFIX}{'.'.join(map(_short, self.parts))}{suffix}"
 
     def at(self, when: str) -> str:
         """Name this place at another time, or one run of it."""

@@ -96,16 +96,16 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
         InputError: a table is not there, or a file is not what its name says.
     """
     folder = one_run(spark, os.fspath(path), MEMBERS.name)
-    found: dict[str, Any] = dict.fromkeys(table.name for table in SNAPSHOT_TABLES)
+    tables: dict[str, Any] = dict.fromkeys(table.name for table in SNAPSHOT_TABLES)
     for table in SNAPSHOT_TABLES:
         if table in (MEMBERS, TOPICS) or has_table(spark, folder, table.name):
-            found[table.name] = read_table(spark, folder, table)
+            tables[table.name] = read_table(spark, folder, table)
     # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
-    named = any(has_cluster_id(frame) for frame in found.values() if frame is not None)
+    named = any(has_cluster_id(frame) for frame in tables.values() if frame is not None)
     for table in SNAPSHOT_TABLES:
-        if found[table.name] is not None and not found[table.name].columns:
-            found[table.name] = empty_table(spark, table, cluster_id=named)
-    return Snapshot(**found)
+        if tables[table.name] is not None and not tables[table.name].columns:
+            tables[table.name] = empty_table(spark, table, cluster_id=named)
+    return Snapshot(**tables)
 
 
 def write_snapshot(
@@ -195,8 +195,8 @@ def read_given_table(spark: SparkSession, path: str, table: Table) -> DataFrame:
     """
     if is_place(path):
         return catalog_runs.read_given(spark, path, table.name)
-    found = folder_reading.read_file_of(spark, path, table)
-    return read_table(spark, path, table) if found is None else found
+    folder = folder_reading.read_file_of(spark, path, table)
+    return read_table(spark, path, table) if folder is None else folder
 
 
 def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "parquet") -> None:

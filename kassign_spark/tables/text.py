@@ -60,23 +60,23 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
     text = spark.read.options(
         **_RFC_4180, multiLine=True, enforceSchema=False, columnNameOfCorruptRecord=_CORRUPT
     ).csv(path, schema=strings)
-    given = [field for field in fields_of(table) if field.name in header]
-    if not given:  # refused for its columns by whoever makes it conform, before a line is read
+    present = [field for field in fields_of(table) if field.name in header]
+    if not present:  # refused for its columns by whoever makes it conform, before a line is read
         return text.drop(_CORRUPT)
     few = says(f": a line has not the {len(header)} cells of the header: {{}}", _CORRUPT)
     cases = [f"when {_CORRUPT} is not null then {few}"]
-    for field in given:
-        cell, wanted = f"`{field.name}`", field.dataType.simpleString()
-        wrong = says(f", column {field.name}: {{}} is no {wanted}", cell)
+    for field in present:
+        cell, type_name = f"`{field.name}`", field.dataType.simpleString()
+        wrong = says(f", column {field.name}: {{}} is no {type_name}", cell)
         cases.append(f"when {cell} is not null and {_is_wrong(field)} then {wrong}")
     lost = " or ".join(f"contains({quoted(name)}, '{LOST}')" for name in [*header, _CORRUPT])
-    (found,) = text.selectExpr(
+    (first_problem,) = text.selectExpr(
         f"min(case {' '.join(cases)} end) as problem", f"bool_or({lost}) as may_be_lost"
     ).collect()
-    if found.may_be_lost:
+    if first_problem.may_be_lost:
         refuse_lines(spark, path, where, NOT_UTF8)
-    _refuse(found.problem, where)
-    parsed = {field.name: F.expr(_parsed(field)) for field in given}
+    _refuse(first_problem.problem, where)
+    parsed = {field.name: F.expr(_parsed(field)) for field in present}
     return text.select(*(parsed.get(name, F.col(quoted(name))).alias(name) for name in header))
 
 
@@ -132,9 +132,11 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
     )
     keys = "json_object_keys(value)"
     # In brackets: whatever stands behind the object would be passed over.
-    one = f"json_array_length(concat('[', trim(leading '{_BYTE_ORDER_MARK}' from value), ']')) = 1"
+    is_single = (
+        f"json_array_length(concat('[', trim(leading '{_BYTE_ORDER_MARK}' from value), ']')) = 1"
+    )
     is_record = (
-        f"coalesce({keys} is not null and {one} and parsed.{_CORRUPT} is null "
+        f"coalesce({keys} is not null and {is_single} and parsed.{_CORRUPT} is null "
         f"and not coalesce({has_no_text}, false), false)"
     )
     no_record = says(f": {{}} is no JSON record of some of ({expected})", "value")
@@ -144,18 +146,18 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
         f"when size(array_distinct({keys})) < size({keys}) then {twice} end"
     )
     lines = spark.read.text(path).where(F.trim("value") != "").select("value", parsed)
-    (found,) = lines.selectExpr(
+    (first_problem,) = lines.selectExpr(
         f"array_distinct(flatten(collect_set({keys}))) as keys",
         f"min({problem}) as problem",
         f"coalesce(bool_or({UNREADABLE}), false) as is_lost",
     ).collect()
-    if found.is_lost:
+    if first_problem.is_lost:
         refuse_lines(spark, path, where, UNREADABLE)
-    _refuse(found.problem, where)
+    _refuse(first_problem.problem, where)
     declared = {field.name: _read_type(field) for field in fields}
-    others = sorted(set(found["keys"]) - declared.keys())
-    given = [*(name for name in declared if name in found["keys"]), *others]
-    columns = ", ".join(f"{quoted(name)} {declared.get(name, 'STRING')}" for name in given)
+    others = sorted(set(first_problem["keys"]) - declared.keys())
+    names = [*(name for name in declared if name in first_problem["keys"]), *others]
+    columns = ", ".join(f"{quoted(name)} {declared.get(name, 'STRING')}" for name in names)
     return spark.read.json(path, schema=columns or StructType([]))
 
 
@@ -189,10 +191,10 @@ def _has_no_text(value: str, type_: DataType) -> str:
 def _is_wrong(field: StructField) -> str:
     """Whether a cell is no value of its column, in SQL."""
     no_value = f"{_parsed(field)} is null"
-    cell, wanted = f"`{field.name}`", _read_type(field)
-    if not isinstance(field.dataType, ArrayType) or "string" not in wanted:
+    cell, type_name = f"`{field.name}`", _read_type(field)
+    if not isinstance(field.dataType, ArrayType) or "string" not in type_name:
         return no_value
-    as_variants = f"from_json({cell}, '{wanted.replace('string', 'variant')}')"
+    as_variants = f"from_json({cell}, '{type_name.replace('string', 'variant')}')"
     no_texts = f"coalesce({_has_no_text(as_variants, field.dataType)}, false)"
     is_json = f"startswith(trim({cell}), '[')"
     return f"({no_value} or ({is_json} and ({no_texts} or {has_lone_surrogate(cell)})))"
@@ -200,12 +202,12 @@ def _is_wrong(field: StructField) -> str:
 
 def _parsed(field: StructField) -> str:
     """The value of a cell, in SQL; null where it has none of the type."""
-    cell, wanted = f"`{field.name}`", _read_type(field)
+    cell, type_name = f"`{field.name}`", _read_type(field)
     if isinstance(field.dataType, StringType):
         return cell
     if not isinstance(field.dataType, ArrayType):
-        return f"try_cast({cell} as {wanted})"
-    as_json = f"from_json({cell}, '{wanted}')"
+        return f"try_cast({cell} as {type_name})"
+    as_json = f"from_json({cell}, '{type_name}')"
     if not isinstance(field.dataType.elementType, StringType):
         return as_json
     return f"if(startswith(trim({cell}), '['), {as_json}, split({cell}, ';'))"

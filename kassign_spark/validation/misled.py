@@ -21,13 +21,13 @@ STICKY = ("sticky", "cooperative-sticky")
 
 
 def misled_in_task(
-    table: pa.Table, given: TaskTable, owned: Longs
+    table: pa.Table, task_rows: TaskTable, owned: Longs
 ) -> tuple[Longs, list[str | None]]:
     """Ask the model of the client about groups whose members claim what does not exist.
 
     Args:
         table: the columns that ``tasks.found_arrow`` takes.
-        given: the same, read.
+        task_rows: the same, read.
         owned: the rows of claims of members that are in their group.
 
     Returns:
@@ -35,11 +35,11 @@ def misled_in_task(
     """
     size, partition = (table[name].take(pa.array(owned)) for name in ("size", "partition"))
     is_beyond = pc.fill_null(pc.greater_equal(partition, size), False).to_numpy()
-    suspects = np.unique(given.group[owned[is_beyond]])
+    suspects = np.unique(task_rows.group[owned[is_beyond]])
     rows: list[int] = []
     details: list[str | None] = []
     for group in suspects.tolist():
-        of_group = np.flatnonzero(given.group == group)
+        of_group = np.flatnonzero(task_rows.group == group)
         state = _state(table.take(pa.array(of_group)).to_pylist())
         outcome = None if state is None else predict_group(state)
         if outcome is not None and outcome.is_misled:
@@ -52,8 +52,8 @@ def misled_in_task(
 def is_sticky(assignor: pa.ChunkedArray, group: Longs) -> Flags:
     """Of each row whether some row of its group names an assignor that looks at claims."""
     named = pc.fill_null(pc.is_in(assignor, value_set=pa.array(STICKY)), False).to_numpy()
-    found: Flags = np.isin(group, np.unique(group[named]))
-    return found
+    is_named: Flags = np.isin(group, np.unique(group[named]))
+    return is_named
 
 
 def _state(rows: Sequence[dict[str, Any]]) -> GroupState | None:

@@ -18,8 +18,8 @@ from kassign_spark.groups.task_rows import (
     OWNED,
     SUBSCRIBED,
     TaskTable,
-    found,
     lists_of,
+    member_places,
     one_piece,
     read,
     repeated,
@@ -89,77 +89,75 @@ def _sizes(topics: DataFrame) -> DataFrame:
 
 def found_arrow(table: pa.Table) -> pa.Table:
     """Find what is odd: columns of ``task_rows.rows`` and ``_OF_MEMBERS`` in, ``FOUND`` out."""
-    given = read(table)
-    members, owned = given.rows_of(MEMBER), given.rows_of(OWNED)
+    rows = read(table)
+    members, owned = rows.rows_of(MEMBER), rows.rows_of(OWNED)
     member_keys, first = np.unique(
-        key(given.group[members], given.member[members]), return_index=True
+        key(rows.group[members], rows.member[members]), return_index=True
     )
-    holder = found(given, member_keys, owned)
+    holder = member_places(rows, member_keys, owned)
     is_new = pc.fill_null(pc.equal(table["group_type"], CONSUMER), False).to_numpy()[members]
     parts = [
-        _duplicate_members(table, given, members),
-        *_too_large(table, given, members),
-        _assignors(table, given, members[~is_new]),
-        *_topics(table, given, members, owned[holder >= 0]),
-        _instances(table, given, members),
-        _gone(table, given, owned),
-        _strangers(given, owned[holder < 0]),
-        _claims(table, given, owned[holder >= 0], members[first][holder[holder >= 0]]),
+        _duplicate_members(table, rows, members),
+        *_too_large(table, rows, members),
+        _assignors(table, rows, members[~is_new]),
+        *_topics(table, rows, members, owned[holder >= 0]),
+        _instances(table, rows, members),
+        _gone(table, rows, owned),
+        _strangers(rows, owned[holder < 0]),
+        _claims(table, rows, owned[holder >= 0], members[first][holder[holder >= 0]]),
     ]
-    misled, details = misled_in_task(table, given, owned[holder >= 0])
-    parts.append(
-        _table(given, "claims_mislead_client", misled, text=pa.array(details, pa.string()))
-    )
-    orders = unknown_orders(table, given, members, members[first], holder)
-    some, ids = pa.array(orders.number), given.member_name.take(orders.member)
+    misled, details = misled_in_task(table, rows, owned[holder >= 0])
+    parts.append(_table(rows, "claims_mislead_client", misled, text=pa.array(details, pa.string())))
+    orders = unknown_orders(table, rows, members, members[first], holder)
+    some, ids = pa.array(orders.number), rows.member_name.take(orders.member)
     texts = lists_of(ids, orders.size)
-    parts.append(_table(given, "member_order_unknown", orders.row, number=some, texts=texts))
+    parts.append(_table(rows, "member_order_unknown", orders.row, number=some, texts=texts))
     return pa.concat_tables(parts)
 
 
-def _table(given: TaskTable, problem: str, at: Longs, **about: pa.Array) -> pa.Table:
+def _table(rows: TaskTable, problem: str, at: Longs, **about: pa.Array) -> pa.Table:
     """Rows of ``FOUND``; columns that are not given are null."""
-    told = given.group_columns(at) | {"problem": pa.repeat(problem, len(at))} | about
-    return with_nulls(FOUND, told)
+    columns = rows.group_columns(at) | {"problem": pa.repeat(problem, len(at))} | about
+    return with_nulls(FOUND, columns)
 
 
-def _ids(given: TaskTable, at: Longs) -> pa.Array:
-    return given.member_name.take(given.member[at])
+def _ids(rows: TaskTable, at: Longs) -> pa.Array:
+    return rows.member_name.take(rows.member[at])
 
 
-def _topics_of(given: TaskTable, at: Longs) -> pa.Array:
-    return given.topic_name.take(given.topic[at])
+def _topics_of(rows: TaskTable, at: Longs) -> pa.Array:
+    return rows.topic_name.take(rows.topic[at])
 
 
 def _column(table: pa.Table, name: str, at: Longs) -> pa.Array:
     return table[name].take(pa.array(at)).combine_chunks()
 
 
-def _duplicate_members(table: pa.Table, given: TaskTable, members: Longs) -> pa.Table:
+def _duplicate_members(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
     """Ids that are there more than once, but for empty and missing ones."""
     named = np.ones(len(members), bool)
     for name in ("member_id", "group_id"):
         length = pc.fill_null(pc.binary_length(table[name].take(pa.array(members))), 0)
         named &= length.to_numpy() > 0
     at = members[named]
-    same = repeated((given.group[at], given.member[at]))
+    same = repeated((rows.group[at], rows.member[at]))
     at, number = at[same.first], pa.array(same.sizes)
-    return _table(given, "duplicate_member", at, member_id=_ids(given, at), number=number)
+    return _table(rows, "duplicate_member", at, member_id=_ids(rows, at), number=number)
 
 
-def _too_large(table: pa.Table, given: TaskTable, members: Longs) -> list[pa.Table]:
+def _too_large(table: pa.Table, rows: TaskTable, members: Longs) -> list[pa.Table]:
     """Groups with more members, or more partitions of their topics, than ``limits`` allow."""
-    count = int(given.group.max(initial=-1)) + 1
-    read = given.rows_of(SUBSCRIBED)
-    read = read[np.unique(key(given.group[read], given.topic[read]), return_index=True)[1]]
+    count = int(rows.group.max(initial=-1)) + 1
+    read = rows.rows_of(SUBSCRIBED)
+    read = read[np.unique(key(rows.group[read], rows.topic[read]), return_index=True)[1]]
     size = pc.fill_null(table["size"], 0).to_numpy()[read].clip(0, PARTITIONS_OF_A_TOPIC)
     partitions = np.zeros(count, np.int64)
-    np.add.at(partitions, given.group[read], size)
-    of_members = np.bincount(given.group[members], minlength=count)
+    np.add.at(partitions, rows.group[read], size)
+    of_members = np.bincount(rows.group[members], minlength=count)
     some = np.zeros(count, np.int64)
-    some[given.group[members]] = members
+    some[rows.group[members]] = members
     return [
-        _table(given, problem, some[number > most], number=pa.array(number[number > most]))
+        _table(rows, problem, some[number > most], number=pa.array(number[number > most]))
         for problem, number, most in (
             ("group_has_too_many_members", of_members, MEMBERS_OF_A_GROUP),
             ("group_reads_too_much", partitions, PARTITIONS_OF_A_GROUP),
@@ -167,38 +165,38 @@ def _too_large(table: pa.Table, given: TaskTable, members: Longs) -> list[pa.Tab
     ]
 
 
-def _assignors(table: pa.Table, given: TaskTable, members: Longs) -> pa.Table:
+def _assignors(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
     named: Names = names(pc.fill_null(table["assignor"].take(pa.array(members)), ""))
-    pairs, first = np.unique(key(given.group[members], named.code), return_index=True)
+    pairs, first = np.unique(key(rows.group[members], named.code), return_index=True)
     _, begins, count = np.unique(pairs >> 32, return_index=True, return_counts=True)
     texts = lists_of(named.take(pairs & 0xFFFF_FFFF), count)
-    return _table(given, "assignor_unusable", members[first[begins]], texts=texts)
+    return _table(rows, "assignor_unusable", members[first[begins]], texts=texts)
 
 
-def _topics(table: pa.Table, given: TaskTable, members: Longs, owned: Longs) -> list[pa.Table]:
+def _topics(table: pa.Table, rows: TaskTable, members: Longs, owned: Longs) -> list[pa.Table]:
     """Topics that somebody subscribes to, and that the cluster lacks, or that are empty."""
-    listing = members[given.listed.row]
-    named = given.member[listing] > 0
-    pairs = key(given.group[listing], given.topic_of_list)[named]
+    listing = members[rows.listed.row]
+    named = rows.member[listing] > 0
+    pairs = key(rows.group[listing], rows.topic_of_list)[named]
     topic_keys, pair = np.unique(pairs, return_inverse=True)
     subscribers = np.bincount(
-        np.unique(key(pair, given.member[listing][named])) >> 32, minlength=len(topic_keys)
+        np.unique(key(pair, rows.member[listing][named])) >> 32, minlength=len(topic_keys)
     )
-    at = given.rows_of(SUBSCRIBED)
-    keys, first = np.unique(key(given.group[at], given.topic[at]), return_index=True)
+    at = rows.rows_of(SUBSCRIBED)
+    keys, first = np.unique(key(rows.group[at], rows.topic[at]), return_index=True)
     at, count = at[first], np.append(subscribers, 0)[find(topic_keys, keys)]
     is_known, is_empty = (
         pc.fill_null(table[name], False).to_numpy()[at] for name in ("is_known", "is_empty")
     )
-    place = find(keys, key(given.group[owned], given.topic[owned]))
+    place = find(keys, key(rows.group[owned], rows.topic[owned]))
     owned_count = np.bincount(place[place >= 0], minlength=len(keys))
     of_problem = {"topic_without_metadata": ~is_known, "topic_without_partitions": is_empty}
     return [
         _table(
-            given,
+            rows,
             problem,
             at[odd],
-            topic=_topics_of(given, at[odd]),
+            topic=_topics_of(rows, at[odd]),
             number=pa.array(count[odd]),
             numbers=lists_of(pa.array(owned_count[odd]), np.ones(odd.sum(), np.int64)),
         )
@@ -206,67 +204,65 @@ def _topics(table: pa.Table, given: TaskTable, members: Longs, owned: Longs) -> 
     ]
 
 
-def _instances(table: pa.Table, given: TaskTable, members: Longs) -> pa.Table:
+def _instances(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
     code = names(table["group_instance_id"].take(pa.array(members))).code
-    named = (code > 0) & (given.member[members] > 0)
+    named = (code > 0) & (rows.member[members] > 0)
     at, code = members[named], code[named]
-    same = repeated((given.group[at], code), given.member[at])
+    same = repeated((rows.group[at], code), rows.member[at])
     first = at[same.first]
     is_new = pc.fill_null(pc.equal(table["group_type"], CONSUMER), False).to_numpy()[first]
     return _table(
-        given,
+        rows,
         "duplicate_group_instance_id",
         first,
-        member_id=_ids(given, first),
+        member_id=_ids(rows, first),
         text=_column(table, "group_instance_id", first),
-        texts=lists_of(_ids(given, at[same.row]), same.sizes),
+        texts=lists_of(_ids(rows, at[same.row]), same.sizes),
         numbers=lists_of(pa.nulls(is_new.sum(), pa.int64()), is_new.astype(np.int64)),
     )
 
 
-def _gone(table: pa.Table, given: TaskTable, owned: Longs) -> pa.Table:
+def _gone(table: pa.Table, rows: TaskTable, owned: Longs) -> pa.Table:
     size, partition = _column(table, "size", owned), _column(table, "partition", owned)
     beyond = pc.fill_null(pc.greater_equal(partition, size), False)
     is_gone = pc.or_(beyond, size.is_null()).to_numpy(zero_copy_only=False)
     at = owned[is_gone]
-    counts = is_sticky(table["assignor"], given.group)[at]
+    counts = is_sticky(table["assignor"], rows.group)[at]
     return _table(
-        given,
+        rows,
         "owned_partition_missing",
         at,
-        member_id=_ids(given, at),
-        topic=_topics_of(given, at),
+        member_id=_ids(rows, at),
+        topic=_topics_of(rows, at),
         partition=_column(table, "partition", at),
         number=_column(table, "size", at),
         text=pc.if_else(pa.array(counts), "sticky", pa.scalar(None, pa.string())),
     )
 
 
-def _strangers(given: TaskTable, at: Longs) -> pa.Table:
+def _strangers(rows: TaskTable, at: Longs) -> pa.Table:
     _, first, count = np.unique(
-        key(given.group[at], given.member[at]), return_index=True, return_counts=True
+        key(rows.group[at], rows.member[at]), return_index=True, return_counts=True
     )
     at = at[first]
-    return _table(
-        given, "owner_not_in_group", at, member_id=_ids(given, at), number=pa.array(count)
-    )
+    return _table(rows, "owner_not_in_group", at, member_id=_ids(rows, at), number=pa.array(count))
 
 
-def _claims(table: pa.Table, given: TaskTable, at: Longs, claimant: Longs) -> pa.Table:
+def _claims(table: pa.Table, rows: TaskTable, at: Longs, claimant: Longs) -> pa.Table:
     """Partitions that members claim more than once; ``claimant``: of each claim a member's row."""
     partition = pc.fill_null(table["partition"], 0).to_numpy()[at]
     is_null = table["partition"].is_null().to_numpy()[at]
     generation = pc.fill_null(table["generation"], -1).to_numpy()[claimant]
-    _, topic = dense(given.group[at], given.topic[at])
-    same = repeated((topic, is_null, partition), given.member[at], generation)
+    _, topic = dense(rows.group[at], rows.topic[at])
+    same = repeated((topic, is_null, partition), rows.member[at], generation)
     first = at[same.first]
     return _table(
-        given,
+        rows,
         "claimed_twice",
         first,
-        member_id=_ids(given, first),
-        topic=_topics_of(given, first),
+        member_id=_ids(rows, first),
+        topic=_topics_of(rows, first),
         partition=_column(table, "partition", first),
-        texts=lists_of(_ids(given, at[same.row]), same.sizes),
+        texts=lists_of(_ids(rows, at[same.row]), same.sizes),
         numbers=lists_of(pa.array(generation[same.row]), same.sizes),
     )

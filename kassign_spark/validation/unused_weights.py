@@ -22,8 +22,8 @@ def unused_weights(weights: DataFrame, members: DataFrame, topics: DataFrame) ->
     """
     check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
     inputs = conform_inputs(members, topics)
-    found = unused(conform(weights, WEIGHTS), inputs.members, inputs.topics)
-    return answer(found, "validate", has_cluster_id=has_cluster_id(members))
+    problems = unused(conform(weights, WEIGHTS), inputs.members, inputs.topics)
+    return answer(problems, "validate", has_cluster_id=has_cluster_id(members))
 
 
 def unused(weights: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:

@@ -95,27 +95,29 @@ def validate(
     problems = _problems(resolved(known), assignors)
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
-        told = conform(weights, WEIGHTS)
-        problems = problems.unionByName(unused(told, conforming.members, conforming.topics))
+        known_weights = conform(weights, WEIGHTS)
+        problems = problems.unionByName(
+            unused(known_weights, conforming.members, conforming.topics)
+        )
     problems = problems.withColumn("partition", F.expr("try_cast(partition as int)"))
     return answer(problems, "validate", has_cluster_id=has_cluster_id(members))
 
 
 def _problems(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
     """Look at rows and topics one by one, and at whole groups in tasks."""
-    found = [
+    problems = [
         row_refusals(inputs),
         *_of_new_groups(inputs, assignors),
         _repeated(inputs.members),
         _idle_patterns(inputs.members),
         lost_orders(inputs.members),
-        _told(found_in_tasks(inputs, tasks_of(inputs.members, inputs.owned)), assignors),
+        _with_details(found_in_tasks(inputs, tasks_of(inputs.members, inputs.owned)), assignors),
     ]
     # A few rows from each of many parts: no task for every part.
-    return reduce(DataFrame.unionByName, found).coalesce(cores(inputs.members.sparkSession))
+    return reduce(DataFrame.unionByName, problems).coalesce(cores(inputs.members.sparkSession))
 
 
-def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
+def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> DataFrame:
     """Put what tasks found into words."""
     of_problem = {
         "duplicate_member": duplicate_says("number"),
@@ -132,19 +134,19 @@ def _told(found: DataFrame, assignors: Collection[str] | None) -> DataFrame:
         # One row a group tells its assignors; whether they will do is judged here.
         of_problem["assignor_unusable"] = assignor_problem("texts", assignors)
     cases = " ".join(f"when '{name}' then {detail}" for name, detail in of_problem.items())
-    told = found.selectExpr("*", f"case problem {cases} end as detail")
-    return as_problems(told.where("detail is not null"), "", "detail")
+    sentences = problems.selectExpr("*", f"case problem {cases} end as detail")
+    return as_problems(sentences.where("detail is not null"), "", "detail")
 
 
 def _of_new_groups(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
     """What the new protocol refuses a member for, row by row."""
-    found = []
+    problems = []
     if assignors is not None:
         members = inputs.members.where(IS_CONSUMER_GROUP)
-        found.append(unknown_assignors(members, COORDINATORS))
+        problems.append(unknown_assignors(members, COORDINATORS))
     if inputs.has_regexes:
-        found.append(broken_rows("members", with_regex_problems(inputs.members), regex_rules()))
-    return found
+        problems.append(broken_rows("members", with_regex_problems(inputs.members), regex_rules()))
+    return problems
 
 
 def _repeated(members: DataFrame) -> DataFrame:
@@ -165,16 +167,16 @@ def _idle_patterns(members: DataFrame) -> DataFrame:
 
 
 def _left_out_says(problem: str, subscribers: str, owned: str) -> str:
-    why = _LEFT_OUT[problem]
+    reason = _LEFT_OUT[problem]
     out = says(
-        f"subscribed to by {{}} {{}}, {why}; left out of the assignment, as Kafka does",
+        f"subscribed to by {{}} {{}}, {reason}; left out of the assignment, as Kafka does",
         subscribers,
         f"if({subscribers} = 1, 'member', 'members')",
     )
     if problem != "topic_without_metadata":
         return out
     hidden = says(
-        f"subscribed to by {{}} {{}}, who own {{}} of its partitions, {why}: it was deleted, or "
+        f"subscribed to by {{}} {{}}, who own {{}} of its partitions, {reason}: it was deleted, or "
         "the snapshot may not describe it; then Kafka assigns it, and the plan lacks it",
         subscribers,
         f"if({subscribers} = 1, 'member', 'members')",
@@ -201,10 +203,12 @@ def _beyond_says(count: str, is_counted: str = "false") -> str:
 
     ``is_counted``: whether Kafka's client takes the claim for one of a partition that exists.
     """
-    only, so = "the topic has only {} partitions; ", "the claim is dropped"
+    only, consequence = "the topic has only {} partitions; ", "the claim is dropped"
     counted = "a plan drops the claim, but Kafka's sticky assignors count it"
-    there = f"if({is_counted}, {says(only + counted, count)}, {says(only + so, count)})"
-    return f"coalesce({there}, {says(f'the table topics does not have the topic; {so}')})"
+    sentence = f"if({is_counted}, {says(only + counted, count)}, {says(only + consequence, count)})"
+    return (
+        f"coalesce({sentence}, {says(f'the table topics does not have the topic; {consequence}')})"
+    )
 
 
 def _stranger_says(rows: str) -> str:

@@ -117,22 +117,22 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     nth[by_kind] = place_in_run(run[by_kind])
     useful = useful[nth < _MOST_OF_A_KIND]
     rank = place_in_run(group[useful]) + 1
-    found = (known, kind[useful], changes, useful, group[useful], rank, gain[useful], after)
+    columns = (known, kind[useful], changes, useful, group[useful], rank, gain[useful], after)
     misled = misled_groups(batch, claims, batch.generation, assignor)
     details = {group: detail for group, (_, detail) in misled.items()}
-    return Ranked(*found, *_restart_moves(known, owner), details)
+    return Ranked(*columns, *_restart_moves(known, owner), details)
 
 
 def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:
     """Make the copies and let them be answered, so many at once as memory suffices for."""
     size = np.bincount(batch.topic_group, batch.size, batch.group_count).astype(np.int64)
     size += np.bincount(claims.group, minlength=batch.group_count)
-    found = []
+    parts = []
     for piece in pieces(changes, size[changes.group], _COPIED_AT_ONCE):
         changed, kept, _ = apply_changes(batch, claims, piece)
-        found.append(evaluate(changed, kept, piece.assignor)[0])
+        parts.append(evaluate(changed, kept, piece.assignor)[0])
     nothing = Evenness(*(NOTHING for _ in Evenness._fields))
-    return Evenness(*map(np.concatenate, zip(nothing, *found, strict=True)))
+    return Evenness(*map(np.concatenate, zip(nothing, *parts, strict=True)))
 
 
 def _restart_moves(known: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
@@ -154,11 +154,11 @@ def _restart_moves(known: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
         return member, moved
     copies = np.arange(len(groups))
     leaves = Changes(groups, known.assignor[groups], dropped=copies, dropped_member=member[groups])
-    held = held_claims(batch, np.arange(len(owner)), owner)
-    without, left_over, _ = apply_changes(batch, held, leaves)
+    owner_claims = held_claims(batch, np.arange(len(owner)), owner)
+    without, left_over, _ = apply_changes(batch, owner_claims, leaves)
     left, owner_meanwhile = evaluate(without, left_over, leaves.assignor)
     returns = leaves._replace(added=copies, added_like=member[groups])
-    again, _, is_new = apply_changes(batch, held.where(NOTHING), returns)
+    again, _, is_new = apply_changes(batch, owner_claims.where(NOTHING), returns)
     # Members but for the new one, and partitions, are in the same order as before.
     others = np.flatnonzero(~is_new)
     claims = held_claims(again, np.arange(len(owner_meanwhile)), others[owner_meanwhile])
@@ -240,13 +240,13 @@ def _restart_rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
     )
 
 
-def _table(known: GroupFacts, group: Longs, reasons: dict[int, str], **given: Any) -> pa.Table:
+def _table(known: GroupFacts, group: Longs, reasons: dict[int, str], **columns: Any) -> pa.Table:
     """The columns of ``ADVICE`` for rows of these groups; null what is not given."""
     before = known.before
-    given |= {
+    columns |= {
         "max_before": before.most[group],
         "spread_before": before.spread[group],
         "idle_before": before.idle[group],
         "reason": [reasons[each] for each in group.tolist()],
     }
-    return with_nulls(ADVICE, group_columns(known.batch, group) | given)
+    return with_nulls(ADVICE, group_columns(known.batch, group) | columns)

@@ -65,12 +65,12 @@ def reason_of(known: GroupFacts, group: int) -> str:
     if best > even:
         dense = np.flatnonzero(height == best) + topics.start
         readers = np.flatnonzero(known.levels.height_of_member[members] == best) + members.start
-        who = _some(ids_of(known, readers), "member")
-        what = _some(topics_of(known, dense), "topic")
-        held = plural(int(batch.size[dense].sum()), "partition")
-        why = f"only {who} can read {what} ({held})"
+        member_names = _some(ids_of(known, readers), "member")
+        topic_names = _some(topics_of(known, dense), "topic")
+        partition_count = plural(int(batch.size[dense].sum()), "partition")
+        reason = f"only {member_names} can read {topic_names} ({partition_count})"
         more = f", and {assignor} gives {most:,}" if most > best else ""
-        return f"{why}, so {best:,} is the least maximum, where {even:,} would be even{more}"
+        return f"{reason}, so {best:,} is the least maximum, where {even:,} would be even{more}"
     if most > best:
         return f"{assignor} gives a member {most:,} partitions, where {best:,} would do"
     if before.idle[group]:

@@ -65,5 +65,5 @@ def advise(
     classic = inputs.members.where(~is_consumer_group())
     eligible = look(inputs._replace(members=classic), None).eligible
     eligible = eligible._replace(has_racks=False)
-    found = in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.batches)
-    return answer(found, "advise", has_cluster_id=has_cluster_id(members))
+    advice = in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.batches)
+    return answer(advice, "advise", has_cluster_id=has_cluster_id(members))

@@ -63,13 +63,13 @@ def _more_subscriptions(known: GroupFacts) -> list[Changes]:
     group = batch.member_group
     others = np.flatnonzero(is_uneven[group] & (heights.height_of_member < top[group]))
     others = others[rows_by(group[others], known.before.load[others])]
-    one = others[place_in_run(group[others]) == 0]
+    first_of_group = others[place_in_run(group[others]) == 0]
     several = np.bincount(batch.topic_group[dense], minlength=batch.group_count) > 1
     more_than_one = np.bincount(group[others], minlength=batch.group_count) > 1
     no_restriction = np.ones(batch.group_count, bool)
     changes = [
-        _reading(known, one, largest, no_restriction),
-        _reading(known, one, dense, several),
+        _reading(known, first_of_group, largest, no_restriction),
+        _reading(known, first_of_group, dense, several),
         _reading(known, others, largest, more_than_one),
         _reading(known, others, dense, several & more_than_one),
     ]
@@ -119,7 +119,7 @@ def _other_numbers_of_members(known: GroupFacts) -> list[Changes]:
     count = np.diff(batch.first_member)
     partitions = _partitions(known)
     group: list[int] = []
-    wanted: list[int] = []
+    counts: list[int] = []
     for number in np.flatnonzero((partitions > 0) & (count > 0)).tolist():
         members, idle = int(count[number]), int(known.before.idle[number])
         tried = set(numbers_to_try(members, int(partitions[number])))
@@ -128,8 +128,8 @@ def _other_numbers_of_members(known: GroupFacts) -> list[Changes]:
         if 0 < idle < members:
             tried.add(members - idle)
         group += [number] * len(tried)
-        wanted += sorted(tried)
-    groups, numbers = np.array(group, np.int64), np.array(wanted, np.int64)
+        counts += sorted(tried)
+    groups, numbers = np.array(group, np.int64), np.array(counts, np.int64)
     by_load = rows_by(batch.member_group, known.before.load)
     more, fewer = numbers > count[groups], numbers < count[groups]
     adding, dropping = groups[more], groups[fewer]

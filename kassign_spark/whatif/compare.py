@@ -97,13 +97,13 @@ def compare(
     )
     tasks = settings.batches or eligible.batches
     if weights is None:
-        found = in_tasks(fold(eligible), kernel, COMPARED, tasks)
+        rows = in_tasks(fold(eligible), kernel, COMPARED, tasks)
     else:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
-        told = conform(weights, WEIGHTS)
-        refuse_weights(told, inputs.members)
+        known_weights = conform(weights, WEIGHTS)
+        refuse_weights(known_weights, inputs.members)
         kernel = partial(kernel, given=WeightOptions(False, missing_weight, base_weight, {}))
-        table = fold_weights(eligible, told)
-        found = in_tasks_or_refused(table, kernel, COMPARED_BY_WEIGHT, tasks).drop("problem")
+        table = fold_weights(eligible, known_weights)
+        rows = in_tasks_or_refused(table, kernel, COMPARED_BY_WEIGHT, tasks).drop("problem")
     form = "compare" if weights is None else "compare.weighted"
-    return answer(found, form, has_cluster_id=has_cluster_id(members))
+    return answer(rows, form, has_cluster_id=has_cluster_id(members))

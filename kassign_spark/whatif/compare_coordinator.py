@@ -29,9 +29,9 @@ def group_states(
     The topics' ids are read from ``table``, rows of ``rows.fold``.
     """
     states = GroupStates(table, batch)
-    held = claims.where((claims.member >= 0) & (claims.slot >= 0))
-    held = held.where(np.unique(held.slot, return_index=True)[1])
-    by_group = held.where(np.argsort(held.group, kind="stable"))
+    owned = claims.where((claims.member >= 0) & (claims.slot >= 0))
+    owned = owned.where(np.unique(owned.slot, return_index=True)[1])
+    by_group = owned.where(np.argsort(owned.group, kind="stable"))
     ends = np.searchsorted(by_group.group, np.arange(batch.group_count + 1))
     for number in range(batch.group_count):
         members = np.arange(batch.first_member[number], batch.first_member[number + 1])
@@ -67,28 +67,30 @@ def follow_coordinator(
         outcome = next_target(state, assignor)
         verdicts.append((outcome.verdict, outcome.detail))
         first = int(batch.first_slot[batch.first_topic[number]])
-        given = np.flatnonzero(outcome.owner >= 0)
-        owner[first + given] = members[outcome.owner[given]]
+        assigned = np.flatnonzero(outcome.owner >= 0)
+        owner[first + assigned] = members[outcome.owner[assigned]]
     return ClientOutcomes(verdicts, _steps(batch, claims, owner))
 
 
 def _steps(batch: Batch, claims: Claims, owner: Longs) -> RebalanceSteps:
     """The rounds of heartbeats of all groups at once: no partition is of two of them."""
-    here = claims.where(claims.member >= 0)
-    pairs = np.stack((here.group, here.topic, here.partition), axis=1)
+    claims_of_members = claims.where(claims.member >= 0)
+    pairs = np.stack(
+        (claims_of_members.group, claims_of_members.topic, claims_of_members.partition), axis=1
+    )
     # Of a partition that several claim, and of one that is not there, the first claim counts.
     first = np.unique(pairs, axis=0, return_index=True)[1]
-    held = here.where(np.sort(first))
+    owned = claims_of_members.where(np.sort(first))
     slots = len(owner)
-    number = np.where(held.slot >= 0, held.slot, slots + np.arange(len(held.slot)))
-    wanted = np.flatnonzero(owner >= 0)
+    number = np.where(owned.slot >= 0, owned.slot, slots + np.arange(len(owned.slot)))
+    assigned = np.flatnonzero(owner >= 0)
     followed = reconcile(
-        Pairs(held.member, number),
-        Pairs(owner[wanted], wanted),
+        Pairs(owned.member, number),
+        Pairs(owner[assigned], assigned),
         np.zeros(len(batch.member_group), bool),
     )
-    topic = np.concatenate((batch.topic_name[batch.slot_topic], held.topic))
-    partition = np.concatenate((batch.slot_partition, held.partition))
+    topic = np.concatenate((batch.topic_name[batch.slot_topic], owned.topic))
+    partition = np.concatenate((batch.slot_partition, owned.partition))
     last = np.ones(batch.group_count, np.int64)
     np.maximum.at(last, batch.member_group[followed.members], followed.changed_in)
     parts = []
@@ -96,9 +98,9 @@ def _steps(batch: Batch, claims: Claims, owner: Longs) -> RebalanceSteps:
         action = actions_in(followed, in_round)
         goes_on = last[batch.member_group[followed.members]] >= in_round
         rows = np.flatnonzero((action != "") & goes_on)
-        of, member = followed.partitions[rows], followed.members[rows]
+        slot, member = followed.partitions[rows], followed.members[rows]
         same = np.full(len(rows), in_round)
         parts.append(
-            RebalanceSteps(same, member, topic[of], partition[of], action_numbers(action[rows]))
+            RebalanceSteps(same, member, topic[slot], partition[slot], action_numbers(action[rows]))
         )
     return RebalanceSteps.join(parts)

@@ -40,21 +40,22 @@ def compare_arrow(
     has_racks: bool = True,
     racks_before_moves: bool = False,
     max_rounds: int = 1_000,
-    given: WeightOptions | None = None,
+    weights: WeightOptions | None = None,
 ) -> Iterator[pa.Table]:
     """Compare the assignors on the groups of a task (rows of ``rows.fold``): ``COMPARED``.
 
     Args:
-        table: the groups, and what they weigh (``weight_rows.fold_weights``) where it is ``given``.
+        table: the groups; where ``weights`` are given, with their weights
+            (``weight_rows.fold_weights``).
         exact: with the answers of Kafka's client, not those of ``assign``.
         is_owned: whether anything is known of what was owned.
         has_racks: whether the racks of replicas are known.
         racks_before_moves: as of ``Settings``.
         max_rounds: as of ``Settings``.
-        given: what the caller said about weights: then ``COMPARED_BY_WEIGHT``.
+        weights: the options of a comparison by weight: then ``COMPARED_BY_WEIGHT``.
     """
     batch, claims = read_batch(table)
-    weighed = None if given is None else read_weighed(table, given)
+    weighed = None if weights is None else read_weighed(table, weights)
     exists, squares, moves = optimum(batch, claims)
     now = crossing_now(batch, claims)
     same = {
@@ -93,7 +94,7 @@ def _judged(
             ]
             if cooperates or number == STICKY:
                 misled = misled_groups(batch, claims, batch.generation, assignor)
-                verdicts = [misled.get(group, of) for group, of in enumerate(verdicts)]
+                verdicts = [misled.get(group, verdict) for group, verdict in enumerate(verdicts)]
             judged = ClientOutcomes(verdicts, followed.steps)
         yield KAFKAS[number], COOPERATIVE if cooperates else EAGER, judged
     states = list(group_states(table, batch, claims))

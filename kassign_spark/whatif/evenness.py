@@ -52,26 +52,30 @@ def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Evenness, L
     group a number of ``KAFKAS``. Returns the measures, and who is to have each partition.
     """
     is_cooperative = assignor == COOPERATIVE_STICKY
-    told = claims.where(claims.member >= 0)
-    dropped = ~batch.subscribes(told.member, told.topic)
-    told = told.where(~(is_cooperative[told.group] & dropped))
-    found = answer(batch, told, batch.generation, assignor)
-    return _measure(batch, claims, told, is_cooperative, found), found.owner
+    reported = claims.where(claims.member >= 0)
+    dropped = ~batch.subscribes(reported.member, reported.topic)
+    reported = reported.where(~(is_cooperative[reported.group] & dropped))
+    assignment = answer(batch, reported, batch.generation, assignor)
+    return _measure(batch, claims, reported, is_cooperative, assignment), assignment.owner
 
 
 def _measure(
-    batch: Batch, claims: Claims, told: Claims, is_cooperative: Flags, found: BatchAssignment
+    batch: Batch,
+    claims: Claims,
+    reported: Claims,
+    is_cooperative: Flags,
+    assignment: BatchAssignment,
 ) -> Evenness:
     """Measure an answer, when all its rounds are over."""
     count, group = batch.group_count, batch.member_group
-    load = np.bincount(found.owner, minlength=len(group))
+    load = np.bincount(assignment.owner, minlength=len(group))
     least, most = extremes(group, load, count)
     least = np.minimum(least, most)  # without members there is none
     idle = np.bincount(group[load == 0], minlength=count)
 
     exists = claims.slot >= 0
-    slot, keeps = claims.slot[exists], _keeps(claims, found)
-    moves = np.zeros(len(found.owner), bool)
+    slot, keeps = claims.slot[exists], _keeps(claims, assignment)
+    moves = np.zeros(len(assignment.owner), bool)
     moves[slot] = True
     moves[slot[keeps[exists]]] = False
     moved = np.bincount(batch.slot_group[moves], minlength=count)
@@ -84,12 +88,12 @@ def _measure(
     )
 
     waits = np.zeros(count, bool)
-    waits[batch.slot_group[found.is_moving]] = True
-    waits[told.group[~_keeps(told, found)]] = True
+    waits[batch.slot_group[assignment.is_moving]] = True
+    waits[reported.group[~_keeps(reported, assignment)]] = True
     return Evenness(load, most, least, idle, moved, paused, 1 + (is_cooperative & waits))
 
 
-def _keeps(claims: Claims, found: BatchAssignment) -> Flags:
+def _keeps(claims: Claims, assignment: BatchAssignment) -> Flags:
     """Whether who claims a partition is to have it."""
-    keeps: Flags = np.append(found.owner, -1)[claims.slot] == claims.member
+    keeps: Flags = np.append(assignment.owner, -1)[claims.slot] == claims.member
     return keeps & (claims.slot >= 0) & (claims.member >= 0)

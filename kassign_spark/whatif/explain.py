@@ -51,5 +51,5 @@ def explain(
     inputs = conform_inputs(members, topics, owned)
     eligible = look(inputs, None).eligible
     table = fold(eligible).unionByName(observed_rows(conform(assignment, ASSIGNMENT)))
-    found = in_tasks(table, explain_arrow, EXPLAINED, eligible.batches)
-    return answer(found, "explain", has_cluster_id=has_cluster_id(members))
+    rows = in_tasks(table, explain_arrow, EXPLAINED, eligible.batches)
+    return answer(rows, "explain", has_cluster_id=has_cluster_id(members))

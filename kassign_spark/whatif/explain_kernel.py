@@ -49,20 +49,23 @@ class _Variant(NamedTuple):
 def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Explain the groups of a task: rows of ``rows.fold``, and of kind OBSERVED: ``EXPLAINED``."""
     tried = _Tried(table)
-    theirs = tried.of_coordinator
+    is_consumer_group = tried.of_coordinator
     for number in range(len(KAFKAS)):
-        tried.add(number, ~theirs)
+        tried.add(number, ~is_consumer_group)
     tried.add_coordinators(table)
     stale = _stale(tried.batch, tried.claims)
-    stale = [[] if of else members for members, of in zip(stale, theirs.tolist(), strict=True)]
+    stale = [
+        [] if is_consumer else members
+        for members, is_consumer in zip(stale, is_consumer_group.tolist(), strict=True)
+    ]
     for place in range(max(map(len, stale), default=0)):
         without = np.array([of_group[place] if place < len(of_group) else -1 for of_group in stale])
         for number in range(STICKY, len(KAFKAS)):
             tried.add(number, without >= 0, without)
-    yield tried.told()
+    yield tried.table()
 
 
-def explain_told_arrow(table: pa.Table) -> pa.Table:
+def explain_generations_arrow(table: pa.Table) -> pa.Table:
     """Explain, as ``explain_arrow`` does, groups whose claims all were told to the leader.
 
     None is left out, and the others are asked only where the assignor that the members name does
@@ -71,10 +74,10 @@ def explain_told_arrow(table: pa.Table) -> pa.Table:
     tried = _Tried(table)
     for number in range(len(KAFKAS)):
         tried.add(number, tried.named == number)
-    is_open = np.array([not found or found[0].is_other for found in tried.variants], bool)
+    is_open = np.array([not attempts or attempts[0].is_other for attempts in tried.variants], bool)
     for number in range(len(KAFKAS)):
         tried.add(number, is_open & (tried.named != number))
-    return tried.told()
+    return tried.table()
 
 
 def _stale(batch: Batch, claims: Claims) -> list[list[int]]:
@@ -85,10 +88,10 @@ def _stale(batch: Batch, claims: Claims) -> list[list[int]]:
     claiming[claims.member[claims.member >= 0]] = True
     stale = np.flatnonzero(claiming & (batch.generation < latest[batch.member_group]))
     rank = utf_8_rank(batch.member_names)[batch.member_name[stale] - 1]
-    found: list[list[int]] = [[] for _ in range(batch.group_count)]
+    of_group: list[list[int]] = [[] for _ in range(batch.group_count)]
     for member in stale[np.argsort(rank)].tolist():
-        found[batch.member_group[member]].append(member)
-    return [of_group[:MOST_STALE] for of_group in found]
+        of_group[batch.member_group[member]].append(member)
+    return [of_group[:MOST_STALE] for of_group in of_group]
 
 
 class _Tried:
@@ -116,11 +119,11 @@ class _Tried:
         """Predict some groups by an assignor, or without the claims of a member of each."""
         if not groups.any():
             return
-        batch, told = self.batch, self.claims
+        batch, claims = self.batch, self.claims
         if without is not None:
-            told = told.where(told.member != without[told.group])
+            claims = claims.where(claims.member != without[claims.group])
         assignor = np.full(batch.group_count, number)
-        judged = predict_batch(batch, told, batch.generation, assignor, groups)
+        judged = predict_batch(batch, claims, batch.generation, assignor, groups)
         self._note(number, groups, judged, without)
 
     def add_coordinators(self, table: pa.Table) -> None:
@@ -167,14 +170,14 @@ class _Tried:
                 )
             )
 
-    def _compare(self, given: RebalanceSteps, groups: Flags) -> tuple[Longs, dict[int, str]]:
+    def _compare(self, steps: RebalanceSteps, groups: Flags) -> tuple[Longs, dict[int, str]]:
         """Count partitions that are with others than were seen, and find each group's first."""
         batch, seen = self.batch, self._observed.where(groups[self._observed.group])
-        group = np.concatenate((seen.group, batch.member_group[given.member]))
-        topic = np.concatenate((seen.topic, given.topic))
-        number = np.concatenate((seen.partition, given.partition))
-        name = np.concatenate((seen.name, batch.member_name[given.member]))
-        sign = np.repeat([1, -1], [len(seen.group), len(given.member)])
+        group = np.concatenate((seen.group, batch.member_group[steps.member]))
+        topic = np.concatenate((seen.topic, steps.topic))
+        number = np.concatenate((seen.partition, steps.partition))
+        name = np.concatenate((seen.name, batch.member_name[steps.member]))
+        sign = np.repeat([1, -1], [len(seen.group), len(steps.member)])
         by_topic = np.unique(key(group, self._topic_rank[topic]), return_inverse=True)[1]
         keys, first, partition = np.unique(
             key(by_topic, number), return_index=True, return_inverse=True
@@ -186,35 +189,39 @@ class _Tried:
         differing = np.flatnonzero(differs)
         of_group = group[first[differing]]
         count = np.bincount(of_group, minlength=batch.group_count)
-        found: dict[int, str] = {}
+        first_difference: dict[int, str] = {}
         begins = np.flatnonzero(np.diff(of_group, prepend=-1))
         order = np.argsort(partition, kind="stable")
         ends = np.searchsorted(partition[order], differing[begins], side="right")
         starts = np.searchsorted(partition[order], differing[begins])
-        for which, start, end in zip(begins.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        for place_in_group, start, end in zip(
+            begins.tolist(), starts.tolist(), ends.tolist(), strict=True
+        ):
             rows = order[start:end]
             observed, expected = (self._names(name[rows[sign[rows] == of]]) for of in (1, -1))
             place = f"{self._topics[topic[rows[0]] - 1]}-{number[rows[0]]}"
-            found[int(of_group[which])] = f"{place} is with {observed}, not with {expected}"
-        return count, found
+            first_difference[int(of_group[place_in_group])] = (
+                f"{place} is with {observed}, not with {expected}"
+            )
+        return count, first_difference
 
     def _names(self, codes: Longs) -> str:
         codes = codes[np.argsort(self._member_rank[codes])]
         return ", ".join(self._members[code - 1] for code in codes) or "nobody"
 
-    def told(self) -> pa.Table:
+    def table(self) -> pa.Table:
         """What explains each group: ``EXPLAINED``."""
         named = self.named.tolist()
-        found = [
+        best = [
             _conclude(sorted(of_group), own)
             for of_group, own in zip(self.variants, named, strict=True)
         ]
-        given = group_columns(self.batch, np.arange(self.batch.group_count))
-        given["own_assignor"] = [None if own < 0 else NAMES[own] for own in named]
-        given["assignor"] = [assignor for assignor, _, _ in found]
-        given["differing_count"] = [count for _, count, _ in found]
-        given["detail"] = [detail for _, _, detail in found]
-        return with_nulls(EXPLAINED, given)
+        columns = group_columns(self.batch, np.arange(self.batch.group_count))
+        columns["own_assignor"] = [None if own < 0 else NAMES[own] for own in named]
+        columns["assignor"] = [assignor for assignor, _, _ in best]
+        columns["differing_count"] = [count for _, count, _ in best]
+        columns["detail"] = [detail for _, _, detail in best]
+        return with_nulls(EXPLAINED, columns)
 
 
 def _conclude(variants: list[_Variant], own: int) -> tuple[str | None, int, str | None]:
@@ -255,10 +262,10 @@ def _nearest(best: _Variant) -> str:
 
 def _of_coordinator(table: pa.Table, batch: Batch) -> Flags:
     """Which groups are of the new protocol."""
-    theirs = table.filter(
+    consumer_rows = table.filter(
         pc.and_(pc.equal(table["kind"], MEMBER), pc.equal(table["topic"], CONSUMER))
     )
-    keys = set(zip(*(theirs[name].to_pylist() for name in GROUP_KEY), strict=True))
+    keys = set(zip(*(consumer_rows[name].to_pylist() for name in GROUP_KEY), strict=True))
     groups = group_columns(batch, np.arange(batch.group_count))
     names = zip(*(groups[name].to_pylist() for name in GROUP_KEY), strict=True)
     return np.array([name in keys for name in names], bool)

@@ -120,16 +120,18 @@ def migrate(
     check_same_clusters([(MEMBERS, members), (RESTARTS, order)])
     inputs = conform_inputs(members, topics, owned)
     is_wanted = is_consumer_group() if to == CLASSIC else ~is_consumer_group()
-    ours = inputs._replace(members=inputs.members.where(is_wanted))
-    asked = ours.members
-    if to == CLASSIC and ours.has_regexes:
-        ours = ours._replace(members=with_regex_topics(ours.members, ours.topics))
-    eligible = look(ours, None, topic_ids=True).eligible
-    table = fold(eligible).unionByName(_said(asked))
+    candidates = inputs._replace(members=inputs.members.where(is_wanted))
+    candidate_members = candidates.members
+    if to == CLASSIC and candidates.has_regexes:
+        candidates = candidates._replace(
+            members=with_regex_topics(candidates.members, candidates.topics)
+        )
+    eligible = look(candidates, None, topic_ids=True).eligible
+    table = fold(eligible).unionByName(_stated_patterns(candidate_members))
     if order is not None:
-        table = table.unionByName(_restarts(order, asked))
+        table = table.unionByName(_restarts(order, candidate_members))
     if clients is not None and to == CONSUMER:
-        table = table.unionByName(_clients(asked, clients))
+        table = table.unionByName(_clients(candidate_members, clients))
     kernel = partial(
         migrate_arrow,
         to=to,
@@ -138,11 +140,13 @@ def migrate(
         is_owned=owned is not None,
     )
     migrated = in_tasks(table, kernel, MIGRATED, eligible.batches)
-    found = hold(migrated, {"groups": F.count(F.lit(1))}).frame
-    given = has_cluster_id(members)
+    rows = hold(migrated, {"groups": F.count(F.lit(1))}).frame
+    has_clusters = has_cluster_id(members)
     return Migration(
-        answer(found.select(*GROUP_KEY, F.inline("steps")), "migrate.steps", has_cluster_id=given),
-        answer(found, "migrate.verdicts", has_cluster_id=given),
+        answer(
+            rows.select(*GROUP_KEY, F.inline("steps")), "migrate.steps", has_cluster_id=has_clusters
+        ),
+        answer(rows, "migrate.verdicts", has_cluster_id=has_clusters),
     )
 
 
@@ -162,11 +166,11 @@ def _chosen(to: str, assignor: str | None, policy: str, max_size: int) -> str:
     return assignor
 
 
-def _said(members: DataFrame) -> DataFrame:
+def _stated_patterns(members: DataFrame) -> DataFrame:
     """Rows of kind SAID, of members with a pattern or a regex."""
     some = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
-    said = "to_json(array(topics_pattern, finding, topics_regex))"
-    return rows(with_pattern_findings(some), SAID, texts=said)
+    texts = "to_json(array(topics_pattern, finding, topics_regex))"
+    return rows(with_pattern_findings(some), SAID, texts=texts)
 
 
 def with_pattern_findings(members: DataFrame) -> DataFrame:
@@ -192,13 +196,13 @@ def _restarts(order: DataFrame, members: DataFrame) -> DataFrame:
     Raises:
         InputError: the order names an unknown member, a member twice, or no position.
     """
-    wanted = conform(order, RESTARTS)
+    restarts = conform(order, RESTARTS)
     key = [*GROUP_KEY, "member_id"]
-    here = members.select(*key).distinct().withColumn("is_here", F.lit(True))
+    groups = members.select(*key).distinct().withColumn("is_here", F.lit(True))
     bad = (
-        wanted.groupBy(*key)
+        restarts.groupBy(*key)
         .agg(F.count("*").alias("rows"), F.count("position").alias("positions"))
-        .join(here, on=key, how="left")
+        .join(groups, on=key, how="left")
         .where("rows > 1 OR positions < rows OR is_here IS NULL")
         .orderBy(*key)
         .limit(1)
@@ -210,7 +214,7 @@ def _restarts(order: DataFrame, members: DataFrame) -> DataFrame:
             f'table order, column member_id: "{row.member_id}" of group "{row.group_id}": '
             f"{is_known}"
         )
-    return rows(wanted, ORDER, number="position")
+    return rows(restarts, ORDER, number="position")
 
 
 def _clients(members: DataFrame, clients: DataFrame) -> DataFrame:

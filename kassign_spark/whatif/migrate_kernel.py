@@ -50,7 +50,7 @@ MIGRATED = f"{_VERDICTS}, steps array<struct<{_FIELDS}>>"
 class _Beside:
     """What rows of further kinds say of a group."""
 
-    said: dict[str, list[str | None]] = field(default_factory=dict)
+    patterns: dict[str, list[str | None]] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     clients: list[str] = field(default_factory=list)
 
@@ -101,7 +101,7 @@ def migrate_arrow(
 
 def _read_beside(table: pa.Table) -> defaultdict[tuple[str, str], _Beside]:
     """Read the rows of the kinds of this module, by cluster and group."""
-    found: defaultdict[tuple[str, str], _Beside] = defaultdict(_Beside)
+    beside: defaultdict[tuple[str, str], _Beside] = defaultdict(_Beside)
     columns = ("kind", "cluster_id", "group_id", "member_id", "number", "texts")
     kinds = pa.array([SAID, ORDER, CLIENT], pa.int8())
     rows = table.select(columns).filter(pc.is_in(table["kind"], kinds))
@@ -109,20 +109,20 @@ def _read_beside(table: pa.Table) -> defaultdict[tuple[str, str], _Beside]:
         *(rows[name].to_pylist() for name in columns), strict=True
     ):
         if kind == SAID:
-            found[cluster, group].said[member] = json.loads(texts)
+            beside[cluster, group].patterns[member] = json.loads(texts)
         elif kind == ORDER:
-            found[cluster, group].places[member] = number
+            beside[cluster, group].places[member] = number
         else:
-            found[cluster, group].clients.append(texts)
-    return found
+            beside[cluster, group].clients.append(texts)
+    return beside
 
 
 def _owners(batch: Batch, claims: Claims) -> Longs:
     """Of each slot who claims it: of several the first by id."""
-    here = claims.where((claims.slot >= 0) & (claims.member >= 0))
+    known_claims = claims.where((claims.slot >= 0) & (claims.member >= 0))
     owner = np.full(int(batch.first_slot[-1]), NOBODY)
-    order = np.argsort(-here.member, kind="stable")
-    owner[here.slot[order]] = here.member[order]
+    order = np.argsort(-known_claims.member, kind="stable")
+    owner[known_claims.slot[order]] = known_claims.member[order]
     return owner
 
 
@@ -138,8 +138,8 @@ def _order(batch: Batch, group: int, places: Mapping[str, int]) -> Longs:
     members = np.arange(*batch.first_member[group : group + 2])
     ids = member_ids(batch, members).to_pylist()
     last = max(places.values(), default=0) + 1
-    asked = [places.get(member, last) for member in ids]
-    return rows_by(np.array(asked, np.int64), batch.rank[members])
+    positions = [places.get(member, last) for member in ids]
+    return rows_by(np.array(positions, np.int64), batch.rank[members])
 
 
 def _shared_instances(batch: Batch, codes: Longs) -> list[str]:
@@ -161,9 +161,11 @@ def _facts(
     first, end = batch.first_member[group : group + 2]
     codes = np.unique(batch.assignor[first:end])
     own = batch.texts.take(pa.array(codes - 1, mask=codes == 0)).to_pylist()
-    said = sorted(beside.said.items())
+    of_members = sorted(beside.patterns.items())
     patterns = {
-        (of[0], of[1]): (member, of[0], of[1]) for member, of in reversed(said) if of[0] and of[1]
+        (stated[0], stated[1]): (member, stated[0], stated[1])
+        for member, stated in reversed(of_members)
+        if stated[0] and stated[1]
     }
     return Facts(
         to,
@@ -171,7 +173,7 @@ def _facts(
         own,
         int(end - first),
         patterns=[patterns[key] for key in sorted(patterns)],
-        regexes=[member for member, of in said if of[2]],
+        regexes=[member for member, stated in of_members if stated[2]],
         clients=sorted(beside.clients),
         lost_locality=lost_locality,
         shared_counts=_in_step(batch, group) if own == ["range"] else (),
@@ -226,8 +228,8 @@ def _may_lose(change: Change, place: int, walk: Walk, to: str) -> Longs:
     was_consumer = place > 0 and walk.is_consumer[place - 1]
     if to == CONSUMER or walk.is_consumer[place] or not was_consumer:
         return np.zeros(0, np.int64)
-    held = np.unique(change.before[change.before != NOBODY])
-    staying: Longs = held[held != change.member]
+    owners = np.unique(change.before[change.before != NOBODY])
+    staying: Longs = owners[owners != change.member]
     return staying
 
 
@@ -238,7 +240,7 @@ def _named_moves(
     first = np.cumsum(sizes) - sizes
     slots = _joined(moves)
     topic = np.repeat(np.arange(len(sizes)), sizes)[slots]
-    of, to = (
+    place, to = (
         _joined([getattr(change, name)[at] for change, at in zip(changes, moves, strict=True)])
         for name in ("before", "after")
     )
@@ -246,7 +248,7 @@ def _named_moves(
         [
             pa.array(state.topics, pa.string()).take(pa.array(topic)),
             pa.array((slots - first[topic]).astype(np.int32)),
-            ids.take(pa.array(of)),
+            ids.take(pa.array(place)),
             ids.take(pa.array(to)),
         ],
         names=["topic", "partition", "from_member_id", "to_member_id"],
@@ -273,7 +275,7 @@ def _table(
     is_owned: bool,
 ) -> pa.Table:
     changes = [walk.changes for walk in walks]
-    given = {
+    columns = {
         **group_columns(batch, np.arange(batch.group_count)),
         **{name: [getattr(of, name) for of in judged] for name in Judgement._fields},
         "member_count": np.diff(batch.first_member),
@@ -284,13 +286,13 @@ def _table(
     }
     if is_owned:
         moved = [(of[0].before != of[-1].after) & (of[0].before != NOBODY) for of in changes]
-        given |= {
+        columns |= {
             "moved": [sum(len(c.moves) for c in of) for of in changes],
             "paused": [sum(int(c.pauses.sum()) for c in of) for of in changes],
             "end_moved": [int(of.sum()) for of in moved],
             "next_moved": [walk.next_moved for walk in walks],
         }
     if is_owned and batch.racks is not None:
-        given |= zip(("cross_rack_before", "cross_rack_after"), crossing, strict=True)
-    table = with_nulls(_VERDICTS, given)
+        columns |= zip(("cross_rack_before", "cross_rack_after"), crossing, strict=True)
+    table = with_nulls(_VERDICTS, columns)
     return table.append_column("steps", _lists(steps, pa.concat_arrays(steps)))

@@ -94,45 +94,45 @@ def _blocks_upgrade(facts: Facts, rules: BrokerRules) -> tuple[list[str], list[s
 
     The second goes away when all members are stopped first.
     """
-    found, online = [], []
+    reasons, online = [], []
     if _STREAMS in facts.assignors:
-        found.append(
+        reasons.append(
             "assignor stream is that of Kafka Streams, whose assignments carry user data: the "
             "broker refuses the first new member (GROUP_ID_NOT_FOUND); Streams has a protocol of "
             "its own (KIP-1071)"
         )
     if any(name in _CONNECT for name in facts.assignors):
-        found.append("a group of Kafka Connect, which has no consumers that could go over")
+        reasons.append("a group of Kafka Connect, which has no consumers that could go over")
     if facts.member_count > rules.max_size:
-        found.append(
+        reasons.append(
             f"{facts.member_count} members, more than the {rules.max_size} of "
             "group.consumer.max.size: the broker refuses to convert it (GROUP_ID_NOT_FOUND), and "
             "the last ones also when they come one by one (GROUP_MAX_SIZE_REACHED)"
         )
     if facts.shared_instances:
-        found.append(
+        reasons.append(
             f"group.instance.id {_listed(facts.shared_instances)} is used by several members: the "
             "broker refuses all but the oldest in the new protocol (UNRELEASED_INSTANCE_ID); give "
             "each member its own"
         )
-    found += facts.clients
+    reasons += facts.clients
     if rules.policy not in ("bidirectional", "upgrade") and not facts.is_single:
         online.append(
             f"group.consumer.migration.policy is {rules.policy}: the broker refuses a new member "
             "as long as a classic one is there (GROUP_ID_NOT_FOUND); stop all members first"
         )
-    return found, online
+    return reasons, online
 
 
 def _blocks_downgrade(facts: Facts, rules: BrokerRules) -> tuple[list[str], list[str]]:
-    found, online = [], []
+    reasons, online = [], []
     if facts.regexes:
-        found.append(
+        reasons.append(
             f"member {facts.regexes[0]} subscribes by a SubscriptionPattern, which a classic "
             "consumer refuses (UnsupportedOperationException): give it a java.util.regex.Pattern"
         )
     if facts.member_count > rules.max_size:
-        found.append(
+        reasons.append(
             f"{facts.member_count} members, more than the {rules.max_size} of group.max.size"
         )
     if rules.policy == "upgrade" and not facts.is_single:
@@ -147,44 +147,44 @@ def _blocks_downgrade(facts: Facts, rules: BrokerRules) -> tuple[list[str], list
             "group.consumer.migration.policy is disabled: the broker refuses a classic member as "
             "long as a new one is there (INCONSISTENT_GROUP_PROTOCOL); stop all members first"
         )
-    return found, online
+    return reasons, online
 
 
 def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
-    found = []
+    risks = []
     if facts.to == CONSUMER:
         for name in () if facts.is_single else facts.assignors:
             if name is None:
-                found.append("a member names no assignor, so what its assignments carry is unknown")
+                risks.append("a member names no assignor, so what its assignments carry is unknown")
             elif name not in KAFKAS:
-                found.append(
+                risks.append(
                     f"assignor {name} is none of Kafka's own: if its assignments carry user data, "
                     "the broker refuses the first new member (GROUP_ID_NOT_FOUND)"
                 )
         if rules.policy == "upgrade" and not facts.is_single:
-            found.append(
+            risks.append(
                 "group.consumer.migration.policy is upgrade, so there is no way back online: if "
                 "all new members leave while classic ones are there, the new ones' partitions stay "
                 "unread until somebody joins"
             )
-        found += [_of_pattern(*pattern) for pattern in facts.patterns]
+        risks += [_of_pattern(*pattern) for pattern in facts.patterns]
         if facts.shared_counts and facts.target_assignor != "range":
-            found.append(
+            risks.append(
                 f"range gives one member the same partitions of {_listed(facts.shared_counts)}, "
                 f"{facts.target_assignor} does not: where records are joined, let members name "
                 "range as group.remote.assignor"
             )
     if facts.lost_locality > 0:
         count = facts.lost_locality
-        found.append(
+        risks.append(
             f"{count} more partition{'s' if count > 1 else ''} read across racks in the end, as no "
             "assignor of the coordinator looks at racks"
         )
     for verdict, detail in facts.failing:
         if verdict not in (OK, INEXACT):
-            why = f", {detail}" if detail else ""
-            found.append(f"a rebalance of the classic protocol on the way: {verdict}{why}")
-    return found
+            reason = f", {detail}" if detail else ""
+            risks.append(f"a rebalance of the classic protocol on the way: {verdict}{reason}")
+    return risks
 
 
 def _of_pattern(member: str, pattern: str, finding: str) -> str:

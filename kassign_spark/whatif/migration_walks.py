@@ -151,7 +151,7 @@ def downgrade(
             changes.append(mixed.replace(member, as_new=False))
             later = int((after != middle).sum())
         is_consumer += [False] * (len(changes) - len(is_consumer))
-        verdicts = [of.verdicts[group] for of in (left, back) if group in of.verdicts]
+        verdicts = [walk.verdicts[group] for walk in (left, back) if group in walk.verdicts]
         walks.append(Walk(changes, is_consumer, later, verdicts))
     return walks
 
@@ -180,13 +180,15 @@ def _leave(batch: Batch, owner: Longs, leavers: Longs, by: Longs) -> tuple[Flags
         Of each group whether it is; and what comes of it.
     """
     is_dynamic = batch.instance[leavers] == 0
-    here = np.ones(len(batch.member_group), bool)
-    here[leavers[is_dynamic]] = False
+    is_present = np.ones(len(batch.member_group), bool)
+    is_present[leavers[is_dynamic]] = False
     has_others = np.diff(batch.first_member) > 1
-    return is_dynamic, _rebalanced(batch, here, owner, by, is_dynamic & has_others)
+    return is_dynamic, _rebalanced(batch, is_present, owner, by, is_dynamic & has_others)
 
 
-def _rebalanced(batch: Batch, here: Flags, owner: Longs, by: Longs, groups: Flags) -> _Rebalanced:
+def _rebalanced(
+    batch: Batch, is_present: Flags, owner: Longs, by: Longs, groups: Flags
+) -> _Rebalanced:
     """Let those members that are here rebalance in the classic way, in some of the groups.
 
     Groups that are not asked for, or whose assignor has no answer, have nothing afterwards.
@@ -195,10 +197,10 @@ def _rebalanced(batch: Batch, here: Flags, owner: Longs, by: Longs, groups: Flag
     pauses = np.zeros(len(owner), bool)
     if not groups.any():
         return _Rebalanced(after, pauses, {})
-    some, kept, slots = _set_aside(batch, ~here).part(np.append(groups, False))
-    held = slots[owner[slots] != NOBODY]
-    held = held[here[owner[held]]]
-    claims = part_of(held_claims(batch, held, owner[held]), groups, kept, slots)
+    some, kept, slots = _set_aside(batch, ~is_present).part(np.append(groups, False))
+    kept_slots = slots[owner[slots] != NOBODY]
+    kept_slots = kept_slots[is_present[owner[kept_slots]]]
+    claims = part_of(held_claims(batch, kept_slots, owner[kept_slots]), groups, kept, slots)
     judged = follow_exactly(some, claims, by[groups], by[groups] == COOPERATIVE_STICKY)
     steps = judged.steps
     group = some.member_group[steps.member]

@@ -101,11 +101,11 @@ def has_in_the_end(steps: RebalanceSteps, last: Longs) -> Flags:
     return ends
 
 
-def extremes(of: Longs, values: Longs, count: int) -> tuple[Longs, Longs]:
+def extremes(place: Longs, values: Longs, count: int) -> tuple[Longs, Longs]:
     """The least and the greatest value of each of so many; of none, the greatest number and 0."""
     least, most = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
-    np.minimum.at(least, of, values)
-    np.maximum.at(most, of, values)
+    np.minimum.at(least, place, values)
+    np.maximum.at(most, place, values)
     return least, most
 
 
@@ -125,9 +125,9 @@ def _partitions(group: Longs, claims: Claims, steps: RebalanceSteps) -> tuple[Lo
 
 def crossing_now(batch: Batch, claims: Claims) -> Longs:
     """Of each group how many partitions are owned across racks before anything happens."""
-    here = claims.where(claims.member >= 0)
-    is_across = crosses(batch, here.member, here.slot)
-    return np.bincount(here.group[is_across], minlength=batch.group_count)
+    claims_of_members = claims.where(claims.member >= 0)
+    is_across = crosses(batch, claims_of_members.member, claims_of_members.slot)
+    return np.bincount(claims_of_members.group[is_across], minlength=batch.group_count)
 
 
 def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
@@ -135,9 +135,11 @@ def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
     exists = slot >= 0
     topic = batch.slot_topic[slot[exists]]
     subscribed = batch.subscribes(member[exists], batch.topic_name[topic])
-    pairs, held = np.unique(key(topic[subscribed], member[exists][subscribed]), return_counts=True)
+    pairs, counts = np.unique(
+        key(topic[subscribed], member[exists][subscribed]), return_counts=True
+    )
     topic = pairs >> 32
-    least, most = extremes(topic, held, len(batch.size))
+    least, most = extremes(topic, counts, len(batch.size))
     holders = np.bincount(topic, minlength=len(batch.size))
     least[holders < batch.subscribers.size] = 0
     return extremes(batch.topic_group, most - np.minimum(least, most), batch.group_count)[1]
@@ -148,24 +150,26 @@ def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
 
     What does not exist (-1) crosses nothing.
     """
-    found = np.zeros(len(slot), bool)
+    is_crossing = np.zeros(len(slot), bool)
     racks = batch.racks
     if racks is None:
-        return found
+        return is_crossing
     exists = np.flatnonzero((slot >= 0) & (racks.member[member] > 0))
-    at = slot[exists]
+    slots = slot[exists]
     if racks.fits:
-        found[exists] = (racks.slot[at] > 0) & (racks.slot[at] & racks.member[member[exists]] == 0)
-        return found
+        is_crossing[exists] = (racks.slot[slots] > 0) & (
+            racks.slot[slots] & racks.member[member[exists]] == 0
+        )
+        return is_crossing
     texts = [None, *batch.texts.to_pylist()]
     lists = racks.replica_racks.to_pylist()
-    for row, which in zip(exists.tolist(), at.tolist(), strict=True):
-        of_topic = lists[batch.slot_topic[which]] or []
-        number = int(batch.slot_partition[which])
+    for row, slot_row in zip(exists.tolist(), slots.tolist(), strict=True):
+        of_topic = lists[batch.slot_topic[slot_row]] or []
+        number = int(batch.slot_partition[slot_row])
         replicas = of_topic[number : number + 1]
         known = [rack for of_partition in replicas for rack in of_partition or [] if rack]
-        found[row] = bool(known) and texts[batch.rack[member[row]]] not in known
-    return found
+        is_crossing[row] = bool(known) and texts[batch.rack[member[row]]] not in known
+    return is_crossing
 
 
 def optimum(batch: Batch, claims: Claims) -> tuple[Flags, Longs, Longs]:
@@ -189,9 +193,10 @@ def optimum(batch: Batch, claims: Claims) -> tuple[Flags, Longs, Longs]:
     classes = topic_classes(batch)
     place = inverse(batch.by_rank)
     class_of_slot = classes.of_topic[batch.slot_topic]
-    here = owner >= 0
+    is_assigned = owner >= 0
     edge = find(
-        key(classes.of_edge, classes.place), key(class_of_slot[slot[here]], place[owner[here]])
+        key(classes.of_edge, classes.place),
+        key(class_of_slot[slot[is_assigned]], place[owner[is_assigned]]),
     )
     owned = np.bincount(edge[edge >= 0], minlength=len(classes.place)).astype(np.int64)
     supply = np.bincount(class_of_slot, minlength=len(classes.number))

@@ -57,12 +57,12 @@ class Weighed(NamedTuple):
         return {name: pa.array(c, mask=~self.is_weighed) for name, c in columns.items()}
 
 
-def read_weighed(table: pa.Table, given: WeightOptions) -> Weighed:
+def read_weighed(table: pa.Table, options: WeightOptions) -> Weighed:
     """Read the weights of the groups of a task, and find the bounds on their loads.
 
     The rows are those of ``weight_rows.fold_weights``; nothing is kept together.
     """
-    batch, reads = read_groups(table, given)
+    batch, reads = read_groups(table, options)
     count = batch.group_count
     weight, capacity = np.zeros(int(batch.first_slot[-1])), np.ones(len(batch.member_group))
     power, fair, bound = np.ones(count), np.zeros(count), np.zeros(count)
@@ -73,8 +73,8 @@ def read_weighed(table: pa.Table, given: WeightOptions) -> Weighed:
         power[read.number] = group.power
         fair[read.number] = group.fair_load()
     for rows in batches([group for _, group in weighed]):
-        found = load_bounds(stack([weighed[row][1] for row in rows])).load
-        bound[[weighed[row][0].number for row in rows]] = found
+        loads = load_bounds(stack([weighed[row][1] for row in rows])).load
+        bound[[weighed[row][0].number for row in rows]] = loads
     is_weighed = np.zeros(count, bool)
     is_weighed[[read.number for read, _ in weighed]] = True
     problem = [read.problem or None for read in reads]

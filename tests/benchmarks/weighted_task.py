@@ -33,7 +33,7 @@ def main() -> None:
     start = time.process_time()
     wanted, given = PlanOptions(Limit(), Bounds(), "default"), WeightOptions(False, None, 0.0, {})
     count, verdict = 0, {}
-    for piece in plan_arrow(table, wanted=wanted, given=given):
+    for piece in plan_arrow(table, options=wanted, weights=given):
         count += len(piece) - piece["member_id"].null_count
         verdict = piece.slice(len(piece) - 1).to_pylist()[0]
     print(

@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from kassign_spark.history import following
 from kassign_spark.history.following import follow, rest
 from kassign_spark.history.log_arrays import EarlierLog, Log
-from kassign_spark.history.rebalances_kernel import RebalanceRows, found, rebalances_arrow
+from kassign_spark.history.rebalances_kernel import RebalanceRows, read_rebalances, rebalances_arrow
 from kassign_spark.log.log_schemas import LOG_TARGETS
 from tests.history.logs import Client, Made
 from tests.kafka.log_records import Record, write
@@ -90,11 +90,11 @@ def test_thousands_join_a_new_group_one_by_one(monkeypatch: pytest.MonkeyPatch) 
 
     def measured(log: Log, earlier: EarlierLog) -> RebalanceRows:
         nonlocal most
-        made_of = found(log, earlier)
+        made_of = read_rebalances(log, earlier)
         most = max(most, len(made_of.seen.present.row))
         return made_of
 
-    monkeypatch.setattr(following, "found", measured)
+    monkeypatch.setattr(following, "read_rebalances", measured)
     targets = pa.Table.from_pylist(made.computed, to_arrow_schema(LOG_TARGETS.columns))
     told, kept = follow(None, made.log(), targets)
     rows = pa.concat_tables([told, rest(kept)]).to_pylist()

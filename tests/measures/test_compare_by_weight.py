@@ -20,7 +20,7 @@ OWNED = group("kept", {"t": [8, 1, 5, 2]}, {"a": ["t"], "b": ["t"], "c": ["t"]},
 def compared(
     rows: pa.Table, given: WeightOptions = GIVEN
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
-    found = pa.concat_tables(compare_arrow(rows, given=given)).to_pylist()
+    found = pa.concat_tables(compare_arrow(rows, weights=given)).to_pylist()
     return {(row["group_id"], row["assignor"], row["protocol"]): row for row in found}
 
 

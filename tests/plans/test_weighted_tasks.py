@@ -66,7 +66,7 @@ def plan(
     rows: pa.Table, wanted: PlanOptions = DEFAULT, given: WeightOptions = GIVEN
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, Any]], dict[str, str]]:
     """Owners by group and partition; verdicts and problems by group."""
-    found = pa.concat_tables(plan_arrow(rows, wanted=wanted, given=given)).to_pylist()
+    found = pa.concat_tables(plan_arrow(rows, options=wanted, weights=given)).to_pylist()
     owners: dict[str, dict[str, str]] = {}
     for row in found:
         if row["member_id"] is not None:
@@ -168,7 +168,7 @@ def test_bundles_go_together() -> None:
 
 
 def test_the_curve_ends_at_its_bound_and_has_one_knee() -> None:
-    (found,) = curve_arrow(table(*FLEET), effort="default", given=GIVEN)
+    (found,) = curve_arrow(table(*FLEET), effort="default", weights=GIVEN)
     points = [row for row in found.to_pylist() if row["group_id"] == "hot"]
     assert [(p["moves"], p["max_load"], p["bound"]) for p in points] == [
         (0, 102, 100),
@@ -184,7 +184,7 @@ def test_a_task_takes_a_group_past_two_million_partitions() -> None:
     rows = one_group(partitions, 1_000)
     before = peak_gb()
     count, verdict = 0, {}
-    for piece in plan_arrow(rows, wanted=DEFAULT, given=GIVEN):
+    for piece in plan_arrow(rows, options=DEFAULT, weights=GIVEN):
         count += len(piece) - piece["member_id"].null_count
         verdict = piece.slice(len(piece) - 1).to_pylist()[0]
     assert count == partitions

@@ -133,10 +133,10 @@ def answer_of(
             gone = group.away(freely)
             needed, weight_needed = int(gone.sum()), float(group.weight[gone].sum())
             verdict, is_proven, proof = BOUNDED_BY_MOVES, False, Proof()
-    asked = measured.max_count_difference
-    if asked is not None and verdict != BOUNDED_BY_MOVES:
-        if difference > asked:
-            verdict, is_proven = BOUNDED_BY_COUNTS, measured.least_difference > asked
+    allowed = measured.max_count_difference
+    if allowed is not None and verdict != BOUNDED_BY_MOVES:
+        if difference > allowed:
+            verdict, is_proven = BOUNDED_BY_COUNTS, measured.least_difference > allowed
         elif verdict == NOT_FOUND:
             verdict = BOUNDED_BY_COUNTS
     unit, fair = group.power, group.fair_load()

@@ -29,8 +29,8 @@ def by_member(owner: Longs, members: int, only: Bools | None = None) -> MemberPa
     else:
         partition = np.flatnonzero(np.append(only, False)[owner])
     small = np.uint16 if members < 2**16 else np.int64
-    held = owner[partition].astype(small)
-    order = np.argsort(held, kind="stable")  # of 16 bits: by radix
+    holder = owner[partition].astype(small)
+    order = np.argsort(holder, kind="stable")  # of 16 bits: by radix
     count = np.bincount(owner[partition], minlength=members)
     return MemberPartitions(partition[order], starts(count))
 
@@ -102,21 +102,21 @@ def earlier_in_run(run: Longs, weight: Doubles) -> Doubles:
     return earlier
 
 
-def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Doubles) -> None:
+def deal(group: Group, owner: Longs, load: Doubles, partitions: Longs, limit: Doubles) -> None:
     """Place partitions in rounds: the i-th heaviest goes to the member with the i-th most room.
 
     Class after class, the scarcest first, one partition a member and round. What fits nowhere goes
     where it makes the least relative load.
     """
     takers = [np.flatnonzero(row) for row in group.eligible]
-    if len(takers) > _MANY_CLASSES and len(wanted) <= _ONE_BY_ONE:
-        _deal_one_by_one(group, owner, load, wanted, limit, takers)
+    if len(takers) > _MANY_CLASSES and len(partitions) <= _ONE_BY_ONE:
+        _deal_one_by_one(group, owner, load, partitions, limit, takers)
         return
-    class_ = group.class_[wanted]
-    queue = [wanted[class_ == k] for k in range(len(takers))]
+    class_ = group.class_[partitions]
+    queue = [partitions[class_ == k] for k in range(len(takers))]
     order = sorted(range(len(queue)), key=lambda k: (len(takers[k]), k))
     order = [k for k in order if len(queue[k])]
-    left = len(wanted)
+    left = len(partitions)
     members = len(load)
     while order:
         free = np.ones(members, bool)
@@ -138,16 +138,21 @@ def deal(group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Double
                 relative = (load[takers[k]] + weight) / group.capacity[takers[k]]
                 count = min(rest, max(1, len(relative) // 16))
                 chosen = takers[k][np.argsort(relative, kind="stable")[:count]]
-            given, queue[k] = queue[k][:count], queue[k][count:]
-            owner[given] = chosen
-            load[chosen] += group.weight[given]
+            dealt, queue[k] = queue[k][:count], queue[k][count:]
+            owner[dealt] = chosen
+            load[chosen] += group.weight[dealt]
             free[chosen] = False
             left -= count
         order = [k for k in order if len(queue[k])]
 
 
 def _deal_one_by_one(
-    group: Group, owner: Longs, load: Doubles, wanted: Longs, limit: Doubles, takers: list[Longs]
+    group: Group,
+    owner: Longs,
+    load: Doubles,
+    partitions: Longs,
+    limit: Doubles,
+    takers: list[Longs],
 ) -> None:
     """The heaviest first, each to the member that it fills least: each step needs the one before.
 
@@ -156,7 +161,10 @@ def _deal_one_by_one(
     room = 1 / np.maximum(limit, 1.0)
     relative = load * room
     each = zip(
-        wanted.tolist(), group.class_[wanted].tolist(), group.weight[wanted].tolist(), strict=True
+        partitions.tolist(),
+        group.class_[partitions].tolist(),
+        group.weight[partitions].tolist(),
+        strict=True,
     )
     for partition, k, weight in each:
         members = takers[k]

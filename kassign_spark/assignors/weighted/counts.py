@@ -20,8 +20,8 @@ def best_counts(group: Group) -> Longs:
     class_, member = np.nonzero(group.eligible)
     classes, members = group.eligible.shape
     owned = np.zeros((classes, members), np.int64)
-    held = group.home >= 0
-    np.add.at(owned, (group.class_[held], group.home[held]), 1)
+    has_home = group.home >= 0
+    np.add.at(owned, (group.class_[has_home], group.home[has_home]), 1)
     supply = np.bincount(group.class_, minlength=classes)
     member_of = np.unique(member, return_inverse=True)[1]
     assigned = np.zeros((classes, members), np.int64)
@@ -35,13 +35,13 @@ def name_counts(class_: Longs, home: Longs, assigned: Longs) -> Longs:
     """The owners where members get so many of each class: their own first, the rest in order."""
     owner = np.full(len(class_), -1)
     left = assigned.copy()
-    held = np.flatnonzero(home >= 0)
-    pair = class_[held] * assigned.shape[1] + home[held]
+    owned = np.flatnonzero(home >= 0)
+    pair = class_[owned] * assigned.shape[1] + home[owned]
     order = np.argsort(pair, kind="stable")
-    held, pair = held[order], pair[order]
+    owned, pair = owned[order], pair[order]
     keeps = place_in_run(pair) < assigned.reshape(-1)[pair]
-    owner[held[keeps]] = home[held[keeps]]
-    np.subtract.at(left, (class_[held[keeps]], home[held[keeps]]), 1)
+    owner[owned[keeps]] = home[owned[keeps]]
+    np.subtract.at(left, (class_[owned[keeps]], home[owned[keeps]]), 1)
     open_ = np.flatnonzero(owner < 0)
     open_ = open_[np.argsort(class_[open_], kind="stable")]
     owner[open_] = np.repeat(np.tile(np.arange(left.shape[1]), len(left)), left.reshape(-1))
@@ -55,15 +55,15 @@ def count_difference(group: Group, owner: Longs) -> int:
 
 
 def deal_by_count(
-    class_: Longs, eligible: Bools, count: Longs, wanted: Longs, owner: Longs
+    class_: Longs, eligible: Bools, count: Longs, partitions: Longs, owner: Longs
 ) -> None:
-    """Give the partitions ``wanted`` to members with the fewest, the scarcest class first.
+    """Give ``partitions`` to members with the fewest, the scarcest class first.
 
     They weigh nothing, and nobody has them. Fills ``owner``; ``count``, of each member, grows.
     """
     takers = eligible.sum(axis=1)
-    for k in sorted(set(class_[wanted].tolist()), key=lambda k: (takers[k], k)):
-        mine = wanted[class_[wanted] == k]
+    for k in sorted(set(class_[partitions].tolist()), key=lambda k: (takers[k], k)):
+        mine = partitions[class_[partitions] == k]
         members = np.flatnonzero(eligible[k])
         low = count[members].astype(np.int64)
         # The highest level that the partitions fill: some number of the lowest members sets it.

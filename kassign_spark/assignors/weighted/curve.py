@@ -64,8 +64,8 @@ def find_curve(
             some, most = batch.take(rows), np.floor(limit[rows] * factor[:, None])
             of_rows = None if counts is None else counts[rows]
             objective = within(some, most, cost[rows], counts=of_rows)
-            found = find_fewest(some, objective, [reached[rows]], np.zeros(len(rows)), kicks)
-            answers = _points(some, limit[rows], cost[rows], found)
+            cheapest = find_fewest(some, objective, [reached[rows]], np.zeros(len(rows)), kicks)
+            answers = _points(some, limit[rows], cost[rows], cheapest)
             for row, point in zip(rows.tolist(), answers, strict=True):
                 points[row].append(point)
         points = [_undominated(of_group) for of_group in points]
@@ -82,18 +82,18 @@ def _stay(batch: PaddedGroups, limit: Doubles, counts: Doubles | None, kicks: in
     members = np.arange(limit.shape[1])
     away = (batch.home >= 0)[:, :, None] & (batch.home[:, :, None] != members)
     pinned = objective._replace(where=np.where(away, FAR, objective.where))
-    found = find_reach(batch, measured, np.zeros(len(limit)), kicks, objective=pinned)
+    near = find_reach(batch, measured, np.zeros(len(limit)), kicks, objective=pinned)
     plain = within(batch, limit, batch.cost, counts=counts)
-    return _points(batch, limit, batch.cost, judge(batch, plain, found.state))
+    return _points(batch, limit, batch.cost, judge(batch, plain, near.state))
 
 
 def _points(
-    batch: PaddedGroups, limit: Doubles, cost: Doubles, found: PlannedStates
+    batch: PaddedGroups, limit: Doubles, cost: Doubles, states: PlannedStates
 ) -> list[Point]:
-    owner = found.state.owner
+    owner = states.state.owner
     paid = last_sum(np.where(batch.away(owner), cost, 0.0))
-    ratio = (found.state.load / np.maximum(limit, 1.0)).max(axis=1)
-    columns = (column.tolist() for column in (found.moves, paid, ratio, found.outside))
+    ratio = (states.state.load / np.maximum(limit, 1.0)).max(axis=1)
+    columns = (column.tolist() for column in (states.moves, paid, ratio, states.outside))
     return [Point(*row) for row in zip(owner, *columns, strict=True)]
 
 
@@ -110,9 +110,9 @@ def _undominated(points: list[Point]) -> list[Point]:
 
 def _between(points: list[Point]) -> list[float]:
     """Limits that may hold answers between those that are known."""
-    wanted = []
+    ratios = []
     for point, next_ in pairwise(points):
         if next_.moves - point.moves > 1:
-            wanted.append((point.ratio * next_.ratio) ** 0.5)
-            wanted.append(point.ratio * _BELOW)
-    return wanted[: 2 * _MORE]
+            ratios.append((point.ratio * next_.ratio) ** 0.5)
+            ratios.append(point.ratio * _BELOW)
+    return ratios[: 2 * _MORE]

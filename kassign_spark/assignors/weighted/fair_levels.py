@@ -40,22 +40,22 @@ def find_levels(weight: Doubles, eligible: Bools, capacity: Doubles) -> Levels:
         capacity: [group, member].
     """
     groups, classes, members = eligible.shape
-    held = np.zeros(eligible.shape)
+    poured_weight = np.zeros(eligible.shape)
     level, bound = np.zeros((groups, members)), np.zeros(groups)
     closed = np.zeros((groups, members), bool)
     open_ = np.arange(groups)
     for _ in range(_MAX_SWEEPS):
-        some, wanted, room = eligible[open_], weight[open_], capacity[open_]
-        poured = held[open_]
+        some, part_weight, room = eligible[open_], weight[open_], capacity[open_]
+        poured = poured_weight[open_]
         load = np.cumsum(poured, axis=1)[:, -1] if classes else np.zeros(room.shape)
         for k in range(classes):
             load -= poured[:, k]
-            poured[:, k] = _pour(wanted[:, k], some[:, k], load, room)
+            poured[:, k] = _pour(part_weight[:, k], some[:, k], load, room)
             load += poured[:, k]
-        held[open_], level[open_] = poured, load / room
-        found, members_of = _threshold(wanted, some, room, level[open_])
-        better = found > bound[open_]
-        bound[open_[better]], closed[open_[better]] = found[better], members_of[better]
+        poured_weight[open_], level[open_] = poured, load / room
+        level_found, members_of = _threshold(part_weight, some, room, level[open_])
+        better = level_found > bound[open_]
+        bound[open_[better]], closed[open_[better]] = level_found[better], members_of[better]
         open_ = open_[level[open_].max(axis=1) > bound[open_] * _CLOSE]
         if classes == 1 or not len(open_):
             break

@@ -53,14 +53,14 @@ class PlannedStates(NamedTuple):
 def judge(batch: PaddedGroups, objective: Objective, state: PlacementState) -> PlannedStates:
     """Measure a state."""
     excess = last_sum(np.maximum(state.load - objective.a, 0.0))
-    there = np.take_along_axis(objective.where, state.owner[:, :, None], 2)[:, :, 0]
+    costs = np.take_along_axis(objective.where, state.owner[:, :, None], 2)[:, :, 0]
     # Who may take nothing has nothing: it cannot be above.
     serves = batch.eligible.any(axis=1)
     return PlannedStates(
         state,
-        last_sum(np.where(serves, outside(objective, state.held), 0.0)),
+        last_sum(np.where(serves, outside(objective, state.counts), 0.0)),
         excess,
-        last_sum(np.where(batch.is_there, there, 0.0)),
+        last_sum(np.where(batch.is_there, costs, 0.0)),
         last_sum(state.load * state.load * objective.c),
         batch.away(state.owner).sum(axis=1),
     )
@@ -96,9 +96,9 @@ def find_fewest(
     best = judge(batch, objective, present.copy())
     open_ = np.arange(len(cost_bound))
     for start in (present, *(state_of(batch, np.where(batch.is_there, o, 0)) for o in others)):
-        some, wanted = batch.take(open_), objective.take(open_)
-        found = judge(some, wanted, improve(some, wanted, start.take(open_)))
-        _keep(best, open_, found, even_first)
+        some, aims = batch.take(open_), objective.take(open_)
+        candidate = judge(some, aims, improve(some, aims, start.take(open_)))
+        _keep(best, open_, candidate, even_first)
         open_ = _open(best, cost_bound, open_, even_first)
         if not len(open_):
             return best
@@ -106,18 +106,18 @@ def find_fewest(
     for kick in range(kicks):
         if not len(open_):
             break
-        some, wanted = batch.take(open_), objective.take(open_)
+        some, aims = batch.take(open_), objective.take(open_)
         if kick % 3 == 0:
-            kicked = _eject(some, wanted, present.take(open_), kick // 3)
+            kicked = _eject(some, aims, present.take(open_), kick // 3)
         else:
-            kicked = _kick(some, wanted, current.take(open_), kick)
-        found = judge(some, wanted, improve(some, wanted, kicked))
-        _keep(best, open_, found, even_first)
+            kicked = _kick(some, aims, current.take(open_), kick)
+        candidate = judge(some, aims, improve(some, aims, kicked))
+        _keep(best, open_, candidate, even_first)
         known = best.take(open_)
         slack = 1.0 + 0.02 * known.cost
-        fine = (found.excess <= known.excess) & (found.outside <= known.outside)
-        fine &= found.cost <= known.cost + slack
-        current.put(open_, found.state)
+        fine = (candidate.excess <= known.excess) & (candidate.outside <= known.outside)
+        fine &= candidate.cost <= known.cost + slack
+        current.put(open_, candidate.state)
         current.put(open_[~fine], best.state.take(open_[~fine]))
         open_ = _open(best, cost_bound, open_, even_first)
     return best

@@ -42,7 +42,7 @@ class LargeGroupBounds(NamedTuple):
 
     Attributes:
         bound: on the maximum.
-        held: what members are held to, of this one group.
+        parts: what each member is held to, of this one group.
         dominant: partitions.
         owner: the best loads that were found, and whose they are.
         load: weights of members in it.
@@ -52,7 +52,7 @@ class LargeGroupBounds(NamedTuple):
     """
 
     bound: float
-    held: Parts
+    parts: Parts
     dominant: tuple[int, ...]
     owner: Longs
     load: Doubles
@@ -68,43 +68,43 @@ def look(group: Group) -> LargeGroupBounds:
     # Only the heaviest partitions can be dominant.
     few = group.heaviest(_DOMINANT_A_MEMBER * members)
     batch = stack([few])._replace(class_weight=class_weight[None])
-    bounds, held = load_bounds(batch), find_parts(batch, many_at_once=True)
+    bounds, parts = load_bounds(batch), find_parts(batch, many_at_once=True)
     bound = float(bounds.load[0])
-    owner, load = _reach(group, held.level[0])
-    if float((load / group.capacity).max()) > bound * _CLOSE and held.alone.any():
+    owner, load = _reach(group, parts.level[0])
+    if float((load / group.capacity).max()) > bound * _CLOSE and parts.alone.any():
         as_one = _reach(group, np.full(members, bound))
         if (as_one[1] / group.capacity).max() < (load / group.capacity).max():
             owner, load = as_one
-            held = held.as_one(np.ones(1, bool), bounds.fractional)
+            parts = parts.as_one(np.ones(1, bool), bounds.fractional)
     if counts_decide(group):
         owner = best_counts(group)
         load = sums_of(owner, group.weight, members)
     most = float((load / group.capacity).max())
     if most > bound:
         bound = pigeonhole(group, bound, most)
-    heavy = np.flatnonzero(held.dominant[0])
+    heavy = np.flatnonzero(parts.dominant[0])
     owned = movable = by_member(group.home, members)
     if len(heavy):
         home = group.home.copy()
-        home[heavy[(home[heavy] >= 0) & held.alone[0, home[heavy]]]] = -1
+        home[heavy[(home[heavy] >= 0) & parts.alone[0, home[heavy]]]] = -1
         movable = by_member(home, members)
     by_cost = len(np.unique(group.cost)) > 1
     return LargeGroupBounds(
-        bound, held, tuple(heavy.tolist()), owner, load, owned, movable, by_cost
+        bound, parts, tuple(heavy.tolist()), owner, load, owned, movable, by_cost
     )
 
 
-def plan_large(group: Group, wanted: PlanOptions) -> WeightedPlan:
+def plan_large(group: Group, options: PlanOptions) -> WeightedPlan:
     """Plan one large group."""
     seen = look(group)
-    relative = relative_limits(wanted.limit, group, seen)
+    relative = relative_limits(options.limit, group, seen)
     limit = weights_within(relative, group.capacity)
     needed = int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
-    difference, least = wanted.bounds.max_count_difference, -1
+    difference, least = options.bounds.max_count_difference, -1
     if difference is None:
         owner = _plan_within(group, seen, limit)
         # Of equal weights the best counts are known, with the fewest moves that they take.
-        even_first = wanted.limit.tolerance == 0
+        even_first = options.limit.tolerance == 0
         if even_first and (counts_decide(group) or _excess(group, owner, limit) > 0):
             owner = seen.owner
     else:
@@ -114,10 +114,10 @@ def plan_large(group: Group, wanted: PlanOptions) -> WeightedPlan:
         least = count_difference(group, owner)
         mend(group, owner, load, limit, swaps_only=True)
     freely = None
-    if _breaks(group, owner, wanted):
+    if _breaks(group, owner, options):
         freely = owner
-        owner = _best_within_bounds(group, seen, limit, wanted)
-    level, common = seen.held.level[0], group.eligible.any(axis=0) & ~seen.held.alone[0]
+        owner = _best_within_bounds(group, seen, limit, options)
+    level, common = seen.parts.level[0], group.eligible.any(axis=0) & ~seen.parts.alone[0]
     shown = int(np.argmax(np.where(common, level, -1.0)))
     measured = GroupMeasures(
         limit=limit,
@@ -136,10 +136,10 @@ def plan_large(group: Group, wanted: PlanOptions) -> WeightedPlan:
 def _plan_within(group: Group, seen: LargeGroupBounds, limit: Doubles) -> Longs:
     """Keep members within limits with few moves, from what they own now: who has what then."""
     load = group.loads(group.home)
-    given = shed(group, load, limit, seen.movable, by_cost=seen.by_cost)
+    shed_ = shed(group, load, limit, seen.movable, by_cost=seen.by_cost)
     owner = group.home.copy()
-    np.subtract.at(load, owner[given], group.weight[given])
-    owner[given] = -1
+    np.subtract.at(load, owner[shed_], group.weight[shed_])
+    owner[shed_] = -1
     deal(group, owner, load, np.flatnonzero(owner < 0), limit)
     mend(group, owner, load, limit)
     go_home(group, owner, load, limit)
@@ -186,7 +186,7 @@ def _point(group: Group, owner: Longs, limit: Doubles) -> Point:
 
 
 def _best_within_bounds(
-    group: Group, seen: LargeGroupBounds, limit: Doubles, wanted: PlanOptions
+    group: Group, seen: LargeGroupBounds, limit: Doubles, options: PlanOptions
 ) -> Longs:
     """The lowest load within the bounds on moves: a point of the curve, found by halving."""
     best = _stay(group, limit)
@@ -195,7 +195,7 @@ def _best_within_bounds(
         middle = (low * high) ** 0.5
         owner = _plan_within(group, seen, np.floor(limit * middle))
         point = _point(group, owner, limit)
-        if _breaks(group, owner, wanted):
+        if _breaks(group, owner, options):
             low = middle
         else:
             high = middle
@@ -204,8 +204,8 @@ def _best_within_bounds(
     return best.owner
 
 
-def _breaks(group: Group, owner: Longs, wanted: PlanOptions) -> bool:
-    return bool(breaks(wanted.bounds, group.away(owner), group.weight, group.power))
+def _breaks(group: Group, owner: Longs, options: PlanOptions) -> bool:
+    return bool(breaks(options.bounds, group.away(owner), group.weight, group.power))
 
 
 def _reach(group: Group, level: Doubles) -> tuple[Longs, Doubles]:
@@ -228,8 +228,8 @@ def _reach(group: Group, level: Doubles) -> tuple[Longs, Doubles]:
 def relative_limits(limit: Limit, group: Group, seen: LargeGroupBounds) -> Doubles:
     """[member]: the greatest relative load that each may have."""
     load, power = seen.load / group.capacity, np.array([group.power])
-    found: Doubles = limits_by_part(limit, seen.held, load[None], power)[0]
-    return found
+    relative: Doubles = limits_by_part(limit, seen.parts, load[None], power)[0]
+    return relative
 
 
 def _excess(group: Group, owner: Longs, limit: Doubles) -> float:

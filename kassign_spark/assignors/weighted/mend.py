@@ -27,14 +27,14 @@ class Exchanges(NamedTuple):
         pair: its number.
         gain: by how much it lowers the weight above limits.
         cost: how many moves it adds.
-        given: the partition that goes to the second member.
+        offered: the partition that goes to the second member.
         taken: the partition that comes back; -1: none.
     """
 
     pair: Longs
     gain: Doubles
     cost: Doubles
-    given: Longs
+    offered: Longs
     taken: Longs
 
     def take(self, rows: Longs) -> "Exchanges":
@@ -64,11 +64,11 @@ def mend(
         count = min(len(over), len(under))
         first = over[:count]
         second = under[(np.arange(count) + shift) % len(under)]
-        found = _exchanges(group, owner, load, limit, first, second, swaps_only=swaps_only)
-        if len(found.pair):
-            _apply(group, owner, load, found, first, second)
+        exchanges = _exchanges(group, owner, load, limit, first, second, swaps_only=swaps_only)
+        if len(exchanges.pair):
+            _apply(group, owner, load, exchanges, first, second)
             stuck = 0
-            shift += len(found.pair) < count
+            shift += len(exchanges.pair) < count
         else:
             stuck += 1
             shift += 1
@@ -94,10 +94,10 @@ def _mend_last(
         most = max(1, _PAIR_ELEMENTS // max(size, 1))
         under = under[np.argsort(-(limit - load)[under], kind="stable")[:most]]
         first = np.full(len(under), worst)
-        found = _exchanges(group, owner, load, limit, first, under, swaps_only=swaps_only)
-        if len(found.pair):
-            best = np.lexsort((found.pair, found.cost, -found.gain))[:1]
-            _apply(group, owner, load, found.take(best), first, under)
+        exchanges = _exchanges(group, owner, load, limit, first, under, swaps_only=swaps_only)
+        if len(exchanges.pair):
+            best = np.lexsort((exchanges.pair, exchanges.cost, -exchanges.gain))[:1]
+            _apply(group, owner, load, exchanges.take(best), first, under)
         elif not may_push or not _push(group, owner, load, limit, int(worst)):
             hopeless[worst] = True
             if hopeless.sum() > _HOPELESS:
@@ -119,19 +119,19 @@ def _push(group: Group, owner: Longs, load: Doubles, limit: Doubles, member: int
         takes[member] = False
         takers = np.flatnonzero(takes)
         for taker in takers[np.argsort((load - limit)[takers], kind="stable")][:_PUSHES].tolist():
-            new, held = owner.copy(), load.copy()
+            new, new_load = owner.copy(), load.copy()
             new[partition] = -1  # the taker keeps it
-            held[member] -= weight
-            held[taker] += weight
+            new_load[member] -= weight
+            new_load[taker] += weight
             only = np.zeros(len(load), bool)
             only[taker] = True
             owned = by_member(new, len(load), only)
-            given = shed(group, held, np.where(only, limit, np.inf), owned, by_cost=False)
-            np.subtract.at(held, new[given], group.weight[given])
-            new[given], new[partition] = -1, taker
-            deal(group, new, held, given, limit)
-            if np.maximum(held - limit, 0.0).sum() < before:
-                owner[:], load[:] = new, held
+            pushed = shed(group, new_load, np.where(only, limit, np.inf), owned, by_cost=False)
+            np.subtract.at(new_load, new[pushed], group.weight[pushed])
+            new[pushed], new[partition] = -1, taker
+            deal(group, new, new_load, pushed, limit)
+            if np.maximum(new_load - limit, 0.0).sum() < before:
+                owner[:], load[:] = new, new_load
                 return True
     return False
 
@@ -163,10 +163,10 @@ def _exchanges(
         fits = group.eligible[group.class_[partition], other[pair]]
         return pair[fits], partition[fits]
 
-    pair, given = of(first, second)
+    pair, offered = of(first, second)
     back_pair, back = of(second, first)
     excess, room = (load - limit)[first], (limit - load)[second]
-    weight = group.weight[given]
+    weight = group.weight[offered]
     # Ascending by pair and weight, as one number: partitions of a member come heaviest first.
     span = 2.0 ** (int(np.frexp(group.weight[0])[1]) + 1)
     keys = (back_pair * span + group.weight[back])[::-1]
@@ -176,12 +176,12 @@ def _exchanges(
     place = np.searchsorted(keys, pair * span + target, side="right")
     starts = np.searchsorted(keys, pairs * span)
     ends = np.searchsorted(keys, (pairs + 1) * span)
-    stays = (owner[given] == group.home[given]).astype(np.float64)
-    options = [] if swaps_only else [(np.full(len(given), -1), np.ones(len(given), bool))]
+    stays = (owner[offered] == group.home[offered]).astype(np.float64)
+    options = [] if swaps_only else [(np.full(len(offered), -1), np.ones(len(offered), bool))]
     for near in (place - 1, place):
         is_there = (near >= starts[pair]) & (near < ends[pair])
         options.append((np.where(is_there, near, 0), is_there))
-    found = []
+    blocks = []
     for option, (near, is_there) in enumerate(options):
         taken = np.where(near >= 0, back[near] if len(back) else -1, -1)
         is_swap = taken >= 0
@@ -191,21 +191,26 @@ def _exchanges(
         gain = np.where(is_there & (change > 0), gain, 0.0)
         cost = stays + np.where(is_swap, owner[taken] == group.home[taken], 0.0)
         useful, number = gain > 0, np.full(len(pair), option)
-        found.append([column[useful] for column in (pair, gain, cost, given, taken, number)])
-    pair, gain, cost, given, taken, number = map(np.concatenate, zip(*found, strict=True))
-    order = np.lexsort((-given, number, cost, -gain, pair))
+        blocks.append([column[useful] for column in (pair, gain, cost, offered, taken, number)])
+    pair, gain, cost, offered, taken, number = map(np.concatenate, zip(*blocks, strict=True))
+    order = np.lexsort((-offered, number, cost, -gain, pair))
     best = order[np.flatnonzero(np.diff(pair[order], prepend=-1))]
-    return Exchanges(pair, gain, cost, given, taken).take(best)
+    return Exchanges(pair, gain, cost, offered, taken).take(best)
 
 
 def _apply(
-    group: Group, owner: Longs, load: Doubles, found: Exchanges, first: Longs, second: Longs
+    group: Group, owner: Longs, load: Doubles, exchanges: Exchanges, first: Longs, second: Longs
 ) -> None:
     """Make exchanges of pairs that have no member in common."""
-    given, taken, from_, to = found.given, found.taken, first[found.pair], second[found.pair]
-    owner[given] = to
-    load[from_] -= group.weight[given]
-    load[to] += group.weight[given]
+    offered, taken, from_, to = (
+        exchanges.offered,
+        exchanges.taken,
+        first[exchanges.pair],
+        second[exchanges.pair],
+    )
+    owner[offered] = to
+    load[from_] -= group.weight[offered]
+    load[to] += group.weight[offered]
     swapped = taken >= 0
     owner[taken[swapped]] = from_[swapped]
     load[to[swapped]] -= group.weight[taken[swapped]]

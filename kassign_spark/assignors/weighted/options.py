@@ -35,10 +35,10 @@ class Limit:
     max_load: float | None = None
 
     def __post_init__(self) -> None:
-        given = [n for n in ("tolerance", "max_skew", "max_load") if getattr(self, n) is not None]
-        if len(given) > 1:
-            raise SettingsError(f"limit: give one of tolerance, max_skew, max_load, not {given}")
-        if not given:
+        names = [n for n in ("tolerance", "max_skew", "max_load") if getattr(self, n) is not None]
+        if len(names) > 1:
+            raise SettingsError(f"limit: give one of tolerance, max_skew, max_load, not {names}")
+        if not names:
             object.__setattr__(self, "tolerance", DEFAULT_TOLERANCE)
         for name, least in (("tolerance", 0.0), ("max_skew", 1.0), ("max_load", 0.0)):
             _check_number(f"limit, {name}", getattr(self, name), least)

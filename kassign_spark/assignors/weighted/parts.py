@@ -74,8 +74,8 @@ def find_parts(batch: PaddedGroups, *, many_at_once: bool = False) -> Parts:
             break
         first = np.argmax(above, axis=1)
         member = _member_for(some, eligible, first)
-        found = above.any(axis=1) & _may_close(weight, some, eligible, first, member)
-        open_, first, member = open_[found], first[found], member[found]
+        may_close = above.any(axis=1) & _may_close(weight, some, eligible, first, member)
+        open_, first, member = open_[may_close], first[may_close], member[may_close]
         dominant[open_, first] = True
         alone[open_, member] = True
         level[open_, member] = 0.0
@@ -108,12 +108,12 @@ def reach_parts(
     return reached, parts.as_one(one, bounds.fractional)
 
 
-def limits_by_part(limit: Limit, held: Parts, reached: Doubles, power: Doubles) -> Doubles:
+def limits_by_part(limit: Limit, parts: Parts, reached: Doubles, power: Doubles) -> Doubles:
     """[group, member]: the greatest relative load that each member may have.
 
     ``reached``, the best relative load found, is [group, member].
     """
-    level, part = held.level, held.part
+    level, part = parts.level, parts.part
     if limit.max_load is not None:
         return np.broadcast_to((limit.max_load * power)[:, None], level.shape)
     if limit.max_skew is not None:
@@ -134,10 +134,10 @@ def weights_within(relative: Doubles, capacity: Doubles) -> Doubles:
     return result
 
 
-def shown_level(batch: PaddedGroups, held: Parts, values: Doubles) -> Doubles:
+def shown_level(batch: PaddedGroups, parts: Parts, values: Doubles) -> Doubles:
     """[group]: the value of the highest part of members that have no dominant partition."""
-    common = batch.eligible.any(axis=1) & ~held.alone
-    at = np.argmax(np.where(common, held.level, -1.0), axis=1)[:, None]
+    common = batch.eligible.any(axis=1) & ~parts.alone
+    at = np.argmax(np.where(common, parts.level, -1.0), axis=1)[:, None]
     return np.take_along_axis(values, at, 1)[:, 0]
 
 

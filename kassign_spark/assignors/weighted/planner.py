@@ -52,12 +52,12 @@ class CurvePoint(NamedTuple):
     is_knee: bool
 
 
-def plan_groups(groups: Sequence[Group], wanted: PlanOptions) -> list[WeightedPlan]:
+def plan_groups(groups: Sequence[Group], options: PlanOptions) -> list[WeightedPlan]:
     """Plan groups, each on its own; those of similar size side by side.
 
     Partitions without weight are free to stay, and new ones go by count, unless counts are bounded.
     """
-    with_counts = wanted.bounds.max_count_difference is not None
+    with_counts = options.bounds.max_count_difference is not None
     has_weight = [bool((group.weight > 0).any()) for group in groups]
     answers = {i: _by_count(groups[i]) for i, weighs in enumerate(has_weight) if not weighs}
     at = [i for i, weighs in enumerate(has_weight) if weighs]
@@ -65,8 +65,8 @@ def plan_groups(groups: Sequence[Group], wanted: PlanOptions) -> list[WeightedPl
     for rows in batches(rest):
         some = [rest[row] for row in rows]
         large = len(some[0].weight) > LARGE
-        found = [plan_large(some[0], wanted)] if large else plan_small(some, wanted)
-        for row, answer in zip(rows, found, strict=True):
+        plans = [plan_large(some[0], options)] if large else plan_small(some, options)
+        for row, answer in zip(rows, plans, strict=True):
             answers[at[row]] = _with_idle(groups[at[row]], answer)
     return [answers[i] for i in range(len(groups))]
 
@@ -80,26 +80,26 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
         some = [rest[row] for row in rows]
         if len(some[0].weight) > LARGE:
             seen = look_large(some[0])
-            found = [(seen.bound, curve_large(some[0], seen))]
+            bounds_and_points = [(seen.bound, curve_large(some[0], seen))]
         else:
-            found = _small_curves(some, effort)
-        for row, (bound, points) in zip(rows, found, strict=True):
+            bounds_and_points = _small_curves(some, effort)
+        for row, (bound, points) in zip(rows, bounds_and_points, strict=True):
             curves[at[row]] = _curve_of(groups[at[row]], bound, points)
     return curves
 
 
 def _small_curves(groups: Sequence[Group], effort: str) -> list[tuple[float, list[Point]]]:
-    found = look(groups, effort)
-    batch, reached = found.batch, found.reached
+    bounds = look(groups, effort)
+    batch, reached = bounds.batch, bounds.reached
     limit, cost = reached.most[:, None] * batch.capacity, unit_costs(batch)
     curves = find_curve(batch, limit, reached.state.owner, cost, CURVE_KICKS[effort])
-    return list(zip(found.bound.tolist(), curves, strict=True))
+    return list(zip(bounds.bound.tolist(), curves, strict=True))
 
 
 def _curve_of(group: Group, bound: float, points: Sequence[Point]) -> list[CurvePoint]:
     """Measure the points of a group's curve, and its knee: where more stop being worth it."""
     fair = group.fair_load()
-    found: list[CurvePoint] = []
+    curve: list[CurvePoint] = []
     for point in points:
         done = int((group.weight > 0).sum())
         owner = np.concatenate([point.owner[:done], group.home[done:]])
@@ -107,7 +107,7 @@ def _curve_of(group: Group, bound: float, points: Sequence[Point]) -> list[Curve
         load = group.loads(owner)
         most = float((load / group.capacity).max())
         away = group.away(owner)
-        found.append(
+        curve.append(
             CurvePoint(
                 int(away.sum()),
                 float(group.weight[away].sum()) / group.power,
@@ -119,11 +119,11 @@ def _curve_of(group: Group, bound: float, points: Sequence[Point]) -> list[Curve
             )
         )
     knee = 0
-    for i, (before, point_) in enumerate(pairwise(found), start=1):
+    for i, (before, point_) in enumerate(pairwise(curve), start=1):
         moved = max(point_.moves - before.moves, 1)
         if before.skew - point_.skew >= _WORTH * moved:
             knee = i
-    return [point._replace(is_knee=i == knee) for i, point in enumerate(found)]
+    return [point._replace(is_knee=i == knee) for i, point in enumerate(curve)]
 
 
 def batches(groups: Sequence[Group]) -> Iterator[list[int]]:

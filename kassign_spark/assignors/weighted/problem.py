@@ -57,8 +57,8 @@ class Group(NamedTuple):
 
     def loads(self, owner: Longs) -> Doubles:
         """[member]: the weight that each has; partitions of owner -1 are nobody's."""
-        held = owner >= 0
-        return sums_of(owner[held], self.weight[held], len(self.capacity))
+        is_owned = owner >= 0
+        return sums_of(owner[is_owned], self.weight[is_owned], len(self.capacity))
 
     def fair_load(self) -> float:
         """What all who serve would have by capacity, if weight could be cut at will."""
@@ -162,9 +162,9 @@ def allowed(batch: PaddedGroups) -> Bools:
 def loads(batch: PaddedGroups, owner: Longs) -> Doubles:
     """[group, member]: the weight that members have; partitions of owner -1 are nobody's."""
     groups, members = batch.capacity.shape
-    held = owner >= 0
-    at = (np.arange(groups)[:, None] * members + owner)[held]
-    return sums_of(at, batch.weight[held], groups * members).reshape(groups, members)
+    is_owned = owner >= 0
+    at = (np.arange(groups)[:, None] * members + owner)[is_owned]
+    return sums_of(at, batch.weight[is_owned], groups * members).reshape(groups, members)
 
 
 def sums_of(key: Longs, weight: Doubles, size: int) -> Doubles:

@@ -72,20 +72,20 @@ def find_reach(
     for start in (_from_owners, _scarcest_first):
         if not len(open_):
             return best
-        some, wanted = batch.take(open_), objective.take(open_)
-        found = judge(some, wanted, improve(some, wanted, start(some, wanted)))
-        keep_better(best, open_, found)
+        some, aims = batch.take(open_), objective.take(open_)
+        candidate = judge(some, aims, improve(some, aims, start(some, aims)))
+        keep_better(best, open_, candidate)
         open_ = _unfinished(batch, level, bound, best, open_)
     current = best.state.copy()
     for kick in range(kicks):
         if not len(open_):
             break
-        some, wanted = batch.take(open_), objective.take(open_)
-        kicked = improve(some, wanted, kick_members(some, wanted, current.take(open_), kick))
-        found = judge(some, wanted, kicked)
-        keep_better(best, open_, found)
-        current.put(open_, found.state)
-        back = open_[found.most > best.most[open_] * _WORSE]
+        some, aims = batch.take(open_), objective.take(open_)
+        kicked = improve(some, aims, kick_members(some, aims, current.take(open_), kick))
+        candidate = judge(some, aims, kicked)
+        keep_better(best, open_, candidate)
+        current.put(open_, candidate.state)
+        back = open_[candidate.most > best.most[open_] * _WORSE]
         current.put(back, best.state.take(back))
         open_ = _unfinished(batch, level, bound, best, open_)
     return best

@@ -69,8 +69,8 @@ def _reason(answer: WeightedPlan, names: Names, bounds: Bounds) -> str:
     proof = answer.proof
     if answer.verdict == BOUNDED_BY_PARTITION and proof.partition >= 0:
         weight = names.weight(proof.partition)
-        needed = f"; a capacity of {number(weight / answer.limit)} would do" if answer.limit else ""
-        return f"partition {names.partition(proof.partition)} alone weighs {number(weight)}{needed}"
+        remedy = f"; a capacity of {number(weight / answer.limit)} would do" if answer.limit else ""
+        return f"partition {names.partition(proof.partition)} alone weighs {number(weight)}{remedy}"
     if answer.verdict == BOUNDED_BY_PARTITION:
         return (
             f"the {proof.heaviest} heaviest partitions of {_listed(names.topics(proof.classes))} "
@@ -84,9 +84,9 @@ def _reason(answer: WeightedPlan, names: Names, bounds: Bounds) -> str:
             f"{number(names.capacity(proof.members))}"
         )
     if answer.verdict == BOUNDED_BY_MOVES:
-        what = "max_moves" if bounds.max_moves is not None else "max_moved_weight"
+        bound = "max_moves" if bounds.max_moves is not None else "max_moved_weight"
         return (
-            f"{what} stops it: {_counted(answer.moves_needed)}, of "
+            f"{bound} stops it: {_counted(answer.moves_needed)}, of "
             f"{number(answer.weight_needed)} together, "
             f"{'meets' if answer.moves_needed == 1 else 'meet'} the limit"
         )

@@ -41,51 +41,51 @@ class BatchBounds(NamedTuple):
         power: [group], by what weights were multiplied.
         bound: [group], the best of all bounds.
         reached: the best loads that were found.
-        held: what members are held to.
+        parts: what each member is held to.
     """
 
     batch: PaddedGroups
     power: Doubles
     bound: Doubles
     reached: BestLoads
-    held: Parts
+    parts: Parts
 
 
 def look(groups: Sequence[Group], effort: str) -> BatchBounds:
     """Find the bounds, the parts and the best loads of groups."""
     batch = stack(groups)
     bounds = load_bounds(batch)
-    reached, held = reach_parts(batch, bounds, find_parts(batch), KICKS[effort])
+    reached, parts = reach_parts(batch, bounds, find_parts(batch), KICKS[effort])
     _take_best_counts(groups, batch, reached)
     bound = bounds.load.copy()
     for row in np.flatnonzero(reached.most > bound).tolist():
         bound[row] = pigeonhole(groups[row], float(bound[row]), float(reached.most[row]))
     power = np.array([group.power for group in groups])
-    return BatchBounds(batch, power, bound, reached, held)
+    return BatchBounds(batch, power, bound, reached, parts)
 
 
-def plan_small(groups: Sequence[Group], wanted: PlanOptions) -> list[WeightedPlan]:
+def plan_small(groups: Sequence[Group], options: PlanOptions) -> list[WeightedPlan]:
     """Plan groups of similar size."""
-    found = look(groups, wanted.effort)
-    batch, reached, held = found.batch, found.reached, found.held
+    bounds = look(groups, options.effort)
+    batch, reached, parts = bounds.batch, bounds.reached, bounds.parts
     load = reached.state.load / batch.capacity
-    relative = limits_by_part(wanted.limit, held, load, found.power)
+    relative = limits_by_part(options.limit, parts, load, bounds.power)
     limit = weights_within(relative, batch.capacity)
     needed_moves = moves_bound(batch, limit)
-    planned, counts, least = _plan(groups, found, limit, needed_moves, wanted)
+    planned, counts, least = _plan(groups, bounds, limit, needed_moves, options)
     chosen = planned.take(np.arange(len(groups)))
     away = batch.away(planned.state.owner)
-    stopped = np.flatnonzero(breaks(wanted.bounds, away, batch.weight, found.power))
+    stopped = np.flatnonzero(breaks(options.bounds, away, batch.weight, bounds.power))
     if len(stopped):
         kept = keep_bounds(
             batch.take(stopped), np.maximum(limit[stopped], 1.0), reached.state.owner[stopped],
-            wanted.bounds, found.power[stopped],
+            options.bounds, bounds.power[stopped],
             None if counts is None else counts[stopped],
-            wanted.effort,
+            options.effort,
         )  # fmt: skip
         chosen.put(stopped, kept)
-    level = shown_level(batch, held, held.level)
-    shown = shown_level(batch, held, relative)
+    level = shown_level(batch, parts, parts.level)
+    shown = shown_level(batch, parts, relative)
     is_stopped = np.isin(np.arange(len(groups)), stopped)
     answers = []
     for row, group in enumerate(groups):
@@ -93,12 +93,12 @@ def plan_small(groups: Sequence[Group], wanted: PlanOptions) -> list[WeightedPla
         measured = GroupMeasures(
             limit=limit[row, : len(group.capacity)],
             fair_load=float(level[row]),
-            load_bound=float(found.bound[row]),
+            load_bound=float(bounds.bound[row]),
             shown_limit=float(shown[row]),
             best_load=float(reached.most[row]),
             moves_bound=int(needed_moves[row]),
-            dominant=tuple(np.flatnonzero(held.dominant[row]).tolist()),
-            max_count_difference=wanted.bounds.max_count_difference,
+            dominant=tuple(np.flatnonzero(parts.dominant[row]).tolist()),
+            max_count_difference=options.bounds.max_count_difference,
             least_difference=int(least[row]),
         )
         freely = planned.state.owner[row, :size] if is_stopped[row] else None
@@ -108,17 +108,17 @@ def plan_small(groups: Sequence[Group], wanted: PlanOptions) -> list[WeightedPla
 
 def _plan(
     groups: Sequence[Group],
-    found: BatchBounds,
+    bounds: BatchBounds,
     limit: Doubles,
     needed_moves: Longs,
-    wanted: PlanOptions,
+    options: PlanOptions,
 ) -> tuple[PlannedStates, Doubles | None, Longs]:
-    batch, kicks = found.batch, KICKS[wanted.effort]
-    cost, start = unit_costs(batch), found.reached.state.owner
-    if wanted.bounds.max_count_difference is not None:
-        difference = wanted.bounds.max_count_difference
+    batch, kicks = bounds.batch, KICKS[options.effort]
+    cost, start = unit_costs(batch), bounds.reached.state.owner
+    if options.bounds.max_count_difference is not None:
+        difference = options.bounds.max_count_difference
         return plan_with_counts(groups, batch, limit, cost, [start], difference, kicks)
-    even_first = wanted.limit.tolerance == 0
+    even_first = options.limit.tolerance == 0
     objective = within(batch, limit, cost, even=EVEN_FIRST if even_first else EVEN)
     cheapest = np.where(batch.home >= 0, cost, np.inf).min(axis=1, initial=np.inf)
     bound = needed_moves.astype(np.float64) * np.where(np.isfinite(cheapest), cheapest, 0.0)

@@ -22,11 +22,11 @@ class PlacementState(NamedTuple):
 
     owner: Longs
     load: Doubles
-    held: Doubles
+    counts: Doubles
 
     def take(self, groups: Longs) -> "PlacementState":
         """The state of some groups."""
-        return PlacementState(self.owner[groups], self.load[groups], self.held[groups])
+        return PlacementState(self.owner[groups], self.load[groups], self.counts[groups])
 
     def put(self, groups: Longs, other: "PlacementState") -> None:
         """Take over the state of some groups."""
@@ -35,14 +35,14 @@ class PlacementState(NamedTuple):
 
     def copy(self) -> "PlacementState":
         """A state that shares nothing with this one."""
-        return PlacementState(self.owner.copy(), self.load.copy(), self.held.copy())
+        return PlacementState(self.owner.copy(), self.load.copy(), self.counts.copy())
 
 
 def state_of(batch: PaddedGroups, owner: Longs) -> PlacementState:
     """Sum up who has what."""
     count = np.zeros(batch.capacity.shape)
-    held = batch.is_there & (owner >= 0)
-    np.add.at(count, (np.nonzero(held)[0], owner[held]), 1.0)
+    is_owned = batch.is_there & (owner >= 0)
+    np.add.at(count, (np.nonzero(is_owned)[0], owner[is_owned]), 1.0)
     return PlacementState(owner, loads(batch, np.where(batch.is_there, owner, -1)), count)
 
 
@@ -67,7 +67,7 @@ def insert(
         partition = sequence[rows, place]
         weight = batch.weight[rows, partition][:, None]
         a, b, c = objective.a[rows], objective.b[rows], objective.c[rows]
-        load, count = state.load[rows], state.held[rows]
+        load, count = state.load[rows], state.counts[rows]
         if objective.is_reach:
             # What counts is how full the member gets, not how much fuller: that is LPT.
             cost = (load + weight) * b
@@ -82,7 +82,7 @@ def insert(
         member = np.argmin(cost, axis=1)
         state.owner[rows, partition] = member
         state.load[rows, member] += weight[:, 0]
-        state.held[rows, member] += 1
+        state.counts[rows, member] += 1
     return state
 
 
@@ -92,13 +92,13 @@ def improve(batch: PaddedGroups, objective: Objective, state: PlacementState) ->
     size = max(1, _ELEMENTS // max(partitions * partitions, 1))
     for start in range(0, groups, size):
         open_ = np.arange(start, min(start + size, groups))
-        some, wanted, at = batch.take(open_), objective.take(open_), state.take(open_)
+        some, aims, at = batch.take(open_), objective.take(open_), state.take(open_)
         for _ in range(_STEPS_A_PARTITION * partitions + 20):
-            moved = np.flatnonzero(_step(some, wanted, at))
+            moved = np.flatnonzero(_step(some, aims, at))
             if len(moved) < len(open_):
                 state.put(open_, at)
                 open_ = open_[moved]
-                some, wanted, at = some.take(moved), wanted.take(moved), at.take(moved)
+                some, aims, at = some.take(moved), aims.take(moved), at.take(moved)
             if not len(open_):
                 break
         state.put(open_, at)
@@ -112,7 +112,7 @@ def arrivals(batch: PaddedGroups, objective: Objective, state: PlacementState) -
     cost = member_cost(objective.is_reach, grown, a, b, c)
     now = cost_of(objective, state.load)
     if objective.counts is not None:
-        now -= count_cost(objective, state.held + 1) - count_cost(objective, state.held)
+        now -= count_cost(objective, state.counts + 1) - count_cost(objective, state.counts)
     cost -= now[:, None, :]
     cost += objective.where
     return cost
@@ -123,34 +123,34 @@ def _step(batch: PaddedGroups, objective: Objective, state: PlacementState) -> B
     owner, weight = state.owner, batch.weight
     now = cost_of(objective, state.load)
     gain = _GAIN * np.maximum(now.max(axis=1), 1.0)
-    at = _Places(*objective.where.shape)
-    of_owner = at.member(owner)
+    places = _Places(*objective.where.shape)
+    of_owner = places.member(owner)
 
     a, b, c = (column.take(of_owner) for column in (objective.a, objective.b, objective.c))
     left, now_at = state.load.take(of_owner) - weight, now.take(of_owner)
-    own = objective.where.take(at.partition(owner))
+    own = objective.where.take(places.partition(owner))
     out = member_cost(objective.is_reach, left, a, b, c) - now_at - own
     if objective.counts is not None:
-        fewer = count_cost(objective, state.held - 1) - count_cost(objective, state.held)
+        fewer = count_cost(objective, state.counts - 1) - count_cost(objective, state.counts)
         out += fewer.take(of_owner)
     out = np.where(batch.is_there, out, FAR)
 
     into = arrivals(batch, objective, state)
-    into.put(at.partition(owner), FAR)
+    into.put(places.partition(owner), FAR)
     nearest = into.argmin(axis=2)
-    best = into.take(at.partition(nearest))
+    best = into.take(places.partition(nearest))
     single = out + best
     p = single.argmin(axis=1)
-    gained = single[at.groups, p]
+    gained = single[places.groups, p]
     moves: Bools = gained < -gain
-    to = nearest[at.groups, p]
+    to = nearest[places.groups, p]
     if moves.any():
         _move(batch, state, moves.nonzero()[0], p[moves], to[moves])
     stuck = (~moves).nonzero()[0]
     if not len(stuck):
         return moves
 
-    into.put(at.partition(nearest), FAR * 2)
+    into.put(places.partition(nearest), FAR * 2)
     second = into.min(axis=2)
     where = objective.where[stuck]
     where.put(_Places(*where.shape).partition(owner[stuck]), FAR)
@@ -161,8 +161,8 @@ def _step(batch: PaddedGroups, objective: Objective, state: PlacementState) -> B
     taken = member_cost(objective.is_reach, instead, *row)
     taken -= now_at[stuck][:, None, :]
     taken += where @ at_member
-    there = owner[stuck][:, :, None] == nearest[stuck][:, None, :]
-    chain = np.where(there, second[stuck][:, None, :], best[stuck][:, None, :])
+    is_nearest = owner[stuck][:, :, None] == nearest[stuck][:, None, :]
+    chain = np.where(is_nearest, second[stuck][:, None, :], best[stuck][:, None, :])
     chain -= own[stuck][:, None, :]
     chain += taken
     chain += out[stuck][:, :, None]
@@ -218,6 +218,6 @@ def _move(
     weight, from_ = batch.weight[rows, partition], state.owner[rows, partition]
     state.load[rows, from_] -= weight
     state.load[rows, to] += weight
-    state.held[rows, from_] -= 1
-    state.held[rows, to] += 1
+    state.counts[rows, from_] -= 1
+    state.counts[rows, to] += 1
     state.owner[rows, partition] = to

@@ -1,4 +1,4 @@
-"""Which folder may be replaced: one that a run of ours wrote, and that nobody changed since."""
+"""Check that a folder may be replaced: one of our runs wrote it and nobody changed it since."""
 
 from typing import Any
 

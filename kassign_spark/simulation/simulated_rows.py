@@ -46,7 +46,7 @@ class Step:
         self.happened.append(row)
 
 
-def told(steps: Iterable[Step], naming: Naming) -> Iterator[pa.Table]:
+def simulated_rows(steps: Iterable[Step], naming: Naming) -> Iterator[pa.Table]:
     """Name what happened: the columns of ``HAPPENED``, in pieces of many steps, or of a part."""
     small: list[pa.Table] = []
     for step in steps:
