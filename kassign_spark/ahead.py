@@ -1,4 +1,4 @@
-"""What every command waits for once, begun on another core: Java's classes, a worker of Python.
+"""Start what every command waits for once on another core: Java's classes and a Python worker.
 
 Spark starts on one core and its driver plans on one, while the first query needs some thousand
 classes that Java has to read, and the first task a worker that has to import. Nothing of it

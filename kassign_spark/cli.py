@@ -77,7 +77,7 @@ def _interrupt_before(error: BaseException | None) -> int | None:
 
 
 def _interrupted(number: int) -> int:
-    """Say so; the exit code is that of a shell for the signal."""
+    """Report the interrupt; the exit code is that of a shell for the signal."""
     event = "terminated" if number == signal.SIGTERM else "interrupted"
     outputs = ", ".join(written())
     rest = f"{outputs} had been written" if outputs else "nothing was written"
@@ -101,5 +101,5 @@ def _fail(text: str, exit_code: int) -> int:
 
 
 def _text(args: argparse.Namespace, outcome: Outcome) -> str:
-    """What is printed; its form with ``--json`` is the command's ``DOCUMENT``."""
+    """Return the text to print; with ``--json`` its form is the command's ``DOCUMENT``."""
     return json.dumps(outcome.facts, indent=2) if args.json else "\n".join(outcome.lines)

@@ -45,7 +45,7 @@ _OTHER_NAMES = {
     "weight": "lag load rate",
     "as_of": "timestamp time",
 }
-"""What Kafka's tools and exporters call columns, without case and punctuation."""
+"""Column names of Kafka's tools and exporters, without case and punctuation."""
 _WHOLE = (ByteType, ShortType, IntegerType, LongType)
 _CLIENT, _COORDINATOR = "org.apache.kafka.clients.consumer.", "org.apache.kafka.coordinator.group."
 CLIENT_ASSIGNORS = {
@@ -65,7 +65,7 @@ _Name = TypeVar("_Name")
 
 
 def short_assignor(name: _Name) -> _Name | str:
-    """Give the name of the assignor of a class of Kafka's; what is none stays as it is."""
+    """Return the name of the assignor of a class of Kafka's; what is none stays as it is."""
     return ASSIGNOR_CLASSES.get(name, name) if isinstance(name, str) else name
 
 
@@ -75,12 +75,12 @@ def _short_assignor_sql(name: str) -> str:
 
 
 def has_cluster_id(frame: DataFrame) -> bool:
-    """Whether a frame names its cluster; outputs do when their inputs do."""
+    """Return whether a frame names its cluster; outputs do when their inputs do."""
     return CLUSTER_ID in frame.columns
 
 
 def conform(frame: DataFrame, table: Table) -> DataFrame:
-    """Give ``frame`` exactly the columns of ``table``, in order; runs no job.
+    """Return ``frame`` with exactly the columns of ``table``, in order; runs no job.
 
     Returns:
         The table's columns. Integer columns are ``bigint``; ``cluster_id`` is an empty string
@@ -95,13 +95,13 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
 
 
 def topics_table(topics: DataFrame) -> Table:
-    """Say which of its two forms a topics table has."""
+    """Return the form of a topics table, one of two."""
     by_partition = "partition" in topics.columns and "num_partitions" not in topics.columns
     return TOPIC_PARTITIONS if by_partition else TOPICS
 
 
 def declare(frame: DataFrame, table: Table) -> DataFrame:
-    """Give a result exactly the columns and types of its table, in order.
+    """Return a result with exactly the columns and types of its table, in order.
 
     Raises:
         SchemaError: a strategy of the caller's own left columns out or gave other types.
@@ -131,7 +131,7 @@ def _cast(frame: DataFrame, table: Table, instead: Mapping[str, str]) -> DataFra
 
 
 def fill_cluster_id(frame: DataFrame) -> DataFrame:
-    """Make ``cluster_id`` a key of any frame: there, and an empty string where it was null."""
+    """Make ``cluster_id`` a key of any frame: present, and an empty string where it was null."""
     value = f"coalesce({CLUSTER_ID}, '')" if has_cluster_id(frame) else "''"
     return frame.withColumn(CLUSTER_ID, F.expr(value))
 
@@ -144,7 +144,7 @@ def restore_cluster_id(frame: DataFrame, has_clusters: bool) -> DataFrame:
 
 
 def check_same_clusters(frames: Sequence[tuple[Table, DataFrame | None]]) -> bool:
-    """Say whether the inputs name clusters; all of them do, or none.
+    """Return whether the inputs name clusters; all of them do, or none.
 
     Raises:
         SchemaError: some of the tables have ``cluster_id`` and some have not.
@@ -189,7 +189,7 @@ def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
 
 
 def _hints(names: Iterable[str], table: Table) -> Iterable[str]:
-    """Say which column each one may be that the table does not know."""
+    """Return which column each one may be that the table does not know."""
     known = table.columns.names
     for name in names:
         if name in known:
@@ -206,7 +206,7 @@ def _hints(names: Iterable[str], table: Table) -> Iterable[str]:
 
 
 def _fits(actual: DataType, declared: DataType) -> bool:
-    """Whether values of ``actual`` can stand for ``declared`` without loss (void: all null)."""
+    """Return whether ``actual`` values fit ``declared`` without loss (void: all null)."""
     if actual.simpleString() == "void":
         return True
     if isinstance(declared, IntegerType | LongType):

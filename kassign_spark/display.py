@@ -69,7 +69,7 @@ def printable(text: str) -> str:
 
 
 def is_login(text: str) -> bool:
-    """Whether a path or an address has a login in it, as in ``s3a://key:secret@bucket``.
+    """Return whether a path or an address contains a login, as in ``s3a://key:secret@bucket``.
 
     Azure's ``abfss://container@account`` has none, nor has ``hdfs://host:8020/a@b``.
     """
@@ -82,13 +82,13 @@ def without_login(text: str) -> str:
 
 
 def masked(address: str) -> str:
-    """Give an address without all that is before its last ``@``."""
+    """Return an address without all that is before its last ``@``."""
     _, at, host = re.sub("%40", "@", address).rpartition("@")
     return f"...@{host}" if at else host
 
 
 def shown(value: object) -> str:
-    """Give a value that was read from a file as JSON, cut where it is long.
+    """Return a value that was read from a file as JSON, cut where it is long.
 
     It is written only as far as it is shown: a few lines of YAML can stand for gigabytes.
     """
@@ -104,12 +104,12 @@ def shown(value: object) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be written as UTF-8: JSON and YAML can escape half a surrogate pair."""
+    """Return whether a text can be UTF-8: JSON and YAML can escape half a surrogate pair."""
     return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def one_line(text: str) -> str:
-    """Put a message into one printable line."""
+    """Turn a message into one printable line."""
     return printable(" ".join(text.split()))
 
 
@@ -119,7 +119,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def not_shown(hidden: int, noun: str, condition: str = "", *, shown: int) -> list[str]:
-    """Say how many are left out and how to see them all; nothing where none is."""
+    """Return how many are left out and how to see them all; nothing where none is."""
     if not hidden:
         return []
     return [f"{plural(hidden, f'more {noun}')}{condition} not shown (--show {shown} shows all)"]
@@ -137,7 +137,7 @@ def counts(facts: Mapping[str, Any], *nouns: str) -> list[str]:
 
 
 def written(output: str | None, text: str, tables: str = "") -> list[str]:
-    """Say below an empty line where ``text`` was written, if it was, and which tables are there."""
+    """Return the closing line on where ``text`` was written, if it was, and which tables."""
     if output is None:
         return []
     place = f"{text} {printable(output)}"

@@ -13,7 +13,7 @@ class KassignError(Exception):
         return printable(super().__str__())
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows of it: the message. The way to it lies inside this package."""
+        """Return the message for IPython: the traceback lies inside this package."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -38,7 +38,7 @@ class ClusterError(KassignError):
 
 
 class SessionError(KassignError):
-    """What is behind the Spark session does not answer, or cannot do what is asked of it."""
+    """Spark behind the session does not answer, or cannot do what it was asked to."""
 
 
 class WorkerError(KassignError):

@@ -14,7 +14,7 @@ _FIRST_TREE_TABLE = 64
 
 
 def java_string_order(text: Column) -> Column:
-    """Give a sort key that orders strings as Java's ``String.compareTo`` does.
+    """Return a sort key that orders strings as Java's ``String.compareTo`` does.
 
     Java compares UTF-16 code units, Spark compares UTF-8 bytes. The two differ when one string has
     a character above U+FFFF where the other has one in U+E000..U+FFFF, which a ``member_id`` (it
@@ -39,7 +39,7 @@ def java_string_order(text: Column) -> Column:
 
 
 def java_hash_code(text: Column) -> Column:
-    """Give Java's ``String.hashCode``: ``h = 31 * h + u`` over the UTF-16 code units u.
+    """Return Java's ``String.hashCode``: ``h = 31 * h + u`` over the UTF-16 code units u.
 
     The arithmetic is done in ``bigint`` modulo 2^32, so that ANSI mode has no overflow to refuse.
     A loop over the characters costs about 0.1 microseconds each; unrolled forms (arithmetic on
@@ -77,7 +77,7 @@ def div(dividend: Column, divisor: Column) -> Column:
 
 
 def topic_partition_hash(topic: Column, partition: Column) -> Column:
-    """Give the hash of Kafka's ``TopicPartition``: ``31 * (31 + partition) + hash(topic)``.
+    """Return the hash of Kafka's ``TopicPartition``: ``31 * (31 + partition) + hash(topic)``.
 
     Args:
         topic: string.
@@ -101,7 +101,7 @@ def topic_partition_hash(topic: Column, partition: Column) -> Column:
 
 
 def hash_map_capacity(count: Column) -> Column:
-    """Give the table size of a ``java.util.HashMap`` made without arguments and filled by ``put``.
+    """Return the table size of a ``java.util.HashMap`` made without arguments.
 
     That is the least power of two, at least 16, of which ``count`` is at most three quarters. (A
     map copied from another one can be larger: 32, not 16, for 12 keys in Java 17.)
@@ -133,7 +133,7 @@ def hash_map_capacity(count: Column) -> Column:
 
 
 def hash_bucket(hash_code: Column, capacity: Column) -> Column:
-    """Give the place of a key in the table of a ``java.util.HashMap``.
+    """Return the place of a key in the table of a ``java.util.HashMap``.
 
     A map iterates by bucket, and inside a bucket in the order in which the keys were put: order
     by ``hash_bucket`` and then by that order. ``is_order_lost`` says where this does not hold.
@@ -194,7 +194,7 @@ def hash_map_tables(position: Column, count: Column) -> Column:
 
 
 def is_order_lost(bucket_size: Column, capacity: Column) -> Column:
-    """Say whether a bucket may break the order "bucket, then insertion" of its map.
+    """Return whether a bucket may break the order "bucket, then insertion" of its map.
 
     A bucket of nine keys becomes a tree in a table of at least 64, and makes a smaller table double
     before its time. From eight keys on the project calls the first of the two unknown.

@@ -31,7 +31,7 @@ _written: list[str] = []
 
 
 def received() -> int | None:
-    """Give the number of the signal that came, or null."""
+    """Return the number of the signal that came, or null."""
     return _state.received
 
 

@@ -23,7 +23,7 @@ class Materialized(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What ``converge`` tells of a round that has just ended."""
+    """A round that has just ended, as ``converge`` reports it."""
 
     number: int
     kind: str
@@ -62,7 +62,7 @@ def _settle(frame: DataFrame, measures: Mapping[str, Column] | None) -> Material
 
 
 def _with_ids_of_its_own(settled: Materialized) -> Materialized:
-    """Give columns other ids, under their names.
+    """Replace the ids of columns, and keep their names.
 
     A checkpoint has the ids of the frame that it is of. Spark does not always tell the two apart
     where they are joined: without adaptive execution such a join may be an internal error.
@@ -71,7 +71,7 @@ def _with_ids_of_its_own(settled: Materialized) -> Materialized:
 
 
 class Budget:
-    """How many rounds are left, shared by loops that follow each other."""
+    """The rounds that are left, shared by loops that follow each other."""
 
     def __init__(self, limit: int, on_round: OnRound | None = None) -> None:
         self.limit = limit
@@ -80,7 +80,7 @@ class Budget:
 
     @property
     def used(self) -> int:
-        """How many rounds there were."""
+        """Return the number of rounds so far."""
         return self.counts.total()
 
     def spend(self, kind: str, measured: dict[str, Any], left: int) -> None:

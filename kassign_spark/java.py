@@ -23,7 +23,7 @@ INSTALL_JAVA = (
 )
 
 _QUIET = "-Xlog:disable"
-"""What Java has to say of an archive would stand among what a command prints."""
+"""Options that keep Java's remarks about an archive out of a command's output."""
 
 
 def check_java() -> Path:
@@ -49,7 +49,7 @@ def check_java() -> Path:
 
 
 def archive_path() -> Path:
-    """Where the archive for this Java and this Spark is kept, or would be.
+    """Return the path of the archive for this Java and this Spark, whether it exists or not.
 
     ``java-*.jsa`` in ``$XDG_CACHE_HOME/kassign-spark``, by default ``~/.cache/kassign-spark``.
 
@@ -85,7 +85,7 @@ def archiving_options(path: Path) -> str:
 
 
 def _version_of(java: str) -> str:
-    """What a Java says of itself; nothing if it does not run, as Spark will say."""
+    """Return the version text of a Java; empty if it does not run, as Spark will report."""
     try:
         completed = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):

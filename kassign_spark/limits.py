@@ -1,4 +1,4 @@
-"""How much an input may ask for: one limit for each count, far beyond every cluster there is.
+"""Limits of inputs: one for each count, far beyond every existing cluster.
 
 A count is a few bytes to write and gigabytes to follow, so it is held to its limit before anything
 is made of it: tables in the first look at them, files while they are read.
@@ -9,19 +9,19 @@ from pathlib import Path
 
 PARTITIONS_OF_A_TOPIC = 10_000_000
 PARTITIONS_OF_A_GROUP = 20_000_000
-"""Of all topics that the members of a group read."""
+"""Partitions of all topics that the members of a group read."""
 MEMBERS_OF_A_GROUP = 1_000_000
 NEW_MEMBERS_OF_A_SWEEP = 10_000
 VARIANTS_OF_A_SWEEP = 1_000
 SWEEPS = 100
 EVENTS = 100_000
 PATTERN_CHARACTERS = 32_767
-"""Of a member's pattern or regex: as many as a string of Kafka's protocol has."""
+"""Characters of a member's pattern or regex: the longest string of Kafka's protocol."""
 MOST_WEIGHT, LEAST_CAPACITY = 1e60, 1e-60
 """The greatest weight or move cost of a partition, and capacity of a member; the least capacity."""
 TASKS = 1_000_000
 TEXT_FILE_BYTES = 16 << 20
-"""Of a file that is read as a whole in Python: events, settings, properties."""
+"""Bytes of a file that Python reads as a whole: events, settings, properties."""
 
 
 def read_text(path: str | Path, encoding: str = "utf-8") -> str:

@@ -1,4 +1,4 @@
-"""What the public functions answer: the columns of every result, in order, and their types.
+"""Results of the public functions: the columns of every result, in order, and their types.
 
 The one way out: as inputs are made to conform, a result is made to be what is declared here, and
 has ``cluster_id`` where the caller's tables have it. `docs/columns.md` shows the same.
@@ -178,7 +178,7 @@ is named here."""
 
 
 def answer(frame: DataFrame, result: str | Table, *, has_cluster_id: bool) -> DataFrame:
-    """Give a result exactly its columns and types, in order; runs no job.
+    """Return a result with exactly its columns and types, in order; runs no job.
 
     Args:
         frame: it has them all, and ``cluster_id`` where the caller's tables have it.

@@ -101,7 +101,7 @@ BALANCE = table_of(
     "cross_rack_count bigint?, is_balance_optimal boolean?, is_optimal boolean?, "
     "least_moves bigint?, least_sum_of_squares bigint?",
 )
-"""What ``balance`` gives; `assign` writes it with the assignor of each group behind."""
+"""Columns of ``balance``; `assign` appends the assignor of each group."""
 WEIGHTS = table_of(
     "weights",
     "cluster_id string?, group_id string?, topic string, partition int, weight double, "
@@ -116,7 +116,7 @@ OFFSETS = table_of(
 LEADERS = table_of("leaders", "cluster_id string?, topic string, partition int, leader int?")
 """The brokers that lead partitions; null or negative: the partition has no leader now."""
 SNAPSHOT_TABLES = (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS, GROUP_SETTINGS)
-"""What a snapshot folder may hold; all but the first two may be missing."""
+"""Tables of a snapshot folder; all but the first two may be missing."""
 
 
 def arrow_schema(columns: StructType) -> "pa.Schema":

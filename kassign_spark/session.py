@@ -34,7 +34,7 @@ LOCAL_DEFAULTS = {
     "spark.cleaner.periodicGC.interval": "5min",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""What conf/spark-local.conf explains, setting by setting."""
+"""Settings that conf/spark-local.conf explains one by one."""
 
 SMALL_BYTES = 1 << 20
 SMALL_DEFAULTS = {
@@ -45,7 +45,7 @@ SMALL_DEFAULTS = {
     # By the memory there is Spark would fill 64 MB with zeros for each table of hashes.
     "spark.buffer.pageSize": "1m",
 }
-"""Of a session of a command whose tables on this machine have ``SMALL_BYTES`` at most."""
+"""Settings of a command's session when its local tables have ``SMALL_BYTES`` at most."""
 _SMALL_JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
     "-Xms768m -XX:NewSize=384m -XX:MetaspaceSize=256m"
@@ -55,7 +55,7 @@ has the room for compiled code that Java gives both. Its heap would begin with a
 memory there is, and be collected thirty times; with this one it is eight times."""
 
 _JAVA_NOTES = re.compile("incubator|Picked up J[A-Z_]+OPTIONS")
-"""What Java says of itself before anything is wrong."""
+"""Java's remarks before anything is wrong."""
 
 _CLIENT_ALONE = (
     "commands start a Spark of their own, and this environment has PySpark's client of Spark "
@@ -139,7 +139,7 @@ def _check_spark_home() -> None:
 
 @contextmanager
 def _explained_gateway() -> Iterator[None]:
-    """Say that the Java which spark-submit has started is not there."""
+    """Explain that the Java which spark-submit started is not there."""
     try:
         yield
     except Py4JJavaError:
@@ -164,7 +164,7 @@ def _delete_checkpoints_at_exit(context: "SparkContext") -> None:
 
 
 def _are_small(inputs: Sequence[str]) -> bool:
-    """Whether files and folders of this machine, if any, have ``SMALL_BYTES`` at most together."""
+    """Return whether local files and folders, if any, have ``SMALL_BYTES`` at most in total."""
     if not inputs or not all(Path(input_path).exists() for input_path in inputs):
         return False
     left = SMALL_BYTES

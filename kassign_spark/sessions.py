@@ -33,17 +33,17 @@ _UNITS = {name: 1 << 10 * power for power, name in enumerate(("B", "KiB", "MiB")
 
 
 def is_connect(session: SparkSession) -> bool:
-    """Whether the session's Spark is reached by Spark Connect."""
+    """Return whether the session reaches Spark by Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def columns_are_of_connect() -> bool:
-    """Whether the columns that this process makes are for sessions of Spark Connect."""
+    """Return whether columns that this process makes are for sessions of Spark Connect."""
     return bool(is_remote())
 
 
 def cores(session: SparkSession) -> int:
-    """How many tasks the session runs at once."""
+    """Return the number of tasks that the session runs at the same time."""
     if not is_connect(session):
         return int(session.sparkContext.defaultParallelism)
     # A server tells no default parallelism, but cuts a range by it; to explain one runs no job.
@@ -52,7 +52,7 @@ def cores(session: SparkSession) -> int:
 
 
 def starts_workers_here(session: SparkSession) -> bool:
-    """Whether the session's Python workers are certain to start on this machine."""
+    """Return whether the session's Python workers are certain to start on this machine."""
     return not is_connect(session) and (session.sparkContext.master or "").startswith("local")
 
 
@@ -92,7 +92,7 @@ def checkpoint(
 
 
 def estimated_bytes(frame: DataFrame) -> float:
-    """What the optimizer takes a frame for; more than any number if it does not know."""
+    """Return the optimizer's estimate of a frame's size; infinite if it has none."""
     if is_connect(frame.sparkSession):
         explained = _explained(frame, "cost")
     else:
@@ -115,7 +115,7 @@ def java_causes(error: Exception) -> Iterable[Any]:
 
 
 def rpc_message(text: str) -> str | None:
-    """Say in one line what a call of Spark Connect ended with; None: it is no such text."""
+    """Return in one line what a call of Spark Connect ended with; None: it is no such text."""
     status = _RPC.search(text)
     if status is None:
         return None

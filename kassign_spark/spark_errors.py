@@ -33,7 +33,7 @@ _IMPORT = re.compile(
     r"^\S*(?:ModuleNotFoundError:|ImportError:|Error: \[PYTHON_VERSION_MISMATCH\]) *(.*)",
     re.MULTILINE,
 )
-"""What a worker says, below its trace, that cannot import or is of another version."""
+"""A worker's message, below its trace, that it cannot import or is of another version."""
 _UNREAD_FILE = re.compile(
     r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+?)\.\s"
 )
@@ -42,7 +42,7 @@ _GONE = "Spark's Java process has ended; --verbose shows its log"
 
 
 def spark_message(error: PySparkException | Py4JError) -> str:
-    """Say in one line what Spark says in many."""
+    """Return Spark's message in one line."""
     try:
         message = _java_message(java_causes(error))
         if message is None:

@@ -1,4 +1,4 @@
-"""Whether Spark's Python workers can run what is handed to them, found out before a task fails.
+"""Check that Spark's Python workers can run our code, before a task fails.
 
 Without ``PYSPARK_PYTHON`` PySpark starts workers with the first ``python3`` on the path. In a
 virtual environment that is not active that is another interpreter, without our packages.
@@ -60,7 +60,7 @@ def _check_server(spark: SparkSession) -> None:
 
 @functools.cache
 def _problem(worker: str) -> str | None:
-    """What is wrong with the workers' interpreter; None: nothing."""
+    """Return the problem with the workers' interpreter; None: nothing."""
     path = shutil.which(worker)
     if path is None:
         return _advice(f"{worker}, which is not there")
@@ -83,7 +83,7 @@ def _problem(worker: str) -> str | None:
 
 
 def import_advice(reason: str) -> str:
-    """Say in one line why a worker could not begin, wherever it was: imports, or its version."""
+    """Explain in one line why a worker could not begin: its imports, or its version."""
     worker = worker_python() or "another interpreter"
     problem = (
         "is of another version" if "different version" in reason else "cannot import what it needs"

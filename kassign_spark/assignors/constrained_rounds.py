@@ -29,7 +29,7 @@ from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
 _MOST_PARTITIONS = 500_000
-"""Of a slice: so slices weigh little beside a task, and tasks fill all alike."""
+"""Size of a slice: small enough that slices weigh little beside a task and tasks fill evenly."""
 _SLICE = "slice"
 """Key of a slice in one text, so that not all columns of a group's rows are those of each claim."""
 _ROW = {"member_id": "string", "topic": "string", "number": "bigint", "place": "bigint"}
@@ -140,7 +140,7 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def _as_groups(table: pa.Table) -> pa.Table:
-    """Give slices the columns of groups (``rows.fold``).
+    """Return slices with the columns of groups (``rows.fold``).
 
     Who subscribes to what is no question here: one list without topics is enough.
     """

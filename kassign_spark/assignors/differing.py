@@ -103,7 +103,7 @@ class SlotClasses(NamedTuple):
 
 
 def rack_classes(batch: Batch, classes: Classes, crossing: int) -> SlotClasses:
-    """Tell the partitions of a class apart by which of its subscribers' racks have a replica.
+    """Split the partitions of a class by the racks of their replicas that its subscribers have.
 
     A partition of which no rack is known is in nobody's other rack, nor is one anything to a member
     without a rack. ``crossing`` is what a partition costs where no replica is in the member's rack.
@@ -176,7 +176,7 @@ def kept_claims(edge: Longs, partition: Longs, topic: Longs, assigned: Longs) ->
 
 
 def deal_in_turn(class_of_edge: Longs, missing: Longs) -> Longs:
-    """Who gets the free partitions, class by class: one to each edge in turn that lacks any.
+    """Hand out the free partitions class by class: one to each edge in turn that lacks any.
 
     Who lacks most comes first, then the lower member.
     """

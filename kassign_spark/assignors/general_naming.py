@@ -44,7 +44,7 @@ def name_partitions(
 
 
 def _kept(solved: DataFrame, claims: DataFrame) -> DataFrame:
-    """What stays with its owner."""
+    """Select the partitions that stay with their owner."""
     # Numbers first: rows are sorted by the first column as long as it tells them apart.
     owner = Window.partitionBy("member", "class", *GROUP_KEY)
     return (

@@ -155,7 +155,7 @@ def _mark_moving(assignment: DataFrame, eligible: Eligible) -> DataFrame:
 
 
 def _claims(eligible: Eligible, classes: Classes) -> DataFrame | None:
-    """What is owned and exists, at most one owner a partition, in numbers and names.
+    """Select the claims of partitions that exist, at most one owner each, by number and by name.
 
     Subscriptions are not looked at yet.
     """

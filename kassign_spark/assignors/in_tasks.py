@@ -20,7 +20,7 @@ KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 
 def assignors_of(batch: Batch) -> Longs:
-    """Of each group the number of the assignor that its members name; -1: none of Kafka's."""
+    """Return the number of the assignor that each group's members name; -1: none of Kafka's."""
     number = {name: place for place, name in enumerate(KAFKAS)}
     of_text = [-1, *(number.get(text, -1) for text in batch.texts.to_pylist())]
     assignor = np.full(batch.group_count, -1)
@@ -29,7 +29,7 @@ def assignors_of(batch: Batch) -> Longs:
 
 
 def numbers_of(batch: Batch, assignor: int | None) -> Longs:
-    """Of each group the number of its assignor: the one of all, or its own."""
+    """Return the number of each group's assignor: the one for all groups, or the group's own."""
     return assignors_of(batch) if assignor is None else np.full(batch.group_count, assignor)
 
 
@@ -107,7 +107,7 @@ def _without_claims(
 
 
 def racks_matter(batch: Batch, assignor: Longs) -> Flags:
-    """Of each group whether its assignor looks at racks, and they can change its answer.
+    """Return for each group whether its assignor looks at racks and racks can change its answer.
 
     `range` asks by topic, the sticky assignors for the group as a whole
     (``AbstractPartitionAssignor.useRackAwareAssignment``): they look at racks where some member's

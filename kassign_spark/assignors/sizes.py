@@ -1,4 +1,4 @@
-"""Which groups fit a task, and which are cut into steps over DataFrames."""
+"""Decide which groups fit in one task and which are assigned in rounds over DataFrames."""
 
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ from kassign_spark.settings.computing import Settings
 
 BYTES_OF_A_PARTITION = 160
 BYTES_OF_A_PAIR = 400
-"""What a group takes in a task for each of its partitions; and where subscriptions differ, for each
-pair of a member and a topic that it subscribes to."""
+"""Memory that a group takes in a task for each partition and, where subscriptions differ, for each
+pair of a member and a subscribed topic."""
 
 
 class GroupsBySize(NamedTuple):
@@ -35,7 +35,7 @@ class GroupsBySize(NamedTuple):
 
 
 def by_size(eligible: Eligible, settings: Settings) -> GroupsBySize:
-    """Tell the groups apart; runs a query where the largest may not fit a task.
+    """Split the groups by size. Runs one query, and only if the largest may be too big for a task.
 
     Where subscriptions are equal and racks matter, the assignors are sequential inside a group:
     those fit always.
@@ -67,7 +67,7 @@ def by_size(eligible: Eligible, settings: Settings) -> GroupsBySize:
 
 
 def fits_all(eligible: Eligible, settings: Settings) -> bool:
-    """Whether all groups fit a task by what is known of their sizes."""
+    """Return whether all groups fit in a task, as far as their sizes are known."""
     if settings.engine != "auto":
         return settings.engine == "task"
     pairs = eligible.most_edges if eligible.heterogeneous else 0
@@ -76,14 +76,14 @@ def fits_all(eligible: Eligible, settings: Settings) -> bool:
 
 
 def most_partitions(settings: Settings) -> int:
-    """How many partitions of a group fit a task."""
+    """Return the number of partitions of the largest group that fits in a task."""
     return settings.bytes_per_task // BYTES_OF_A_PARTITION
 
 
 def split_by_racks(
     eligible: Eligible, settings: Settings
 ) -> tuple[Eligible | None, Eligible | None]:
-    """Tell groups of `range` in which racks may matter from the others; None: there are none.
+    """Split off the groups of `range` in which racks may matter; None: there are none.
 
     Where all fit a task, none is looked at: a task tells them apart by itself.
     """

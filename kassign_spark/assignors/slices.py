@@ -21,7 +21,7 @@ from kassign_spark.groups.numbers import Flags, Longs, dense, place_in_run, rang
 
 
 class SliceClaims(NamedTuple):
-    """What members own, a claim a row; each keeps its first ones, as far as its quota goes.
+    """The claims of members, one per row; each member keeps its first ones up to its quota.
 
     Attributes:
         claimed: of each claim the slot.
@@ -76,17 +76,17 @@ class Slice:
 
     @property
     def open_count(self) -> int:
-        """How many partitions nobody has yet."""
+        """Return the number of partitions that have no owner yet."""
         return int((self.owner < 0).sum())
 
     @property
     def unsettled_count(self) -> int:
-        """How many partitions nobody has yet."""
+        """Return the number of partitions that have no owner yet."""
         return self.open_count
 
     @property
     def topic(self) -> Longs:
-        """Of each partition the number of its topic."""
+        """Return the number of each partition's topic."""
         return np.repeat(np.arange(len(self._groups.sizes)), self._groups.sizes)
 
     def owns(self) -> Answer:
@@ -143,7 +143,7 @@ def settle_slices(engine: Engine) -> None:
 
 
 class Quotas(NamedTuple):
-    """How many partitions members may keep.
+    """The number of partitions that members may keep.
 
     Attributes:
         least: of each member what every member of its group gets at least.
@@ -177,7 +177,7 @@ def quotas(groups: SliceGroups, owned: Longs) -> Quotas:
 
 
 def takers(place: Longs, group: Longs, missing: Longs, extras: Longs) -> Longs:
-    """Who takes free partitions, which are handed out group by group.
+    """Return the members that take the free partitions, which are handed out group by group.
 
     Members below the least get one each a lap, by id. Then one more goes to each of the first
     ``extras`` of those that have just the least: by the lap in which they got there, and id.

@@ -1,4 +1,4 @@
-"""Which broker coordinates a group, and how the fleet's groups load the coordinators."""
+"""Find the broker that coordinates each group, and the load of groups on each coordinator."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -19,7 +19,7 @@ _GROUPS = table_of("groups", "cluster_id string?, group_id string")
 def coordinator_partition(
     group_id: Column, num_partitions: Column | int = DEFAULT_OFFSETS_PARTITIONS
 ) -> Column:
-    """Give the partition of ``__consumer_offsets`` whose leader coordinates a group.
+    """Return the partition of ``__consumer_offsets`` whose leader coordinates a group.
 
     ``Utils.abs(groupId.hashCode()) % num_partitions`` (``GroupMetadataManager.partitionFor``); the
     ``abs`` of the least int is 0 there. Transactional ids map to ``__transaction_state`` alike.

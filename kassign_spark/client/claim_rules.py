@@ -1,4 +1,4 @@
-"""What the sticky assignors believe of the members' claims (``AbstractStickyAssignor``)."""
+"""Decide which of the members' claims the sticky assignors believe (``AbstractStickyAssignor``)."""
 
 from dataclasses import dataclass
 

@@ -44,7 +44,7 @@ class _Filling:
         self.moving: dict[int, int] = {}
 
     def keep_owned(self, members: HashOrder) -> str | None:
-        """Let members keep claims up to their quota; say whether a bucket's order decided."""
+        """Let members keep claims up to their quota; return whether a bucket's order decided."""
         owned: list[list[int]] = [[] for _ in self.assigned]
         disputed, racks = self.believed.disputed, self.racks
         for partition, member in self.believed.owner.items():
@@ -120,7 +120,7 @@ class _Filling:
         ]
 
     def _give(self, partition: int, member: int) -> int:
-        """Give a partition; say how many the member has now."""
+        """Give a partition; return the member's number of partitions."""
         own = self.assigned[member]
         own.append(partition)
         if (
@@ -131,7 +131,7 @@ class _Filling:
         return len(own)
 
     def _deal_matching(self, pool: list[int], racks: Racks) -> list[int]:
-        """Give partitions to members of their racks; give back those that found none."""
+        """Give partitions to members of their racks; return those that found none."""
         count_of = {
             rack_bits: sum(1 for rack in racks.of_member if rack & rack_bits)
             for rack_bits in set(racks.of_partition)

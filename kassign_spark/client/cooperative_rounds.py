@@ -16,7 +16,7 @@ Owned = list[set[Partition]]
 
 
 class Step(NamedTuple):
-    """What happens to partitions of one member in one round."""
+    """The change of a member's partitions in one round."""
 
     round: int
     member: int

@@ -63,7 +63,7 @@ def assign_general(
 def _earlier_claims(
     state: GroupState, claims: ClaimedIds, max_generation: int, order: list[int]
 ) -> dict[int, int]:
-    """Give the member that claims a partition from the latest generation below the highest."""
+    """Return the member that claims a partition from the latest generation below the highest."""
     claimants: dict[int, int] = {}
     for member in order:
         generation = state.generations[member]
@@ -186,7 +186,7 @@ class _Balancing:
         counts[target] = counts.get(target, 0) + 1
 
     def is_balanced(self) -> bool:
-        """Whether nobody below its cap could take a partition from one that has two more."""
+        """Return whether no member below its cap could take one from a member with two more."""
         sizes, caps = self.sizes, self.caps
         if self.witness is not None:
             topic, taker, giver = self.witness
@@ -216,7 +216,7 @@ class _Balancing:
         return True
 
     def _is_balanced_with_twins(self) -> bool:
-        """Whether it is where partitions are held twice: the client asks the last of their holders.
+        """Return whether it is balanced where partitions have two holders; the last one counts.
 
         That follows from claims of partitions that do not exist (see ``_unowned``).
         """
@@ -242,6 +242,6 @@ class _Balancing:
         return True
 
     def score(self, sizes: Sequence[int]) -> int:
-        """Give the sum over all pairs of members of the difference of their sizes."""
+        """Return the sum over all pairs of members of the difference of their sizes."""
         ordered = sorted(sizes[member] for member in self.active)
         return sum((2 * i - len(ordered) + 1) * size for i, size in enumerate(ordered))

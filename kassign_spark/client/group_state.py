@@ -9,7 +9,7 @@ from kassign_spark.client.hash_order import java_sorted
 
 OK, THROWS, NEVER_ENDS, INEXACT = "ok", "throws", "never_ends", "inexact"
 NEVER_SETTLES = "never_settles"
-"""Of rounds that follow each other, not of one."""
+"""Verdict on a sequence of rounds, not on a single one."""
 FAILING = (THROWS, NEVER_ENDS)
 """Verdicts without an answer."""
 WORST_FIRST = (NEVER_ENDS, THROWS, NEVER_SETTLES, INEXACT, OK)
@@ -17,7 +17,7 @@ WORST_FIRST = (NEVER_ENDS, THROWS, NEVER_SETTLES, INEXACT, OK)
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """What the group's leader is given when a rebalance begins.
+    """The state that a group's leader receives when a rebalance begins.
 
     The lists named ``member_...`` and ``subscriptions`` have one element a member, in the order of
     the JoinGroup response; those named ``claim_...`` one a claimed partition, in any order.
@@ -57,11 +57,11 @@ class GroupState:
     is_order_known: bool = True
 
     def claims(self) -> Iterator[tuple[int, str, int]]:
-        """Give position of the member, topic and number of each claim."""
+        """Return the position of the member, topic and number of each claim."""
         return zip(self.claim_members, self.claim_topics, self.claim_partitions, strict=True)
 
     def with_claims(self, claims: Sequence[tuple[int, str, int]]) -> "GroupState":
-        """Give the same group with other claims."""
+        """Return the same group with other claims."""
         return replace(
             self,
             claim_members=[member for member, _, _ in claims],
@@ -71,7 +71,7 @@ class GroupState:
 
 
 class Outcome(NamedTuple):
-    """What the client does with a group.
+    """The client's result for a group.
 
     Attributes:
         verdict: ok, throws, never_ends or inexact.
@@ -129,7 +129,7 @@ class Layout:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions exist."""
+        """Return the number of existing partitions."""
         return len(self.topic_of) - len(self.missing)
 
     def existing(self, topic: int) -> range:

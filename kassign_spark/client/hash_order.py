@@ -11,7 +11,7 @@ _TREE_BIN = 9
 
 
 class HashOrder(NamedTuple):
-    """How ``java.util.HashMap`` iterates over keys that were put one after the other.
+    """The order in which ``java.util.HashMap`` iterates over keys put in one by one.
 
     Attributes:
         order: positions of the keys in the order of iteration.
@@ -25,19 +25,19 @@ class HashOrder(NamedTuple):
 
 
 def java_string_key(text: str) -> bytes:
-    """Give a sort key that orders as ``String.compareTo``: by UTF-16 code units."""
+    """Return a sort key that orders as ``String.compareTo``: by UTF-16 code units."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def java_sorted(texts: Sequence[str]) -> list[int]:
-    """Give the positions of the strings in the order of ``String.compareTo``."""
+    """Return the positions of the strings in the order of ``String.compareTo``."""
     if all(map(str.isascii, texts)):
         return sorted(range(len(texts)), key=texts.__getitem__)
     return sorted(range(len(texts)), key=lambda i: java_string_key(texts[i]))
 
 
 def java_hash(text: str) -> int:
-    """Give ``String.hashCode`` as an unsigned number of 32 bits."""
+    """Return ``String.hashCode`` as an unsigned number of 32 bits."""
     code = 0
     if text.isascii():
         for unit in text.encode():
@@ -50,17 +50,17 @@ def java_hash(text: str) -> int:
 
 
 def topic_partition_hash(topic_hash: int, partition: int) -> int:
-    """Give ``TopicPartition.hashCode`` as an unsigned number of 32 bits."""
+    """Return ``TopicPartition.hashCode`` as an unsigned number of 32 bits."""
     return (31 * (31 + partition) + topic_hash) & _MASK
 
 
 def bucket(code: int, capacity: int) -> int:
-    """Give the bucket of a hash code in a table."""
+    """Return the bucket of a hash code in a table."""
     return (code ^ (code >> 16)) & (capacity - 1)
 
 
 def capacity_for(count: int) -> int:
-    """Give the size of the table of a map made without arguments that has held ``count`` keys."""
+    """Return the table size of a map made without arguments that held ``count`` keys."""
     return max(_FIRST_TABLE, 1 << ((4 * count + 2) // 3 - 1).bit_length())
 
 
@@ -78,14 +78,14 @@ def member_order(member_ids: Sequence[str]) -> HashOrder:
 
 
 def has_tree(codes: Collection[int], capacity: int) -> bool:
-    """Whether so many keys share a bucket that it becomes a tree."""
+    """Return whether so many keys share a bucket that it becomes a tree."""
     if len(codes) < _TREE_BIN:
         return False
     return max(Counter(bucket(code, capacity) for code in codes).values()) >= _TREE_BIN
 
 
 def _without_trees(codes: Sequence[int]) -> bool:
-    """Whether no bucket ever held nine keys, while the table grew either."""
+    """Return whether no bucket ever had nine keys, also while the table grew."""
     capacity = _FIRST_TABLE
     while len(codes) >= _TREE_BIN:
         inserted = codes[: capacity * 3 // 4]

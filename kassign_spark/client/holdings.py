@@ -1,4 +1,4 @@
-"""Who holds what in a group whose subscriptions differ before it is balanced, and what then moves.
+"""The partitions of each member in a group with differing subscriptions, and how they move.
 
 The record of moves (``AbstractStickyAssignor.PartitionMovements``) may send another partition than
 the one asked for: one about to go from B to A, where another of its topic has come from A to B,
@@ -39,7 +39,7 @@ class Holdings:
         self.sizes = [0] * len(by_id)
 
     def keep(self, owner: dict[int, int], racks: Racks | None) -> bool:
-        """Let members keep claims that still suit them; say whether some did not."""
+        """Let members keep claims that still suit them; return whether some did not."""
         subscribed = [frozenset(topics) for topics in self.topics_of]
         topic_of = self.layout.topic_of
         must_revoke = False
@@ -58,7 +58,7 @@ class Holdings:
         self.sizes[member] += 1
 
     def _unowned(self) -> list[int]:
-        """Give partitions that nobody kept, in order.
+        """Return partitions that nobody kept, in order.
 
         As in the constrained pass, the client's scan meets a kept partition that does not exist
         and takes everything after it for unowned.
@@ -75,7 +75,7 @@ class Holdings:
         return [p for p in self.all_partitions if owner[p] < 0 or place(p) > end]
 
     def hand_out(self, racks: Racks | None) -> list[int]:
-        """Give unowned partitions to the least loaded subscribers; give back which they were."""
+        """Give unowned partitions to the least loaded subscribers; return those partitions."""
         pool = self._unowned()
         rest = pool
         size_of, topic_of = self.sizes.__getitem__, self.layout.topic_of
@@ -96,7 +96,7 @@ class Holdings:
         return pool
 
     def is_shared(self, topic: int) -> bool:
-        """Whether several members subscribe to the topic."""
+        """Return whether several members subscribe to the topic."""
         return len(self.subscribers[topic]) > 1
 
     def movable(self, partitions: Iterable[int]) -> list[int]:
@@ -123,7 +123,7 @@ class _HashSet:
 
 
 class Movements:
-    """Which partitions have moved, from where and to where.
+    """Partitions that have moved, with their source and destination.
 
     Attributes:
         met_tree: a set was asked for its first element whose order is not modelled.
@@ -137,7 +137,7 @@ class Movements:
         self.met_tree = False
 
     def instead(self, partition: int, source: int, target: int) -> int:
-        """Give the partition that moves where ``partition`` was asked to go to ``target``."""
+        """Return the partition that moves where ``partition`` was asked to go to ``target``."""
         if not self._sets:
             return partition
         if partition in self._moved:
@@ -165,7 +165,7 @@ class Movements:
         self._sets.setdefault((topic, source, target), _HashSet()).add(partition, code)
 
     def snapshot(self) -> list[tuple[tuple[int, int, int], tuple[int, ...], int]]:
-        """Give all that decides later moves, to compare states."""
+        """Return all that decides later moves, to compare states."""
         return sorted(
             (key, tuple(moved.items), moved.capacity) for key, moved in self._sets.items()
         )

@@ -1,4 +1,4 @@
-"""What members ask for in vain: topics that the table topics lacks, or that have no partitions."""
+"""Find topics that members subscribe to in vain: unknown, or without partitions."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ _MOST_TOPICS = 5
 
 
 def left_out_says(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> str | None:
-    """Say what a group asks for in vain, and whether it gets nothing at all; None: neither.
+    """Describe the topics that a group subscribes to in vain; None: there are none.
 
     Args:
         topics: names of the topics left out, each with how many of its partitions members own.

@@ -1,4 +1,4 @@
-"""What claims of partitions that do not exist do to the answer of the sticky assignors.
+"""Find how claims of partitions that do not exist change the answer of the sticky assignors.
 
 A topic that is deleted and made again with fewer partitions leaves such claims behind. The client
 looks at the topic of a claim, not at its number (``AbstractStickyAssignor``), so it counts them as
@@ -16,7 +16,7 @@ WHAT_HELPS = (
 
 
 def with_cause(state: GroupState, outcome: Outcome, without: Outcome) -> Outcome:
-    """Say what claims of missing partitions did to an answer, where they did anything.
+    """Explain how claims of missing partitions changed an answer, where they did.
 
     ``without`` is the answer to the same group without such claims. Where they matter, the client
     throws, or a member is given a partition that does not exist or that another one has as well:
@@ -30,7 +30,7 @@ def with_cause(state: GroupState, outcome: Outcome, without: Outcome) -> Outcome
 
 
 def _failure(outcome: Outcome, without: Outcome) -> str | None:
-    """What to say where the client has an answer only without such claims."""
+    """Return the detail for a group that the client can answer only without such claims."""
     is_caused = outcome.verdict in FAILING and without.verdict not in FAILING
     return "claims of partitions that do not exist lead to this" if is_caused else None
 

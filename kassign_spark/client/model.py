@@ -1,4 +1,4 @@
-"""What Kafka's Java client answers for one group: the whole of it, top to bottom."""
+"""A model of Kafka's Java client for one group, from the state to the assignment."""
 
 from kassign_spark.client.claim_rules import believe
 from kassign_spark.client.constrained import assign_constrained
@@ -69,7 +69,7 @@ def _withholding(
 
 
 def _racks_in_use(state: GroupState, layout: Layout) -> Racks | None:
-    """Give the racks of a group of the sticky assignors where they can change anything."""
+    """Return the racks of a group of the sticky assignors where they can change anything."""
     racks = number_racks(state, layout)
     if racks is None:
         return None
@@ -80,7 +80,7 @@ def _racks_in_use(state: GroupState, layout: Layout) -> Racks | None:
 def _assign_sticky(
     state: GroupState, claims: ClaimedIds, *, is_homogeneous: bool = False
 ) -> tuple[list[list[int]], dict[int, int], str | None]:
-    """Give each member's partitions, those that change hands, and why this may not be so.
+    """Return each member's partitions, those that change hands, and why this may not be so.
 
     With ``is_homogeneous`` subscriptions are the same, however they are listed.
     """
@@ -100,7 +100,7 @@ def _assign_sticky(
 
 
 def _moving(claims: ClaimedIds, assigned: list[list[int]]) -> dict[int, int]:
-    """Give the new owners of partitions that another member still has to give up."""
+    """Return the new owners of partitions that another member still has to give up."""
     revoked: set[int] = set()
     added: dict[int, int] = {}
     for member, partitions in enumerate(assigned):

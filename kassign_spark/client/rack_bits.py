@@ -20,13 +20,13 @@ class Racks(NamedTuple):
     of_partition: list[int]
 
     def mismatch(self, member: int, partition: int) -> bool:
-        """Whether the member has a rack and the partition no replica in it."""
+        """Return whether the member has a rack and the partition has no replica in it."""
         rack = self.of_member[member]
         return rack != 0 and not rack & self.of_partition[partition]
 
 
 def number_racks(state: GroupState, layout: Layout) -> Racks | None:
-    """Give racks their bits; None where no member or no replica has a rack."""
+    """Assign a bit to each rack; None where no member or no replica has a rack."""
     if not any(state.member_racks) or not any(state.replica_racks):
         return None
     bits: dict[str, int] = {}
@@ -45,7 +45,7 @@ def number_racks(state: GroupState, layout: Layout) -> Racks | None:
 
 
 def need_matching(member_racks: Sequence[int], partition_racks: Sequence[int]) -> bool:
-    """Say whether racks can change anything.
+    """Return whether racks can change anything.
 
     They can where some member's rack is among the replicas' racks, and not every partition has a
     replica in each of those racks (``AbstractPartitionAssignor.useRackAwareAssignment``).

@@ -49,7 +49,7 @@ class _Topic:
 
 
 def assign_range(state: GroupState, layout: Layout) -> list[list[int]]:
-    """Give partitions by member as Kafka's ``RangeAssignor`` does, with racks or without."""
+    """Return partitions by member as Kafka's ``RangeAssignor`` does, with racks or without."""
     racks = number_racks(state, layout)
     subscribers: list[list[int]] = [[] for _ in layout.topics]
     for member in _in_member_order(state):

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _worst(advice: DataFrame, show: int) -> tuple[int, list[Facts]]:
-    """How many groups there are, and the first of them with their rows."""
+    """Return the number of groups, and the first of them with their rows."""
     keyed = fill_cluster_id(advice)
     worst: list[str | Column] = [F.desc("spread_before"), F.desc("max_before"), *GROUP_KEY]
     is_first = (F.col("rank") == 1) & (F.col("gain") > 0)
@@ -121,7 +121,7 @@ def _lines(facts: Facts) -> list[str]:
 
 
 def _paragraph(group: Facts) -> list[str]:
-    """Say why a group is as it is, and what would help."""
+    """Explain why a group is as it is, and what would help."""
     changes = group["changes"]
     shown = _shown(changes)
     most, spread = group["max_before"], group["spread_before"]
@@ -146,7 +146,7 @@ def _shown(changes: list[Facts]) -> list[Facts]:
 
 
 def _effect(group: Facts, row: Facts) -> str:
-    """Say what a change would lead to."""
+    """Return what a change would lead to."""
     least = row["max_after"] - row["spread_after"]
     after = f"{row['max_after']:,} at most, {least:,} at least"
     idle = group["idle_before"] - row["idle_after"]

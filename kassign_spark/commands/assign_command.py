@@ -171,7 +171,7 @@ def _plan(
 def _withholding(
     owned: DataFrame | None, members: DataFrame, assignors: DataFrame, chosen: str | None
 ) -> DataFrame | None:
-    """What may be assigned to nobody: what members of cooperative groups own and do not get."""
+    """Return partitions that may stay unassigned: cooperative members still own them."""
     if owned is None or chosen not in (None, _COOPERATIVE):
         return None
     if chosen is not None:
@@ -210,7 +210,7 @@ def _path_counts(measured: DataFrame, paths: Paths, group_count: int) -> dict[st
 def _assignments(
     assignment: DataFrame, members: DataFrame, shown: list[Facts], limit: int
 ) -> list[Facts]:
-    """Say what each member of the shown groups would own."""
+    """Return what each member of the shown groups would own."""
     if not shown:
         return []
     keys = [(row.get(CLUSTER_ID) or "", row["group_id"]) for row in shown]

@@ -1,4 +1,4 @@
-"""What ``kassign-spark assign`` prints: the plan's balance, its assignments, what it violates."""
+"""The output of ``kassign-spark assign``: the plan's balance, its assignments, its violations."""
 
 from kassign_spark.commands.common import Facts, misled_lines
 from kassign_spark.display import (
@@ -31,7 +31,7 @@ _RACKS = {"cross-rack": "cross_rack_count"}
 
 
 def lines(facts: Facts) -> list[str]:
-    """What the command prints of ``assign.DOCUMENT``."""
+    """Return the lines for ``assign.DOCUMENT``."""
     count, idle = facts["violation_count"], facts["idle_group_count"]
     totals = (
         *counts(facts, "group", "member", "partition"),
@@ -56,7 +56,7 @@ def lines(facts: Facts) -> list[str]:
 
 
 def _path_lines(paths: dict[str, int], rounds: dict[str, int]) -> list[str]:
-    """Say which groups were not computed in a task or by windows, and in how many rounds."""
+    """Return which groups were not computed in a task or by windows, and in how many rounds."""
     kinds = ", ".join(f"{count} for {kind}" for kind, count in rounds.items())
     ways = [
         f"{plural(count, 'group')} by {path}" + (f": {kinds}" if path.startswith(ROUNDS) else "")

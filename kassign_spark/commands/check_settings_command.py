@@ -25,7 +25,7 @@ CLIENT_COLUMNS = ", ".join(f"{name} string" for name in CLIENTS.columns.names)
 FINDING_COLUMNS = ", ".join(" ".join(column) for column in RESULTS["check_settings"].items())
 SEVERITIES = (REFUSED, UNKNOWN, ADVICE)
 _SETTING = re.compile(r"[a-z][a-z0-9_-]{0,30}(?:\.[a-z0-9_-]{1,30})+")
-"""What can be named without showing a part of a secret that is on lines of its own."""
+"""Settings that can be named without showing part of a secret that is on lines of its own."""
 
 DOCUMENT = record(
     "client_version string, output string?, client_count int, refused_count int, "
@@ -49,10 +49,10 @@ ABOUT = About(
 
 
 class ClientFiles(NamedTuple):
-    """What the files of consumers hold."""
+    """The content of the files of consumers."""
 
     rows: list[ClientRow]
-    """Of ``CLIENTS``: only settings that have a rule."""
+    """Rows of ``CLIENTS``: only settings that have a rule."""
     unknown: list[tuple[str, str, None, str, str]]
     """Keys that no client knows, as findings."""
     misspelled_count: int
@@ -127,7 +127,7 @@ def read_clients(files: Sequence[str], version: str) -> ClientFiles:
 
 
 def no_settings(path: str) -> str:
-    """Say that a file is none of a consumer's."""
+    """Explain that a file is not a consumer's."""
     return f"{path}: has no setting of a Kafka consumer; give its properties file"
 
 
@@ -139,7 +139,7 @@ def _read_file(path: str) -> ClientFile:
 
 
 def _unknown(keys: Sequence[Misspelled]) -> list[tuple[str, str]]:
-    """Give keys and what is to be said of each; those that may be of a secret by their lines."""
+    """Return unknown keys, each with its finding; keys that may be secret by their lines."""
     findings = []
     lines = []
     for key, nearest in keys:

@@ -1,4 +1,4 @@
-"""What the commands share: a session, what they write and give back, a few rows to show."""
+"""Shared by the commands: the session, reading, writing, and the first rows to show."""
 
 import argparse
 import os
@@ -37,7 +37,7 @@ Facts = dict[str, Any]
 
 
 class Outcome(NamedTuple):
-    """What a command has found: the same facts for programs and for people."""
+    """The result of a command: the same facts for programs and for people."""
 
     exit_code: int
     facts: Facts
@@ -77,7 +77,7 @@ def session_reading(
 
 
 def _writes_folder(args: argparse.Namespace) -> bool:
-    """Whether the output is a new folder; ``report`` writes a file, and ``--follow`` adds."""
+    """Return whether the output is a new folder: ``report`` writes a file, ``--follow`` adds."""
     is_folder = args.output is not None and not is_place(args.output) and hasattr(args, "format")
     return is_folder and not getattr(args, "follow", False)
 
@@ -176,7 +176,7 @@ def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> l
 
 
 def topic_facts(topics: Iterable[Row]) -> list[Facts]:
-    """Give topics with ranges of partitions as ``TOPIC_RANGES`` has them."""
+    """Return topics with ranges of partitions as ``TOPIC_RANGES`` has them."""
     return [
         {
             "topic": topic.topic,
@@ -199,7 +199,7 @@ def misled_facts(paths: Paths, limit: int, *, cluster_id: bool) -> Facts:
 
 
 def misled_lines(facts: Facts) -> list[str]:
-    """Say which groups Kafka's client answers otherwise, and why."""
+    """Return the lines about groups that Kafka's client answers otherwise, and why."""
     count = facts["misled_count"]
     if not count:
         return []
@@ -213,13 +213,13 @@ def misled_lines(facts: Facts) -> list[str]:
 
 
 def one_stream() -> bool:
-    """Whether output and errors come out as one: ``spark-submit`` does that."""
+    """Return whether output and errors share a stream, as under ``spark-submit``."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 @contextmanager
 def announced(activity: str) -> Iterator[None]:
-    """Say on the error stream what is being done, when it takes long."""
+    """Print on the error stream what is being done when it takes long."""
     if one_stream():
         yield
         return

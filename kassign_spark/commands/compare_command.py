@@ -59,7 +59,7 @@ _LOADS_OF_GROUP = {
     "no load below": "load_bound",
     "moved weight": "moved_weight",
 }
-"""What weights add; a load is told by the fair load of its group: 1 is even."""
+"""Columns that weights add; a load is relative to the fair load of its group, so 1 is even."""
 
 DOCUMENT = record(
     "snapshot string, output string?, is_exact boolean, weights string?, group_count int, "

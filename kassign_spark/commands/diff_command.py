@@ -98,7 +98,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
 
 
 def _changes(compared: DataFrame, shown: list[Facts], limit: int) -> list[list[Facts]]:
-    """Say for each shown group what goes from whom to whom, its first rows by member."""
+    """Return for each shown group the partitions that change hands, first rows by member."""
     if not shown:
         return []
     names = [(row.get(CLUSTER_ID) or "", row["group_id"]) for row in shown]

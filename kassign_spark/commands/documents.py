@@ -83,7 +83,7 @@ def chosen(names: Sequence[str]) -> Schema:
 
 
 def as_document(command: str, summary: str, schema: Schema) -> Schema:
-    """Give a command's declaration as a JSON Schema that stands alone."""
+    """Return a command's declaration as a JSON Schema that stands alone."""
     title = f"kassign-spark {command} --json"
     return {"$schema": DIALECT, "title": title, "description": summary, **schema}
 

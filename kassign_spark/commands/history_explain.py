@@ -30,13 +30,13 @@ DOCUMENT = record(
         "leader_client string?, detail string?"
     ),
 )
-"""What ``--json`` prints of it."""
+"""The JSON document of ``--explain``."""
 
 
 def topics_of(
     args: argparse.Namespace, properties: Mapping[str, str], spark: SparkSession
 ) -> DataFrame | None:
-    """Give the topics that assignors are asked with; None: as each generation shows them.
+    """Return the topics that assignors are asked with; None: as each generation shows them.
 
     Raises:
         InputError: the folder of ``--topics`` does not have them.
@@ -79,7 +79,7 @@ def ask(explained: DataFrame, show: int) -> tuple[DataFrame, Facts]:
 
 
 def lines(facts: Facts) -> list[str]:
-    """Say it."""
+    """Return the lines to print."""
     count = facts["not_explained_count"]
     are = "is not what its assignor gives" if count == 1 else "are not what their assignor gives"
     heading = f"{plural(count, 'generation')} {are}, of {facts['generation_count']}"

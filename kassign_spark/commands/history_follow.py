@@ -20,11 +20,11 @@ from kassign_spark.tables.places import is_place
 
 _CHECKPOINT = "checkpoint"
 _REPORTED_TOO_EARLY = '"scala.Option.get()" is null'
-"""What Spark 4.1's Kafka source ends a query with when it has done a batch again that a run before
-had begun (SPARK-57438): the batch is done, only its report is not."""
+"""Error with which Spark 4.1's Kafka source ends a query after it repeated a batch that an earlier
+run had begun (SPARK-57438). The batch is complete, only its report is missing."""
 
 DOCUMENT = record("output string, rebalance_count int, unread_count int")
-"""What ``--json`` prints of it."""
+"""The JSON document of ``--follow``."""
 
 
 def run(history: DataFrame, args: argparse.Namespace) -> Outcome:

@@ -161,7 +161,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _of_protocol(members: DataFrame, protocol: str) -> int:
-    """How many groups are of the protocol that the others are to have."""
+    """Return the number of groups that already use the target protocol."""
     if "group_type" not in members.columns:
         return 0
     is_there = is_consumer_group() if protocol == CONSUMER else ~is_consumer_group()

@@ -1,4 +1,4 @@
-"""How a command's file becomes a parser, and the options that several commands take."""
+"""Build a parser from a command's file; options that several commands share."""
 
 import argparse
 import re
@@ -26,11 +26,11 @@ ADDRESS: dict[str, Any] = {
     "metavar": "HOST:PORT",
     "help": "address of the cluster, or several with commas",
 }
-"""Of the option ``--bootstrap-server``."""
+"""Placeholder of the option ``--bootstrap-server``."""
 
 
 class About(NamedTuple):
-    """What the help says of a command.
+    """The help texts of a command.
 
     Attributes:
         summary: a line for the list of commands.
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
     """Knows the options that several commands take."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the arguments in one line, like every other error."""
+        """Report what is wrong with the arguments in one line, like every other error."""
         message = re.sub(": .*@", ": ...@", message, flags=re.DOTALL)  # it may be a login
         self.exit(ERROR, f"{error_line(f'{message} (see {self.prog} --help)')}\n")
 
@@ -161,7 +161,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def named_arguments(args: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Give the values of these options, by name."""
+    """Return the values of these options, by name."""
     return {name: getattr(args, name) for name in names}
 
 
@@ -203,7 +203,7 @@ def _name(members: DataFrame) -> Column:
 
 
 def whole_number(*, least: int) -> Callable[[str], int]:
-    """Give the type of an option that takes a whole number from ``least`` on."""
+    """Return the type of an option that takes a whole number not less than ``least``."""
 
     def parse(text: str) -> int:
         if not text.isascii() or not text.isdigit() or not least <= int(text) < 2**31:

@@ -60,7 +60,7 @@ _SWEEP_COLUMNS = {
 
 
 def _described(kind: str) -> str:
-    """What an event of this kind needs and [may have], in lines of the help."""
+    """List in lines of help the columns that an event of this kind needs and [may have]."""
     needs, may = (", ".join(names) for names in (KINDS[kind].needs, KINDS[kind].may))
     text = f"  {kind}: {needs}" + (f" [{may}]" if may else "")
     return textwrap.fill(text, 90, subsequent_indent="    ") + "\n"

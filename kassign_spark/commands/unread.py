@@ -1,4 +1,4 @@
-"""What of the group log could not be read, as commands say it."""
+"""Report the records of the group log that could not be read."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -39,7 +39,7 @@ def unread_facts(unread: DataFrame | None, show: int) -> Facts:
 
 
 def of_unread(rows: DataFrame) -> DataFrame:
-    """Give what is unread, of ``rebalances_and_unread``, as ``unread_facts`` takes it."""
+    """Return what is unread, of ``rebalances_and_unread``, as ``unread_facts`` takes it."""
     return rows.where("unread_count IS NOT NULL").selectExpr(
         "nullif(group_id, '') AS group_id",
         "unread_kind AS kind",
@@ -49,7 +49,7 @@ def of_unread(rows: DataFrame) -> DataFrame:
 
 
 def unread_lines(facts: Facts) -> list[str]:
-    """Say it, where there is something to say."""
+    """Return the lines to print, if there are any."""
     if not facts["unread_count"]:
         return []
     records = plural(facts["unread_count"], "record")

@@ -1,4 +1,4 @@
-"""What commands that go by weight share: where weights are from, and what is made of them."""
+"""Shared by the commands that go by weight: where weights come from, and their options."""
 
 import argparse
 from typing import Any
@@ -154,7 +154,7 @@ def unused_facts(
 
 
 def unused_lines(facts: Facts) -> list[str]:
-    """Say which weights are of what is not there."""
+    """Return the lines about weights of partitions or groups that do not exist."""
     count = facts["unused_weight_count"]
     if not count:
         return []

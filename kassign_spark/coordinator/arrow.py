@@ -22,7 +22,7 @@ PREDICTED = (
     "steps array<struct<round: int, member_id: string, topic: string, partition: int, "
     "action: string>>"
 )
-"""What ``predict_batches`` gives, one row a group."""
+"""Columns that ``predict_batches`` returns, one row per group."""
 
 _AWAY = -2
 
@@ -68,7 +68,7 @@ def predict_batches(
 
 
 def _left_out(group: _Group) -> str | None:
-    """Say which topics the members ask for in vain, and whether they get anything."""
+    """Return the topics that members ask for in vain, and whether they get anything."""
     state = group.state
     sizes = dict(zip(state.topics, state.num_partitions, strict=True))
     matched = [state.resolved.get(regex) or () for regex in state.regexes if regex is not None]
@@ -137,18 +137,18 @@ class _Lists:
         return [_values(field) for field in self.fields]
 
     def values(self, row: int) -> list[list[Any]]:
-        """Give the fields of a row's structs as Python values."""
+        """Return the fields of a row's structs as Python values."""
         start, end = int(self.ends[row]), int(self.ends[row + 1])
         return [values[start:end] for values in self.listed]
 
     def of(self, row: int) -> list[pa.Array]:
-        """Give the fields of a row's structs; nothing where the array is null."""
+        """Return the fields of a row's structs; nothing where the array is null."""
         start, end = int(self.ends[row]), int(self.ends[row + 1])
         return [field.slice(start, end - start) for field in self.fields]
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """As ``to_pylist``; equal strings are one object, which is quicker by far where they repeat."""
+    """Like ``to_pylist``, but equal strings are one object: far faster where they repeat."""
     if pa.types.is_list(column.type):
         flat = _values(column.flatten())
         lengths = column.value_lengths().fill_null(-1).to_pylist()
@@ -167,7 +167,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _coded(column: pa.Array, codes: Mapping[str, int]) -> Ints:
-    """Give the code of each string, -1 where it has none."""
+    """Return the code of each string, -1 where it has none."""
     encoded = column.dictionary_encode()
     known = np.array([codes.get(text, -1) for text in encoded.dictionary.to_pylist()], dtype="i8")
     numbers: Ints = known[encoded.indices.to_numpy()] if len(known) else np.zeros(0, dtype=np.int64)
@@ -179,7 +179,7 @@ def _numbers(column: pa.Array, missing: int = 0) -> Ints:
 
 
 def _runs(state: ConsumerGroupState, outcome: TargetOutcome) -> pa.StructArray:
-    """Give one element a member and topic: struct<member_id, topic, partitions>."""
+    """Return one element per member and topic: struct<member_id, topic, partitions>."""
     starts = outcome.layout.starts
     assigned = np.flatnonzero(outcome.owner >= 0)
     topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[assigned]

@@ -1,4 +1,4 @@
-"""Which of its assignors the coordinator uses for a group: the members' votes."""
+"""Choose the coordinator's assignor for a group by the members' votes."""
 
 from collections import Counter
 from collections.abc import Sequence

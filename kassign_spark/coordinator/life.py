@@ -136,7 +136,7 @@ class CoordinatedGroup:
         return len(gone)
 
     def _meets_forgotten(self, before: dict[str, tuple[str, ...]]) -> bool:
-        """Whether what forgotten regexes found still makes subscriptions differ.
+        """Return whether topics of forgotten regexes still make subscriptions differ.
 
         ``ConsumerGroup.removeMember`` says how the others subscribe while the regex of the member
         is still known; the next computation goes by that.
@@ -187,7 +187,7 @@ class CoordinatedGroup:
         return choose_assignor([member.vote for member in self.members]).assignor
 
     def state(self, speaker: str | None = None) -> ConsumerGroupState:
-        """What the assignor is given; who joins in the very heartbeat that computes comes last.
+        """Return the assignor's input; the member whose heartbeat computes comes last.
 
         Args:
             speaker: whose own heartbeat, in which it says something new, computes. Its names are

@@ -131,7 +131,7 @@ def list_targets(
 def _places_in_sets(
     state: ConsumerGroupState, outcome: TargetOutcome, members: Ints, topics: Ints
 ) -> tuple[Ints, Ints]:
-    """Of members and topics the topic's place in the member's own set of names; the sets' sizes."""
+    """Return the topic's place in the member's own set of names, and the sizes of the sets."""
     place: dict[tuple[int, int], int] = {}
     sizes = np.zeros(len(state.member_ids), np.int64)
     orders: dict[tuple[tuple[str, ...], str | None], list[str]] = {}

@@ -22,7 +22,7 @@ LEAVE, JOIN, REPLACE = "leave", "join", "replace"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one step of a restart does.
+    """The change that one step of a restart makes.
 
     Attributes:
         member: position of the member that restarts.
@@ -48,7 +48,7 @@ class Change:
 
     @property
     def unread(self) -> int:
-        """How many the member had when it went: nobody reads them until the step is over."""
+        """Return the number of the member's partitions that nobody reads until the step is over."""
         return 0 if self.event == JOIN else int((self.before == self.member).sum())
 
 

@@ -21,12 +21,12 @@ from kassign_spark.coordinator.uniform_heterogeneous import NO_PEAKS, Dealt, Pea
 from kassign_spark.coordinator.uniform_homogeneous import assign_equal
 
 _MOST_JOINERS = 3
-"""Of more that join at once, the first ones are tried."""
+"""Number of members that join together of which each is tried in turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetOutcome:
-    """What the coordinator's assignor answers.
+    """The answer of the coordinator's assignor.
 
     Attributes:
         assignor: that gave the answer.
@@ -77,7 +77,7 @@ def next_target(state: ConsumerGroupState, assignor: str | None = None) -> Targe
 def doubt_joiners(
     state: ConsumerGroupState, outcome: TargetOutcome, is_new: Sequence[bool]
 ) -> TargetOutcome:
-    """Say so where a target depends on whether a newcomer's own heartbeat computes it.
+    """Add a note where a target depends on whether a newcomer's own heartbeat computes it.
 
     In that heartbeat the newcomer is the last in the coordinator's order, in any later one it
     stands at the place that its id gives it.

@@ -23,7 +23,7 @@ _TOPICS_REMEMBERED = 100_000
 
 
 def slot_of(member_id: str, bits: int) -> int:
-    """Give a member's slot in the coordinator's table of 2^bits slots."""
+    """Return a member's slot in the coordinator's table of 2^bits slots."""
     return _spread_64(member_id) >> (64 - bits)
 
 
@@ -44,7 +44,7 @@ def _spread_64(member_id: str) -> int:
 
 @lru_cache(maxsize=_TOPICS_REMEMBERED)
 def topic_id_bits(topic_id: str) -> tuple[int, int]:
-    """Give the two signed longs of a topic id, by which ``Uuid.compareTo`` orders.
+    """Return the two signed longs of a topic id, by which ``Uuid.compareTo`` orders.
 
     Raises:
         ValueError: not 22 characters of URL-safe base64.
@@ -64,7 +64,7 @@ def drawn_id(text: str) -> str:
 
 @lru_cache(maxsize=_TOPICS_REMEMBERED)
 def topic_id_hash(topic_id: str) -> int:
-    """Give ``Uuid.hashCode`` as an unsigned number of 32 bits."""
+    """Return ``Uuid.hashCode`` as an unsigned number of 32 bits."""
     high, low = topic_id_bits(topic_id)
     mixed = (high ^ low) & _MASK_64
     return (mixed >> 32 ^ mixed) & _MASK_32
@@ -79,18 +79,18 @@ def copied_set_order(codes: Sequence[int], sized_for: int) -> HashOrder:
 
 
 def bucket_keys(codes: Ints, capacities: Ints) -> Ints:
-    """Give the buckets of many 32-bit hash codes, each in a table of its own size."""
+    """Return the buckets of many 32-bit hash codes, each in a table of its own size."""
     buckets: Ints = (codes ^ codes >> 16) & (capacities - 1)
     return buckets
 
 
 def map_capacities(counts: Ints) -> Ints:
-    """Give the table sizes of maps made without arguments that have held ``counts`` keys."""
+    """Return the table sizes of maps made without arguments that held ``counts`` keys."""
     return powers_of_two((4 * counts + 2) // 3)
 
 
 def copied_set_capacities(counts: Ints) -> Ints:
-    """Give the table sizes of sets that are made from collections of ``counts`` keys."""
+    """Return the table sizes of sets made from collections of ``counts`` keys."""
     return powers_of_two(4 * counts // 3 + 1)
 
 
@@ -103,7 +103,7 @@ def powers_of_two(counts: Ints, least: int = _SMALLEST_TABLE) -> Ints:
 
 
 def inverse(order: list[int] | Ints) -> Ints:
-    """Give the place of each element in an order."""
+    """Return the place of each element in an order."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place

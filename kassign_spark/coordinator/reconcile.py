@@ -1,4 +1,4 @@
-"""How members move to a new target, heartbeat by heartbeat (``CurrentAssignmentBuilder``).
+"""Move members to a new target, heartbeat by heartbeat (``CurrentAssignmentBuilder``).
 
 Nobody waits for the group: each partition waits for its one holder. A member first gives up what
 its target lacks, and is given nothing before it has said that it did; so a change is over after
@@ -21,7 +21,7 @@ MOST_ROUNDS = 3
 
 
 class Pairs(NamedTuple):
-    """Who has what: one entry a partition."""
+    """Partitions with their members, one entry per partition."""
 
     members: Ints
     partitions: Ints
@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What happens to every partition that is held or wanted, seen from its members.
+    """The change of every partition that a member has or is meant to have.
 
     A partition that changes hands is there twice: as the loser's and as the gainer's.
 
@@ -100,7 +100,7 @@ def reconcile(owned: Pairs, target: Pairs, is_away: NDArray[np.bool_]) -> Steps:
 
 
 def actions_in(steps: Steps, number: int) -> NDArray[np.str_]:
-    """Say for every row of the steps what happens to it in a round.
+    """Return for every row of the steps what happens to it in a round.
 
     Returns:
         `retained`: the member has it before and after the round, `revoked`: it gives it up,
@@ -116,6 +116,6 @@ def actions_in(steps: Steps, number: int) -> NDArray[np.str_]:
 
 
 def action_numbers(actions: NDArray[np.str_]) -> Ints:
-    """Give the places of actions in ``ACTIONS``."""
+    """Return the places of actions in ``ACTIONS``."""
     numbers: Ints = np.argmax(actions[:, None] == np.array(ACTIONS), axis=1)
     return numbers

@@ -8,7 +8,7 @@ from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState, L
 
 
 def assign_range(state: ConsumerGroupState, layout: Layout) -> Ints:
-    """Give the owner of every partition, as ``RangeAssignor`` of the group coordinator.
+    """Return the owner of every partition by the group coordinator's ``RangeAssignor``.
 
     Of each topic every subscriber has one block; subscribers come in the order of their
     `group.instance.id`, after them those that have none in the order of their ids.
@@ -33,7 +33,7 @@ def assign_range(state: ConsumerGroupState, layout: Layout) -> Ints:
 
 
 def subscribers_by_topic(layout: Layout, order: Ints) -> list[tuple[int, Ints]]:
-    """Give the subscribed topics, ascending, each with its members in the given order."""
+    """Return the subscribed topics, ascending, each with its members in the given order."""
     if not len(order):
         return []
     if layout.is_homogeneous:

@@ -17,7 +17,7 @@ def _none() -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupState:
-    """What the coordinator knows when it computes a target.
+    """The coordinator's knowledge when it computes a target.
 
     Sequences of members have one element a member, in the order of ``ConsumerGroupDescribe``;
     those of topics one a topic of the cluster, in any order; those named ``target_...`` one a
@@ -76,7 +76,7 @@ class Layout:
 
 
 def in_order(state: ConsumerGroupState, order: Sequence[int]) -> ConsumerGroupState:
-    """Give the group of these members alone, in this order; ``NOBODY`` has what others had."""
+    """Return the group of these members alone, in this order; ``NOBODY`` has what others had."""
     place = np.full(len(state.member_ids), NOBODY)
     place[list(order)] = np.arange(len(order))
 
@@ -118,7 +118,7 @@ def lay_out(state: ConsumerGroupState) -> Layout:
 
 
 def _is_homogeneous(kinds: Sequence[tuple[frozenset[str], str | None]]) -> bool:
-    """As ``ConsumerGroup.subscriptionType``: the same names and no regex, or one regex alone."""
+    """Return whether subscriptions are equal (``ConsumerGroup.subscriptionType``)."""
     if len(kinds) > 1:
         return False
     return not kinds or kinds[0][1] is None or not kinds[0][0]

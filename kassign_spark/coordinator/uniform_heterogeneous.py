@@ -16,7 +16,7 @@ _SWEEPS = 16
 
 
 class Peaks(NamedTuple):
-    """How much the assignor's tables held at most, where it took out some of it again.
+    """The largest sizes of the assignor's tables before it removed some entries again.
 
     A Java table never shrinks, and its size decides the order of what it still has.
 
@@ -49,7 +49,7 @@ class Dealt(NamedTuple):
 def assign_differing(
     state: ConsumerGroupState, layout: Layout, topic_ids: list[str], order: list[int]
 ) -> Dealt:
-    """Give the owner of every partition, as ``UniformHeterogeneousAssignmentBuilder``.
+    """Return the owner of every partition by ``UniformHeterogeneousAssignmentBuilder``.
 
     What is still subscribed stays, free partitions are dealt to the least loaded subscribers, then
     each topic is levelled between its own subscribers, at most 16 times. The ids and ``order`` are
@@ -112,7 +112,7 @@ def _still_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
 
 
 def _topics_of(owner: Ints, layout: Layout, count: int) -> list[int]:
-    """Of how many topics each member has some."""
+    """Return the number of topics that each member has partitions of."""
     topics = np.repeat(np.arange(len(layout.starts) - 1), np.diff(layout.starts))
     is_assigned = owner != NOBODY
     pairs = np.unique(owner[is_assigned] * len(layout.starts) + topics[is_assigned])
@@ -231,7 +231,7 @@ class _Ends:
         return member
 
     def highest(self) -> int:
-        """Give the next one from above, or ``NOBODY`` where all have been excluded."""
+        """Return the next one from above, or ``NOBODY`` where all have been excluded."""
         if self.high_next < self.high_start:
             if self.high_end <= self.high_start and self.high_start > 0:
                 self.high_level = self.loads[self.members[self.high_start - 1]]

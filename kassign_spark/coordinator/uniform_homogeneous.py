@@ -19,7 +19,7 @@ from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState, L
 def assign_equal(
     state: ConsumerGroupState, layout: Layout, topic_ids: list[str], order: list[int]
 ) -> tuple[Ints, Ints, list[str]]:
-    """Give the owner of every partition, as ``UniformHomogeneousAssignmentBuilder``.
+    """Return the owner of every partition by ``UniformHomogeneousAssignmentBuilder``.
 
     Every member gets floor(P / n) partitions or one more; who has them keeps them up to that, open
     ones are dealt in blocks. Of every topic there is an id, drawn where not known; ``order`` has
@@ -64,7 +64,7 @@ def assign_equal(
 
 
 def _quotas(partitions: int, owned_counts: Ints) -> tuple[Ints, Ints]:
-    """Say how many each member keeps and how many more it gets, members in their order."""
+    """Return how many each member keeps and how many more it gets, members in their order."""
     count = len(owned_counts)
     least, extras = divmod(partitions, count)
     kept, open_quota = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)

@@ -20,7 +20,7 @@ from kassign_spark.engine.segments import Integers, Longs, shares_in_order, tota
 
 
 class Sums(NamedTuple):
-    """What a block adds to the totals of parts and members.
+    """The share of a block in the totals of parts and members.
 
     Attributes:
         supply: partitions of the classes of each part.
@@ -56,12 +56,12 @@ class Block:
 
     @property
     def unsettled_count(self) -> int:
-        """How many edges are not settled yet."""
+        """Return the number of edges that are not settled yet."""
         return len(self._edges)
 
     @property
     def open_count(self) -> int:
-        """How many partitions have no place, in parts that are being settled."""
+        """Return the number of partitions without a place, in parts that are being settled."""
         inside = [classes for _, classes in self._narrowed]
         beside = zip(self._flows, inside, strict=False)
         count = sum(int(flow.open[~classes].sum()) for flow, classes in beside)

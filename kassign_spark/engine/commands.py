@@ -1,4 +1,4 @@
-"""What a program has blocks do: a command is a method of theirs, and answers with vectors."""
+"""The commands of a program to blocks: each is a method of the block and answers with vectors."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ class Command(NamedTuple):
 
 
 class Engine(Protocol):
-    """What holds the blocks."""
+    """An engine holds the blocks."""
 
     def step(self, commands: list[Command]) -> list[Answer]:
         """Have every block do the commands; returns their answers, in the order of blocks."""

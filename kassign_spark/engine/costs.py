@@ -1,4 +1,4 @@
-"""How the general pass finds the optimum: on counts, as a flow from topic classes to places.
+"""The costs by which the general pass finds the optimum: a flow of counts from classes to places.
 
 An edge (class, member) holds ``assigned`` of the class's partitions, of which ``owned`` cost
 nothing and each further one is a move. Every member of a *part* (at first a connected component)
@@ -39,17 +39,17 @@ block; ``rounds`` holds the blocks of groups that are too large for one, in a Da
 """
 
 MOVE = 1 << 32
-"""What one move adds to a distance; more than any path has hops."""
+"""Distance that one move adds; more than any path has hops."""
 MAJOR, MINOR = 1 << 36, 1 << 18
-"""What the two costs add to a distance where there are two, of moves and of racks: a path has fewer
-than 2 ** 18 hops and minor costs, as it passes a member once."""
+"""Distances of the two costs, moves and racks, where both count: a path passes a member once, so it
+has fewer than 2 ** 18 hops and minor costs."""
 MUST_FILL = 1 << 56
-"""What a place that must be filled takes off a distance; more than any path has moves."""
+"""Distance that a place that must be filled takes off; more than any path has moves."""
 UNREACHABLE = 1 << 60
 
 LOW, MIDDLE, HIGH = 0, 1, 2
 
 
 def rack_costs(racks_before_moves: bool) -> tuple[int, int]:
-    """What a partition costs without a replica in its member's rack, and what a move does."""
+    """Return the costs of a partition without a replica in its member's rack, and of a move."""
     return (MAJOR, MINOR) if racks_before_moves else (MINOR, MAJOR)

@@ -37,7 +37,7 @@ def cut_edges(edges: DataFrame, count: int, racks_before_moves: bool = False) ->
 
 
 def settled_edges(rounds: Rounds) -> DataFrame:
-    """What members get of each class, once all is settled; runs no job.
+    """Return how many partitions of each class members get once all is settled; runs no job.
 
     Returns:
         class bigint, member bigint, owned bigint, assigned bigint > 0.

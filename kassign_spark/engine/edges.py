@@ -11,7 +11,7 @@ from kassign_spark.engine.segments import Integers, Longs, totals
 
 Flags = npt.NDArray[np.bool_]
 _AS_IT_IS = ("member_of", "surcharge", "supply", "turn")
-"""What is pickled as it is; the class of each edge follows from the classes' sizes."""
+"""Fields that are pickled unchanged; the class of each edge follows from the classes' sizes."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What a block carries from round to round, small: of counts only those that are not 0."""
+"""The small form in which a block travels from round to round: only counts that are not 0."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class _Sparse(NamedTuple):
 
 
 def pack(values: Integers) -> Integers | _Sparse:
-    """Keep what is not 0 alone, with its rows, where that takes less."""
+    """Keep only what is not 0, with its rows, where that takes less."""
     rows = np.flatnonzero(values)
     if 2 * len(rows) >= len(values):
         return values
@@ -22,7 +22,7 @@ def pack(values: Integers) -> Integers | _Sparse:
 
 
 def unpack(packed: Integers | _Sparse) -> Integers:
-    """Give what was packed."""
+    """Return what was packed."""
     if not isinstance(packed, _Sparse):
         return packed
     values = np.zeros(packed.length, packed.values.dtype)

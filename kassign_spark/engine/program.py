@@ -103,7 +103,7 @@ def _numbered(names: Longs) -> Longs:
 
 
 def _before(rows: Vector) -> Vector:
-    """For each block the total of the blocks before it."""
+    """Return for each block the total of the blocks before it."""
     return np.cumsum(rows, axis=0) - rows
 
 

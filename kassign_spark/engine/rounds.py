@@ -29,19 +29,19 @@ _WHAT = {
     "keep": "quotas",
     "take": "transfers",
 }
-"""What each kind of superstep is for."""
+"""The purpose of each kind of superstep."""
 
 
 class Block(Protocol):
-    """What is in a row: it does commands, and knows how far it is."""
+    """A row: it runs commands and knows its own progress."""
 
     @property
     def open_count(self) -> int:
-        """How many partitions have no place."""
+        """Return the number of partitions without a place."""
 
     @property
     def unsettled_count(self) -> int:
-        """How many rows are not settled yet."""
+        """Return the number of rows that are not settled yet."""
 
 
 class Rounds:

@@ -39,7 +39,7 @@ class Segments:
         return minima
 
     def before(self, values: Longs) -> Longs:
-        """For each row the total of the earlier rows of its key."""
+        """Return for each row the total of the earlier rows of its key."""
         ordered = values[self._order]
         running = np.cumsum(ordered) - ordered
         totals = np.empty_like(values)

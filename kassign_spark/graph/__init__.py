@@ -1,4 +1,4 @@
-"""Who can take which partition, as a graph; and what it says about balance."""
+"""The graph of which member can take which partition, and its consequences for balance."""
 
 from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.eligibility import Eligibility, eligibility

@@ -32,7 +32,7 @@ _NAMES_SHOWN = 3
 def bottlenecks(
     members: DataFrame, topics: DataFrame, *, settings: Settings = Settings()
 ) -> DataFrame:
-    """Say why every group is as uneven as it is, whatever assignor it has.
+    """Explain why every group is as uneven as it is, whatever its assignor.
 
     Each row can be counted again in the subscriptions. `dense`: only these members can read these
     topics, so one of them has at least least_max. `sparse`: these members can read only these

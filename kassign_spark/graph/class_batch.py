@@ -34,7 +34,7 @@ class Subscribed(NamedTuple):
 
 
 def subscribed_of(batch: Batch) -> Subscribed:
-    """Who subscribes to which topic; members and topics are numbered as in the batch."""
+    """Return the subscribers of each topic; members and topics are numbered as in the batch."""
     readers = batch.subscribers
     topic_of = np.repeat(np.arange(len(batch.size)), readers.size)
     member_of = readers.member[ranges(readers.first, readers.size)]

@@ -118,7 +118,7 @@ class NoGraphFramesError(GraphFramesError):
 
 @contextmanager
 def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
-    """Give a GraphFrame to work with.
+    """Return a GraphFrame to work with.
 
     Args:
         vertices: id bigint.
@@ -160,7 +160,7 @@ def _failed(graphframes: Any, error: Py4JError | PySparkException) -> GraphFrame
 
 
 def _is_without_classes(error: Py4JError) -> bool:
-    """Whether the Python half is there, and of the JVM half nothing."""
+    """Return whether the Python half of GraphFrames is installed and the JVM half is missing."""
     if not isinstance(error, Py4JJavaError):
         return False
     return str(error.java_exception.getClass().getName()).endswith("ClassNotFoundException")

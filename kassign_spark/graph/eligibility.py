@@ -59,7 +59,7 @@ class Eligibility(NamedTuple):
 def eligibility(
     members: DataFrame, topics: DataFrame, *, settings: Settings = Settings()
 ) -> Eligibility:
-    """Give the eligibility graph of every group; computed once, and held.
+    """Return the eligibility graph of every group; computed once, and held.
 
     Ids are the same for the same input, whatever its row order and partitioning: they follow from
     the groups' names, and within a group ascend with the names.

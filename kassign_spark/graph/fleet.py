@@ -45,7 +45,7 @@ class FleetGraph(NamedTuple):
 
 
 def fleet_graph(members: DataFrame, topics: DataFrame) -> FleetGraph:
-    """Give the graph of groups and the topics that they read; computed once, and held.
+    """Return the graph of groups and the topics that they read; computed once, and held.
 
     Ids follow from the names alone. A topic that no group reads, or that has no partition, is not
     there; a group that reads none is there without edges.
@@ -122,7 +122,7 @@ def group_clusters(
 
 
 def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) -> DataFrame:
-    """Say what a change of topics touches: new partitions, or that the topic goes.
+    """Find what a change of topics affects: new partitions, or a deleted topic.
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
@@ -259,7 +259,7 @@ def _labels_in_rounds(vertices: DataFrame, edges: DataFrame, budget: Budget) -> 
 
 
 def _most_frequent(labels: DataFrame, edges: DataFrame, *, at: str, of: str) -> DataFrame:
-    """Give the vertices ``at`` the ends of edges the label of most of the others' ends."""
+    """Return the vertices ``at`` the ends of edges the label of most of the others' ends."""
     labels_of_neighbours = labels.select(F.col("id").alias(of), F.col("label").alias("theirs"))
     counted = edges.join(labels_of_neighbours, on=of, how="inner").groupBy(at, "theirs").count()
     own = labels.select(F.col("id").alias(at), "label")

@@ -19,7 +19,7 @@ NOTHING = -1
 
 
 class Pairs(NamedTuple):
-    """Which items belong to which rows, a pair each."""
+    """Pairs of a row and an item that belongs to it."""
 
     row: Longs
     item: Longs
@@ -100,7 +100,7 @@ def proofs(subscribed: Subscribed, graph: ClassGraph, levels: Levels) -> Proofs:
 
 
 def _rows_of_levels(graph: ClassGraph, levels: Levels) -> list[_Rows]:
-    """Of each part the levels down to each one (the last of these is the part), and up from each.
+    """Return for each part the levels down to each level (the last set is the part) and up from it.
 
     What down to a level is held, only the members down to there can read; and the members from a
     level on can read only what they hold.
@@ -142,7 +142,7 @@ def _rows_of_levels(graph: ClassGraph, levels: Levels) -> list[_Rows]:
 
 
 def _single_readers(subscribed: Subscribed, graph: ClassGraph) -> _Rows:
-    """Of each member the topics that it alone reads."""
+    """Return the topics that each member alone reads."""
     readers = np.bincount(graph.class_of, minlength=len(graph.supply))
     reader = np.full(len(graph.supply), NOTHING)
     reader[graph.class_of] = graph.member_of
@@ -159,7 +159,7 @@ def _single_readers(subscribed: Subscribed, graph: ClassGraph) -> _Rows:
 
 
 def _few_partitions(subscribed: Subscribed, graph: ClassGraph) -> _Rows:
-    """Of each class the topics with fewer partitions than readers."""
+    """Return the topics of each class that have fewer partitions than readers."""
     readers = np.bincount(graph.class_of, minlength=len(graph.supply))
     topic = np.flatnonzero(subscribed.size < readers[graph.class_of_topic])
     classes, row = np.unique(graph.class_of_topic[topic], return_inverse=True)
@@ -177,7 +177,7 @@ def _few_partitions(subscribed: Subscribed, graph: ClassGraph) -> _Rows:
 
 
 def _idle(graph: ClassGraph) -> _Rows:
-    """Of each group the members that can read nothing at all."""
+    """Return the members of each group that can read nothing."""
     member = np.flatnonzero(graph.part_of_member < 0)
     groups, row = np.unique(graph.group_of_member[member], return_inverse=True)
     none = np.full(len(groups), NOTHING)

@@ -7,7 +7,7 @@ _PACKAGES = ("py4j", "pyspark", __name__.partition(".")[0])
 
 
 def forget_archives() -> None:
-    """Let the worker's next task begin without reading Spark's archives, and ours, once more.
+    """Keep the worker's next task from reading Spark's archives, and ours, once more.
 
     Before each task PySpark 4.1 has all finders of modules drop what they know (SPARK-54744), and
     in Python before 3.13 one of an archive then reads its directory (CPython gh-103200): once for

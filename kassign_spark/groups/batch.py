@@ -30,7 +30,7 @@ from kassign_spark.groups.racks import RackBits
 
 @dataclass(frozen=True)
 class Claims:
-    """What members say that they own, a partition a row; by no order.
+    """Claims of members to partitions, one per row; in no particular order.
 
     Attributes:
         member: who says so; -1: nobody of the group.
@@ -56,7 +56,7 @@ class Claims:
 
 
 class Subscribers(NamedTuple):
-    """Who may take a topic: of each one so many members from the first on, by ``Batch.rank``."""
+    """Members that may take a topic: ``size`` entries of ``Batch.rank`` from ``first``."""
 
     member: Longs
     first: Longs
@@ -115,7 +115,7 @@ class Batch:
 
     @property
     def group_count(self) -> int:
-        """How many groups there are."""
+        """Return the number of groups."""
         return len(self.group)
 
     @cached_property
@@ -125,27 +125,27 @@ class Batch:
 
     @cached_property
     def slot_topic(self) -> Longs:
-        """Of each partition its topic."""
+        """Return the topic of each partition."""
         return np.repeat(np.arange(len(self.size)), self.size)
 
     @cached_property
     def slot_partition(self) -> Longs:
-        """Of each partition its number."""
+        """Return the number of each partition within its topic."""
         return np.arange(self.first_slot[-1]) - self.first_slot[self.slot_topic]
 
     @cached_property
     def slot_group(self) -> Longs:
-        """Of each partition its group."""
+        """Return the group of each partition."""
         return self.topic_group[self.slot_topic]
 
     @cached_property
     def member_set(self) -> Longs:
-        """Of each member the set of topics that it subscribes to."""
+        """Return for each member the set of topics that it subscribes to."""
         return self.subscribed[self.subscription]
 
     @cached_property
     def is_alike(self) -> Flags:
-        """Of each group whether all members subscribe to the same topics, however listed."""
+        """Return for each group whether all members subscribe to the same topics, in any order."""
         least = np.full(self.group_count, len(self.set_start))
         most = np.full(self.group_count, -1)
         np.minimum.at(least, self.member_group, self.member_set)
@@ -154,7 +154,7 @@ class Batch:
 
     @cached_property
     def rank(self) -> Longs:
-        """Of each member its place in its group as ``MemberInfo.compareTo`` orders.
+        """Return each member's place in its group in the order of ``MemberInfo.compareTo``.
 
         Static members come first, by ``group.instance.id``; the others follow, by ``member.id``.
         """
@@ -177,7 +177,7 @@ class Batch:
 
     @cached_property
     def subscribers(self) -> "Subscribers":
-        """Who may take a topic. Groups whose members are alike have one list for all topics."""
+        """Return the members that may take each topic; equal subscriptions share a list."""
         alike = self.is_alike[self.topic_group]
         member = self.by_rank[~self.is_alike[self.member_group[self.by_rank]]]
         of_set = self.member_set[member]
@@ -207,17 +207,17 @@ class Batch:
 
     @cached_property
     def hash_code(self) -> npt.NDArray[np.uint32]:
-        """Of each member ``String.hashCode`` of its id."""
+        """Return ``String.hashCode`` of each member's id."""
         codes, of_member = np.unique(self.member_name, return_inverse=True)
         return java_hash_codes(self.member_names.take(pa.array(codes - 1)))[of_member]
 
     @cached_property
     def topic_order(self) -> Longs:
-        """Of each topic's name, by code - 1, its rank in Spark's order of strings."""
+        """Return the rank of each topic's name (by code - 1) in Spark's order of strings."""
         return utf_8_rank(self.topic_names)
 
     def subscribes(self, member: Longs, topic_name: Longs) -> Flags:
-        """Whether a member's list names a topic, which need not exist, by the code of its name."""
+        """Return whether a member's list names a topic, by its name's code; it need not exist."""
         return find(self._listed, key(self.subscription[member], topic_name)) >= 0
 
     @cached_property
@@ -257,7 +257,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class BatchAssignment:
-    """Who is to have each partition of a batch.
+    """The assignment of a batch: the owner of each partition.
 
     Attributes:
         owner: of each slot a member; -1: nobody, because there is no answer for the group.

@@ -17,7 +17,7 @@ from kassign_spark.schemas import GROUP_KEY
 
 
 class Eligible(NamedTuple):
-    """What a strategy is given: checked frames; all have ``cluster_id``, never null.
+    """The input of a strategy: checked frames that all have ``cluster_id``, never null.
 
     Attributes:
         members: ``schemas.MEMBERS``.
@@ -84,11 +84,11 @@ class Eligible(NamedTuple):
 
     @property
     def batches(self) -> int:
-        """How many tasks to spread groups over that fit one each."""
+        """Return the number of tasks for groups that fit in one task each."""
         return 1 if self.is_one_group else self.tasks
 
     def note_path(self, path: str, rounds: Mapping[str, int] | None = None) -> None:
-        """Say which way all of these groups go, and in how many rounds by what they were for."""
+        """Record the engine that computes all of these groups, and its rounds by kind."""
         if self.paths is not None:
             self.paths.note(self.groups, path)
             self.paths.rounds.update(rounds or {})

@@ -1,4 +1,4 @@
-"""What ``claims`` does with arrays, over DataFrames: for groups that no task takes whole."""
+"""Resolve claims over DataFrames, as ``claims`` does over arrays, for groups beyond one task."""
 
 from typing import NamedTuple
 

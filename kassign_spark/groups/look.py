@@ -63,7 +63,7 @@ class InputSummary(NamedTuple):
 
 
 _LARGEST = 100_000
-"""For the mean size of topics: what nobody reads may say that it has two thousand million."""
+"""Cap for the mean size of topics: an unread topic may claim to have two thousand million."""
 
 _OF_GROUPS = {
     "groups": "count(*)",
@@ -94,7 +94,7 @@ _OF_CLAIMS = {
     "missing_claims": "count_if(highest >= num_partitions)",
     "hidden_topics": "count_if(claims > 0 and is_twice is null)",
 }
-"""Of topics beside what is owned of them: a topic that is not there has only claims."""
+"""Columns of topics with their claims; a topic that does not exist has only claims."""
 
 
 class _InputCounts(NamedTuple):
@@ -103,7 +103,7 @@ class _InputCounts(NamedTuple):
     estimated_bytes: float
     """By Spark, of what is read: few rows may be left of much."""
     one_folds: bool
-    """Whether, by the same estimate, one task folds members and topics."""
+    """Return whether, by the same estimate, one task can fold members and topics."""
 
 
 def look(
@@ -292,7 +292,7 @@ def _named(measures: dict[str, str]) -> Column:
 def _problems_of_both(
     inputs: Inputs, known_assignors: Collection[str] | None, target: DataFrame | None
 ) -> DataFrame:
-    """What is wrong with groups of both types: the columns of a problem."""
+    """Return the problems of groups of both types: the columns of a problem."""
     is_theirs = is_consumer_group()
     classic, consumer = (inputs.members.where(condition) for condition in (~is_theirs, is_theirs))
     problems = [

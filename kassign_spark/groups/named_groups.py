@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 
 def is_group_of(names: Iterable[tuple[str, str]]) -> Column:
-    """Whether a row is of one of some groups, a few hundred at most; needs no join, so no job.
+    """Return the condition that a row is of one of a few hundred groups; needs no join.
 
     Names are cluster_id and group_id. Where these are null in a row, so is the answer.
     """

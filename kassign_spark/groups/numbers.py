@@ -115,7 +115,7 @@ def dense(high: Longs, low: Longs) -> tuple[Longs, Longs]:
 
 
 def find(keys: Longs, values: Longs) -> Longs:
-    """Where each wanted key is among sorted different keys; -1: it is not."""
+    """Return the position of each value among sorted distinct keys; -1: it is not there."""
     if not len(keys):
         return np.full(len(values), -1)
     place = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
@@ -123,13 +123,13 @@ def find(keys: Longs, values: Longs) -> Longs:
 
 
 def place_in_run(run: Longs) -> Longs:
-    """For each row of runs of equal numbers its place in its run, from 0."""
+    """Return for each row of runs of equal numbers its place in its run, from 0."""
     begins = np.flatnonzero(np.diff(run, prepend=-1))
     return np.arange(len(run)) - np.repeat(begins, np.diff(begins, append=len(run)))
 
 
 def starts(counts: Longs) -> Longs:
-    """Where each run begins when runs of these lengths follow each other, and the end."""
+    """Return the start of each run when runs of these lengths follow each other, and the end."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
 
 

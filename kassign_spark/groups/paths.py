@@ -1,4 +1,4 @@
-"""Which way each group's assignment was computed, kept for whoever asks.
+"""Record which engine computed each group's assignment.
 
 A strategy says so of the groups that it is given; they are the same with and without a listener.
 """
@@ -23,7 +23,7 @@ OWN = "own"
 
 
 class Paths:
-    """What was said, group by group.
+    """The recorded engines, group by group.
 
     Attributes:
         misled: groups whose claims mislead Kafka's client, so that it does something else than the
@@ -39,7 +39,7 @@ class Paths:
         self.has_hidden_topics = False
 
     def note(self, groups: DataFrame, path: str) -> None:
-        """Take note of the path of all these groups: one row a group, with ``GROUP_KEY``."""
+        """Record the engine of all these groups: one row per group, with ``GROUP_KEY``."""
         self._said.append((groups.select(*GROUP_KEY), path))
 
     def only(self) -> str | None:

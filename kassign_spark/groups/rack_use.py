@@ -1,4 +1,4 @@
-"""Where racks can change an assignment, found out without looking at single partitions again.
+"""Find where racks can change an assignment, without looking at single partitions again.
 
 A partition *matches* a member where the member has no rack, or a replica is in the member's rack
 (``client.rack`` and ``broker.rack``, KIP-881). Most fleets that have racks have a replica of
@@ -28,7 +28,7 @@ def fold_racks(topics: DataFrame) -> DataFrame:
 
 
 def rack_use(eligible: Eligible) -> DataFrame:
-    """Say what racks can change, for the groups in which some member has one.
+    """Find what racks can change, for the groups in which some member has one.
 
     Returns:
         cluster_id string, group_id string, is_homogeneous boolean,

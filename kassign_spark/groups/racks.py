@@ -90,7 +90,7 @@ def read_racks(of_topics: pa.Array, size: Longs, member_racks: pa.Array) -> Rack
 
 
 def lengths(lists: pa.Array) -> Longs:
-    """How long each list is; null is empty."""
+    """Return the length of each list; a null list is empty."""
     sizes: Longs = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
     return sizes
 
@@ -103,7 +103,7 @@ def reduce_or(values: Bits, key: Longs, count: int) -> Bits:
 
 
 def all_equal(values: Bits, key: Longs, expected: Bits) -> Flags:
-    """Whether all values of each key are the wanted ones."""
+    """Return for each key whether all its values are the expected ones."""
     is_equal = np.ones(len(expected), bool)
     is_equal[key[values != expected[key]]] = False
     return is_equal

@@ -35,7 +35,7 @@ Kernel = Callable[[pa.Table], Iterable[pa.Table]]
 
 
 def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
-    """Put the tables of the groups into the rows of one, without claims if so told; runs no job.
+    """Fold the tables of the groups into rows of one table, claims optional; runs no job.
 
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
@@ -111,7 +111,7 @@ def observed_rows(assignment: DataFrame) -> DataFrame:
 def rows(
     frame: DataFrame, kind: int | str, keys: tuple[str, ...] = GROUP_KEY, **values: str
 ) -> DataFrame:
-    """Give ``frame`` the columns of the table; those that it lacks are null, numbers 0.
+    """Return ``frame`` with the columns of the table; missing ones are null, numbers 0.
 
     ``values`` is SQL of columns that are not as ``frame`` has them.
     """
@@ -126,7 +126,7 @@ def rows_of_kind(
     zeros: tuple[str, ...] = (),
     **values: str,
 ) -> DataFrame:
-    """Give ``frame``, which has ``keys``, the columns of a tasks' table.
+    """Return ``frame``, which has ``keys``, with the columns of a tasks' table.
 
     These are ``keys``, kind tinyint (a number, or SQL), and ``types``: as ``values``, SQL, or as
     ``frame`` has them, else null, or 0 if the type is one of ``zeros``.
@@ -171,7 +171,7 @@ def _call(kernel: Kernel, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def tasks_for(work: int, session: SparkSession) -> int:
-    """How many tasks to cut work (members, claims, partitions) into, by the cores that there are.
+    """Return the number of tasks for the work (members, claims, partitions), given the cores.
 
     Small work is one task: another one costs more than it saves. Large work is as many as there
     are cores, or several times that where one would outgrow its memory. Not more: Spark takes 0.15

@@ -76,7 +76,7 @@ class States:
         )
 
     def slots(self, group: int, outcome: Outcome) -> Longs:
-        """Of each id in an answer the slot; -1 for a partition that does not exist."""
+        """Return the slot of each id in an answer; -1 for a partition that does not exist."""
         layout = outcome.layout
         slot_of = np.full(len(layout.topic_of), -1)
         at = int(self.batch.first_slot[self._first_topic[group]])

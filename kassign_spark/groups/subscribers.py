@@ -9,7 +9,7 @@ from kassign_spark.settings.computing import Settings
 
 
 def homogeneous_topics(eligible: Eligible, settings: Settings) -> DataFrame:
-    """Give the topics of the groups whose members all subscribe alike.
+    """Return the topics of the groups whose members all subscribe alike.
 
     A subscribed topic that the cluster lacks is left out, as Kafka does.
 
@@ -25,7 +25,7 @@ def homogeneous_topics(eligible: Eligible, settings: Settings) -> DataFrame:
 
 
 def homogeneous_groups(eligible: Eligible) -> DataFrame:
-    """Give the rows of ``eligible.groups`` whose members all subscribe alike, and to something."""
+    """Return the rows of ``eligible.groups`` whose members subscribe alike, and to something."""
     return eligible.groups.where(F.col("is_homogeneous") & (F.size("topics") > 0))
 
 
@@ -44,7 +44,7 @@ def explode_topics(groups: DataFrame, settings: Settings, tasks: int) -> DataFra
 
 
 def heterogeneous_topics(eligible: Eligible) -> DataFrame:
-    """Give the topics of the groups whose members' subscriptions differ.
+    """Return the topics of the groups whose members' subscriptions differ.
 
     A topic listed twice by a member counts once (RangeAssignor since 3.5).
 

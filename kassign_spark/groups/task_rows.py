@@ -34,7 +34,7 @@ _COLUMNS = {
 
 
 def rows(frame: DataFrame, kind: int, **more: str) -> DataFrame:
-    """Give a frame, which has ``GROUP_KEY``, the columns of the tasks' table, others as null.
+    """Return a frame, which has ``GROUP_KEY``, with the columns of the tasks' table, others null.
 
     Returns:
         cluster_id string, group_id string, kind tinyint, member_id string, topic string,
@@ -81,7 +81,7 @@ class TaskTable(NamedTuple):
         return self.topic_name.code
 
     def rows_of(self, kind: int) -> Longs:
-        """Which rows are of a kind."""
+        """Return the rows of a kind."""
         return np.flatnonzero(self.kind == kind)
 
     def group_columns(self, rows: Longs) -> dict[str, pa.Array]:
@@ -145,7 +145,7 @@ def _slots(
 
 
 def member_places(read: TaskTable, member_keys: Longs, rows: Longs) -> Longs:
-    """Which of the members each row names; -1: none."""
+    """Return the place of each row's member among the members; -1: none."""
     place = find(member_keys, key(read.group[rows], read.member[rows]))
     return np.where(read.in_group[rows] & (read.member[rows] > 0), place, -1)
 
@@ -166,7 +166,7 @@ def lists_of(values: pa.Array, sizes: Longs) -> pa.ListArray:
 
 
 def count(groups: Longs, group_count: int) -> Longs:
-    """How many rows each group has; -1 is none."""
+    """Return the number of rows of each group; -1 is none."""
     return np.bincount(groups[groups >= 0], minlength=group_count)
 
 

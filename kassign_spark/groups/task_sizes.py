@@ -1,4 +1,4 @@
-"""How many tasks a measure is cut into; it never hangs on ``spark.sql.shuffle.partitions``."""
+"""Choose the number of tasks of a measure; it never depends on ``spark.sql.shuffle.partitions``."""
 
 from functools import reduce
 
@@ -23,7 +23,7 @@ ONE_GROUP_BYTES = 1 << 25
 
 
 def tasks_of(*tables: DataFrame | None) -> int:
-    """How many tasks to cut the tables of a call into, which have ``GROUP_KEY``; None: not given.
+    """Return the number of tasks for tables of a call, which have ``GROUP_KEY``; None: absent.
 
     Runs a query where Spark's own estimate does not say that they are small.
     """

@@ -1,4 +1,4 @@
-"""What is made of the group log: every rebalance that happened and why, and who rebalances much."""
+"""The history in the group log: each rebalance with its reason, and rebalance storms."""
 
 from kassign_spark.history.explained_generations import explain_history
 from kassign_spark.history.rebalances import rebalances

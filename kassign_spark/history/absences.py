@@ -1,4 +1,4 @@
-"""Who came and went between generations, how, and how long those that came had been away."""
+"""Find the members that joined and left between generations, how, and how long they were away."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ class Turnover(NamedTuple):
 
 
 class Absences(NamedTuple):
-    """What is known of those that went and came.
+    """The absences of members that left and joined.
 
     Attributes:
         kind: place in ``LEFT_KINDS`` of each that left.
@@ -48,7 +48,7 @@ class Absences(NamedTuple):
 
 
 def turnover(seen: View) -> Turnover:
-    """See who is in a record and not in the one before, and the other way round."""
+    """Find the members in a record that are not in the one before, and the other way round."""
     present, records = seen.present, seen.records
     order = np.lexsort((present.record, present.identity, present.group))
     record, identity, group = (
@@ -76,7 +76,7 @@ def turnover(seen: View) -> Turnover:
 
 
 def absences(seen: View, table: pa.Table, turned: Turnover) -> Absences:
-    """Say of those that came and went how they did; ``table`` is the ``log_members`` of the log."""
+    """Describe how members joined and left; ``table`` is the ``log_members`` of the log."""
     left, left_at = turned.left, turned.left_at
     rows = seen.present.row[left]
     defaults = Timeouts()
@@ -105,7 +105,7 @@ def _milliseconds(column: pa.ChunkedArray, default: int) -> Longs:
 
 
 def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
-    """Of each that left the last commit of what it had, and the interval to the one before.
+    """Return for each member that left its last commit, and the interval to the commit before.
 
     Both in microseconds, -1 where there is none. Of several partitions it is the shortest.
     """

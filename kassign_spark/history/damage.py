@@ -1,4 +1,4 @@
-"""What of the log cannot be read: how much it is, and which holes between rebalances it made."""
+"""Find the part of the log that cannot be read, and the gaps between rebalances that it causes."""
 
 import datetime as dt
 
@@ -24,7 +24,7 @@ _MAKE_GENERATIONS = pa.array(["GroupMetadata", "ConsumerGroupMetadata"])
 
 
 def with_unread(rows: pa.Table, unread: pa.Table) -> pa.Table:
-    """Say of ``rows`` which holes are damage, and add what is unread, but for what is no damage.
+    """Mark in ``rows`` the gaps that are damage, and add rows for what is unread.
 
     The rows are of ``rebalance_columns.REBALANCES``, ``unread`` is of
     ``log.log_schemas.EACH_UNREAD``.
@@ -72,7 +72,7 @@ def _between(rows: pa.Table, unread: pa.Table) -> Longs:
 
 
 def _filled(table: pa.Table) -> pa.Table:
-    """Give all columns of ``REBALANCES_AND_UNREAD``: rows of what is unread have empty values."""
+    """Return all columns of ``REBALANCES_AND_UNREAD``: unread rows have empty values."""
     is_rebalance = "reason" in table.column_names
     columns = [
         table[field.name].cast(field.type)

@@ -24,7 +24,7 @@ SIZES = pa.schema([("topic", pa.string()), ("size", pa.int64()), ("racks", pa.st
 """Topics with their partitions and, where it is known, ``replica_racks`` as JSON."""
 
 _MOST_PARTITIONS = 1_000_000
-"""Of a generation; a broken record may name any number."""
+"""Cap of the partitions of a generation; a broken record may name any number."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ _GENERATIONS = 2
 
 
 def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None) -> DataFrame:
-    """Say of each generation whether its leader gave what the assignor of its name gives.
+    """Check for each generation whether its leader used the assignor that it names.
 
     A record of a classic generation has everything that the leader was told, in its order: members
     with their subscriptions and what they claim, of `sticky` in its user data. So Kafka's own

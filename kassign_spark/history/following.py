@@ -38,7 +38,7 @@ MOST_PRESENT = 1_000_000
 
 
 class FollowState(NamedTuple):
-    """What is kept of a group between two pieces of its log.
+    """The state of a group between two pieces of its log.
 
     Attributes:
         log: the last generations and what came after them.
@@ -77,7 +77,7 @@ def follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Ta
 
 
 def rest(kept: FollowState) -> pa.Table:
-    """Give the rows that waited, at the end of a log."""
+    """Return the rows that waited, at the end of a log."""
     rows = read_rebalances(kept.log, kept.before).rows
     return rows.filter(pc.greater(rows["offset"], kept.last_offset))
 
@@ -200,7 +200,7 @@ def _members(table: pa.Table, offset: int) -> pa.Table:
 
 
 def _commits(seen: View, table: pa.Table, cut: int) -> pa.Table:
-    """Of each partition the last commit before the cut; in each generation the first, the last two.
+    """Select each partition's last commit before the cut, and each generation's first and last two.
 
     They are what pauses and the rhythm of a member's commits are read from.
     """
@@ -216,7 +216,7 @@ def _commits(seen: View, table: pa.Table, cut: int) -> pa.Table:
 
 
 def _owners(seen: View, cut: int) -> pa.Table:
-    """Who was the last to have each partition before the cut."""
+    """Return the last owner of each partition before the cut."""
     assigned, records = seen.assigned, seen.records
     rows = np.flatnonzero((assigned.record < cut) & (assigned.era == records.era[cut]))
     # Of several owners at once the last by name is the one that later ones are compared with.

@@ -30,7 +30,7 @@ OWNERS = pa.schema(
         ("is_static", pa.bool_()),
     ]
 )
-"""Who was the last to have each partition; ``owner`` is an instance id where ``is_static``."""
+"""The last owner of each partition; ``owner`` is an instance id where ``is_static``."""
 
 LEAVES = pa.schema(
     {"group_id": pa.string(), "client_id": pa.string(), "client_host": pa.string(), "at": TIME}
@@ -39,7 +39,7 @@ LEAVES = pa.schema(
 
 
 class EarlierLog(NamedTuple):
-    """What came before a log: tables of ``OWNERS`` and ``LEAVES``."""
+    """The state before a log: tables of ``OWNERS`` and ``LEAVES``."""
 
     owners: pa.Table
     leaves: pa.Table
@@ -59,7 +59,7 @@ class Leaves(NamedTuple):
 
 @dataclass(frozen=True)
 class Records:
-    """What starts generations, by group and then as the log has it.
+    """The records that start generations, by group and then in the order of the log.
 
     Attributes:
         group: code of the group's name.
@@ -182,7 +182,7 @@ def longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
 
 
 def rows_at(known: tuple[Longs, Longs], group: Longs, offset: Longs) -> Longs:
-    """Which of the ``known`` records, by group and offset, is the one that stands there; -1: none.
+    """Return the ``known`` record at each group and offset; -1: none.
 
     All records of a group stand in one partition, so of each offset it has one.
     """
@@ -194,13 +194,13 @@ def rows_at(known: tuple[Longs, Longs], group: Longs, offset: Longs) -> Longs:
 
 
 def repeats(*columns: Longs | Flags) -> Flags:
-    """Whether a row is equal in all columns to the one before."""
+    """Return whether a row equals the one before in all columns."""
     same = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
     return np.append(False, same)[: len(columns[0])]
 
 
 def run_ends(*columns: Longs) -> Flags:
-    """Where runs of rows end that are equal in all columns."""
+    """Return the ends of runs of rows that are equal in all columns."""
     return np.append(~repeats(*columns)[1:], True)[: len(columns[0])]
 
 
@@ -215,5 +215,5 @@ def times(column: pa.ChunkedArray) -> Longs:
 
 
 def equals(column: pa.ChunkedArray, value: str) -> Flags:
-    """Where a column has a value; a null is none."""
+    """Return where a column has the value; null does not."""
     return np.asarray(pc.fill_null(pc.equal(column, value), False).to_numpy(), bool)

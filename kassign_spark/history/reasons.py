@@ -127,12 +127,12 @@ class _Sentence:
         return self.listed(prefix, at, names, " members")
 
     def longest(self, prefix: str, span: Longs, at: Longs) -> pa.Array:
-        """Tell the longest of spans, in seconds; -1 is none."""
+        """Name the longest of spans, in seconds; -1 is none."""
         longest = self._most(span, at)
         return _when(longest >= 0, prefix, _seconds(longest), " s")
 
     def silence(self, away: Absences, rows: Longs, at: Longs) -> pa.Array:
-        """Tell how long those that did not close were silent."""
+        """Name the longest silence of members that did not close."""
         silence, limit = (
             self._most(duration[rows], at[rows]) for duration in (away.silence, away.limit)
         )

@@ -35,11 +35,11 @@ REASONS = {
     HANDOVER: "the second round of a cooperative rebalance",
     UNKNOWN: "nothing that the log shows had changed",
 }
-"""What each reason means, in the order in which they are looked for: the first that fits is it."""
+"""The meaning of each reason, in the order in which they are tried: the first that fits wins."""
 
 CLOSED, CRASHED, TOO_SLOW = "left", "crashed", "too_slow"
 LEFT_KINDS = (CLOSED, CRASHED, TOO_SLOW)
-"""How a member went, as far as its commits tell."""
+"""The ways in which a member can leave, as far as its commits show."""
 
 TOO_SLOW_POLLS = "polls_too_slow"
 CRASHES = "crashes"
@@ -58,7 +58,7 @@ CAUSES = {
     COMING_AND_GOING: "many clients join and leave: a deployment, or something that scales",
     OTHERS: "something else: see the reasons of the rebalances",
 }
-"""What each cause of a storm means, in the order in which they are looked for."""
+"""The meaning of each cause of a storm, in the order in which they are tried."""
 
 REBALANCES = table_of(
     "rebalances",

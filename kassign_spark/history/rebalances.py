@@ -31,7 +31,7 @@ _HEAD, _LENGTH = struct.Struct("<q"), struct.Struct("<i")
 
 
 def rebalances(log: HasRecords | DataFrame) -> DataFrame:
-    """Say when each group rebalanced and why, what moved, and how long partitions were not read.
+    """List each group's rebalances: when, why, what moved, how long partitions were not read.
 
     A record of the log says who is in a generation, with which subscription and partitions (of the
     new protocol: which epoch, member or target is new); what happened is the difference from the
@@ -78,7 +78,7 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
 
 
 def rebalances_and_unread(log: HasRecords | DataFrame) -> DataFrame:
-    """Give ``rebalances`` and, in rows of their own, what of the log cannot be read.
+    """Return ``rebalances`` and, in rows of their own, what of the log cannot be read.
 
     Returns:
         ``damage.REBALANCES_AND_UNREAD``.
@@ -153,7 +153,7 @@ def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> 
 
 
 def _to_bytes(kept: FollowState) -> bytes:
-    """For the state: the offset told, then each table as an Arrow stream, its length before it."""
+    """Serialize the state: the last offset, then each table as an Arrow stream after its length."""
     parts = [_HEAD.pack(kept.last_offset)]
     for table in (*kept.log, kept.targets, *kept.before):
         sink = pa.BufferOutputStream()

@@ -38,7 +38,7 @@ PAUSE_WITHIN = 600_000_000
 
 
 class Moves(NamedTuple):
-    """Of each record: partitions by what became of them since somebody last had them."""
+    """Partitions of each record by how they changed since somebody last had them."""
 
     moved: Longs
     kept: Longs
@@ -53,7 +53,7 @@ class Moves(NamedTuple):
 
 
 def rebalances_arrow(log: Log) -> pa.Table:
-    """Give every rebalance in a log, by group and in its order: ``REBALANCES``."""
+    """Return every rebalance in a log, by group and in its order: ``REBALANCES``."""
     return read_rebalances(log).rows
 
 
@@ -66,7 +66,7 @@ class RebalanceRows(NamedTuple):
 
 
 def read_rebalances(log: Log, earlier: EarlierLog = NOTHING) -> RebalanceRows:
-    """Give the rows of a log of which something may have come before."""
+    """Return the rows of a log of which something may have come before."""
     seen = view(log, earlier)
     turned = turnover(seen)
     return RebalanceRows(_rows(seen, log.log_members, turned), seen, turned)
@@ -145,7 +145,7 @@ def _grown_topics(seen: View, turned: Turnover, moves: Moves) -> tuple[Longs, Lo
 
 
 class Pauses(NamedTuple):
-    """Of each record the longest pause in microseconds (-1: none is known), and of what."""
+    """The longest pause of each record in microseconds (-1: unknown), and its partition."""
 
     longest: Longs
     topic: Longs
@@ -261,7 +261,7 @@ def _seconds(micros: Longs) -> pa.Array:
 
 
 def _lists(at: Longs, values: pa.Array, heads: Longs) -> pa.Array:
-    """Give each head the values of its record, which are sorted by that."""
+    """Return for each head the values of its record, sorted by head."""
     begin, end = np.searchsorted(at, heads), np.searchsorted(at, heads, side="right")
     rows = ranges(begin, end - begin)
     offsets = pa.array(starts(end - begin).astype(np.int32))

@@ -193,7 +193,7 @@ def _needed(absences: list[Absence]) -> int | None:
 
 
 def _saved(rows: list[Row], absences: list[Absence], session_ms: int | None) -> int:
-    """How many rebalances would not have been, were the clients that came back static members.
+    """Return how many rebalances would not have happened if the returning clients had been static.
 
     One is saved when everybody who came or went in it is, and nothing else happened; with it the
     rounds that hand over what it moved.
@@ -220,7 +220,7 @@ def _saved(rows: list[Row], absences: list[Absence], session_ms: int | None) -> 
 
 @cache
 def rebalances_without(kind: str, away_ms: int, session_timeout_ms: int) -> bool:
-    """Whether a static member's absence starts a rebalance, when it goes or when it is back.
+    """Return whether a static member's absence starts a rebalance, on leaving or on return.
 
     By the rules of ``simulate``; ``kind`` is one of ``rebalance_columns.LEFT_KINDS``.
     """

@@ -48,7 +48,7 @@ class Spans(NamedTuple):
 
 
 class EarlierOwners(NamedTuple):
-    """Who had each partition last, before the log begins, as codes."""
+    """The last owner of each partition before the log begins, as codes."""
 
     group: Longs
     topic: Longs
@@ -181,7 +181,7 @@ def _encoded(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:
 
 
 def _present_in(records: Records, table: pa.Table, members: Members) -> tuple[Present, Spans]:
-    """Give the members of each record, and the targets of the new protocol with their records."""
+    """Return the members of each record, and the targets of the new protocol with their records."""
     in_group = np.flatnonzero(equals(table["record"], "group"))
     offset = longs(table["offset"])[in_group]
     at = rows_at((records.group, records.offset), members.group[in_group], offset)
@@ -217,7 +217,7 @@ def _assigned_in(
     members: Members,
     spans: Spans,
 ) -> Assigned:
-    """Give the partitions of each record with their owners, those from before with record -1.
+    """Return the partitions of each record with their owners, those from before with record -1.
 
     ``codes`` are of the groups, members and topics of ``table``, which is ``log_assignment``.
     """
@@ -274,7 +274,7 @@ def _committed(records: Records, table: pa.Table, group: Longs, topic: Longs) ->
 
 
 def _counted(records: Records, present: Present, vote: Longs, uniform: int, range_: int) -> Records:
-    """Give epochs their members' count and assignor: the one of most votes, `uniform` of none."""
+    """Return epochs with their member count and assignor: most votes, `uniform` of none."""
     size = len(records.group)
     consumer = records.is_consumer
     count = np.bincount(present.record, minlength=size)

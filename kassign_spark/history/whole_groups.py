@@ -15,12 +15,12 @@ from kassign_spark.sessions import cores
 
 NAME = "group_name"
 _MOST_BYTES = 1 << 25
-"""Of keys and values whose groups are read at once."""
+"""Bytes of keys and values of groups that are read together."""
 _TASKS_A_CORE = 2
 
 
 class HasRecords(Protocol):
-    """What ``read_group_log`` gives."""
+    """An object such as ``read_group_log`` returns."""
 
     @property
     def records(self) -> DataFrame:
@@ -28,7 +28,7 @@ class HasRecords(Protocol):
 
 
 def with_group(records: DataFrame) -> DataFrame:
-    """Give raw records the bytes of their groups' names: ``NAME`` and ``COLUMNS``."""
+    """Return raw records with the bytes of their groups' names: ``NAME`` and ``COLUMNS``."""
     # All keys begin with a version and the name's length.
     length = F.conv(F.hex(F.substring("key", 3, 2)), 16, 10).cast("int")
     name = F.coalesce(F.substring("key", F.lit(5), length), F.lit(b""))
@@ -36,7 +36,7 @@ def with_group(records: DataFrame) -> DataFrame:
 
 
 class InPieces(NamedTuple):
-    """How a group is read whose records are too many to be held at once.
+    """The way to read a group in pieces when its records do not fit in memory together.
 
     Attributes:
         follow: from what was kept (None: nothing yet) and the next records, to rows and what to

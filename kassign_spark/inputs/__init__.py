@@ -1,4 +1,4 @@
-"""How tables come in: their columns, the checks that they pass, and what patterns stand for."""
+"""Inputs: the columns of tables, their checks, and the topics that patterns match."""
 
 from kassign_spark.inputs.patterns import resolve_patterns, touched_groups
 

@@ -40,7 +40,7 @@ class Inputs(NamedTuple):
     topics: DataFrame
     owned: DataFrame | None
     has_regexes: bool = False
-    """Whether members may subscribe by a regex that the broker resolves."""
+    """Return whether members may subscribe by a regex that the broker resolves."""
 
     def in_one_partition(self) -> "Inputs":
         """Each table in one partition: shuffled neither to be joined nor to be counted."""
@@ -66,7 +66,7 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
 
 
 def resolved(inputs: Inputs) -> Inputs:
-    """Give members that subscribe by a pattern or a regex its topics; runs no job."""
+    """Return members with the topics of their pattern or regex; runs no job."""
     members = with_topics(inputs.members, inputs.topics)
     if inputs.has_regexes:
         members = with_regex_topics(members, inputs.topics)
@@ -121,7 +121,7 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
 
 
 def row_refusals(inputs: Inputs) -> DataFrame:
-    """Of ``refusals``, those that a single row or topic is refused for."""
+    """Return the part of ``refusals`` that concerns a single row or topic."""
     problems = [
         broken_rows("members", inputs.members, member_rules()),
         broken_rows("topics", inputs.topics, rules_of_topics(inputs.topics)),
@@ -139,7 +139,7 @@ def row_refusals(inputs: Inputs) -> DataFrame:
 
 
 def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> DataFrame:
-    """Of ``refusals``, those that a group is refused for."""
+    """Return the part of ``refusals`` that concerns a group."""
     duplicates = _duplicate_members(members)
     if assignors is None:
         return duplicates
@@ -147,7 +147,7 @@ def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> Dat
 
 
 def size_refusals(inputs: Inputs) -> DataFrame:
-    """Of ``refusals``, groups with more members or partitions than ``limits`` allow."""
+    """Return the part of ``refusals`` for groups beyond ``limits``."""
     counted = inputs.members.groupBy(*GROUP_KEY).agg(F.count("*").alias("number"))
     most = f"number > {MEMBERS_OF_A_GROUP}"
     crowded = as_problems(counted.where(most), *too_large("group_has_too_many_members", "number"))
@@ -183,7 +183,7 @@ TOO_LARGE = {
 
 
 def as_problems(frame: DataFrame, problem: str, detail: str) -> DataFrame:
-    """Give ``frame`` the columns of a problem; those of them that it lacks are null.
+    """Return ``frame`` with the columns of a problem; missing ones are null.
 
     The problem's name is empty where a column has it; ``detail`` is SQL.
     """
@@ -221,7 +221,7 @@ def _duplicate_members(members: DataFrame) -> DataFrame:
 
 
 def duplicate_says(rows: str, table: str = "members") -> str:
-    """What is said of a member that is there more than once."""
+    """Return the detail for a member that appears more than once."""
     return says(
         f"table {table}, column member_id: {{}} is there {{}} times in group {{}}: "
         "give each member once",
@@ -240,7 +240,7 @@ def _assignor_problems(members: DataFrame, known: Collection[str]) -> DataFrame:
 
 
 def assignor_problem(named: str, known: Collection[str]) -> str:
-    """What is wrong with a group's different assignors, a column of sorted names, null as empty.
+    """Return the problem with a group's assignors: sorted distinct names, null as empty.
 
     Null where nothing is.
     """

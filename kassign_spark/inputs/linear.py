@@ -40,7 +40,7 @@ _BEGIN = re.compile(r"\^?(\(\?[imsU]+\))?\^?")
 
 
 def may_not_end(pattern: str) -> bool:
-    """Whether java.util.regex may need more steps for the pattern than anybody waits for."""
+    """Return whether java.util.regex may need too many steps for the pattern."""
     weight = len(re.findall(_REPEAT, pattern))
     weight += len(re.findall(_GROUP, pattern)) if "|" in pattern else 0
     most = _IRREGULAR_REPEATS if re.search(_IRREGULAR, pattern) else _REPEATS
@@ -59,14 +59,14 @@ def may_not_end_in_sql(pattern: str) -> str:
 
 
 def is_compiled(pattern: str) -> str:
-    """Whether Java takes a pattern, both in SQL; one that it might not even read is none."""
+    """Return in SQL whether Java accepts a pattern; one it may fail to read is refused."""
     brackets = rf"regexp_count({pattern}, r'\(') <= {_MOST_BRACKETS}"
     fits = f"length({pattern}) between 1 and {PATTERN_CHARACTERS} and {brackets}"
     return f"if({fits}, {compiled(pattern)} is not null, false)"
 
 
 def compiled(pattern: str) -> str:
-    """Give the pattern itself, in SQL, or null where Java refuses it."""
+    """Return the pattern itself, in SQL, or null where Java refuses it."""
     return f"try_reflect('java.util.regex.Pattern', 'compile', {pattern})"
 
 
@@ -117,7 +117,7 @@ def _regular_parts(pattern: str) -> list[tuple[bool, str]] | None:
 
 
 def _closing(pattern: str, at: int) -> int | None:
-    """Where the bracket that opens at a place is closed."""
+    """Return the position of the bracket that closes the one at a position."""
     within = ((at + i, char, depth) for i, char, depth in _structure(pattern[at:]))
     return next((i for i, char, depth in within if char == ")" and not depth), None)
 

@@ -171,7 +171,7 @@ def match_topics(patterns: DataFrame, topics: DataFrame, *, has_unending: bool =
 
 
 def _whole_name(pattern: str) -> str:
-    """Give a pattern for ``rlike``, in SQL, that finds exactly what ``pattern`` matches as a whole.
+    """Return in SQL a pattern for ``rlike`` that finds what ``pattern`` matches as a whole.
 
     Null for an empty pattern, which a consumer refuses, and for one that does not compile.
     """

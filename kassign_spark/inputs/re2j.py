@@ -59,14 +59,14 @@ class _RefusedError(Exception):
 
 
 class _Piece(NamedTuple):
-    """What stands at a place of a regex: it as RE2 is to read it, and where the next one begins."""
+    """A piece of a regex: its form for RE2, and where the next one begins."""
 
     text: str
     end: int
 
 
 def problem(regex: str) -> str | None:
-    """Say why a regex cannot be resolved; None: it can.
+    """Explain why a regex cannot be resolved; None: it can.
 
     Returns:
         In the words of RE2/J what the broker refuses it for, with the error that its client gets;

@@ -17,7 +17,7 @@ _NAMES = "array<string>"
 
 
 def regex_problem(regex: Column) -> Column:
-    """What is wrong with a regex, as ``re2j.problem`` says it: string, null where nothing is."""
+    """Return the problem of a regex as ``re2j.problem`` words it: string, null for none."""
     problem: Column = arrow_udf(_problems, "string")(regex)
     return problem
 

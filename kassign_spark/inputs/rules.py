@@ -1,4 +1,4 @@
-"""What a row of each table must hold: one list of rules a table, used to count and to report.
+"""The rules for rows of each table: one list per table, used to count and to report.
 
 A rule is broken by a single row. The counting runs over every row of every call, so a rule is one
 native expression; only when a count is not zero are the rows looked for. Expressions are written in
@@ -24,7 +24,7 @@ STATIC_AWAY = -2
 
 
 IS_CONSUMER_GROUP = f"coalesce(group_type = '{CONSUMER}', false)"
-"""Whether a row of members is of a group of the new protocol: boolean, never null."""
+"""Whether a row of members belongs to a group of the new protocol: boolean, never null."""
 
 
 _NAME = r"(?!\.{1,2}(?![A-Za-z0-9._-]))[A-Za-z0-9._-]{1,249}"
@@ -139,12 +139,12 @@ def owned_rules(*, names: bool = True) -> list[Rule]:
 
 
 def not_allowed(name: str) -> str:
-    """Whether a name, which is not empty, is none that Kafka allows a topic: SQL; null stays so."""
+    """Return in SQL whether Kafka refuses a non-empty name for a topic; null stays null."""
     return f"not rlike({name}, {text(_WHOLE_NAME)})"
 
 
 def any_broken(rules: list[Rule]) -> str:
-    """Whether a row breaks a rule: SQL, boolean, never null."""
+    """Return in SQL whether a row breaks a rule: boolean, never null."""
     return "(" + " or ".join(f"coalesce({rule.broken}, false)" for rule in rules) + ")"
 
 
@@ -187,7 +187,7 @@ def integer_rule(column: str, *, least: int, most: int = INT_MAX, where: str = "
 
 
 def is_one_of(column: str, names: Iterable[str]) -> str:
-    """Whether a string is one of these, in SQL: null where it is null, and there are some."""
+    """Return in SQL whether a string is one of these: null where it is null and there are some."""
     listed = ", ".join(map(text, names))
     return f"{column} in ({listed})" if listed else "false"
 

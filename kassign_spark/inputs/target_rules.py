@@ -1,4 +1,4 @@
-"""What the last target of groups of the new protocol must hold, and the topic ids beside it."""
+"""Rules for the last target of groups of the new protocol, and for topic ids."""
 
 from functools import reduce
 
@@ -89,7 +89,7 @@ def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
 
 
 def suspect_key(kind: str, hashed: str) -> str:
-    """What a row is known by, among all kinds of rows of a group; in SQL."""
+    """Return in SQL the key of a row among all kinds of rows of a group."""
     return f"named_struct('kind', '{kind}', 'hashed', {hashed})"
 
 

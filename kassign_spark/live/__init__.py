@@ -1,1 +1,1 @@
-"""What live clusters say."""
+"""Snapshots of live clusters."""

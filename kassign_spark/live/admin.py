@@ -20,7 +20,7 @@ _BOOTSTRAP_MS = 10_000
 _REQUEST_MS = 30_000
 _OF_CONNECTION = ("security.", "sasl.", "ssl.")
 _GRACE_MS = 1_000
-"""For what kafka-python does after its own time is up."""
+"""Time for the clean-up of kafka-python after its own time is up."""
 _MOST_ANSWER_BYTES = 100_000_000
 """An answer that says it has more is refused before a byte of it is held."""
 _ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]]+):[0-9]{1,5}")
@@ -97,7 +97,7 @@ def check_address(bootstrap_server: str) -> None:
 
 
 def check_answers(bootstrap_server: str, properties: Mapping[str, str]) -> None:
-    """See that a broker answers, for clients that wait for one without a limit, as Spark's does.
+    """Check that a broker answers, for clients that wait without a limit, such as Spark's.
 
     Raises:
         ClusterError: none does, or it does not let us in.
@@ -189,7 +189,7 @@ def batches(items: Sequence[Any], size: int = 100) -> Iterator[Sequence[Any]]:
 
 
 def _explained(error: Exception, *, connected: bool, login: bool) -> str:
-    """What went wrong and what to check, by the error's class: its text may hold settings."""
+    """Explain an error by its class and say what to check: its text may contain settings."""
     from kafka import errors
 
     name = type(error).__name__

@@ -48,7 +48,7 @@ class Key(str):
 
     line: int
     is_assigned: bool
-    """Whether = or : is behind it: Java takes a blank as well, and a word alone."""
+    """Whether = or : follows: Java accepts a blank as well, and a word alone."""
 
     def __new__(cls, text: str, line: int, *, is_assigned: bool) -> Self:
         """Put them together."""
@@ -110,7 +110,7 @@ def parse_properties(text: str, path: str | Path) -> dict[str, str]:
 
 
 def refuse_fragments(keys: Iterable[str]) -> None:
-    """Keep what is no setting, a part of a secret say, from whoever logs the keys he is given.
+    """Refuse fragments, which may be part of a secret, before anything logs their keys.
 
     Raises:
         SettingsError: a line is no key=value.
@@ -121,7 +121,7 @@ def refuse_fragments(keys: Iterable[str]) -> None:
 
 
 def _unnamed(keys: Iterable[str]) -> str:
-    """Say by their lines which keys cannot be named in a message; empty where there are none."""
+    """Return the lines of keys that cannot be named in a message; empty where there are none."""
     unnamed = [key for key in keys if not _can_be_named(key)]
     if not unnamed:
         return ""

@@ -1,4 +1,4 @@
-"""What a cluster's answers are as rows of the tables, in the column order of the schemas."""
+"""Turn a cluster's answers into rows of the tables, in the column order of the schemas."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ def leader_rows(described: Iterable[dict[str, Any]], cluster_id: str | None) -> 
 
 
 def topics_of(members: Sequence[Row], owned: Sequence[Row]) -> dict[str, set[str]]:
-    """Of each group the topics that its members read, by their subscriptions or what they own."""
+    """Return the topics that each group's members subscribe to or own."""
     topics: dict[str, set[str]] = {}
     for _, group_id, _, _, _, subscribed, *_ in members:
         topics.setdefault(group_id, set()).update(subscribed)

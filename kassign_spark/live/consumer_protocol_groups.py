@@ -23,7 +23,7 @@ _OF_CONSUMER_GROUPS = "consumer."
 
 
 class DescribedGroups(NamedTuple):
-    """What the coordinators said of some groups.
+    """The coordinators' description of some groups.
 
     Attributes:
         members: rows of ``schemas.MEMBERS`` without cluster_id, in the coordinator's order.
@@ -147,7 +147,7 @@ def _partitions(assignment: Any) -> list[tuple[str, int]]:
 
 @cache
 def _describe_request() -> Any:
-    """Give the request's class; defined when first needed, as kafka-python is an extra."""
+    """Return the request's class; defined when first needed, as kafka-python is an extra."""
     from kafka.protocol.api_message import ApiMessage
 
     class ConsumerGroupDescribeRequest(ApiMessage, load_json=__package__):  # type: ignore[call-arg, misc]

@@ -1,4 +1,4 @@
-"""What ``kafka-consumer-groups.sh --describe`` printed, as rows: of any version from 2.0 to 4.4.
+"""Read the output of ``kafka-consumer-groups.sh --describe`` of any version from 2.0 to 4.4.
 
 Each group has a table of its own, whose header says which columns there are; the tool lays cells
 out below their headings. Versions before 2.2 do not print the group.
@@ -44,7 +44,7 @@ _CELLS = {
     "TARGET-ASSIGNMENT-EPOCH": _NUMBER,
     "#MEMBERS": _COUNT,
 }
-"""What a cell of a column can be. A host is a Java address, which begins with ``/``."""
+"""The form of a cell in each column. A host is a Java address, which begins with ``/``."""
 _KINDS = {
     "members": {"CONSUMER-ID", "#PARTITIONS"},
     "states": {"STATE", "ASSIGNMENT-STRATEGY"},
@@ -78,7 +78,7 @@ class Section(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """What a line says of a group, or of none: an error."""
+    """A line about a group, or about none: an error."""
 
     where: str
     group_id: str | None

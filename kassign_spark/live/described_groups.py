@@ -29,9 +29,9 @@ class Member:
     where: str
     group_instance_id: str | None = None
     epoch: int | None = None
-    """Of members of the new protocol."""
+    """The member epoch, in the new protocol."""
     count: int | None = None
-    """Of partitions, as the tool says it."""
+    """The number of partitions, as the tool prints it."""
     assigned: list[TopicPartition] | None = None
     """None: the text does not say."""
     target: list[TopicPartition] | None = None
@@ -45,7 +45,7 @@ class DescribedGroup:
     members: dict[str, Member] | None = None
     """In the coordinator's order; None: no table of members."""
     owners: dict[TopicPartition, list[tuple[str, str]]] | None = None
-    """Who owns a partition, and the line; None: no table of offsets."""
+    """The owner of each partition, and the line; None: no table of offsets."""
     offsets: dict[TopicPartition, tuple[int, int, datetime]] = field(default_factory=dict)
     """Committed, end, and when; of partitions with both."""
     topics: dict[str, int] = field(default_factory=dict)
@@ -57,12 +57,12 @@ class DescribedGroup:
 
     @property
     def is_new(self) -> bool:
-        """Whether it is of the new protocol, whose members have epochs."""
+        """Return whether it uses the new protocol, whose members have epochs."""
         return self.has_epochs or self.assignor == "uniform"
 
     @property
     def has_epochs(self) -> bool:
-        """Whether the text has what such a group has in the middle of a rebalance too."""
+        """Return whether the text has all that a group has in the middle of a rebalance."""
         return any(member.epoch is not None for member in (self.members or {}).values())
 
     def owned(self) -> list[tuple[str, str, int]]:
@@ -97,7 +97,7 @@ class DescribedGroup:
 
 
 def group_states(sections: Iterable[Section], remarks: Iterable[Remark]) -> list[DescribedGroup]:
-    """Put together what tables and remarks say of each group, by name.
+    """Merge what tables and remarks say about each group, by name.
 
     Raises:
         InputError: two tables contradict each other, or a cell is no value of its column; the text

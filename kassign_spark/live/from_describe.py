@@ -115,7 +115,7 @@ def _members(group: DescribedGroup, cluster_id: str | None) -> list[Row]:
 
 
 def _target(group: DescribedGroup, cluster_id: str | None) -> list[Row]:
-    """Of a group of the new protocol; without epochs it is settled: the target is what they own."""
+    """Return the target of a new-protocol group; without epochs it is what members own."""
     if not group.is_new:
         return []
     rows_ = [
@@ -161,7 +161,7 @@ def _notes(
     described: dict[str, DescribedTopic] | None,
     tables: ClusterTables,
 ) -> list[str]:
-    """What the texts do not say, a sentence each."""
+    """Return what the texts do not contain, one sentence each."""
     notes = [
         "such texts have no subscriptions: each member's topics are those that its group's members "
         "own",

@@ -46,7 +46,7 @@ _PAUSE_SECONDS = 1.0
 
 
 class ClusterTables(NamedTuple):
-    """What a cluster said at one time: rows in the column order of the schemas.
+    """The state of a cluster at one time: rows in the column order of the schemas.
 
     The rows have ``cluster_id`` in front, null unless one was asked for.
     """

@@ -25,7 +25,7 @@ _MOVED = "its coordinator moved while it was asked"
 
 
 class ReadOffsets(NamedTuple):
-    """What brokers said of offsets.
+    """The offsets that brokers returned.
 
     Attributes:
         rows: of ``schemas.OFFSETS`` without cluster_id. Partitions of groups whose commits could
@@ -89,7 +89,7 @@ def _row(group: str | None, partition: Partition, ends: _Ends, committed: int | 
 def _committed(
     admin: Any, brokers: Sequence[int], groups: Sequence[str], progress: Callable[[str], None]
 ) -> tuple[dict[str, dict[Partition, int]], dict[str, str]]:
-    """What each group has committed, and the groups that could not be read.
+    """Return the committed offsets of each group, and the groups that could not be read.
 
     Each broker lists the groups that it coordinates; those that moved meanwhile are listed again.
     """

@@ -13,7 +13,7 @@ _WAIT = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWri
 
 
 def net_client(**settings: Any) -> Any:
-    """Give what ``KafkaAdminClient`` takes as ``kafka_client``."""
+    """Return what ``KafkaAdminClient`` takes as ``kafka_client``."""
     from kafka.net.compat import KafkaNetClient
     from kafka.net.manager import KafkaConnectionManager
     from kafka.net.selector import NetworkSelector
@@ -29,7 +29,7 @@ def net_client(**settings: Any) -> Any:
 
 
 def _receive(connection: Any) -> tuple[bytes, Exception | None]:
-    """Give a piece of what has come, and what went wrong."""
+    """Return a piece of what has come, and what went wrong."""
     from kafka.errors import KafkaConnectionError
 
     piece = bytearray()

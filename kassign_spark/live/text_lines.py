@@ -43,7 +43,7 @@ class Text(NamedTuple):
                 yield number, line
 
     def where(self, line: int) -> str:
-        """How messages name a line."""
+        """Return the name of a line for messages."""
         return f"{self.path} line {line}"
 
 

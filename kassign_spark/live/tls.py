@@ -1,11 +1,11 @@
-"""What a broker answers to a TLS handshake, in words: kafka-python tries until time is up."""
+"""Explain a broker's answer to a TLS handshake: kafka-python retries until time is up."""
 
 import socket
 import ssl
 from collections.abc import Iterable
 
 _TLS_MS = 10_000
-"""For the whole handshake with one address."""
+"""Time for the whole handshake with one address."""
 _TRUST = "check ssl.truststore.* in the client properties file"
 
 
@@ -22,7 +22,7 @@ def tls_problem(
 
 
 def speaks_tls(address: str, timeout_ms: int = 2_000) -> bool:
-    """Whether a server answers a TLS handshake, whatever its certificate is."""
+    """Return whether a server answers a TLS handshake, whatever its certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return _problem(address, context, timeout_ms / 1000) is None

@@ -1,4 +1,4 @@
-"""What ``kafka-topics.sh --describe`` printed, as rows of ``topics`` and ``leaders``."""
+"""Read the output of ``kafka-topics.sh --describe`` as rows of ``topics`` and ``leaders``."""
 
 import re
 from typing import NamedTuple

@@ -157,7 +157,7 @@ def _claims(
 
 
 def _read_sticky(source: Bytes, user_data: Span, is_sticky: Bools, generation: Ints) -> Items:
-    """Give the partitions that user data name, and put the generations where they belong."""
+    """Return the partitions that user data name, and put the generations where they belong."""
     rows = np.flatnonzero(is_sticky & (user_data.length > 0))
     cursors = _cursors(source, user_data, rows)
     columns = STICKY_USER_DATA.read(cursors, 0)

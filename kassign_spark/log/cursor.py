@@ -21,7 +21,7 @@ REASONS = {
     WRONG_LENGTH: "a length or a count cannot be",
     WRONG_NULL: "a value that must be there is null",
 }
-"""What may be wrong with a message, by the number that ``Cursors.wrong`` has."""
+"""The possible faults of a message, by the number in ``Cursors.wrong``."""
 
 _INT16 = 1 << 15
 _PADDING = 8
@@ -35,7 +35,7 @@ def distinct(numbers: Ints) -> list[int]:
 
 
 class Span(NamedTuple):
-    """Where values of variable length stand: texts, bytes, ids. A length of -1 is null."""
+    """Positions of values of variable length: texts, bytes, ids. A length of -1 is null."""
 
     start: Ints
     length: Ints

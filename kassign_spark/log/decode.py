@@ -19,7 +19,7 @@ from kassign_spark.log.values import texts
 from kassign_spark.log.versions import UnreadMessages, read_keys, read_versioned
 
 _MOST_BYTES = 1 << 24
-"""Of values decoded at once: what comes out of them may take some times as much memory."""
+"""Bytes of values that are decoded together: the result may take several times as much memory."""
 
 NO_KEY = "the record has no key"
 OTHER_TYPE = "groups of this type are not read"
@@ -40,11 +40,11 @@ _ROWS: dict[int, Callable[[Records], list[Part]]] = {
     8: consumer_records.current_members,
     16: consumer_records.regexes,
 }
-"""What makes the rows of the kinds of records, by their number."""
+"""The functions that make the rows of each kind of record, by its number."""
 
 
 class DecodedTables(NamedTuple):
-    """What a batch of records says; the columns are those of ``log_schemas``."""
+    """The content of a batch of records; the columns are those of ``log_schemas``."""
 
     generations: pa.Table
     log_members: pa.Table

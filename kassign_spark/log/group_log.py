@@ -37,7 +37,7 @@ _NO_FILES = "UNABLE_TO_INFER_SCHEMA"
 
 
 class GroupLog(NamedTuple):
-    """What ``__consumer_offsets`` holds.
+    """The content of ``__consumer_offsets``.
 
     Every table is computed when it is asked for, from the raw records: those are decoded anew for
     each, but only the kinds of records that it is made of. None is cached. In all of them offset
@@ -147,7 +147,7 @@ def read_group_log(
 
 
 def group_log(records: DataFrame, *, owned: bool = False) -> GroupLog:
-    """Give the tables of raw records, which are not looked at before."""
+    """Return the tables of raw records, which are not looked at before."""
     tables = [
         _decoded(records.where(of_types(_TYPES[table.name])), table, owned=owned)
         for table in log_schemas.DECODED
@@ -177,7 +177,7 @@ def _declared(records: DataFrame) -> DataFrame:
 
 
 def of_types(types: Iterable[int]) -> Column:
-    """Whether the keys of records begin so, by an expression that Spark has itself."""
+    """Return whether keys of records begin with these bytes, by Spark's own expression."""
     heads = [F.lit(number.to_bytes(2, "big")) for number in types]
     return F.substring("key", 1, 2).isin(*heads)
 

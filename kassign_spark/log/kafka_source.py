@@ -25,7 +25,7 @@ SEES_INTERNAL_TOPICS = {BY_CONSUMER: "true"}
 """Settings of a session that reads the log from a cluster."""
 
 READERS = "kassign-spark-log"
-"""How the names of groups begin that Spark reads the log with: each run leaves some in it."""
+"""Prefixes of the group names with which Spark reads the log: each run leaves some in it."""
 
 _SERVERS = "kafka.bootstrap.servers"
 _DEFAULTS = {
@@ -50,7 +50,7 @@ _WHY = {
     "TimeoutException": "no answer; check the address, that a broker listens there, and that the "
     "client properties file fits that listener (security.protocol)",
 }
-"""What to say by the class that a Java client throws; its own text may hold settings."""
+"""Advice by the class that a Java client throws; its own text may contain settings."""
 
 
 def kafka_options(bootstrap_server: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -68,7 +68,7 @@ def kafka_options(bootstrap_server: str, properties: Mapping[str, str]) -> dict[
 
 
 def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool) -> DataFrame:
-    """Give the records as a batch or a stream; what is not said in ``options`` is a default.
+    """Return the records as a batch or a stream; options that are not given have defaults.
 
     Raises:
         SettingsError: the options name no cluster, or another topic, or the session is not set to
@@ -106,7 +106,7 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
 
 
 def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
-    """What went wrong in one line, without a text that may hold settings."""
+    """Explain an error in one line, without a text that may contain settings."""
     text = " ".join([str(error), *_classes(error)])
     if "Failed to find data source: kafka" in text or "DATA_SOURCE_NOT_FOUND" in text:
         return ClusterError(
@@ -136,7 +136,7 @@ def kafka_errors(source: str | Mapping[str, str]) -> Iterator[None]:
 
 
 def _is_the_log(value: str) -> bool:
-    """Whether it is the topic's name or, for option assign, the topic with its partitions."""
+    """Return whether it is the topic's name or, for option assign, its partitions too."""
     with suppress(ValueError):
         assigned = json.loads(value)
         return isinstance(assigned, dict) and set(assigned) == {OFFSETS_TOPIC}

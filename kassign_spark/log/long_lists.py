@@ -1,4 +1,4 @@
-"""Where the elements of a long list begin, found byte by byte, so that all are read at once.
+"""Find where the elements of a long list begin, byte by byte, so that all can be read together.
 
 To read one element of every list a step is fast where lists are many; of one list of 100,000 it is
 100,000 steps of one element.
@@ -19,7 +19,7 @@ bytes of its length (0: a varint) with what an element is: the bytes of it, or i
 
 
 def starts_of(cursors: Cursors, row: int, count: int, shape: Shape) -> list[int]:
-    """Give the position of each element of a row's list, as far as they lie in the message."""
+    """Return the position of each element of a row's list, as far as they lie in the message."""
     data, end = cursors.source.data.data, int(cursors.end[row])
     at = int(cursors.position[row])
     starts: list[int] = []
@@ -33,7 +33,7 @@ def starts_of(cursors: Cursors, row: int, count: int, shape: Shape) -> list[int]
 
 
 def ends_well(cursors: Cursors, starts: Ints) -> tuple[bool, int]:
-    """See whether elements that were read lie one behind the other; and how many are fine."""
+    """Return whether elements lie one behind the other; and how many are fine."""
     broken = np.flatnonzero(cursors.wrong != FINE)
     fine = int(broken[0]) if len(broken) else len(starts)
     last = min(fine, len(starts) - 1)

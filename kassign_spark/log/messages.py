@@ -47,7 +47,7 @@ _GROUP_METADATA = struct(
     ),
 )
 _EPOCH = struct("generation int32", flexible=0, tags={0: _alone("hash_or_time int64")})
-"""Of a group, with the hash of its topics' metadata, or of a target, with the time it was made."""
+"""The record of a group's epoch with its topics' metadata hash, or of a target with its time."""
 _PARTITION_METADATA = struct(
     "topics []",
     flexible=0,
@@ -62,7 +62,7 @@ _CLASSIC_MEMBER = struct(
     flexible=0,
     supported_protocols=struct("name string, metadata bytes", flexible=0),
 )
-"""Of a member that still speaks the classic protocol."""
+"""A member that still uses the classic protocol."""
 _MEMBER_METADATA = struct(
     "group_instance_id string?, rack_id string?, client_id string, client_host string, "
     "topics []string, topics_regex string?, rebalance_timeout_ms int32, assignor string?",
@@ -94,7 +94,7 @@ KINDS = {
     8: Kind("ConsumerGroupCurrentMemberAssignment", _OF_MEMBER, _CURRENT),
     16: Kind("ConsumerGroupRegularExpression", _OF_REGEX, _REGEX),
 }
-"""What is read, by the type in front of a key."""
+"""The records that are read, by the type in front of a key."""
 
 OTHER_KINDS = {
     10: "ShareGroupMemberMetadata",
@@ -110,7 +110,7 @@ OTHER_KINDS = {
     22: "StreamsGroupCurrentMemberAssignment",
     23: "StreamsGroupTopology",
 }
-"""What is known by name and not read: groups of other types."""
+"""The records that are known by name and not read: groups of other types."""
 
 MEMBER_STATES = {
     0: "stable",
@@ -126,7 +126,7 @@ SUBSCRIPTION = struct(
     owned=_BY_TOPIC,
 )
 STICKY_USER_DATA = struct("owned []", owned=_BY_TOPIC)
-"""Of ``StickyAssignor``; of version 1 four more bytes follow, the generation."""
+"""User data of ``StickyAssignor``; in version 1 four more bytes follow, the generation."""
 ASSIGNMENT = struct("assigned [], user_data bytes?", assigned=_BY_TOPIC)
 NEWEST_PROTOCOL = 3
 """A subscription or an assignment of a higher version is read as this one, as Kafka does."""

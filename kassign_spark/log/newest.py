@@ -21,7 +21,7 @@ _STATE_TYPES = (2, 3, 5, 7, 8)
 _KNOWN = (*KINDS, *OTHER_KINDS)
 _DAMAGED = "its newest record cannot be read"
 _DEFAULT_ASSIGNOR = "uniform"
-"""What a coordinator takes of a group whose members name none."""
+"""The coordinator's default assignor for a group whose members name none."""
 _OF_MEMBER = ["group_id", "member_id"]
 
 

@@ -25,7 +25,7 @@ ARROW_SCHEMAS = {
 }
 """The columns of every table as Arrow's, by its name."""
 COLUMNS = ("key", "value", "timestamp", "partition", "offset")
-"""Of raw records, those that are decoded."""
+"""The columns of raw records that are decoded."""
 
 
 class RawRecords(NamedTuple):
@@ -85,7 +85,7 @@ class Rows(NamedTuple):
         return pa.array(at).cast(pa.timestamp("us", "UTC"))
 
     def offsets(self) -> pa.Array:
-        """Where the records stand in their partition."""
+        """Return the offsets of the records in their partition."""
         return self.batch.offset.take(pa.array(self.record))
 
     def place(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def repeated(columns: Mapping[str, Any], row: Ints) -> dict[str, Any]:
 
 
 def ordered(table: str, parts: list[Part]) -> pa.Table:
-    """Put the rows of all parts of a table in the order of their records."""
+    """Sort the rows of all parts of a table into the order of their records."""
     of_table = [part for part in parts if part.table == table and len(part.record)]
     if not of_table:
         return ARROW_SCHEMAS[table].empty_table()

@@ -27,7 +27,7 @@ Primitive = Literal["int8", "int16", "int32", "int64", "string", "bytes", "uuid"
 _SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8}
 _NEVER = 1 << 15
 _FEW_LISTS, _LONG_LIST = 32, 64
-"""So few lists with so many elements left are read list by list, each at once."""
+"""Number of lists, and of elements left in each, from which lists are read one by one."""
 _NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
@@ -44,7 +44,7 @@ class Field:
 
 
 _NUMBERS = (Field("", "int32"),)
-"""What lists of numbers are of."""
+"""The fields of lists of numbers."""
 
 
 @dataclass(frozen=True)

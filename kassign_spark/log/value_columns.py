@@ -1,4 +1,4 @@
-"""What was read from many messages: numbers, spans, and lists of records of these, by columns."""
+"""Columns of values from many messages: numbers, spans, and lists of records of these."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
 
 
 def spread(columns: Columns, rows: Ints, count: int) -> Columns:
-    """So many rows of which some are given: -1, null or an empty list elsewhere."""
+    """Spread values over ``count`` rows: -1, null or an empty list elsewhere."""
     return {name: _spread(column, rows, count) for name, column in columns.items()}
 
 

@@ -25,7 +25,7 @@ class UnreadMessages:
 
 
 class ReadMessages(NamedTuple):
-    """What was read: ``rows`` (of those given, in order) with their columns, and the rest."""
+    """The result of reading: ``rows`` (of those given, in order), their columns, the rest."""
 
     rows: Ints
     columns: Columns

@@ -1,1 +1,1 @@
-"""What is measured on an assignment: balance, differences, violations."""
+"""Measures of an assignment: balance, differences, violations."""

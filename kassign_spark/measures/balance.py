@@ -1,4 +1,4 @@
-"""How evenly an assignment loads the members of each group, and how much of it stayed."""
+"""Measure how evenly an assignment loads the members of each group, and how much of it stayed."""
 
 from typing import NamedTuple
 

@@ -151,7 +151,7 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
 
 
 class _PartitionOwners(NamedTuple):
-    """Of each assigned row: whether it stays, or moves, and the one owner of its partition.
+    """For each assigned row: whether it stays or moves, and the only owner of its partition.
 
     Of several owners it is one that has the partition still, else the first by name; 0: none.
     """
@@ -177,7 +177,7 @@ def _owners(read: TaskTable, assigned: Longs, owned: Longs) -> _PartitionOwners:
 
 
 def _crosses(table: pa.Table, read: TaskTable, holdings: AssignedHoldings) -> Flags:
-    """Whether the partition of an assigned row has known racks, none of them its member's."""
+    """Return whether the partition of an assigned row has known racks and none is its member's."""
     row_member, assigned = holdings.row_member, holdings.assigned_rows
     of_rows = table["rack_id"].take(pa.array(holdings.member_rows))
     racks = listed(table["texts"], assigned)
@@ -195,7 +195,7 @@ def _crosses(table: pa.Table, read: TaskTable, holdings: AssignedHoldings) -> Fl
 def _subscribe_alike(
     group_of: Longs, lists: FlatLists, listed_topic: Longs, group_count: int
 ) -> Flags:
-    """Whether all lists of a group, but those that are null, name the same topics."""
+    """Return whether all lists of a group that are not null name the same topics."""
     list_count = np.bincount(group_of[~lists.is_null], minlength=group_count)
     pairs = np.unique(key(lists.row, listed_topic))
     named, times = np.unique(key(group_of[pairs >> 32], pairs & 0xFFFF_FFFF), return_counts=True)

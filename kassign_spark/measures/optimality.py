@@ -22,7 +22,7 @@ from kassign_spark.groups.numbers import Flags, Longs
 
 
 class Optimality(NamedTuple):
-    """Of each group that has an edge.
+    """Optimality of each group that has an edge.
 
     Attributes:
         group: its number.
@@ -114,7 +114,7 @@ def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Lon
 
 
 def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
-    """For each member whether no path leads to it from one whose load is higher by two or more.
+    """Return for each member whether no path leads to it from a load higher by two or more.
 
     Given are, of each edge, topic and member, both dense from 0, a member of one group, and how
     many partitions of the topic it holds.
@@ -133,7 +133,7 @@ def is_balanced(topic: Longs, member: Longs, assigned: Longs) -> Flags:
 
 
 def keeps_most(group: Longs, topic: Longs, member: Longs, owned: Longs, assigned: Longs) -> Flags:
-    """For each group whether its assignment, of the best balance, keeps the most that it can.
+    """Return for each group whether its assignment, of the best balance, keeps as much as possible.
 
     Given are, of each edge, group, topic and member, all dense from 0, topic and member of one
     group, and how many partitions of the topic the member owned before, and holds now.

@@ -1,4 +1,4 @@
-"""Who holds what, in a form short enough for people: ranges of partitions a member and topic."""
+"""Holdings in a form short enough for people: ranges of partitions by member and topic."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -8,7 +8,7 @@ from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS
 
 
 def holdings(assignment: DataFrame, members: DataFrame, *, limit: int) -> DataFrame:
-    """Say what each member is assigned, its partitions as ranges.
+    """Return what each member is assigned, its partitions as ranges.
 
     Args:
         assignment: ``schemas.ASSIGNMENT``.

@@ -1,4 +1,4 @@
-"""Whether an assignment is one that a group could have: nothing twice, nothing left, no strangers.
+"""Check that an assignment is possible: nothing twice, nothing left over, no strangers.
 
 Partitions are counted, not listed: only a topic whose counts are wrong is looked into.
 """
@@ -55,7 +55,7 @@ def plan_violations(
     topics: DataFrame,
     owned: DataFrame | None = None,
 ) -> DataFrame:
-    """As ``violations``, and rule `unknown_topic`: subscribed to, but not in the table topics."""
+    """Like ``violations``, with rule `unknown_topic`: subscribed to, not in table topics."""
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs = resolved(conform_inputs(members, topics, owned))
     assigned = conform(assignment, ASSIGNMENT)
@@ -88,7 +88,7 @@ def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> Da
 
 
 def _with_details(broken: DataFrame) -> DataFrame:
-    """Put what was found into words, and ranges into rows."""
+    """Put problems into words, and ranges into rows."""
     partitions = F.when(F.col("last").isNotNull(), F.sequence("partition", "last")).otherwise(
         F.array("partition")
     )

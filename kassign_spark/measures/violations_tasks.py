@@ -31,15 +31,15 @@ _Found = tuple[str, Longs, dict[str, pa.Array]]
 """A rule, the rows that break it, and columns of ``BROKEN`` that are not those of the rows."""
 
 UNKNOWN_TOPIC = "unknown_topic"
-"""What is no violation of an assignment by itself."""
+"""A rule that is not a violation of an assignment by itself."""
 HIDDEN_TOPIC = "hidden_topic"
 """A topic that members own partitions of, and that the table topics does not have."""
 BROKEN = (
     "cluster_id string, group_id string, rule string, member_id string, topic string, "
     "partition bigint, last bigint, size bigint, members array<string>"
 )
-"""What a task gives back: ``partition`` to ``last``, where that is there, are a range; ``size`` is
-that of the topic, and ``members`` those with the same partition."""
+"""Columns that a task returns: ``partition`` to ``last``, where present, are a range; ``size`` is
+the topic's, and ``members`` are those with the same partition."""
 
 
 def broken_in_tasks(
@@ -89,7 +89,7 @@ def broken_arrow(table: pa.Table) -> pa.Table:
 def _strangers(
     rows: TaskTable, known: Longs, partition: Longs, has_partition: Flags
 ) -> list[_Found]:
-    """Of each member and topic that do not belong together, the least partition."""
+    """Return for each member and topic that do not belong together the lowest partition."""
     assigned = rows.rows_of(ASSIGNED)
     holder = member_places(rows, known, assigned)
     listed_by = rows.rows_of(MEMBER)[rows.listed.row]
@@ -162,7 +162,7 @@ def _missing(rows: TaskTable, known: Longs, partition: Longs, size: Longs) -> _F
 
 
 def _unknown_topics(rows: TaskTable, size: Longs) -> _Found:
-    """Of each topic that members subscribe to and that is not there, a row."""
+    """Return a row for each topic that members subscribe to and that does not exist."""
     rows_ = rows.rows_of(SUBSCRIBED)
     rows_ = rows_[(size[rows_] < 0) & (rows.topic[rows_] > 0)]
     rows_ = rows_[np.unique(_topic_key(rows, rows_), return_index=True)[1]]

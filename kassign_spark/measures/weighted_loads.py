@@ -1,4 +1,4 @@
-"""What an assignment weighs: loads of members by weight and capacity, group by group.
+"""Measure loads of members by weight and capacity, group by group.
 
 Weights are scaled by one power of two a group and rounded to whole numbers, as plans by weight do:
 sums are exact, and so the same in whatever order.
@@ -21,7 +21,7 @@ from kassign_spark.schemas import GROUP_KEY
 WEIGHT = 4
 """A kind of rows beside those of ``task_rows``: a partition's weight."""
 VALUE = {"value": "double"}
-"""What these rows, and with them all others of a table, have beside their columns."""
+"""Columns that these rows, and so all others of a table, have in addition."""
 
 WEIGHED = dict.fromkeys(
     ("total_weight", "max_load", "mean_load", "load_skew", "moved_weight"), "double"
@@ -33,7 +33,7 @@ _SUM_BITS = 50
 
 
 class Weighing(NamedTuple):
-    """What to weigh with.
+    """The options for weights.
 
     Attributes:
         weights: ``schemas.WEIGHTS``, conforming.
@@ -47,7 +47,7 @@ class Weighing(NamedTuple):
 
 
 class AssignedHoldings(NamedTuple):
-    """Who holds what, in numbers of a task's table.
+    """The holdings of members, in numbers of a task's table.
 
     Attributes:
         member_rows: rows of members.
@@ -156,7 +156,7 @@ def _whole(weight: Doubles, group: Longs, groups: int) -> tuple[Doubles, Doubles
 
 
 def _serves(read: TaskTable, holdings: AssignedHoldings, members: int) -> Flags:
-    """Whether members subscribe to a topic that something is assigned of."""
+    """Return whether members subscribe to a topic of which something is assigned."""
     assigned = np.unique(
         key(read.group[holdings.assigned_rows], read.topic[holdings.assigned_rows])
     )

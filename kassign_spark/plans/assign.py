@@ -1,4 +1,4 @@
-"""How an assignment comes about, top to bottom: input, checks, eligibility, strategy, result."""
+"""Compute an assignment, top to bottom: input, checks, eligibility, strategy, result."""
 
 from functools import reduce
 
@@ -75,7 +75,7 @@ def assign_on_paths(
     settings: Settings = Settings(),
     paths: Paths | None = None,
 ) -> DataFrame:
-    """As ``assign``, telling ``paths`` which way each group goes."""
+    """Like ``assign``, and record in ``paths`` which engine computes each group."""
     of_clients, may_be_consumer = split_by_type(members, target, assignor)
     assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)

@@ -1,4 +1,4 @@
-"""What the coordinator will do with groups of the new protocol (KIP-848)."""
+"""Predict what the coordinator does with groups of the new protocol (KIP-848)."""
 
 from collections.abc import Collection
 from functools import partial
@@ -32,11 +32,11 @@ _LISTS = {
     "target": "member_id: string, topic: string, partition: bigint, position: bigint",
     "held": "member_id: string, topic: string, partition: bigint",
 }
-"""What is collected about a group, beside its members: lists of structs of these fields."""
+"""The lists collected for a group, apart from its members: lists of structs of these fields."""
 
 
 class ConsumerPrediction(NamedTuple):
-    """What the coordinator computes; see ``predict_consumer_groups``."""
+    """The coordinator's result; see ``predict_consumer_groups``."""
 
     assignment: DataFrame
     verdicts: DataFrame
@@ -88,7 +88,7 @@ def predict_consumer_groups(
     assignor: str | None = None,
     with_steps: bool = True,
 ) -> ConsumerPrediction:
-    """Give the next target of every group of group_type `consumer`, and the way to it.
+    """Predict the next target of every group of group_type `consumer`, and the way to it.
 
     As the group coordinator of Kafka 4.4.0: ``UniformAssignor``, ``RangeAssignor``,
     ``CurrentAssignmentBuilder``. Groups of other types are left out. All is computed, and held,

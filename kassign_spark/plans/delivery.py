@@ -1,4 +1,4 @@
-"""What each member gets of its group's assignment: its own part, as rows and as JSON."""
+"""Split each group's assignment by member, as rows and as JSON."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -9,7 +9,7 @@ from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS
 
 
 def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFrame:
-    """Give each member's own part of an assignment, in the forms that consumers take.
+    """Return each member's own part of an assignment, in the forms that consumers take.
 
     The group's leader computes the whole; the coordinator sends each member its part alone, as
     here. Topics are in name order (UTF-8), partitions ascending; a partition given twice to one

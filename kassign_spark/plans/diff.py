@@ -1,4 +1,4 @@
-"""What changes hands between two assignments."""
+"""Compare two assignments: the partitions that change hands."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -11,7 +11,7 @@ _PARTITION_KEY = [*GROUP_KEY, "topic", "partition"]
 
 
 def diff(before: DataFrame, after: DataFrame) -> DataFrame:
-    """Say for each partition who had it and who has it.
+    """Return for each partition who had it and who has it.
 
     Args:
         before: ``schemas.ASSIGNMENT`` or ``schemas.OWNED``.
@@ -33,7 +33,7 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
 
 
 def changes(before: DataFrame, after: DataFrame) -> DataFrame:
-    """What ``diff`` says, of conforming assignments; cluster_id is always there."""
+    """Like ``diff``, of conforming assignments; cluster_id is always there."""
     sides = _side(before, is_before=True).unionByName(_side(after, is_before=False))
     grouped = sides.groupBy(*_PARTITION_KEY, "unmatched").agg(
         F.array_sort(F.collect_set("from_member")).alias("owners"),

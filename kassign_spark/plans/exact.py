@@ -80,7 +80,7 @@ def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[p
 def follow_exactly_arrow(
     table: pa.Table, *, assignor: int | None = None, is_eager: bool = False
 ) -> Iterator[pa.Table]:
-    """As ``predict_arrow``, follow their rebalances.
+    """Like ``predict_arrow``, and follow the groups' rebalances.
 
     ``is_eager``: the protocol is eager also where the assignor's own is not.
     """
@@ -93,7 +93,7 @@ def follow_exactly_arrow(
 def predict_batch(
     batch: Batch, claims: Claims, generation: Longs, assignor: Longs, groups: Flags | None = None
 ) -> ClientOutcomes:
-    """Give the client's answer for each group, or some.
+    """Return the client's answer for each group, or some.
 
     Args:
         batch: the groups.
@@ -127,7 +127,7 @@ def predict_batch(
 
 
 def topics_left_out(batch: Batch, claims: Claims) -> dict[int, str]:
-    """Say of groups which topics their members ask for in vain, and whether they get anything."""
+    """Return the topics that members ask for in vain, and whether they get anything."""
     list_group = np.zeros(len(batch.list_start) - 1, np.int64)
     list_group[batch.subscription] = batch.member_group
     listed = key(np.repeat(list_group, np.diff(batch.list_start)), batch.list_topics)
@@ -175,7 +175,7 @@ def misled_groups(
 def misled_arrow(
     table: pa.Table, *, assignor: int | None = None, protocol: str | None = None
 ) -> Iterator[pa.Table]:
-    """Give ``misled_groups`` of a task (rows of ``rows.fold``): the columns of ``MISLED``.
+    """Return ``misled_groups`` of a task (rows of ``rows.fold``): the columns of ``MISLED``.
 
     ``assignor`` is a number of ``KAFKAS`` for all of them; None: each its own. Under the eager
     ``protocol`` `cooperative-sticky` knows nothing of what members owned.
@@ -232,7 +232,7 @@ def follow_exactly(
 
 
 def _assigned(batch: Batch, group: int, members: Longs, outcome: Outcome) -> RebalanceSteps:
-    """What an answer gives to the members of its group, by ids."""
+    """Return the answer for the members of a group, by ids."""
     layout, counts = outcome.layout, [len(ids) for ids in outcome.assigned]
     ids = np.fromiter(chain.from_iterable(outcome.assigned), np.int64, sum(counts))
     code = batch.topic_name[slice(*batch.first_topic[group : group + 2])]

@@ -1,4 +1,4 @@
-"""What the members' rebalance listeners are told, call by call.
+"""List the calls of the members' rebalance listeners.
 
 Source: ``ConsumerCoordinator.onJoinPrepare`` and ``onJoinComplete`` of the classic protocol
 (kafka-clients 3.7 to 4.4). The default of ``onPartitionsLost`` calls ``onPartitionsRevoked``.

@@ -14,7 +14,7 @@ from kassign_spark.plans.exact import MISLED, misled_arrow
 def note_claims(
     eligible: Eligible, paths: Paths | None, assignor: object, protocol: str | None = None
 ) -> None:
-    """Tell ``paths`` of claims that the tables do not bear out; runs no job.
+    """Record in ``paths`` claims that the tables do not support; runs no job.
 
     ``assignor`` is a name of ``KAFKAS`` for all groups, or None for each group's own; the assignors
     of others, and ``protocol``, are as of ``rebalance``.

@@ -1,4 +1,4 @@
-"""What Kafka itself will do with every group in its next rebalance, and whether it will end.
+"""Predict what Kafka itself will do with every group in its next rebalance, and whether it ends.
 
 Its answer, and the rounds in which members come to it.
 """
@@ -35,7 +35,7 @@ PREDICTED = KAFKAS
 
 
 class Prediction(NamedTuple):
-    """What the client does: an assignment, and how it comes to one; see ``predict``."""
+    """The client's assignment, and how it gets there; see ``predict``."""
 
     assignment: DataFrame
     verdicts: DataFrame
@@ -56,7 +56,7 @@ def predict(
     target: DataFrame | None = None,
     assignor: str | None = None,
 ) -> Prediction:
-    """Give the exact answer of Kafka's Java client for every group, as of clients 3.8 and later.
+    """Return the exact answer of Kafka's Java client for every group, as of clients 3.8 and later.
 
     Groups of group_type `consumer` get the next target of the broker's own assignors instead; see
     ``predict_consumer_groups``, which gives the rounds to get there as well.
@@ -182,7 +182,7 @@ def _answers(
     kernel: Callable[..., Iterable[pa.Table]],
     protocol: str | None = None,
 ) -> tuple[DataFrame, DataFrame]:
-    """Let tasks answer all groups once: a row a partition, and verdicts, both of one held frame."""
+    """Answer all groups once in tasks: partitions and verdicts from one held frame."""
     inputs = conform_inputs(members, topics, owned)
     eligible, names, _ = look(inputs, PREDICTED if assignor is None else None)
     used = names if assignor is None else [assignor]

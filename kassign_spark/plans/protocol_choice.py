@@ -21,8 +21,8 @@ CANDIDATES = table_of(
     "candidates",
     "cluster_id string?, group_id string, member_id string, assignors array<string>",
 )
-"""What members offer: ``partition.assignment.strategy``, the preferred assignor first; null is the
-client's default."""
+"""The members' candidates: ``partition.assignment.strategy``, the preferred assignor first; null is
+the client's default."""
 
 DEFAULT_ASSIGNORS = ("range", "cooperative-sticky")
 """The Java client's default list since 3.0. It is eager."""
@@ -37,7 +37,7 @@ PROTOCOLS: Mapping[str, Collection[str]] = {
 
 
 class Choice(NamedTuple):
-    """What is chosen; see ``choose_assignors``.
+    """The chosen assignors; see ``choose_assignors``.
 
     Most votes come first, equal ones in the order that decides. Problems are `duplicate_member`
     (one is there more than once: nothing is chosen), `no_common_assignor` (the broker refuses the
@@ -89,7 +89,7 @@ def choose_assignors(
 def check_migration(
     candidates: DataFrame, *, protocols: Mapping[str, Collection[str]] = PROTOCOLS
 ) -> DataFrame:
-    """Say how far each group is on the way from an eager assignor to `cooperative-sticky`.
+    """Return how far each group is on the way from an eager assignor to `cooperative-sticky`.
 
     The way is two rolling bounces: in the first every member gets `cooperative-sticky` on its list
     beside the eager assignor, in the second it loses the eager one. Members that have had their
@@ -155,7 +155,7 @@ def check_migration(
 
 
 def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) -> DataFrame:
-    """Give ``Choice.members`` and, with each, the candidates of its group."""
+    """Return ``Choice.members`` and, with each, the candidates of its group."""
     default = F.array(*(F.lit(name) for name in DEFAULT_ASSIGNORS))
     listed = F.array_distinct(F.coalesce("assignors", default))
     times = F.expr(f"count(*) over (partition by {', '.join(GROUP_KEY)}, member_id) as times")

@@ -141,7 +141,7 @@ def rebalance_on_paths(
     settings: Settings = Settings(),
     paths: Paths | None = None,
 ) -> DataFrame:
-    """As ``rebalance`` without ``exact``, telling ``paths`` what misleads Kafka's client."""
+    """Like ``rebalance`` without ``exact``; records in ``paths`` what misleads the client."""
     classic, may_be_consumer = split_by_type(members, target, assignor, protocol)
     assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
@@ -197,7 +197,7 @@ def _follow_own(eligible: Eligible, strategy: Assignor, settings: Settings) -> D
 
 
 def _owned_by_members(eligible: Eligible) -> DataFrame:
-    """What members own that are still there, each partition of a member once."""
+    """Select the existing partitions that members own, each partition of a member once."""
     members = eligible.members
     if eligible.owned is None:
         nothing = members.where(F.lit(False))

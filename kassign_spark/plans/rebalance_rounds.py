@@ -26,7 +26,7 @@ STEPS = (
 
 @dataclass(frozen=True)
 class RebalanceSteps:
-    """What happens to partitions of members, a row each.
+    """Changes of members' partitions, one per row.
 
     Attributes:
         round: from 1.
@@ -165,7 +165,7 @@ class _Rounds:
         self.settles[is_open] = False
 
     def _target(self, reported: Claims, generation: Longs, groups: Flags) -> tuple[Longs, Flags]:
-        """What some groups aim at, slot by slot: the owner, and whether it has to wait."""
+        """Return the target of some groups for each slot: the owner, and whether it has to wait."""
         batch = self.batch
         if groups.all():
             whole = self.assign(batch, reported, generation, self.assignor)

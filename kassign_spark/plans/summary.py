@@ -9,7 +9,7 @@ from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, OWNED
 
 _AT_LAST = "round = rounds AND action IN ('retained', 'assigned')"
-"""What members hold after the last round, of rows that know its number."""
+"""Rows that show what members have after the last round; they know its number."""
 
 
 def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
@@ -53,7 +53,7 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
 
 
 def final_assignment(steps: DataFrame) -> DataFrame:
-    """Give what members hold after the last round; columns of ``schemas.ASSIGNMENT``.
+    """Return what members hold after the last round; columns of ``schemas.ASSIGNMENT``.
 
     Args:
         steps: as ``rebalance`` gives them.

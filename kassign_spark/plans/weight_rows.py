@@ -74,7 +74,7 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
 def value_problems(
     frame: DataFrame, table: str, keys: Sequence[str], *rules: tuple[str, str, str]
 ) -> DataFrame:
-    """Say which rows break which rules: detail string.
+    """Return the rows that break rules: detail string.
 
     Args:
         frame: the rows.
@@ -125,7 +125,7 @@ def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
 
 
 def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
-    """Let tasks answer all groups once, hold the answers, and refuse groups with a problem.
+    """Answer all groups once in tasks, hold the answers, and refuse groups with a problem.
 
     ``table`` is of ``fold_weights``; ``schema``, of the answers, has a column problem string.
 

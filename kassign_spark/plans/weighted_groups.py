@@ -15,7 +15,7 @@ from kassign_spark.groups.read import CLAIM, MEMBER, read_kinds
 from kassign_spark.plans.weight_rows import CAPACITY, WEIGHT
 
 _MOST_NAMED = 5
-"""So many partitions without weight are named."""
+"""Number of partitions without weight that a message names."""
 
 
 class WeightedGroup(NamedTuple):
@@ -41,7 +41,7 @@ class WeightedGroup(NamedTuple):
 
 
 class WeightOptions(NamedTuple):
-    """What the caller said about weights.
+    """The caller's options for weights.
 
     Attributes:
         by_weight: whether a move costs its weight or move_cost, or else 1.
@@ -163,7 +163,7 @@ def _eligible_members(batch: Batch, members: Longs, first: int, last: int) -> np
 def _items(
     batch: Batch, slot: Longs, topics: list[str], first_topic: int, together: Mapping[str, str]
 ) -> tuple[Longs, bool]:
-    """Of each partition its item: partition p of all topics in a bundle is one."""
+    """Return the item of each partition: partition p of all topics in a bundle is one item."""
     bundled = {t: together[name] for t, name in enumerate(topics) if name in together}
     if len(set(bundled.values())) == len(bundled):
         return np.arange(len(slot)), False
@@ -210,7 +210,7 @@ def _weights(
 def _owners(
     item_of: Longs, items: int, home: Longs, weight: Doubles, cost: Doubles, members: Longs
 ) -> tuple[Longs, Doubles]:
-    """Of each item the owner of most of its weight, by name where that is equal; and its cost."""
+    """Return each item's cost and the owner of most of its weight, by name if equal."""
     if items == len(item_of):
         order = np.argsort(item_of, kind="stable")
         return np.where(home >= 0, home - members[0], -1)[order], cost[order]
@@ -227,7 +227,7 @@ def _owners(
 
 
 def names_of(batch: Batch, read: WeightedGroup) -> Names:
-    """How to call what an answer about the group tells by number."""
+    """Return the names behind the numbers of an answer for the group."""
     group = read.group
     assert group is not None
 

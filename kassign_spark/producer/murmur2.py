@@ -23,7 +23,7 @@ _CLASS = "org.apache.commons.codec.digest.MurmurHash2"
 
 
 def murmur2(data: Column) -> Column:
-    """Give the hash that Kafka's producer takes of a key's bytes (``Utils.murmur2``).
+    """Return the hash that Kafka's producer takes of a key's bytes (``Utils.murmur2``).
 
     Args:
         data: binary; null gives null.
@@ -78,7 +78,7 @@ def _static_call(method: str, *arguments: Column) -> Column:
 
 
 def murmur2_of(keys: pa.Array) -> pa.Array:
-    """Give the hash of each key, in numpy: for sessions that cannot reach Java's.
+    """Return the hash of each key, in numpy: for sessions that cannot reach Java's.
 
     All keys go through their blocks side by side; the longest come first, so that those which have
     a block left are always the first ones.

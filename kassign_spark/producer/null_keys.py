@@ -1,4 +1,4 @@
-"""Where records without a key go: random in every client, so a distribution, never a value."""
+"""Predict where records without a key go: random in every client, so a distribution."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -23,7 +23,7 @@ BUILT_IN_SINCE = version_of("3.3.0")
 def null_key_shares(
     partitions: DataFrame, client_version: str, *, adaptive: bool = True
 ) -> DataFrame:
-    """Give the share of its records without a key that a producer sends to each partition.
+    """Return the share of a producer's records without a key for each partition.
 
     - Up to 2.3 (``DefaultPartitioner``): in turn over the available partitions, from a random one.
     - 2.4 to 3.2 (KIP-480): a random available partition, kept until a batch is complete; an even
@@ -71,7 +71,7 @@ def null_key_shares(
 
 
 def _adaptive(has_leader: Column, in_topic: WindowSpec) -> tuple[Column, Column]:
-    """Whether the adaptive rule holds for a partition's topic, and the partition's weight.
+    """Return whether the adaptive rule holds for a partition's topic, and the partition's weight.
 
     As ``BuiltInPartitioner.updatePartitionLoadStats``: not with fewer than two partitions, not
     when all queues are equal and no partition is left out as slow, nor when all are left out.

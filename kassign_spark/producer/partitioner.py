@@ -1,4 +1,4 @@
-"""Where Kafka's producer puts records that have a key, and what moves when a topic grows."""
+"""Find where Kafka's producer puts records that have a key, and what moves when a topic grows."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -31,7 +31,7 @@ _EUCLID_STEPS = 46
 
 
 def partition_for_key(key: Column, num_partitions: Column | int) -> Column:
-    """Give the partition to which Kafka's Java producer sends a key.
+    """Return the partition to which Kafka's Java producer sends a key.
 
     ``(murmur2(key) & 0x7fffffff) % num_partitions`` (``BuiltInPartitioner.partitionForKey``), the
     partitions without a leader included. An empty key is a key. What runs is compiled by Spark, no
@@ -66,7 +66,7 @@ def partition_for_key(key: Column, num_partitions: Column | int) -> Column:
 
 
 def place_records(records: DataFrame, topics: DataFrame, *, ignore_keys: bool = False) -> DataFrame:
-    """Say for each record which partition it goes to, and why.
+    """Return for each record which partition it goes to, and why.
 
     Args:
         records: ``RECORDS``: cluster_id string?, topic string, key string or binary (may be null),
@@ -117,7 +117,7 @@ def placed_conforming(records: DataFrame, topics: DataFrame, *, ignore_keys: boo
 
 
 def expected_moved_share(num_partitions: Column, new_num_partitions: Column) -> Column:
-    """Give the share of evenly spread keys that change their partition when a topic is resized.
+    """Return the share of evenly spread keys that move when a topic is resized.
 
     A key stays where its hash has the same remainder for both numbers p and q: of lcm(p, q)
     remainders these are min(p, q). So the share is 1 - gcd(p, q) / max(p, q): 1 - 1/c for q = c*p.
@@ -216,7 +216,7 @@ def _records_table(records: DataFrame) -> Table:
 
 
 def _conform_records(records: DataFrame) -> DataFrame:
-    """Give the columns of ``RECORDS``: keys as bytes, counts never null."""
+    """Return the columns of ``RECORDS``: keys as bytes, counts never null."""
     conforming = conform(records, _records_table(records))
     count = F.coalesce("record_count", F.lit(1).cast("bigint"))
     return conforming.withColumns({"key": F.col("key").cast("binary"), "record_count": count})

@@ -1,4 +1,4 @@
-"""What producers' records mean for consumers: records and bytes a partition, then a member."""
+"""Translate producers' records into consumers' traffic, by partition and by member."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -15,9 +15,9 @@ from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, ta
 _COUNTS = ("record_count", "byte_count")
 _PARTITION = "cluster_id string?, topic string, partition int"
 SHARES = table_of("shares", f"{_PARTITION}, share double")
-"""What ``null_key_shares`` returns."""
+"""Columns of ``null_key_shares``."""
 TRAFFIC = table_of("traffic", f"{_PARTITION}, record_count double, byte_count double?")
-"""What ``partition_traffic`` returns; measured rates do as well."""
+"""Columns of ``partition_traffic``; measured rates do as well."""
 
 
 def partition_traffic(

@@ -15,7 +15,7 @@ _LONGEST_NAME = 30
 BEFORE, AFTER, MOVED, HOT = "#8a97a6", "#2f6fde", "#1f9d76", "#d64545"
 
 Part = TypeVar("Part")
-"""What a part of the page is made of."""
+"""The input of a part of the page."""
 
 
 def charts(contents: PageContents) -> dict[str, str]:
@@ -26,7 +26,7 @@ def charts(contents: PageContents) -> dict[str, str]:
 
 
 def as_svg(part: Part, **draw: Callable[[Any, Part], Any]) -> dict[str, str]:
-    """Give what is drawn of a part of the page, with altair, as SVG by name; None is left out.
+    """Return what is drawn of a part of the page, with altair, as SVG by name; None is left out.
 
     Raises:
         KassignError: the extra `report` is not installed.
@@ -52,7 +52,7 @@ def missing_extra() -> KassignError:
 
 
 def _styled(chart: Any) -> dict[str, Any]:
-    """Give the plot the page's own colours: text follows it into the dark."""
+    """Return the plot in the page's colours, so that its text follows the dark theme."""
     text = {"labelColor": "currentColor", "titleColor": "currentColor"}
     styled = chart.configure(
         background="transparent",

@@ -44,7 +44,7 @@ _SHARED_INSTANCES = "array_distinct(filter(instances, (name, i) -> name = get(in
 
 
 class PageContents(NamedTuple):
-    """What the page is made of.
+    """The content of the page.
 
     Attributes:
         totals: the fleet's numbers, as ``measures.totals`` names them, and knows_owned,
@@ -134,7 +134,7 @@ def _brokers(plan: Plan) -> tuple[Rows, int]:
 
 
 def fitting(details: list[dict[str, Any]]) -> int:
-    """How many of the first details are kept."""
+    """Return how many of the first details are kept."""
     lengths = accumulate(len(json.dumps(each)) for each in details)
     return len(list(takewhile(lambda length: length <= MAX_DETAIL_CHARACTERS, lengths)))
 

@@ -1,4 +1,4 @@
-"""What the page says of one group when it is opened: its members, what moves, its problems."""
+"""Details of one group on the page: its members, moves and problems."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ MAX_PROBLEMS = 20
 
 
 class Details(NamedTuple):
-    """Of the chosen groups, by group.
+    """Details of the chosen groups, by group.
 
     Attributes:
         members: dicts of member_id, before, after, has_left; those farthest from the mean, by load.
@@ -111,7 +111,7 @@ def rows_of(frame: DataFrame) -> Rows:
 
 
 def partitions_text(move: dict[str, Any]) -> str:
-    """Say which partitions move: ``orders[0-3,7]  payments[2]``."""
+    """Return which partitions move: ``orders[0-3,7] payments[2]``."""
     text = "  ".join(
         topic_ranges({**topic, "ranges": [[r["first"], r["last"]] for r in topic["ranges"]]})
         for topic in move["topics"]
@@ -121,7 +121,7 @@ def partitions_text(move: dict[str, Any]) -> str:
 
 
 def as_json(name: GroupName, details: Details, member_count: int) -> dict[str, Any]:
-    """Give one group's details for the page, names made printable, members by their place."""
+    """Return one group's details for the page: printable names, members by their place."""
     members = details.members.get(name, [])
     moves = details.moves.get(name, [])
     listed = sum(not row["has_left"] for row in members)

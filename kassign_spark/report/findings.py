@@ -1,4 +1,4 @@
-"""What a person should look at, in sentences, the gravest first."""
+"""Findings that a person should look at, in sentences, the gravest first."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 
 def findings(contents: PageContents) -> list[Finding]:
-    """Say what stands out, errors first."""
+    """Return what stands out, errors first."""
     order = (ERROR, WARNING, NOTE, GOOD)
     listed = [
         *_broken(contents.totals),

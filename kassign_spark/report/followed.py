@@ -1,4 +1,4 @@
-"""What the groups of a plan go through until the plan is reached, under both protocols."""
+"""Follow the groups of a plan until the plan is reached, under both protocols."""
 
 from functools import partial, reduce
 from typing import NamedTuple

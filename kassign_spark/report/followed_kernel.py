@@ -28,7 +28,7 @@ OF_GROUPS = {
     "withheld_count": "bigint",
     **dict.fromkeys(_LOADS, "bigint"),
 }
-"""What is known of a group, and its type; see ``followed.Followed``."""
+"""Columns of a group, with their types; see ``followed.Followed``."""
 FOLLOWED = "cluster_id string, group_id string, member_id string, topic string, partition int, " + (
     ", ".join(f"{name} {data_type}" for name, data_type in OF_GROUPS.items())
 )
@@ -103,7 +103,7 @@ def _rounds(
     *,
     is_owned: bool,
 ) -> Columns:
-    """What the rounds come to under each protocol, and as planned; null where nothing happens."""
+    """Return the totals of the rounds by protocol, and as planned; null if nothing happens."""
     columns: Columns = {}
     numbers: dict[str, list[Any]] = {}
     for protocol, steps in of_protocol.items():
@@ -128,7 +128,7 @@ def _rounds(
 
 
 def _at_once(batch: Batch, claims: Claims, planned: Claims, *, is_owned: bool) -> Columns:
-    """What a plan comes to that members are told: what moves pauses, once."""
+    """Return the totals of a plan that members receive at once: moved partitions pause once."""
     had = np.unique(key(claims.slot, claims.name)[claims.slot >= 0])
     is_known = planned.slot >= 0
     owned = np.isin(planned.slot, claims.slot) & is_known

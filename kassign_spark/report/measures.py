@@ -161,7 +161,7 @@ def spread_counts() -> dict[str, Column]:
 
 
 def spreads(counted: dict[str, Any]) -> list[dict[str, Any]]:
-    """Say what ``spread_counts`` found: dicts of label, before, after, up to the last with any."""
+    """Return ``spread_counts`` as dicts of label, before, after, up to the last with any."""
     labels = [
         f"{most}" if most == above + 1 else f"{above + 1:,} to {most:,}" for above, most in _CLASSES
     ]

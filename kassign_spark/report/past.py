@@ -35,11 +35,11 @@ _COLOURS = {
     "gap": "#c9b458",
     "unknown": "#c3c9d1",
 }
-"""Of each reason but the first of all, which no plot shows."""
+"""Colours of the reasons, except the first of all, which no plot shows."""
 
 
 class Past(NamedTuple):
-    """What the part is made of.
+    """The content of the part.
 
     Attributes:
         rebalance_count: but for the first generations that the log has of groups.

@@ -1,4 +1,4 @@
-"""What a report is made of: the tables of a plan, and those of the snapshot it was made of."""
+"""The input of a report: the tables of a plan and of its snapshot."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from kassign_spark.tables.snapshots import (
 )
 
 OF_PLAN = ("assignor", "path")
-"""What ``kassign-spark assign`` adds to ``schemas.BALANCE``."""
+"""Columns that ``kassign-spark assign`` adds to ``schemas.BALANCE``."""
 BALANCE = Table(
     schemas.BALANCE.name,
     StructType([*schemas.BALANCE.columns, *(StructField(name, StringType()) for name in OF_PLAN)]),
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
 
 
 def snapshot_of(spark: SparkSession, plan: str, path: str | None) -> str:
-    """Say which snapshot a plan was made of: the one that is named, or the one that it notes.
+    """Return which snapshot a plan was made of: the one that is named, or the one that it notes.
 
     Raises:
         InputError: the folder is not there, or neither says it.
@@ -190,7 +190,7 @@ def _of_kafkas(members: DataFrame) -> DataFrame:
 
 
 def _planned(members: DataFrame, balance: DataFrame, of_all: str | None) -> DataFrame:
-    """Give members the assignor of the plan, which may have been chosen for all groups."""
+    """Return members with the plan's assignor, which may have been chosen for all groups."""
     if of_all is not None:
         return members.withColumn("assignor", F.lit(of_all))
     of_groups = balance.select(*GROUP_KEY, F.col("assignor").alias("planned_assignor"))

@@ -100,7 +100,7 @@ def render(
 
 
 def _computed(contents: PageContents) -> str:
-    """Say which way the listed groups were computed (``groups.paths``), where the plan tells it."""
+    """Return which engine computed the listed groups (``groups.paths``), if the plan notes it."""
     paths = Counter(group["path"] for group in contents.groups if group.get("path"))
     return "; ".join(f"{plural(count, 'group')} by {path}" for path, count in sorted(paths.items()))
 

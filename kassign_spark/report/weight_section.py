@@ -31,7 +31,7 @@ MAX_CURVES = 6
 
 
 class Weighing(NamedTuple):
-    """What partitions weigh; see ``balance``."""
+    """The options for weights; see ``balance``."""
 
     weights: DataFrame
     missing_weight: float | None
@@ -39,7 +39,7 @@ class Weighing(NamedTuple):
 
 
 class FoundByWeight(NamedTuple):
-    """What the part is made of.
+    """The content of the part.
 
     Attributes:
         group_count: groups that have weight.

@@ -26,7 +26,7 @@ MAX_CLASSES = 40
 MAX_NAMES = 3
 """Names of a kind of members, or of a class, that are told; the others are counted."""
 MAX_PARTITIONS = 300_000
-"""Of all groups that are advised for the page: some twenty changed copies of each are answered."""
+"""Partitions of all groups that get advice on the page: some twenty changed copies of each."""
 _REASONS = "cluster_id string, group_id string, reasons string"
 
 
@@ -69,7 +69,7 @@ def collect_why(eligible: Eligible, names: Sequence[GroupName]) -> dict[GroupNam
 
 
 def why_arrow(table: pa.Table) -> Iterator[pa.Table]:
-    """Say it of every group of a task (rows of ``rows.fold``): the columns of _REASONS."""
+    """Explain every group of a task (rows of ``rows.fold``): the columns of _REASONS."""
     for ranked in ranked_pieces(table):
         groups = np.arange(ranked.known.batch.group_count)
         reasons = [json.dumps(_why(ranked, group)) for group in groups.tolist()]
@@ -142,7 +142,7 @@ def _class(known: GroupFacts, class_: int, is_dense: int) -> list[Any]:
 
 
 def _dense(known: GroupFacts, members: Longs, classes: Longs) -> tuple[Flags, Flags]:
-    """What is in a dense part: on any level but the last one of its component."""
+    """Return the dense part: every level but the last one of its component."""
     graph, levels = known.graph, known.levels
     part, level = graph.part_of_member[members], levels.level_of_member[members]
     last = np.zeros(int(part.max(initial=-1)) + 2, np.int64)

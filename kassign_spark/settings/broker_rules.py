@@ -30,7 +30,7 @@ _LIMITS = {
 }
 """The least and the greatest value where the broker sets no other limits, and since when."""
 _LEAST_OF_ALL = {_SESSION: 1, _HEARTBEAT: 1, _INTERVAL: 0}
-"""What also a limit must be at least."""
+"""The least value that a limit must have as well."""
 _DEFAULTS = {_SESSION: 45_000, _HEARTBEAT: 5_000, _INTERVAL: 1_000}
 _MAX_SIZE, _THREADS = "group.consumer.max.size", "group.coordinator.background.threads"
 _REFRESH = "group.consumer.regex.refresh.interval.ms"

@@ -1,4 +1,4 @@
-"""What Kafka's Java consumer and its broker refuse in a client's settings, and what is advised."""
+"""Rules for client settings: what Kafka's Java consumer and its broker refuse, and advice."""
 
 from collections.abc import Iterator
 
@@ -235,7 +235,7 @@ def _version_rules() -> Iterator[Rule]:
 
 
 def _protocol_rules() -> Iterator[Rule]:
-    """What may be set with which `group.protocol`, and what that does (KIP-848)."""
+    """Return the rules for settings under each `group.protocol` (KIP-848)."""
     known = F.lower(trimmed(PROTOCOL)).isin("classic", "consumer")
     has_setting, is_new = since(_SINCE[PROTOCOL]), _is_consumer_protocol()
     yield refused(PROTOCOL, has_setting & ~known, "must be classic or consumer")
@@ -295,6 +295,6 @@ def _is_readable(setting: str) -> Column:
 
 
 def _is_consumer_protocol() -> Column:
-    """Whether the client uses KIP-848's protocol; before 3.7 there is no such setting."""
+    """Return whether the client uses KIP-848's protocol; before 3.7 there is no such setting."""
     is_set = F.coalesce(F.lower(trimmed(PROTOCOL)) == "consumer", F.lit(False))
     return since(_SINCE[PROTOCOL]) & is_set

@@ -31,7 +31,7 @@ _VERSION = "client_version"
 
 
 def check_settings(clients: DataFrame) -> DataFrame:
-    """Say what is wrong with the settings of consumers, by the rules of their Java client.
+    """List problems of the settings of consumers, by the rules of their Java client.
 
     Rules: the types, ranges and choices of all settings that the client knows; heartbeat below
     session, three heartbeats in a session; the broker's limits of the session timeout; request
@@ -81,7 +81,7 @@ def check_settings(clients: DataFrame) -> DataFrame:
 
 
 def refused_as_consumer(clients: DataFrame) -> DataFrame:
-    """Say which clients would be refused if they came with `group.protocol=consumer`.
+    """Find clients that would be refused with `group.protocol=consumer`.
 
     Args:
         clients: as of ``check_settings``.

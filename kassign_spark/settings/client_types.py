@@ -1,4 +1,4 @@
-"""What values the consumer's ``ConsumerConfig`` takes: types, ranges and choices, by version.
+"""The values that ``ConsumerConfig`` accepts: types, ranges and choices, by version.
 
 Settings whose values ``client_rules`` looks at have no line here.
 """
@@ -96,14 +96,14 @@ _UNTIL = {"auto.include.jmx.reporter": "4.0.0", "internal.leave.group.on.close":
 
 
 class ValueType(NamedTuple):
-    """What the values of a setting must be, from a version until another, that one left out."""
+    """Valid values of a setting from one version up to, but not including, another."""
 
     setting: str
     detail: str
     pattern: str
-    """What a value, without blanks around it, matches."""
+    """Pattern of a valid value without surrounding blanks."""
     harmless: str
-    """What a refused value matches that can be shown: nothing that may be a secret."""
+    """Pattern of a refused value that can be shown: it cannot be a secret."""
     least: str | None = None
     most: str | None = None
     since: int = 0

@@ -10,7 +10,7 @@ from kassign_spark.limits import TASKS, read_text
 
 @dataclass(frozen=True)
 class Settings:
-    """What a caller can choose: how an assignment is computed, and what counts more in it.
+    """The caller's choices: how an assignment is computed, and its priorities.
 
     Only ``racks_before_moves`` changes a result.
 

@@ -51,7 +51,7 @@ ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certi
 ssl.truststore.location ssl.truststore.password ssl.truststore.type value.deserializer
 """
 CONSUMER_NAMES = frozenset(_CONSUMER_TEXT.split())
-"""What the Java consumer of some version from 2.0 to 4.4 knows."""
+"""Names that the Java consumer of some version from 2.0 to 4.4 knows."""
 _OTHER_TEXT = """
 acks batch.size bootstrap.controllers buffer.memory buffer.memory.allocation.strategy
 cleanup.policy compression.gzip.level compression.lz4.level compression.type
@@ -71,7 +71,7 @@ transaction.timeout.ms transaction.two.phase.commit.enable transactional.id
 unclean.leader.election.enable value.serializer
 """
 _OTHER_NAMES = frozenset(_OTHER_TEXT.split())
-"""What producers, admin clients and topics know, and consumers do not."""
+"""Names that producers, admin clients and topics know, and consumers do not."""
 _OTHER_FAMILIES = re.compile(
     r"(?:ssl|sasl|admin|producer|listeners?|advertised|log|num|socket|offsets|transaction|replica|"
     r"controller|process|node|broker|zookeeper|inter|schema|confluent|interceptor|streams|key|value|"
@@ -95,7 +95,7 @@ _BY_WORDS = {tuple(sorted(name.split("."))): name for name in _KNOWN}
 
 
 def is_of_another_family(name: str) -> bool:
-    """Whether the consumer passes over a name without harm: somebody else's, or a plugin's."""
+    """Return whether the consumer ignores a name without harm: another client's, or a plugin's."""
     return name in _OTHER_NAMES or _OTHER_FAMILIES.fullmatch(name) is not None
 
 
@@ -122,7 +122,7 @@ def _words(name: str) -> list[str]:
 
 
 def _are_alike(words: list[str], name: str) -> bool:
-    """Whether no word is another one altogether: names may begin alike and mean two things."""
+    """Return whether no word is a different one: names may begin alike and mean two things."""
     others = _words(name)
     return len(words) != len(others) or all(
         difflib.SequenceMatcher(None, *pair).ratio() >= _LIKENESS_OF_WORDS

@@ -73,11 +73,11 @@ class Misspelled(NamedTuple):
 
     key: str
     nearest: str | None
-    """What is meant, as it would be written there; null: nothing is near."""
+    """The closest known name in the notation of the file; null: none is close."""
 
 
 class ClientFile(NamedTuple):
-    """What a file holds."""
+    """The content of a file."""
 
     clients: dict[str, dict[str, str]]
     """Settings by Kafka's names, of each consumer in it; the name of one that is alone is empty."""
@@ -118,7 +118,7 @@ def read_through(properties: Mapping[str, str]) -> ClientFile:
 
 
 def _has_clients_prefix(properties: Iterable[str]) -> bool:
-    """Whether `consumer.` is before settings of clients, not the beginning of a group's."""
+    """Return whether `consumer.` precedes settings of clients, not the beginning of a group's."""
     return any(
         _OF_CONNECT.fullmatch(key)
         or key == "application.id"
@@ -149,7 +149,7 @@ def _known(key: str, value: str, of_groups: frozenset[str]) -> _KnownPrefix | No
 
 
 def _misspelled(key: str) -> Iterator[Misspelled]:
-    """Say what is meant by a key that is unknown, unless it is somebody else's."""
+    """Return what is meant by a key that is unknown, unless it is somebody else's."""
     plain = _profile(_plain(key, "")[0])[1]
     if _is_others(plain):
         return
@@ -188,7 +188,7 @@ def _profile(key: str) -> tuple[str, str]:
 
 
 def _role(prefix: str) -> str:
-    """Which of several consumers of a file is meant; empty: all."""
+    """Return which of several consumers in a file is meant; empty: all."""
     named = re.search(r"(?i)(?:incoming|bindings|consumers)\.([^.]+)\.", prefix)
     if named is None:
         named = re.match(r"(?i)([^.]+)\.consumer\.", prefix)
@@ -196,7 +196,7 @@ def _role(prefix: str) -> str:
 
 
 def _clients(known: list[_KnownPrefix], *, is_connect: bool) -> dict[str, dict[str, str]]:
-    """Put together what each consumer has; a longer prefix says more."""
+    """Collect the settings of each consumer; a longer prefix takes precedence."""
     if is_connect:
         # Consumers of connectors have nothing of the worker's own membership.
         known = [

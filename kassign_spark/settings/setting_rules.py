@@ -1,4 +1,4 @@
-"""What the rules of settings are made of: what is refused, by version, and what is advised.
+"""Building blocks of the rules for settings: refusals by version, and advice.
 
 Every rule was tried on the clients of the versions around its limits. Rules look at columns that
 ``client_settings`` makes: ``version`` (``client_versions.version_number``), ``given`` (a map of
@@ -14,9 +14,9 @@ from kassign_spark.settings.client_versions import version_of
 
 REFUSED, ADVICE, UNKNOWN = "refused", "advice", "unknown"
 BLANKS_AROUND = r"^[\x00-\x20]+|[\x00-\x20]+\z"
-"""What Java's ``String.trim`` takes away."""
+"""Characters that Java's ``String.trim`` removes."""
 HARMLESS_NUMBER = "|[+-]?[0-9][0-9_.,]{0,29} ?[A-Za-z]{0,12}"
-"""What is shown in place of a number: not a password that is on the wrong line."""
+"""Numbers that can be shown: not a password on the wrong line."""
 
 
 class Rule(NamedTuple):
@@ -27,20 +27,20 @@ class Rule(NamedTuple):
     broken: Column
     detail: Column
     value: Column | None
-    """What is at fault where it is not the given text, such as a default."""
+    """The value at fault where it is not the given text, such as a default."""
 
 
 def refused(
     setting: str, broken: Column, detail: Column | str, value: Column | None = None
 ) -> Rule:
-    """Give a rule of what the client's constructor or the broker refuses."""
+    """Return a rule of what the client's constructor or the broker refuses."""
     return Rule(setting, REFUSED, broken, F.lit(detail), value)
 
 
 def advised(
     setting: str, broken: Column, detail: Column | str, value: Column | None = None
 ) -> Rule:
-    """Give a rule of what they take, and had better not be given."""
+    """Return a rule of what they take, and had better not be given."""
     return Rule(setting, ADVICE, broken, F.lit(detail), value)
 
 
@@ -55,7 +55,7 @@ def trimmed(setting: str) -> Column:
 
 
 def no_number(setting: str, applies: Column) -> Rule:
-    """Give the rule that a setting is a whole number."""
+    """Return the rule that a setting is a whole number."""
     is_none = setting_value(setting).isNotNull() & number(setting).isNull()
     value = F.when(trimmed(setting).rlike(rf"^(?:{HARMLESS_NUMBER})\z"), setting_value(setting))
     return refused(setting, applies & is_none, "not a whole number of 32 bits", value)
@@ -67,5 +67,5 @@ def number(setting: str) -> Column:
 
 
 def since(version: str) -> Column:
-    """Whether a client is of a version, or of a later one."""
+    """Return whether a client has a version or a later one."""
     return F.col("version") >= version_of(version)

@@ -1,4 +1,4 @@
-"""What happens to groups over time: events, the rebalances that they start, and what-if sweeps."""
+"""Simulate groups over time: events, the rebalances that they start, and what-if sweeps."""
 
 from kassign_spark.simulation.questions import Sweep, parse_sweep
 from kassign_spark.simulation.simulate import simulate, summarize_events

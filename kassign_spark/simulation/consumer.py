@@ -155,7 +155,7 @@ def _resolving(group: Group) -> Any:
 def _run(
     group: Group, course: Course, acts: Acts, rest: int
 ) -> tuple[bool, TargetOutcome | None, bool]:
-    """Do what an event comes to; compute where the epoch rises, twice where a regex follows.
+    """Apply the acts of an event; compute where the epoch rises, twice where a regex follows.
 
     Returns:
         Whether the epoch rises, the last target, and whether it came of the member's own heartbeat.
@@ -212,7 +212,7 @@ def _steps(
 
 
 def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, str | None]:
-    """How sure the target is, and what of it depends on ids that are yet to be drawn."""
+    """Return how certain the target is, and what in it depends on ids that are not drawn yet."""
     if outcome is None:
         return None, None
     if not group.drawn or outcome.verdict == "never_settles":
@@ -223,7 +223,7 @@ def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, s
 
 
 def says_of_draws(drawn: Collection[str], courses: Sequence[Course]) -> str:
-    """What of a target depends on ids, and what is the same under all draws."""
+    """Return what in a target depends on ids, and what is the same for all draws."""
     names = ", ".join(sorted(drawn)[:3]) + (", ..." if len(drawn) > 3 else "")
     says = f"ids are drawn: of {names}"
     spreads = [course.spread() for course in courses]

@@ -1,4 +1,4 @@
-"""What an event does to a group of the new protocol: what is done to it, why, and how soon.
+"""Decide the effect of an event on a group of the new protocol, its reason and its delay.
 
 Sources: ``GroupMetadataManager`` of Kafka 4.4.0 (who raises the epoch), KIP-848, KIP-1092 (how a
 consumer closes), KIP-1263 (the assignment interval).
@@ -21,7 +21,7 @@ _REGEX_PAUSE_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Acts:
-    """What an event comes to.
+    """The effect of an event.
 
     Attributes:
         acts: one after the other.
@@ -48,7 +48,7 @@ def value(group: Group, event: Event, name: str) -> int:
 
 
 def problem_of_consumers(group: Group, event: Event, changed: list[MemberChange]) -> str | None:
-    """Say why an event is not possible in a group of the new protocol; None: it is."""
+    """Explain why an event is not possible in a group of the new protocol; None: it is."""
     votes = event["assignors"]
     if votes is not None and (len(votes) > 1 or votes[0] not in ASSIGNORS):
         return f"a consumer of the new protocol names one of {', '.join(sorted(ASSIGNORS))}"
@@ -62,7 +62,7 @@ def problem_of_consumers(group: Group, event: Event, changed: list[MemberChange]
 
 
 def acts_of(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
-    """Say what an event comes to in a group in which it is possible."""
+    """Return what an event comes to in a group in which it is possible."""
     kind = event["kind"]
     if kind == "group_settings_change":
         return Acts([], "the group's settings hold from its members' next heartbeats on")
@@ -208,7 +208,7 @@ def _of_restart(group: Group, event: Event, change: MemberChange) -> Acts:
 
 
 def is_free(group: Group, event: Event) -> bool:
-    """Whether nobody else's heartbeat computes a target while a member restarts.
+    """Return whether no other member's heartbeat computes a target while a member restarts.
 
     Heartbeats of n others come every interval / n; within the assignment interval they compute
     nothing.

@@ -29,7 +29,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 class Spread(NamedTuple):
-    """What an outcome comes to, whatever the names.
+    """The spread of an outcome, whatever the names.
 
     Attributes:
         loads: how many partitions members have, ascending.
@@ -129,7 +129,7 @@ class Course:
         return reconcile(owned, target, is_away), names
 
     def spread(self) -> Spread:
-        """What the target comes to."""
+        """Return the spread of the target."""
         after = self.targets()
         had = self._owners(self.before)
         has = self._owners(after)
@@ -151,7 +151,7 @@ def numbers_of(listed: TargetList) -> Longs:
 
 
 def pairs_of(lists: Mapping[str, TargetList], names: list[str]) -> Pairs:
-    """Who has what, members by their places in ``names``."""
+    """Return the partitions of members, who are numbered by their places in ``names``."""
     lists_of_members = [lists.get(name, NOTHING) for name in names]
     counts = [len(listed.topics) for listed in lists_of_members]
     return Pairs(
@@ -161,7 +161,7 @@ def pairs_of(lists: Mapping[str, TargetList], names: list[str]) -> Pairs:
 
 
 def is_kafka_id(name: str) -> bool:
-    """Whether a name is a member id as the Java client draws them."""
+    """Return whether a name looks like a member id that the Java client draws."""
     return _ID.fullmatch(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""Whether an event starts a rebalance in a classic group, why, how soon, and by which assignor.
+"""Decide whether an event starts a rebalance in a classic group, why, when and how.
 
 Sources: ``GroupMetadataManager`` of the broker (who joins, leaves, or comes back under its
 ``group.instance.id``: KIP-345), ``ConsumerCoordinator`` and ``AbstractCoordinator`` of the client
@@ -36,7 +36,7 @@ _CHANGES = {
 
 
 class Choice(NamedTuple):
-    """What members have in common.
+    """What all members support.
 
     Attributes:
         assignor: None: no name is on every list, or there is no member.
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
 
 class RebalanceCause(NamedTuple):
-    """Whether there is a rebalance, why or why not, and the longest until it begins, in ms."""
+    """Whether there is a rebalance, the reason, and the longest delay until it begins, in ms."""
 
     rebalance: bool
     reason: str | None
@@ -57,7 +57,7 @@ class RebalanceCause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What follows an event in a group.
+    """The consequences of an event in a group.
 
     Attributes:
         cause: whether there is a rebalance, and why.
@@ -228,7 +228,7 @@ def _of_member(
 
 
 def _delay(event: Event, changed: list[MemberChange]) -> int:
-    """How long an empty group waits for more members."""
+    """Return how long an empty group waits for more members."""
     is_empty = all(change.before.is_away for change in changed)
     return int(event["initial_rebalance_delay_ms"]) if is_empty else 0
 
@@ -255,5 +255,5 @@ def choose(members: Sequence[Member]) -> Choice:
 
 
 def is_eager(assignors: Texts) -> bool:
-    """Whether a member that lists these is eager: one that knows no other protocol is enough."""
+    """Return whether a member with these assignors is eager: one eager assignor is enough."""
     return not set(assignors) <= COOPERATIVE_ASSIGNORS

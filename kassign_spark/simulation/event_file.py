@@ -34,7 +34,7 @@ _MOST_LISTED = 5
 
 
 class EventFile(NamedTuple):
-    """What a file of events holds.
+    """The content of a file of events.
 
     Attributes:
         rows: one event each, by the columns of ``events.EVENTS``.

@@ -47,7 +47,7 @@ STOPS = ("close", "leave_group", "remain_in_group", "crash")
 
 
 class Kind(NamedTuple):
-    """What an event of a kind must have, and what it may have beside it."""
+    """An event kind: the columns that it must have, and those that it may have."""
 
     needs: tuple[str, ...]
     may: tuple[str, ...] = ()
@@ -247,7 +247,7 @@ def _problem() -> str:
 
 
 def with_steps(events: DataFrame) -> DataFrame:
-    """Say in which step each event is, were all clusters to go on at one pace; runs no job.
+    """Return in which step each event is, were all clusters to go on at one pace; runs no job.
 
     The nth events of all groups are of one step, but none before a topic's event of its cluster
     that comes first: it parts the groups' events into segments. A restart takes two steps.

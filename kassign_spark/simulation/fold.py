@@ -104,7 +104,7 @@ def target_rows(target: DataFrame) -> DataFrame:
 
 
 def _of_groups(members: DataFrame, events: Events) -> DataFrame:
-    """Give each group its events: GROUP_KEY and event, as ``fold_events`` says."""
+    """Return the events of each group: GROUP_KEY and event, as ``fold_events`` says."""
     own, hosted = events.frame.where("NOT is_topic"), F.lit(True).alias("is_hosted")
     columns = [name for name in events.frame.columns if name not in GROUP_KEY]
     of_groups = own.select(*_KEYS, F.struct(*columns, hosted).alias("event"))

@@ -31,7 +31,7 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     kind = table["kind"].to_numpy()
 
     def rows(kind_: int, *columns: str) -> Iterator[tuple[Any, ...]]:
-        """Of each row of a kind its group and the columns."""
+        """Return for each row of a kind its group and the columns."""
         some = np.flatnonzero(kind == kind_)
         picked = table.select(columns).take(pa.array(some))
         of_rows = (groups[place] for place in number[some].tolist())
@@ -77,7 +77,7 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     partition, position = table["number"].to_numpy(), table["place"].to_numpy()
 
     def owned_of(kind_: int) -> Iterator[OwnedCodes]:
-        """Of each group the rows of a kind, in the order of their places."""
+        """Return the rows of a kind of each group, in the order of their places."""
         some = np.flatnonzero(kind == kind_)
         some = some[np.lexsort((position[some], number[some]))]
         owned = OwnedCodes(member_code[some], topic_code[some], partition[some])

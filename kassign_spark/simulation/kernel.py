@@ -143,7 +143,7 @@ def _take(
 
 
 def _too_large(group: Group) -> str | None:
-    """Say that a group reads more partitions than are followed, or None."""
+    """Explain that a group reads more partitions than are followed, or None."""
     if (count := group.partition_count()) <= PARTITIONS_OF_A_GROUP:
         return None
     return (
@@ -164,7 +164,7 @@ def _stop(group: Group, event: Event, step: Step, problem: str) -> None:
 
 
 def _lost(group: Group, changed: list[MemberChange], naming: Naming) -> bool:
-    """Whether a member that comes back in time owns what its new subscription leaves out."""
+    """Return whether a member that returns in time owns what its new subscription leaves out."""
     for change in changed:
         if change.comes and not change.before.is_away and change.after.resolved is not None:
             code = naming.members.of[change.before.member_id]
@@ -177,7 +177,7 @@ def _lost(group: Group, changed: list[MemberChange], naming: Naming) -> bool:
 def _carry(
     group: Group, event: Event, changed: list[MemberChange], decision: Decision, naming: Naming
 ) -> RebalanceSteps:
-    """Give the group its members after an event; returns what those give up that go: round 0."""
+    """Update a group's members after an event; return what leaving ones give up: round 0."""
     owned, code = group.owned, naming.members.of
     goes = np.zeros(len(owned.member), bool)
     renamed = owned.member.copy()
@@ -240,7 +240,7 @@ def _assignors(following: list[_Following]) -> Longs:
 def _answered(
     following: list[_Following], batch: Batch, claims: Claims, step: Step
 ) -> list[_Following]:
-    """Say of groups that claims of missing partitions mislead the client; leave out what throws.
+    """Note groups whose claims mislead the client; leave out those that throw.
 
     Those keep their claims: the next rebalance meets them again. Their eager members have given up
     all they had.

@@ -48,7 +48,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class MemberChange:
-    """What an event does to a member.
+    """The change of a member in an event.
 
     Attributes:
         before: the member before it; one that is new is away.
@@ -70,7 +70,7 @@ class MemberChange:
 
 
 def is_restart(event: Event) -> bool:
-    """Whether the event is the restart of a member."""
+    """Return whether the event is the restart of a member."""
     return event["kind"] in RESTARTS
 
 
@@ -100,7 +100,7 @@ def change_members(
 
 
 def takes_over(event: Event) -> str | None:
-    """Whose place the newcomer of the event takes, as it has the ``group.instance.id`` of that."""
+    """Return the member with the newcomer's ``group.instance.id``, whose place it takes."""
     held_by: str | None = event.get("instance_holder")
     return held_by
 

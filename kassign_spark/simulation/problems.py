@@ -11,7 +11,7 @@ from kassign_spark.simulation.simulated_group import Group
 
 
 def problem_of_topic(event: Event, size: int | None) -> str | None:
-    """Say why an event of a topic is not possible, or None; no size: the topic is not there."""
+    """Explain why an event of a topic is not possible, or None; no size: the topic is not there."""
     kind, topic = event["kind"], f"topic {quoted(event['topic'])}"
     if not event["is_hosted"]:
         return f"no group is in cluster {_as_json(event['cluster_id'])}"
@@ -31,7 +31,7 @@ def problem_of_topic(event: Event, size: int | None) -> str | None:
 
 
 def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) -> str | None:
-    """Say why an event, which would change members so, is not possible in its group, or None."""
+    """Explain why an event with these changes is not possible in its group, or None."""
     group, member = f"group {quoted(named.group_id)}", f"member {quoted(event['member_id'])}"
     joins = event["kind"] == "member_joins"
     present = [change.after for change in changed if not change.after.is_away]
@@ -73,7 +73,7 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
 
 
 def _of_other(event: Event) -> str | None:
-    """Say what in an event is nothing for a classic group."""
+    """Return the problem of an event that a classic group cannot have."""
     names = [name for name in ("topics_regex", "stop", "computed_before_ms") if event[name]]
     if event["kind"] == "group_settings_change":
         return "is classic: only groups of the new protocol have settings of their own"

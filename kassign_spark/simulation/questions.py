@@ -1,4 +1,4 @@
-"""What-if questions as a person writes them: ``members: -3..+3``, ``partitions: x2``."""
+"""Parse what-if questions as a person writes them: ``members: -3..+3``, ``partitions: x2``."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from kassign_spark.limits import (
 
 
 class Growth(NamedTuple):
-    """How a topic grows: to ``times`` its partitions, and ``more``."""
+    """The growth of a topic: to ``times`` its partitions, and ``more``."""
 
     times: int = 1
     more: int = 0

@@ -1,4 +1,4 @@
-"""What events do to a fleet, one after the other: who rebalances, why, how; and the sums of it."""
+"""Simulate events on a fleet, one after the other, and sum up who rebalances, why and how."""
 
 from functools import partial
 
@@ -167,7 +167,7 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
 
 
 def _sized_topics(eligible: Eligible, topics: DataFrame, events: Events) -> DataFrame:
-    """Give topics the racks of their replicas, also where only an event brings a member's."""
+    """Return topics with racks of replicas, also where only an event adds a member's rack."""
     if eligible.has_racks or not events.counts["racks"] or "replica_racks" not in topics.columns:
         return eligible.topics
     return eligible.topics.join(fold_racks(topics), on=[CLUSTER_ID, "topic"], how="left")

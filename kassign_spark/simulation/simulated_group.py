@@ -57,7 +57,7 @@ class Topic(NamedTuple):
 
 
 class OwnedCodes(NamedTuple):
-    """Who owns what, by codes of names; by no order, and as often as it was said."""
+    """Claims of owners, by codes of names; in no order, and repeated as stated."""
 
     member: Longs
     topic: Longs
@@ -134,7 +134,7 @@ class Group:
                 del self._resolved[pattern]
 
     def resolve(self, member: Member) -> Member:
-        """Give a member the topics that it subscribes to."""
+        """Return the topics that a member subscribes to."""
         resolved = member.topics
         if member.pattern is not None and not member.topics:
             if member.pattern not in self._resolved:
@@ -156,7 +156,7 @@ class Group:
         ]
 
     def partition_count(self) -> int:
-        """How many partitions its members may be given now; or more, where those are few."""
+        """Return how many partitions its members may get; or more, where those are few."""
         count = sum(topic.size for topic in self.topics.values())
         if count > PARTITIONS_OF_A_GROUP:
             read = {name for member in self.here() for name in member.resolved or ()}
@@ -237,7 +237,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
 
 
 def owned_of(batch: Batch, owner: Longs) -> list[OwnedCodes]:
-    """What the members of each group own where ``owner``, of each slot, is a member or -1."""
+    """Return the partitions of each group's members; ``owner`` of each slot is a member or -1."""
     slots = np.flatnonzero(owner >= 0)
     topic = batch.slot_topic[slots]
     ends = np.searchsorted(batch.topic_group[topic], np.arange(1, batch.group_count))

@@ -1,4 +1,4 @@
-"""What is told of events and of what follows from them: rows of numbers, then of names."""
+"""Rows that report events and their consequences: first numbers, then names."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _ROWS_OF_A_TABLE = 100_000
 
 @dataclass
 class Step:
-    """What is told of the nth events of groups.
+    """The report on the nth events of groups.
 
     Attributes:
         happened: of each event the columns of ``HAPPENED`` that are not of the rounds.

@@ -1,4 +1,4 @@
-"""What if a group had more or fewer members, or its topics more partitions: all answers at once."""
+"""Answer what-if questions about numbers of members and partitions, all at once."""
 
 from collections.abc import Sequence
 from functools import partial, reduce

@@ -13,10 +13,10 @@ from kassign_spark.spark_errors import raised_as
 from kassign_spark.tables.places import Place, quoted
 
 RUN_ID, RUN_AT = "run_id", "run_at"
-"""Of each row: the run that wrote it, and the time of that run."""
+"""Columns of each row: the run that wrote it, and the time of that run."""
 RUNS = "runs"
 _ID_TIME = "%Y%m%dT%H%M%S%fZ"
-"""How a run's id begins; ``-`` and eight hexadecimal digits follow."""
+"""The beginning of a run's id; ``-`` and eight hexadecimal digits follow."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ def time_of(run_id: str) -> datetime:
 
 
 def noted(spark: SparkSession, text: str, name: str) -> str | None:
-    """Give what the run is made from that the table ``name`` is read from; None: not said."""
+    """Return what the run of table ``name`` was made from; None: not noted."""
     place = Place.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         is_there = spark.catalog.tableExists(place.table(name))
@@ -53,7 +53,7 @@ def noted(spark: SparkSession, text: str, name: str) -> str | None:
 
 
 def has(spark: SparkSession, text: str, name: str) -> bool:
-    """Whether a place has such a table, of the run that it names or of any."""
+    """Return whether a place has such a table, of the run that it names or of any."""
     place = Place.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):
@@ -116,7 +116,7 @@ def _known_run(spark: SparkSession, place: Place, name: str, text: str) -> Run:
 
 
 def _look(spark: SparkSession, place: Place, name: str) -> tuple[Run | None, str | None]:
-    """Look for the newest complete run that has a table, not later than the place says.
+    """Find the newest complete run that has a table, not later than the place says.
 
     Returns:
         the run; or since when there are others that have the table.

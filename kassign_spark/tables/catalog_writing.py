@@ -54,7 +54,7 @@ _DECLARED = {table.name: table.columns for table in SNAPSHOT_TABLES}
 
 @contextmanager
 def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> Iterator[str]:
-    """Give a place to append tables to, which readers see when all went well.
+    """Return a place to append tables to, which readers see when all went well.
 
     Missing tables are made. A time of the run (default: now) without a time zone is this machine's.
 

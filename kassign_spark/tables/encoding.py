@@ -13,12 +13,12 @@ from kassign_spark.sessions import is_connect
 from kassign_spark.tables.hadoop import located
 
 LOST = "\ufffd"
-"""What Spark reads in the place of bytes that are no character."""
+"""The character that Spark reads in place of invalid bytes."""
 _CHUNK = 1 << 20
 
 
 def has_lone_surrogate(value: str) -> str:
-    """Whether JSON names half a character, such as ``\\ud800`` alone; in SQL."""
+    """Return in SQL whether JSON names half a character, such as ``\ud800`` alone."""
     half = r"r'(?i)\\ud[89a-f]'"
     whole = r"r'(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}'"
     escapes = rf"replace({value}, r'\\', ' ')"  # a backslash that is meant as one begins none
@@ -26,7 +26,7 @@ def has_lone_surrogate(value: str) -> str:
 
 
 NOT_UTF8 = "not is_valid_utf8(value)"
-"""Whether a line is of another encoding, in SQL."""
+"""Whether a line has another encoding, in SQL."""
 UNREADABLE = f"({NOT_UTF8} or {has_lone_surrogate('value')})"
 """The same of a line of JSON, which may also name half a character."""
 
@@ -53,7 +53,7 @@ def refuse_lines(spark: SparkSession, path: str, where: str, fault: str) -> None
 
 
 def _first_fault(spark: SparkSession, file: str) -> str:
-    """Say which line is the first that is not what it should be, and what is wrong with it."""
+    """Return the first invalid line, and what is wrong with it."""
     for number, line in enumerate(_lines(spark, file), 1):
         try:
             text = line.decode()

@@ -19,7 +19,7 @@ _NO_PLAIN_FILE = -1
 
 
 def read_mark(files: Any, folder: Any) -> dict[str, Any] | None:
-    """Give what the mark of a folder says; None: there is none, or it is not one of ours.
+    """Return what the mark of a folder says; None: there is none, or it is not one of ours.
 
     An earlier version left an empty mark, or one without ``files``.
 
@@ -63,7 +63,7 @@ def write_list(files: Any, folder: Any) -> None:
 
 
 def listed_sizes(files: Any, folder: Any) -> dict[str, Any] | None:
-    """Give the list of a folder; None: it has none."""
+    """Return the list of a folder; None: it has none."""
     sizes = (read_mark(files, folder) or {}).get("files")
     return sizes if isinstance(sizes, dict) else None
 
@@ -109,7 +109,7 @@ def _sizes(
 
 
 def _children(files: Any, folder: Any) -> Iterator[tuple[str, Any | None, int]]:
-    """What is in a folder: its name, itself if it is a folder, its size."""
+    """List a folder: names, whether each is a folder, sizes."""
     local = folder if isinstance(folder, Path) else local_path(folder)
     if local is None:
         for name, status in entries(files, folder).items():

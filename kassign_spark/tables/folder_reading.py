@@ -16,9 +16,9 @@ FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
 """File name endings and the format that they stand for."""
 
 _PATTERN = r"([][{}*?\\])"
-"""Of a path, what Spark would take for a pattern."""
+"""Characters of a path that Spark would read as a pattern."""
 _UNFINISHED = "_temporary"
-"""Where Spark keeps the parts of a folder that it has not finished."""
+"""Folder in which Spark keeps the parts of an unfinished folder."""
 
 
 def read(spark: SparkSession, folder: str, table: Table) -> DataFrame:
@@ -39,7 +39,7 @@ def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | No
 
 
 def has(spark: SparkSession, folder: str, name: str) -> bool:
-    """Whether a folder has such a table."""
+    """Return whether a folder has such a table."""
     return bool(_candidates(spark, folder, name))
 
 
@@ -141,7 +141,7 @@ def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
 
 
 def _format_inside(spark: SparkSession, location: str, where: str) -> str:
-    """Tell the format of a folder by the names of the files in it."""
+    """Return the format of a folder by the names of the files in it."""
     if is_connect(spark):
         names = [path.rpartition("/")[2] for path in _files_by_connect(spark, location)]
     else:

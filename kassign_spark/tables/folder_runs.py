@@ -30,13 +30,13 @@ def run_name(owner: str) -> str:
 
 
 def owner_of(name: str) -> str | None:
-    """Whose run a folder is, by its name; None: it is no such folder."""
+    """Return the run that a folder belongs to, by its name; None: it is no such folder."""
     match = _RUN.fullmatch(name)
     return match and match[1]
 
 
 def run_in(names: Collection[str], read: Callable[[], str | bytes], folder: str) -> str | None:
-    """Say which run of a folder is to be read; None: its tables are in the folder itself.
+    """Return which run of a folder is to be read; None: its tables are in the folder itself.
 
     Args:
         names: what is in the folder.
@@ -57,7 +57,7 @@ def run_in(names: Collection[str], read: Callable[[], str | bytes], folder: str)
 
 
 def named_run(files: Any, target: Any) -> str | None:
-    """Give the name of the run that a folder's marker has; None: there is none.
+    """Return the name of the run that a folder's marker has; None: there is none.
 
     Raises:
         Py4JJavaError: it cannot be read.
@@ -67,7 +67,7 @@ def named_run(files: Any, target: Any) -> str | None:
 
 
 def name_run(files: Any, target: Any, run: str, *, overwrite: bool) -> bool:
-    """Put the marker in its place; tell whether it is there: without ``overwrite`` one may be.
+    """Write the marker; return whether it is in place: without ``overwrite`` one may be.
 
     Of two runs at once the store itself lets one through where it can (``_IF_ABSENT``); elsewhere
     it is looked for first, and in between the last one to write it has it.

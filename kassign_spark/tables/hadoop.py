@@ -15,7 +15,7 @@ _RENAMING = frozenset({"file", "hdfs", "webhdfs", "swebhdfs", "viewfs"})
 """Schemes whose rename of a folder is one step."""
 _AZURE = frozenset({"abfs", "abfss"})
 _HIERARCHICAL = "fs.capability.etags.preserved.in.rename"
-"""What Azure's file system says of itself where the account has a hierarchical namespace."""
+"""Azure's property of an account with a hierarchical namespace."""
 
 
 def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
@@ -42,7 +42,7 @@ def local_path(path: Any) -> Path | None:
 
 
 def child(path: Any, name: str) -> Any:
-    """What is called so in a folder, which is no root."""
+    """Return the path of that name in a folder, which is no root."""
     return path.suffix(f"/{name}")
 
 
@@ -54,7 +54,7 @@ def entries(files: Any, folder: Any) -> dict[str, Any]:
 
 
 def renames_at_once(files: Any, path: Any) -> bool:
-    """Whether a folder is moved in one step there.
+    """Return whether a folder is renamed in one step there.
 
     Object stores, and whatever is not known, copy and delete file by file instead.
     """
@@ -88,7 +88,7 @@ def write_file(stream: Any, text: str) -> None:
 
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Say what cannot be done with an output in one line."""
+    """Explain in one line what cannot be done with an output."""
     try:
         with raised_as(OutputError, f"output {path}"):
             yield

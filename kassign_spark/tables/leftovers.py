@@ -1,4 +1,4 @@
-"""What a run that failed left beside its output: it tidies up, or else a later run does.
+"""Leftovers of a failed run beside its output: it removes them itself, or a later run does.
 
 A run writes into ``.NAME.OWNER-RUN.writing`` and, with ``--overwrite``, moves what was there to
 ``.NAME.OWNER-RUN.replaced`` for a moment. OWNER names a process by its machine's boot, its process
@@ -25,12 +25,12 @@ from kassign_spark.tables.hadoop import entries
 
 WRITING, REPLACED = "writing", "replaced"
 OWNER = r"[0-9a-f]{12}-\d+-\d+-[0-9a-f]{12}"
-"""What names a run, its process and its machine."""
+"""Pattern of the name of a run, its process and its machine."""
 _LOOKS, _LOOK_SECONDS = 10, 0.1
 
 
 def hidden_stem(name: str) -> str:
-    """Give the beginning of the names that a new run of this process uses beside ``name``."""
+    """Return the beginning of a new run's names beside ``name``."""
     return f".{name}.{new_owner()}"
 
 
@@ -41,7 +41,7 @@ def new_owner() -> str:
 
 
 def has_ended(owner: str) -> bool:
-    """Whether a run was one of this machine, and its process is no more."""
+    """Return whether a run was one of this machine and its process has ended."""
     machine, pid, started, _ = owner.split("-")
     return machine == _machine() and _started(int(pid)) != int(started)
 
@@ -129,7 +129,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> int | None:
-    """When the process began, in ticks since the machine's start; None: there is none."""
+    """Return when the process began, in ticks since the machine's start; None: no process."""
     try:
         # The name of the program, in parentheses, may hold blanks.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""What results were made of: a folder says it in the mark by which it is ours, a run in its row."""
+"""The origin of results: a folder records it in our mark, a run in its row."""
 
 from pyspark.sql import SparkSession
 
@@ -27,7 +27,7 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
 
 
 def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
-    """Give the address of the snapshot that a plan was made of; None where it does not say.
+    """Return the address of the snapshot that a plan was made of; None if not noted.
 
     By its table ``name`` one run of a catalog's tables is chosen.
     """

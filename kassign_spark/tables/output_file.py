@@ -91,7 +91,7 @@ def write_file(path: str, text: str, *, mark: str, overwrite: bool = False) -> i
 
 
 def written_meanwhile(path: str) -> OutputError:
-    """Say that another run was first to write an output."""
+    """Explain that another run was first to write an output."""
     return OutputError(
         f"output {path}: another run has written it meanwhile; this run's result is dropped"
     )
@@ -102,7 +102,7 @@ def _end(content: bytes) -> bytes:
 
 
 def _refusal(target: Path, mark: str) -> str | None:
-    """Say why a file is not ours; None: it is, as a run of ours left it."""
+    """Explain why a file is not ours; None: it is, as a run of ours left it."""
     if not stat.S_ISREG(target.stat().st_mode):
         return "is no regular file"
     with target.open("rb") as file:

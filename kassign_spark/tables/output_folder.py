@@ -49,7 +49,7 @@ from kassign_spark.tables.ownership import check_contents, check_target
 
 @contextmanager
 def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> Iterator[str]:
-    """Give a folder to write into, which becomes ``path`` when all went well.
+    """Return a folder to write into, which becomes ``path`` when all went well.
 
     With ``overwrite`` a folder is replaced that this package wrote, and that holds nothing else;
     where ``path`` is a link to one, the link stays.
@@ -126,7 +126,7 @@ def _renamed_folder(
 
 
 def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
-    """Whether ``path`` is ``folder`` or lies in it."""
+    """Return whether ``path`` is ``folder`` or lies in it."""
     inner, _ = _locate(spark, path)
     outer, _ = _locate(spark, folder)
     return f"{inner.toUri()}/".startswith(f"{outer.toUri()}/")
@@ -207,7 +207,7 @@ def _replace(
 
 @contextmanager
 def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[str]:
-    """Give a folder in ``target`` to write into, which a marker names when all went well.
+    """Open a folder in ``target``, which a marker names after all went well.
 
     What was there is read until then, and goes afterwards. Nothing is renamed or copied, however
     many files there are.

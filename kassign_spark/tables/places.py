@@ -1,4 +1,4 @@
-"""How tables of a catalog are named where a folder may be named: ``table:CATALOG.SCHEMA[@WHEN]``.
+"""Names of catalog tables in place of a folder: ``table:CATALOG.SCHEMA[@WHEN]``.
 
 No folder is meant by such a name (one called so is ``./table:...``), and no table by any other.
 """
@@ -16,7 +16,7 @@ _RUN = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
 
 
 class Place(NamedTuple):
-    """Where tables of a catalog are: one schema, and which of the runs in it.
+    """Tables of a catalog: one schema, and which of the runs in it.
 
     Attributes:
         parts: the names of catalog and schema, or a schema of the current catalog.
@@ -64,7 +64,7 @@ class Place(NamedTuple):
 
 
 def is_place(text: str) -> bool:
-    """Whether tables of a catalog are meant, and no folder.
+    """Return whether a text names tables of a catalog, not a folder.
 
     Raises:
         InputError: a path has a login in it: it would be in Spark's plans and in its event log.

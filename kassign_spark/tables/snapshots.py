@@ -27,7 +27,7 @@ class _Tables(NamedTuple):
 
 
 class Snapshot(_Tables):
-    """What a cluster said, or what somebody wrote by hand: the unit that commands pass around.
+    """The state of a cluster, measured or written by hand: the unit that commands pass around.
 
     It unpacks into its first three tables, which every function takes; the others are None where
     there is no such table.
@@ -65,7 +65,7 @@ class Snapshot(_Tables):
         return made
 
     def _replace(self, **tables: Any) -> Self:
-        """Give the same with some tables changed; a named tuple's own knows the first three."""
+        """Return the same with some tables changed; a named tuple's own knows the first three."""
         return type(self)(**{**self._all(), **tables})
 
     def tables(self) -> dict[str, DataFrame]:
@@ -138,7 +138,7 @@ def write_snapshot(
 def new_folder(
     spark: SparkSession, path: str, *, overwrite: bool = False, as_of: datetime | None = None
 ) -> AbstractContextManager[str]:
-    """Give what ``write_table`` writes to: a new folder, or with ``table:...`` a run of tables.
+    """Open a new folder, or with ``table:...`` a run of tables, for ``write_table``.
 
     Args:
         spark: the session.
@@ -234,7 +234,7 @@ def write_text(spark: SparkSession, text: str, folder: str, name: str) -> None:
 
 
 def has_table(spark: SparkSession, folder: str, name: str) -> bool:
-    """Whether the folder has such a table.
+    """Return whether the folder has such a table.
 
     Raises:
         InputError: the folder is not there.

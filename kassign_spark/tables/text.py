@@ -32,7 +32,7 @@ _RFC_4180: dict[str, bool | str] = {"header": True, "escape": '"'}
 
 
 TIMESTAMPS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
-"""How moments are written: whole; Spark's own way keeps milliseconds."""
+"""Format of timestamps: complete; Spark's own format keeps milliseconds."""
 
 
 def write_csv(frame: DataFrame, path: str) -> None:
@@ -182,14 +182,14 @@ def _read_type(field: StructField) -> str:
 
 
 def _has_no_text(value: str, type_: DataType) -> str:
-    """Whether something else is where strings belong, in SQL; ``value`` has variants there."""
+    """Return in SQL whether strings are missing where they belong; ``value`` has variants there."""
     if isinstance(type_, ArrayType):
         return f"exists({value}, each -> {_has_no_text('each', type_.elementType)})"
     return f"schema_of_variant({value}) not in ('STRING', 'VOID')"
 
 
 def _is_wrong(field: StructField) -> str:
-    """Whether a cell is no value of its column, in SQL."""
+    """Return in SQL whether a cell is not a value of its column."""
     no_value = f"{_parsed(field)} is null"
     cell, type_name = f"`{field.name}`", _read_type(field)
     if not isinstance(field.dataType, ArrayType) or "string" not in type_name:

@@ -28,7 +28,7 @@ _FEWEST_MEMBERS = 9
 
 
 def _ordered_by_hash() -> Column:
-    """Whether a member's assignor visits the members by hash; one that is not named may.
+    """Return whether a member's assignor visits the members by hash; an unnamed one may.
 
     Those of the coordinator (new protocol) have another order.
     """
@@ -77,7 +77,7 @@ def lost_orders(members: DataFrame) -> DataFrame:
 
 
 def order_says(ids: str, more: str) -> str:
-    """Of members of which some keep one partition more."""
+    """Return the detail for members of which some keep one partition more."""
     return says(
         "members {} share a bucket of Java's hash map, and {} of them may keep one partition more: "
         "without member_seq it is not known which; here they are taken by member_id",
@@ -179,7 +179,7 @@ def unknown_orders(
 def _disputed(
     rows: TaskTable, at: Longs, member_count: Longs, larger_count: Longs, seq: Longs
 ) -> Orders:
-    """Of competing members, rows ``at``: buckets in which the last that may keep one is unknown."""
+    """Return for competing members, rows ``at``, the buckets whose last one is unknown."""
     group, member = rows.group[at], rows.member[at]
     capacity = np.full(len(member_count), 16)
     while (too_small := member_count * 4 > capacity * 3).any():
@@ -206,7 +206,7 @@ def _disputed(
 
 
 def _distinct(group: Longs, seq: Longs, group_count: int) -> Longs:
-    """How many different places in the coordinator's list each group names; -1 names none."""
+    """Return how many places in the coordinator's list each group names; -1 is none."""
     is_stated = seq >= 0
     return np.bincount(
         np.unique(key(group[is_stated], seq[is_stated])) >> 32, minlength=group_count
@@ -214,7 +214,7 @@ def _distinct(group: Longs, seq: Longs, group_count: int) -> Longs:
 
 
 def _hashes(rows: TaskTable) -> Longs:
-    """Of each member's name, the bits of its hash that choose a bucket."""
+    """Return the bits of each member name's hash that choose a bucket."""
     strings = rows.member_name.strings
     hashes = np.zeros(len(strings), np.uint32)
     named = np.flatnonzero(pc.binary_length(strings).to_numpy() > 0)

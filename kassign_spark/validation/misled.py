@@ -50,7 +50,7 @@ def misled_in_task(
 
 
 def is_sticky(assignor: pa.ChunkedArray, group: Longs) -> Flags:
-    """Of each row whether some row of its group names an assignor that looks at claims."""
+    """Return for each row whether some row of its group names an assignor that looks at claims."""
     named = pc.fill_null(pc.is_in(assignor, value_set=pa.array(STICKY)), False).to_numpy()
     is_named: Flags = np.isin(group, np.unique(group[named]))
     return is_named

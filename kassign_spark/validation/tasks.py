@@ -1,4 +1,4 @@
-"""What ``validate`` finds by looking at a whole group, inside single tasks: many groups at once.
+"""Problems that ``validate`` finds by looking at whole groups, many of them in one task.
 
 The kernel finds and counts; ``validation`` puts what it found into words.
 """

@@ -27,7 +27,7 @@ def unused_weights(weights: DataFrame, members: DataFrame, topics: DataFrame) ->
 
 
 def unused(weights: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:
-    """As ``unused_weights`` of conforming tables; partition is a bigint."""
+    """Like ``unused_weights`` of conforming tables; partition is a bigint."""
     passed = "the weight is passed over"
     counts = fold_topics(topics, bad_row="false").select("cluster_id", "topic", "num_partitions")
     counted = weights.join(counts, on=["cluster_id", "topic"], how="left")

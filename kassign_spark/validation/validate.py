@@ -1,4 +1,4 @@
-"""What a person should know about the inputs before trusting a plan made of them."""
+"""Find what a person should know about the inputs before trusting a plan made of them."""
 
 from collections.abc import Collection
 from functools import reduce
@@ -139,7 +139,7 @@ def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> Dat
 
 
 def _of_new_groups(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
-    """What the new protocol refuses a member for, row by row."""
+    """Return the problems for which the new protocol refuses a member, row by row."""
     problems = []
     if assignors is not None:
         members = inputs.members.where(IS_CONSUMER_GROUP)
@@ -186,7 +186,7 @@ def _left_out_says(problem: str, subscribers: str, owned: str) -> str:
 
 
 def _instance_says(instance: str, members: str, is_new: str) -> str:
-    """Of a group.instance.id, the name of its column, that several members have."""
+    """Return the detail for several members with one group.instance.id, the name of its column."""
     named = (shown(instance), f"array_join({members}, ', ')")
     used = "group.instance.id {} is used by {}; "
     classic = says(f"{used}a broker fences all but the newest", *named)
@@ -199,7 +199,7 @@ def _instance_says(instance: str, members: str, is_new: str) -> str:
 
 
 def _beyond_says(count: str, is_counted: str = "false") -> str:
-    """Of a partition beyond the ``count`` that there are; null: there is no topic.
+    """Return the detail for a partition beyond the ``count`` existing ones; null: no such topic.
 
     ``is_counted``: whether Kafka's client takes the claim for one of a partition that exists.
     """
@@ -212,12 +212,12 @@ def _beyond_says(count: str, is_counted: str = "false") -> str:
 
 
 def _stranger_says(rows: str) -> str:
-    """Of an owner that is not in the group."""
+    """Return the detail for an owner that is not in the group."""
     return says("owns {} partitions but is no member of the group: it counts as having left", rows)
 
 
 def _claims_say(members: str, generations: str) -> str:
-    """Of a partition with several claims: who, and in which generation, -1 if in none."""
+    """Return the detail for several claims of a partition: members and generations (-1: none)."""
     named = says("{} (generation {})", "m", "g")
     each = f"if(g < 0, {says('{} (no generation)', 'm')}, {named})"
     return says(

@@ -1,1 +1,1 @@
-"""What if: every assignor on the same state, which of them explains what was seen, and advice."""
+"""What if: compare assignors on one state, explain an observed assignment, give advice."""

@@ -27,7 +27,7 @@ class Described(NamedTuple):
 
 
 def change_of(known: GroupFacts, changes: Changes, copy: int, kind: int) -> Described:
-    """Say what a change is."""
+    """Return what a change is."""
     group = int(changes.group[copy])
     if kind == ASSIGNOR:
         old, new = KAFKAS[known.assignor[group]], KAFKAS[changes.assignor[copy]]
@@ -53,7 +53,7 @@ def change_of(known: GroupFacts, changes: Changes, copy: int, kind: int) -> Desc
 
 
 def reason_of(known: GroupFacts, group: int) -> str:
-    """Say why a group is as it is without a change."""
+    """Explain why a group is as it is without a change."""
     batch, before = known.batch, known.before
     members = slice(*batch.first_member[group : group + 2].tolist())
     topics = slice(*batch.first_topic[group : group + 2].tolist())
@@ -80,7 +80,7 @@ def reason_of(known: GroupFacts, group: int) -> str:
 
 
 def restart_of(member_id: str, moved: int) -> str:
-    """Say what ``group.instance.id`` would save."""
+    """Return what ``group.instance.id`` would save."""
     return (
         f"give the members a group.instance.id: a restart of {member_id} moves "
         f"{plural(moved, 'partition')} without it"
@@ -109,17 +109,17 @@ def _other_number(known: GroupFacts, changes: Changes, copy: int) -> Described:
 
 
 def _of(copies: Longs, copy: int) -> slice:
-    """Where a copy's rows are: rows of each kind are by copy."""
+    """Return the rows of a copy; rows of each kind are ordered by copy."""
     return slice(*np.searchsorted(copies, [copy, copy + 1]).tolist())
 
 
 def ids_of(known: GroupFacts, members: Longs) -> list[str]:
-    """Give the ids of members of the batch."""
+    """Return the ids of members of the batch."""
     return list(member_ids(known.batch, members).to_pylist())
 
 
 def topics_of(known: GroupFacts, topics: Longs) -> list[str]:
-    """Give the names of topics of the batch."""
+    """Return the names of topics of the batch."""
     codes = pa.array(known.batch.topic_name[topics] - 1)
     return list(known.batch.topic_names.take(codes).to_pylist())
 

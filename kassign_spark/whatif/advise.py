@@ -1,4 +1,4 @@
-"""What would help each group, and what it would cost: every line computed by the real assignors."""
+"""Advise changes for each group, with their cost: every line is computed by the real assignors."""
 
 from pyspark.sql import DataFrame
 
@@ -19,7 +19,7 @@ def advise(
     *,
     settings: Settings = Settings(),
 ) -> DataFrame:
-    """Say for every group which changes would make it more even, the cheapest for its gain first.
+    """Find changes that would make each group more even, the cheapest for its gain first.
 
     What is tried: the other assignors; that one member, or all others, subscribe to topics that too
     few can read (the dense part of ``bottlenecks``), or all to everything; more members, up to

@@ -18,13 +18,14 @@ from kassign_spark.whatif.evenness import Evenness
 ASSIGNOR, SUBSCRIPTION, MEMBERS, PARTITIONS, INSTANCE_ID = range(5)
 KINDS = ("assignor", "subscription", "members", "partitions", "group.instance.id")
 _ALL_NUMBERS = 8
-"""So many numbers of members are all tried; of more only those where something changes."""
+"""Number of members up to which all numbers are tried; beyond it only those where something
+changes."""
 _MOST_PAIRS = 2_000_000
 """Further subscriptions of one change; beyond, a group is not asked to subscribe to everything."""
 
 
 class GroupFacts(NamedTuple):
-    """What is known of the groups before anything is changed."""
+    """Facts about the groups before anything changes."""
 
     batch: Batch
     assignor: Longs
@@ -212,7 +213,7 @@ def _more_partitions(known: GroupFacts) -> list[Changes]:
 
 
 def _largest(batch: Batch, topics: Longs) -> Longs:
-    """Of these topics, ascending, the largest of each group; the first one of equals."""
+    """Return the largest topic of each group among these, ascending; the first of equals."""
     topics = topics[rows_by(batch.topic_group[topics], -batch.size[topics])]
     largest: Longs = topics[place_in_run(batch.topic_group[topics]) == 0]
     return largest

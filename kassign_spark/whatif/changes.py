@@ -19,7 +19,7 @@ from kassign_spark.groups.numbers import Flags, Longs, key, names, place_in_run,
 
 NOTHING: Longs = np.zeros(0, np.int64)
 ADDED = "+{}"
-"""What is put behind the id of the member that a new one is like."""
+"""Suffix of the id of a new member that resembles an existing one."""
 
 
 class Changes(NamedTuple):
@@ -52,7 +52,7 @@ _OF_COPIES = ("dropped", "added", "reads", "grown")
 
 
 def together(parts: list[Changes]) -> Changes:
-    """Put changes one behind the other."""
+    """Concatenate changes."""
     offsets = np.cumsum([0, *(len(part.group) for part in parts)])
     columns = {}
     for name in Changes._fields:
@@ -179,11 +179,11 @@ class _Copies:
         self.is_new, self.name = self.is_new[by_name], self.name[by_name]
 
     def find(self, copy: Longs, member: Longs) -> Longs:
-        """Where a member of the batch is in a copy; -1: it is dropped there."""
+        """Return the position of a batch's member in a copy; -1: the copy does not have it."""
         return self._place[member + self._member_shift[copy]]
 
     def find_topic(self, copy: Longs, topic: Longs) -> Longs:
-        """Where a topic of the batch is in a copy."""
+        """Return the position of a batch's topic in a copy."""
         return topic + self._topic_shift[copy]
 
     def claims(self, claims: Claims, made: Batch) -> Claims:

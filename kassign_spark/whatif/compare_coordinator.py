@@ -1,4 +1,4 @@
-"""What the coordinator's assignors would make of groups as they are (KIP-848).
+"""Compute the answers of the coordinator's assignors for groups as they are (KIP-848).
 
 A classic group that goes over takes what its members own as its first target
 (``ConsumerGroup.fromClassicGroup``); the target that is computed then sticks to that.
@@ -24,7 +24,7 @@ from kassign_spark.whatif.coordinator_states import GroupStates
 def group_states(
     table: pa.Table, batch: Batch, claims: Claims
 ) -> Iterator[tuple[ConsumerGroupState, Longs]]:
-    """Give each group as the coordinator would see it, and its members' places in the batch.
+    """Return each group as the coordinator would see it, and its members' places.
 
     The topics' ids are read from ``table``, rows of ``rows.fold``.
     """

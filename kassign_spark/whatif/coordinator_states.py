@@ -31,7 +31,7 @@ class GroupStates:
         self._lists = [tuple(listed[of:to]) for of, to in pairwise(batch.list_start.tolist())]
 
     def of(self, group: int, members: Longs) -> ConsumerGroupState:
-        """Give a group without votes and last target; patterns and regexes count as names.
+        """Return a group without votes and last target; patterns and regexes count as names.
 
         ``members`` are places in the batch, in the order that the state is to have.
         """
@@ -48,7 +48,7 @@ class GroupStates:
         )
 
     def votes(self, members: Longs) -> list[str | None]:
-        """What the members name as their assignor."""
+        """Return the assignors that the members name."""
         return [self._texts[code] for code in self._batch.assignor[members].tolist()]
 
 

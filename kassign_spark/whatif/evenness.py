@@ -1,4 +1,4 @@
-"""What an answer means for each group of a batch: how even it is, and what it disturbs.
+"""Measure an answer for each group of a batch: its evenness, and what it disturbs.
 
 It says of a rebalance what ``outcome`` does, in counts and without following its steps: many
 changes are tried for each group, and few are of any use.
@@ -15,7 +15,7 @@ from kassign_spark.whatif.outcome import extremes
 
 
 class Evenness(NamedTuple):
-    """Of each group; and ``load`` of each member.
+    """Measures of each group; and ``load`` of each member.
 
     Attributes:
         load: partitions of each member.
@@ -94,6 +94,6 @@ def _measure(
 
 
 def _keeps(claims: Claims, assignment: BatchAssignment) -> Flags:
-    """Whether who claims a partition is to have it."""
+    """Return whether the claimant of a partition is to have it."""
     keeps: Flags = np.append(assignment.owner, -1)[claims.slot] == claims.member
     return keeps & (claims.slot >= 0) & (claims.member >= 0)

@@ -1,4 +1,4 @@
-"""Which of Kafka's assignors explains an assignment that was observed."""
+"""Find which of Kafka's assignors explains an observed assignment."""
 
 from pyspark.sql import DataFrame
 
@@ -17,7 +17,7 @@ def explain(
     topics: DataFrame,
     owned: DataFrame | None = None,
 ) -> DataFrame:
-    """Say which assignor would have made an assignment, for every group at once.
+    """Return which assignor would have made an assignment, for every group at once.
 
     Groups of group_type `consumer` are asked of the coordinator's `uniform` and `range`, which
     start from what members own. Of the others all of ``PREDICTED`` are predicted from what the

@@ -1,4 +1,4 @@
-"""Which assignor explains what was seen, of the groups of a task."""
+"""Find which assignor explains the observed assignment of each group in a task."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -81,7 +81,7 @@ def explain_generations_arrow(table: pa.Table) -> pa.Table:
 
 
 def _stale(batch: Batch, claims: Claims) -> list[list[int]]:
-    """Of each group the members that claim something of an older generation, first ones by id."""
+    """Return each group's members with claims of an older generation, first ones by id."""
     latest = np.full(batch.group_count, -1)
     np.maximum.at(latest, batch.member_group, batch.generation)
     claiming = np.zeros(len(batch.member_group), bool)
@@ -149,7 +149,7 @@ class _Tried:
     def _note(
         self, number: int, groups: Flags, judged: ClientOutcomes, without: Longs | None = None
     ) -> None:
-        """Put an answer beside what was seen."""
+        """Record an answer beside what was observed."""
         batch = self.batch
         differing, first = self._compare(judged.steps, groups)
         for group in np.flatnonzero(groups).tolist():
@@ -210,7 +210,7 @@ class _Tried:
         return ", ".join(self._members[code - 1] for code in codes) or "nobody"
 
     def table(self) -> pa.Table:
-        """What explains each group: ``EXPLAINED``."""
+        """Return the explanation of each group: ``EXPLAINED``."""
         named = self.named.tolist()
         best = [
             _conclude(sorted(of_group), own)
@@ -246,7 +246,7 @@ def _conclude(variants: list[_Variant], own: int) -> tuple[str | None, int, str 
 
 
 def _own_says(own: _Variant) -> str:
-    """Say what a group's own assignor makes of it instead."""
+    """Return what a group's own assignor makes of it instead."""
     name = f"its own assignor {NAMES[own.assignor]}"
     if own.verdict in FAILING:
         return f"{name} has no answer ({own.verdict})"
@@ -261,7 +261,7 @@ def _nearest(best: _Variant) -> str:
 
 
 def _of_coordinator(table: pa.Table, batch: Batch) -> Flags:
-    """Which groups are of the new protocol."""
+    """Return which groups use the new protocol."""
     consumer_rows = table.filter(
         pc.and_(pc.equal(table["kind"], MEMBER), pc.equal(table["topic"], CONSUMER))
     )
@@ -272,7 +272,7 @@ def _of_coordinator(table: pa.Table, batch: Batch) -> Flags:
 
 
 def _settled(batch: Batch, steps: RebalanceSteps, groups: Flags) -> RebalanceSteps:
-    """What members of some groups have when the last round is over."""
+    """Return what members of some groups have when the last round is over."""
     group = batch.member_group[steps.member]
     last = np.zeros(batch.group_count, np.int64)
     np.maximum.at(last, group, steps.round)

@@ -44,7 +44,7 @@ TO = {CONSUMER: COORDINATORS, CLASSIC: KAFKAS}
 
 
 class Migration(NamedTuple):
-    """What a migration does, and to which groups; columns as ``migrate`` says.
+    """The steps of a migration and its verdicts; columns as described in ``migrate``.
 
     Attributes:
         steps: what each restart does: who pauses, and what moves.
@@ -67,7 +67,7 @@ def migrate(
     max_size: int = NO_LIMIT,
     clients: DataFrame | None = None,
 ) -> Migration:
-    """Say of every group whether it can change its protocol, and what each restart does.
+    """Check whether every group can change its protocol, and what each restart does.
 
     Members are restarted one after the other, each with the other protocol, and each change
     settles before the next one (kip-848.md, 8). A static member takes its own place, for free; a
@@ -151,7 +151,7 @@ def migrate(
 
 
 def _chosen(to: str, assignor: str | None, policy: str, max_size: int) -> str:
-    """Give the assignor that the groups are to have, when all options have a meaning."""
+    """Return the assignor that the groups are to have, when all options have a meaning."""
     for name, value, known in (("to", to, list(TO)), ("policy", policy, list(POLICIES))):
         if value not in known:
             raise InputError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
@@ -174,7 +174,7 @@ def _stated_patterns(members: DataFrame) -> DataFrame:
 
 
 def with_pattern_findings(members: DataFrame) -> DataFrame:
-    """Say what RE2/J would make of members' patterns, which can be used; runs no job.
+    """Return what RE2/J would make of members' patterns, which can be used; runs no job.
 
     Returns:
         The columns of ``members``, and finding string: what ``regex_problem`` says, or one of

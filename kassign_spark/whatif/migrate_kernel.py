@@ -43,12 +43,12 @@ _STEP = {name: of for name, of in RESULTS["migrate.steps"].items() if name != "g
 _FIELDS = ", ".join(f"{name}: {of}" for name, of in _STEP.items())
 _VERDICTS = columns_of("migrate.verdicts")
 MIGRATED = f"{_VERDICTS}, steps array<struct<{_FIELDS}>>"
-"""What ``migrate_arrow`` gives, one row a group."""
+"""Columns that ``migrate_arrow`` returns, one row per group."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """What rows of further kinds say of a group."""
+    """The facts of a group from rows of further kinds."""
 
     patterns: dict[str, list[str | None]] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
@@ -118,7 +118,7 @@ def _read_beside(table: pa.Table) -> defaultdict[tuple[str, str], _Beside]:
 
 
 def _owners(batch: Batch, claims: Claims) -> Longs:
-    """Of each slot who claims it: of several the first by id."""
+    """Return the claimant of each slot: of several the first by id."""
     known_claims = claims.where((claims.slot >= 0) & (claims.member >= 0))
     owner = np.full(int(batch.first_slot[-1]), NOBODY)
     order = np.argsort(-known_claims.member, kind="stable")
@@ -220,7 +220,7 @@ def _steps(state: ConsumerGroupState, walk: Walk, to: str) -> pa.StructArray:
 
 
 def _may_lose(change: Change, place: int, walk: Walk, to: str) -> Longs:
-    """Who is told `onPartitionsLost` if the group goes back while a change is unfinished.
+    """Return the members that get `onPartitionsLost` if the group goes back during a change.
 
     Classic members that are behind are refused with ILLEGAL_GENERATION at that moment. Where every
     step settles before the next one, nobody is.

@@ -1,4 +1,4 @@
-"""Whether a group can change its protocol, and what speaks against it (kip-848.md, 6 and 8)."""
+"""Decide whether a group can change its protocol, and list the obstacles (kip-848.md, 6 and 8)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _STREAMS = "stream"
 _CONNECT = ("compatible", "sessioned", "default")
 _OTHERWISE, _INTERNAL = "otherwise", "internal"
 PATTERN_FINDINGS = (_OTHERWISE, _INTERNAL)
-"""What RE2/J makes of a client's pattern that it takes: it may read it otherwise, finds more."""
+"""RE2/J's reading of a client's pattern that it accepts: it may differ, or match more."""
 
 
 class BrokerRules(NamedTuple):
@@ -45,7 +45,7 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a group that is to change over.
+    """The facts about a group that is to migrate.
 
     Attributes:
         to: `consumer` or `classic`.
@@ -79,7 +79,7 @@ class Facts:
 
 
 def judge(facts: Facts, rules: BrokerRules) -> Judgement:
-    """Say whether a group can go over, how, and what to mind; the gravest reasons first."""
+    """Return whether a group can go over, how, and what to mind; the gravest reasons first."""
     blocks = _blocks_upgrade if facts.to == CONSUMER else _blocks_downgrade
     for_good, online = blocks(facts, rules)
     if for_good or online:
@@ -90,7 +90,7 @@ def judge(facts: Facts, rules: BrokerRules) -> Judgement:
 
 
 def _blocks_upgrade(facts: Facts, rules: BrokerRules) -> tuple[list[str], list[str]]:
-    """Give what the broker or the new client refuses: in any way, and as long as members are there.
+    """Return what the broker or new client refuses: always, or while members are online.
 
     The second goes away when all members are stopped first.
     """

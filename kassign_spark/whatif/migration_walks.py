@@ -157,7 +157,7 @@ def downgrade(
 
 
 def slots_of(batch: Batch, group: int) -> slice:
-    """Give the partitions of a group."""
+    """Return the partitions of a group."""
     first, end = batch.first_topic[group : group + 2]
     return slice(int(batch.first_slot[first]), int(batch.first_slot[end]))
 
@@ -168,7 +168,7 @@ def in_batch(batch: Batch, group: int, owner: Longs) -> Longs:
 
 
 def _of_group(batch: Batch, group: int, owner: Longs) -> Longs:
-    """Of a group's partitions the owners, as places in the group."""
+    """Return the owners of a group's partitions, as places in the group."""
     owner = owner[slots_of(batch, group)]
     return np.where(owner == NOBODY, NOBODY, owner - batch.first_member[group])
 

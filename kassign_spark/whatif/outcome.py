@@ -1,4 +1,4 @@
-"""What a rebalance leads to, measured for every group of a task: loads, moves, pauses, racks."""
+"""Measure the outcome of a rebalance for every group of a task: loads, moves, pauses, racks."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from kassign_spark.plans.rebalance_rounds import (
 
 
 class Outcomes(NamedTuple):
-    """Of each group what its rounds lead to; names as in ``compare``.
+    """The outcome of each group's rounds; names as in ``compare``.
 
     The last three say who has what in the end: members, slots, and whether somebody else had it.
     """
@@ -88,14 +88,14 @@ def measure(batch: Batch, claims: Claims, steps: RebalanceSteps) -> Outcomes:
 
 
 def last_rounds(group: Longs, steps: RebalanceSteps, count: int) -> Longs:
-    """Of each group its last round, at least the first; ``group`` is that of each step."""
+    """Return each group's last round, at least the first; ``group`` is that of each step."""
     rounds = np.ones(count, np.int64)
     np.maximum.at(rounds, group, steps.round)
     return rounds
 
 
 def has_in_the_end(steps: RebalanceSteps, last: Longs) -> Flags:
-    """Whether a step says who has its partition after the last round, which is told of each."""
+    """Return whether a step shows the owner of its partition after the last round."""
     has = (steps.action == RETAINED) | (steps.action == ASSIGNED)
     ends: Flags = has & (steps.round == last)
     return ends
@@ -124,14 +124,14 @@ def _partitions(group: Longs, claims: Claims, steps: RebalanceSteps) -> tuple[Lo
 
 
 def crossing_now(batch: Batch, claims: Claims) -> Longs:
-    """Of each group how many partitions are owned across racks before anything happens."""
+    """Return for each group how many partitions are owned across racks before anything happens."""
     claims_of_members = claims.where(claims.member >= 0)
     is_across = crosses(batch, claims_of_members.member, claims_of_members.slot)
     return np.bincount(claims_of_members.group[is_across], minlength=batch.group_count)
 
 
 def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
-    """Of each group how unevenly its most uneven topic is spread over the subscribers."""
+    """Return for each group how unevenly its most uneven topic is spread over the subscribers."""
     exists = slot >= 0
     topic = batch.slot_topic[slot[exists]]
     subscribed = batch.subscribes(member[exists], batch.topic_name[topic])
@@ -146,7 +146,7 @@ def _topic_spread(batch: Batch, member: Longs, slot: Longs) -> Longs:
 
 
 def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
-    """Whether some replica's rack is known, and none is in the rack of the member, row by row.
+    """Return for each row whether some replica's rack is known and none is the member's.
 
     What does not exist (-1) crosses nothing.
     """

@@ -1,4 +1,4 @@
-"""What assignors cost in load: the weight of what members hold in the end, beside its bound."""
+"""Measure assignors by load: the weight that members have in the end, beside its bound."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What the search says about one group: its plan in numbers, the verdict on it, and the proof.
+"""The result of the search for one group: its plan in numbers, the verdict and the proof.
 
 The proof is why a limit cannot be kept by anybody. ``sentences`` puts all of it into words.
 """
@@ -90,7 +90,7 @@ class WeightedPlan:
 
 
 class GroupMeasures(NamedTuple):
-    """What is known about a group beside its plan; loads relative, weights as the group has them.
+    """Measures of a group apart from its plan: loads are relative, weights are the group's own.
 
     Attributes:
         limit: of each member, the weight it may have.

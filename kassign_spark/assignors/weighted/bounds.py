@@ -1,4 +1,4 @@
-"""What no assignment can beat: the fractional bound, the item bound, the pigeonhole, and moves."""
+"""Lower bounds for every assignment: fractional, by item, by the pigeonhole principle, in moves."""
 
 from typing import NamedTuple
 

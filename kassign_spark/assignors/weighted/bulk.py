@@ -79,7 +79,7 @@ def _over(
 
 
 def _fewest(sums: Doubles, first: Longs, size: Longs, excess: Doubles) -> Longs:
-    """Of runs of ``sums``, which are of whole numbers, how many from the first reach the excess."""
+    """Return for each run of ``sums`` (whole numbers) how many from the first reach the excess."""
     reached: Longs = np.searchsorted(sums, sums[first] + excess) - first
     return np.minimum(reached, size)
 
@@ -96,7 +96,7 @@ def _cheapest(
 
 
 def earlier_in_run(run: Longs, weight: Doubles) -> Doubles:
-    """For each row of runs of equal numbers what the earlier rows of its run weigh."""
+    """Return for each row of runs of equal numbers the weight of the earlier rows of its run."""
     before = np.cumsum(weight) - weight
     earlier: Doubles = before - before[np.arange(len(run)) - place_in_run(run)]
     return earlier

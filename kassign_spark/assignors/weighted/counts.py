@@ -11,7 +11,7 @@ from kassign_spark.groups.numbers import place_in_run
 
 
 def counts_decide(group: Group) -> bool:
-    """Whether all partitions weigh the same, and all members are equal."""
+    """Return whether all partitions weigh the same and all members are equal."""
     return len(np.unique(group.weight)) == 1 and len(np.unique(group.capacity)) == 1
 
 

@@ -63,7 +63,7 @@ def find_levels(weight: Doubles, eligible: Bools, capacity: Doubles) -> Levels:
 
 
 def _pour(weight: Doubles, eligible: Bools, load: Doubles, capacity: Doubles) -> Doubles:
-    """How much of its class each member of each group takes, so that the lowest rise evenly."""
+    """Return how much of its class each member takes so that the lowest levels rise evenly."""
     level = np.where(eligible, load / capacity, FAR)
     order = np.argsort(level, axis=1, kind="stable")
     level = np.take_along_axis(level, order, 1)

@@ -38,7 +38,7 @@ _REFINEMENTS = 8
 
 
 class LargeGroupBounds(NamedTuple):
-    """What is known of a large group before moves are looked at; loads are relative.
+    """Bounds of a large group before moves are considered; loads are relative.
 
     Attributes:
         bound: on the maximum.

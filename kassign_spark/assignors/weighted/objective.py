@@ -1,4 +1,4 @@
-"""What the search makes small, as a cost of each member's weight, of moves and of counts."""
+"""The objective of the search, as a cost of each member's weight, of moves and of counts."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a caller may choose: the limit of a member's load, and bounds that come before it."""
+"""The caller's options: the limit of a member's load and the bounds that come before it."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from kassign_spark.errors import SettingsError
 
 DEFAULT_TOLERANCE = 0.05
 KICKS = {"fast": 0, "default": 24, "thorough": 150}
-"""How often the search disturbs what it found, by ``effort``."""
+"""Number of times that the search disturbs its best plan, by ``effort``."""
 COSTS = ("moves", "weight")
 
 

@@ -24,7 +24,7 @@ _LEAST_LEVEL = 1e-4
 
 
 class Parts(NamedTuple):
-    """What each member is measured by.
+    """The level that each member is measured against.
 
     Attributes:
         level: [group, member], the fair relative load.
@@ -175,7 +175,7 @@ def _rest(batch: PaddedGroups, dominant: Bools) -> Doubles:
 
 
 def _member_for(batch: PaddedGroups, eligible: Bools, partition: Longs) -> Longs:
-    """Who gets a dominant partition: its owner if that is about as large as any, else the largest.
+    """Return who gets a dominant partition: its owner if about the largest, or the largest.
 
     Among the largest: few classes, little owned weight, then the name.
     """
@@ -196,7 +196,7 @@ def _member_for(batch: PaddedGroups, eligible: Bools, partition: Longs) -> Longs
 def _may_close(
     weight: Doubles, batch: PaddedGroups, eligible: Bools, partition: Longs, member: Longs
 ) -> Bools:
-    """Whether everything else of the member's classes still finds somebody without it."""
+    """Return whether the other partitions of the member's classes find a member without it."""
     groups = np.arange(len(partition))
     left = weight.copy()
     left[groups, batch.class_[groups, partition]] -= batch.weight[groups, partition]

@@ -61,7 +61,7 @@ class Group(NamedTuple):
         return sums_of(owner[is_owned], self.weight[is_owned], len(self.capacity))
 
     def fair_load(self) -> float:
-        """What all who serve would have by capacity, if weight could be cut at will."""
+        """Return the load relative to capacity if weight could be divided at will."""
         total = float(self.loads(np.zeros(len(self.weight), np.int64)).sum())
         capacity = float(self.capacity[self.eligible.any(axis=0)].sum())
         return total / capacity if capacity else 0.0
@@ -110,7 +110,7 @@ class PaddedGroups(NamedTuple):
 
 
 def scaled(weight: Doubles) -> tuple[Doubles, float]:
-    """Give weights as whole numbers, and the power of two that they were multiplied by.
+    """Return weights as whole numbers, and the power of two that they were multiplied by.
 
     The power follows from the greatest weight and the number of weights, so from no order.
     """

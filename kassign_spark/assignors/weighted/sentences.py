@@ -1,4 +1,4 @@
-"""What a verdict says to a person, in one line."""
+"""One line for people that explains a verdict."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _LISTED = 3
 
 
 class Names(NamedTuple):
-    """How to call what an answer tells by number."""
+    """The names behind the numbers of an answer."""
 
     partition: Callable[[int], str]
     member: Callable[[int], str]
@@ -41,7 +41,7 @@ def times(skew: float) -> str:
 
 
 def sentence(answer: WeightedPlan, names: Names, bounds: Bounds) -> str:
-    """Say what the plan gives, what nobody can give, and what is in the way."""
+    """Describe the plan, its bound and the obstacle."""
     if answer.by_count:
         return f"planned by counts, as nothing has weight; {_moves(answer)}"
     load = f"max {number(answer.max_load)} ({times(answer.skew)} the fair load)"

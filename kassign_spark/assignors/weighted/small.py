@@ -26,7 +26,7 @@ from kassign_spark.assignors.weighted.steps import state_of
 
 
 class PlanOptions(NamedTuple):
-    """What the caller chose."""
+    """The caller's choices."""
 
     limit: Limit
     bounds: Bounds
@@ -34,7 +34,7 @@ class PlanOptions(NamedTuple):
 
 
 class BatchBounds(NamedTuple):
-    """What is known about groups before moves are looked at.
+    """Bounds of groups before moves are considered.
 
     Attributes:
         batch: the groups.
@@ -127,7 +127,7 @@ def _plan(
 
 
 def _take_best_counts(groups: Sequence[Group], batch: PaddedGroups, reached: BestLoads) -> None:
-    """Where all partitions weigh the same and all members are equal, counts have an optimum."""
+    """Apply the optimum of counts where all partitions weigh the same and all members are equal."""
     for row, group in enumerate(groups):
         if counts_decide(group):
             some = batch.take(np.array([row]))
