@@ -14,7 +14,7 @@ further columns are passed over. A count fits an int; any whole-number type will
   A member has ``topics`` or ``topics_pattern``; one of a group of the new protocol may have
   ``topics_regex`` beside its topics.
 - ``schemas.TOPICS``: cluster_id string?, topic string, num_partitions int,
-  replica_racks `array<array<string>>`?, topic_id string?. Or one row a partition:
+  replica_racks `array<array<string>>`?, topic_id string?. Or one row per partition:
   cluster_id string?, topic string, partition int.
 - ``schemas.OWNED`` and ``schemas.ASSIGNMENT``: cluster_id string?, group_id string,
   member_id string, topic string, partition int. What one rebalance gives, the next one takes.

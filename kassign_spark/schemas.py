@@ -80,7 +80,7 @@ TOPICS = table_of(
     "replica_racks array<array<string>>?, topic_id string?",
 )
 TOPIC_PARTITIONS = table_of("topics", "cluster_id string?, topic string, partition int")
-"""The other form of ``topics``, one row a partition."""
+"""The other form of ``topics``, one row per partition."""
 _OF_MEMBERS = "cluster_id string?, group_id string, member_id string, topic string, partition int"
 OWNED = table_of("owned", _OF_MEMBERS)
 ASSIGNMENT = table_of("assignment", _OF_MEMBERS)

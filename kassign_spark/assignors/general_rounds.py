@@ -1,7 +1,7 @@
 """The general pass of sticky and cooperative-sticky: best balance, then fewest moves.
 
 Where the subscriptions of a group's members differ, Kafka searches greedily; this finds the optimum
-(``engine.costs`` says how, and why it is one). It works on counts, one row a topic class and
+(``engine.costs`` says how, and why it is one). It works on counts, one row per topic class and
 subscriber, and names partitions once, at the end.
 """
 

@@ -113,7 +113,7 @@ def coordinator_load(
         hot_ratio: from how many times the mean of its cluster on a coordinator is a hot spot.
 
     Returns:
-        One row a broker that leads a partition of ``__consumer_offsets``, idle ones included, and
+        One row per broker that leads a partition of ``__consumer_offsets``, idle ones included, and
         one with a null coordinator for groups that have none: cluster_id string (where the inputs
         have it), coordinator int, coordinator_partition_count bigint: partitions of
         ``__consumer_offsets`` it leads, group_count bigint, member_count bigint, partition_count

@@ -19,8 +19,8 @@ WORST_FIRST = (NEVER_ENDS, THROWS, NEVER_SETTLES, INEXACT, OK)
 class GroupState:
     """The state that a group's leader receives when a rebalance begins.
 
-    The lists named ``member_...`` and ``subscriptions`` have one element a member, in the order of
-    the JoinGroup response; those named ``claim_...`` one a claimed partition, in any order.
+    The lists named ``member_...`` and ``subscriptions`` have one element per member, in the order
+    of the JoinGroup response; those named ``claim_...`` one per claimed partition, in any order.
 
     Attributes:
         assignor: range, sticky or cooperative-sticky.

@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _groups(vertices: DataFrame, dense_parts: DataFrame) -> DataFrame:
-    """One row a group: what it is made of, and its strictest bottleneck."""
+    """One row per group: what it is made of, and its strictest bottleneck."""
     keys = list(GROUP_KEY)
     made_of = (
         fill_cluster_id(vertices)

@@ -256,7 +256,7 @@ def _named(names: Sequence[str], codes: Ints) -> pa.Array:
 
 
 def _lists(parts: Sequence[pa.StructArray]) -> pa.ListArray:
-    """One list a group."""
+    """One list per group."""
     ends = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
     return pa.ListArray.from_arrays(
         pa.array(ends, type=pa.int32()), pa.concat_arrays(parts) if parts else _no_steps()

@@ -19,9 +19,9 @@ def _none() -> Ints:
 class ConsumerGroupState:
     """The coordinator's knowledge when it computes a target.
 
-    Sequences of members have one element a member, in the order of ``ConsumerGroupDescribe``;
-    those of topics one a topic of the cluster, in any order; those named ``target_...`` one a
-    partition of the last target.
+    Sequences of members have one element per member, in the order of ``ConsumerGroupDescribe``;
+    those of topics, one element per topic of the cluster, in any order; those named ``target_...``
+    one per partition of the last target.
 
     Attributes:
         member_ids: distinct. A member that joins in the very heartbeat that computes comes last.

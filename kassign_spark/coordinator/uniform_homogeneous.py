@@ -115,7 +115,7 @@ def _old_target(
     codes = np.zeros(len(state.topics), dtype=np.int64)
     used = np.unique(topics)
     codes[used] = [topic_id_hash(topic_ids[topic]) for topic in used]
-    # One entry a member and topic: as the coordinator's record has them.
+    # One entry per member and topic: as the coordinator's record has them.
     pair = members * len(state.topics) + topics
     entries, entry_of, sizes = np.unique(pair, return_inverse=True, return_counts=True)
     first = np.full(len(entries), np.iinfo(np.int64).max)

@@ -1,6 +1,6 @@
 """A block: the edges of a range of topic classes. What a class needs is in one block.
 
-What concerns a member is a vector of one number a member, of which each block knows its own part.
+What concerns a member is a vector of one number per member, of which each block knows its own part.
 ``program`` combines the parts and hands them to all blocks. A *superstep* is: every block does the
 same commands, each on its edges, and answers the last one.
 """

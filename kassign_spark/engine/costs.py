@@ -32,8 +32,8 @@ is saved first. Members keep at the start only what costs nothing at all: to kee
 surcharge may be no part of the best, so it comes back, if it does, along a cheapest path.
 
 Blocks. Edges are cut into blocks by ranges of classes, and a block does all that concerns a class
-(``block``, ``flow``). All that concerns a member is one number a member, which ``program`` adds up
-over blocks. So the result is the same for any number of blocks, and as nothing depends on other
+(``block``, ``flow``). All that concerns a member is one number per member, which ``program`` adds
+up over blocks. So the result is the same for any number of blocks, and as nothing depends on other
 components, however these are gathered into tasks. ``task`` holds whole groups inside a task, in one
 block; ``rounds`` holds the blocks of groups that are too large for one, in a DataFrame.
 """

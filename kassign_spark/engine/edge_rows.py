@@ -23,7 +23,7 @@ def cut_edges(edges: DataFrame, count: int, racks_before_moves: bool = False) ->
     Args:
         edges: class bigint (a number that no two groups share, ascending by group), turn bigint
             (its number within its group), member bigint (dense from 0), supply bigint (of the
-            class), owned bigint, and where racks count is_cross boolean. One row a class and
+            class), owned bigint, and where racks count is_cross boolean. One row per class and
             member, in any order.
         count: how many blocks there are at most.
         racks_before_moves: whether a partition where ``is_cross`` costs more than a move.

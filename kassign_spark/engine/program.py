@@ -78,7 +78,7 @@ def settle_blocks(
 
 @dataclass
 class _Members:
-    """One number a member.
+    """One number per member.
 
     Attributes:
         rows: edges.

@@ -44,7 +44,7 @@ def bottlenecks(
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         settings: ``batches``.
 
     Returns:

@@ -66,7 +66,7 @@ def eligibility(
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         settings: ``batches``.
 
     Returns:

@@ -52,7 +52,7 @@ def fleet_graph(members: DataFrame, topics: DataFrame) -> FleetGraph:
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
 
     Returns:
         Vertices and edges.
@@ -83,7 +83,7 @@ def group_clusters(
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         method: `components`: whatever is joined by topics in any number of steps is one cluster, so
             that a change in one touches no other; `labels`: denser clusters inside of these, by
             label propagation.
@@ -126,11 +126,11 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         changed: names of topics, of any cluster.
 
     Returns:
-        One row a topic and group that reads it: cluster_id string (where the inputs have it),
+        One row per topic and group that reads it: cluster_id string (where the inputs have it),
         topic string, group_id string, member_count bigint: members that subscribe to it,
         group_member_count bigint: of the whole group, whose members all take part in the rebalance,
         partition_count bigint: of the topic, reassigned_count bigint: partitions that are revoked
@@ -170,7 +170,7 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
 
 
 def _reads(eligible: Eligible) -> DataFrame:
-    """One row a group and topic that it reads: GROUP_KEY, topic, partition_count, member_count."""
+    """One row per group and topic it reads: GROUP_KEY, topic, partition_count, member_count."""
     topics = F.array_distinct(F.coalesce("topics", F.array().cast("array<string>")))
     # Members of one subscription first: so a group costs its members and its topics.
     return (

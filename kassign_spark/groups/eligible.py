@@ -1,4 +1,4 @@
-"""One row a group, one row a topic: the inputs folded once, and what the checks need to know.
+"""One row per group, one row per topic: the inputs folded once, and what the checks need to know.
 
 Partitions stay counts. A topic read by five hundred groups is never expanded five hundred times,
 and a group whose members subscribe alike costs as much as its members plus its topics, not their
@@ -22,7 +22,7 @@ class Eligible(NamedTuple):
     Attributes:
         members: ``schemas.MEMBERS``.
         topics: cluster_id string, topic string, num_partitions int >= 1, and with ``has_racks``
-            replica_racks `array<array<string>>`?; one row a topic.
+            replica_racks `array<array<string>>`?; one row per topic.
         owned: ``schemas.OWNED``, or None where the caller gave none.
         heterogeneous: whether members of some group may subscribe to different topics.
         most_topics: no group whose members subscribe alike subscribes to more.
@@ -56,10 +56,10 @@ class Eligible(NamedTuple):
 
     @property
     def groups(self) -> DataFrame:
-        """Members folded into one row a group; runs no job. Tasks of whole groups need none.
+        """Members folded into one row per group; runs no job. Tasks of whole groups need none.
 
         Returns:
-            One row a group: cluster_id string, group_id string,
+            One row per group: cluster_id string, group_id string,
             members `array<string>`: member ids in MemberInfo order,
             topics `array<string>`: what every member of a homogeneous group subscribes to, sorted,
             is_homogeneous boolean: all members subscribe to the same topics, however listed,
@@ -124,7 +124,7 @@ def member_order() -> tuple[Column, Column, Column]:
 
 
 def fold_topics(topics: DataFrame, *, bad_row: str, racks: bool = False) -> DataFrame:
-    """Fold conforming topics, of either form, into one row a topic.
+    """Fold conforming topics, of either form, into one row per topic.
 
     ``bad_row`` is SQL, boolean over the columns: the row breaks a rule.
 

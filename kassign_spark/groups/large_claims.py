@@ -25,7 +25,7 @@ class ClaimFrames(NamedTuple):
         subscribed: cluster_id string, group_id string, topic string, num_partitions int,
             topic_number int: 0-based, in Java's string order of the group's topics.
         members: cluster_id string, group_id string, member_id string, member_seq bigint?,
-            claims array<bigint>: what it owns, ascending; one row a member that claims anything.
+            claims array<bigint>: what it owns, ascending; one row per member that claims anything.
         topics: cluster_id string, group_id string, topic_number int, claimed array<int>: the
             partitions in ``members.claims``.
         disputed: cluster_id string, group_id string, topic_number int, partition int: claimed by
@@ -99,7 +99,7 @@ def subscribed_topics(eligible: Eligible) -> DataFrame:
 
     Returns:
         cluster_id string, group_id string, topic string, num_partitions int;
-        one row a group and topic.
+        one row per group and topic.
     """
     groups = eligible.groups
     subscribed = groups.where("is_homogeneous").select(

@@ -38,7 +38,7 @@ class Classes(NamedTuple):
 
 
 def topic_classes(eligible: Eligible) -> Classes:
-    """Fold subscriptions into classes; runs a job, and holds one row a class.
+    """Fold subscriptions into classes; runs a job, and holds one row per class.
 
     Members of one subscription are merged before topics are looked at, so a group costs as much as
     its different subscriptions do, not its members times its topics.
@@ -76,7 +76,7 @@ def _subscriptions(eligible: Eligible) -> DataFrame:
 
 
 def _classes(subscriptions: DataFrame, topics: DataFrame) -> DataFrame:
-    """One row a class, numbered by its first topic, with its topics and subscriptions."""
+    """One row per class, numbered by its first topic, with its topics and subscriptions."""
     in_group = Window.partitionBy(*GROUP_KEY)
     by_topic = (
         subscriptions.select(

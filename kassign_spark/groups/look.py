@@ -234,7 +234,7 @@ def _query(
 
 
 def _beside_claims(of_topics: DataFrame, owned: DataFrame) -> DataFrame:
-    """Put what is owned of each topic beside ``fold_topics``: one row a topic of either."""
+    """Put what is owned of each topic beside ``fold_topics``: one row per topic of either."""
     is_bad = f"count_if({any_broken(owned_rules(names=False))})"
     measures = {"highest": "max(partition)", "claims": "count(*)", "bad_owned": is_bad}
     claimed = owned.groupBy(CLUSTER_ID, "topic").agg(
@@ -246,7 +246,7 @@ def _beside_claims(of_topics: DataFrame, owned: DataFrame) -> DataFrame:
 
 
 def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:
-    """One row a group: what the measures are of."""
+    """One row per group: what the measures are of."""
     members = inputs.members
     is_bad = [
         f"count_if({any_broken(member_rules())}) > 0",
@@ -307,7 +307,7 @@ def _problems_of_both(
 
 
 def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) -> DataFrame:
-    """One row a topic that has partitions; of one that is given twice the greater racks."""
+    """One row per topic that has partitions; of one that is given twice the greater racks."""
     more = ["replica_racks"] if is_racked else []
     if has_ids and "topic_id" in topics.columns:
         more.append("topic_id")

@@ -27,8 +27,8 @@ PIECE = 50_000
 def assigned_lists(batch: Batch, owners: Longs) -> Iterator[pa.Table]:
     """Name who is given each partition: the columns of ``LISTS``.
 
-    A row a partition would have four names to write, send and read again; Spark makes such rows of
-    these lists itself, by references to names: a twentieth less processor time for a fleet.
+    A row per partition would have four names to write, send and read again; Spark makes such rows
+    of these lists itself, by references to names: a twentieth less processor time for a fleet.
     """
     for begin in range(0, len(owners), PIECE):
         piece = slice(begin, min(begin + PIECE, len(owners)))

@@ -17,7 +17,7 @@ def fold_racks(topics: DataFrame) -> DataFrame:
     """Fold conforming ``schemas.TOPICS`` into the racks of each topic's replicas.
 
     Returns:
-        cluster_id string, topic string, replica_racks array<array<string>>; one row a topic of
+        cluster_id string, topic string, replica_racks array<array<string>>; one row per topic of
         which they are known. Of a topic that is given twice, the greater.
     """
     return (

@@ -1,4 +1,4 @@
-"""One row a group and topic with its subscribers: what Range and RoundRobin deal from."""
+"""One row per group and topic with its subscribers: what Range and RoundRobin deal from."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -30,7 +30,7 @@ def homogeneous_groups(eligible: Eligible) -> DataFrame:
 
 
 def explode_topics(groups: DataFrame, settings: Settings, tasks: int) -> DataFrame:
-    """Explode ``topics`` of one row a group into ``topic``, a large group over several tasks.
+    """Explode ``topics`` of one row per group into ``topic``, a large group over several tasks.
 
     Groups have cluster_id string, group_id string, subscribers array<string>, topics array.
     """

@@ -14,7 +14,7 @@ ONE_TASK_BYTES = 1 << 18
 """Up to which, by Spark's own estimate, one task takes all tables from the beginning."""
 
 ONE_FOLD_BYTES = 1 << 24
-"""Up to which one task folds a table into a row a group, or a topic: a shuffle costs more."""
+"""Up to which one task folds a table into a row per group, or a topic: a shuffle costs more."""
 ONE_FOLD_EDGES = 2_000_000
 """The same for pairs of a member and a topic of its list, where they are needed one by one."""
 

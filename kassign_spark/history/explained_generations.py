@@ -60,7 +60,7 @@ def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None
             replicas are known from here only.
 
     Returns:
-        One row a generation: group_id string, generation int, at timestamp, assignor string: as
+        One row per generation: group_id string, generation int, at timestamp, assignor string: as
         the group says, explained_by string: the assignor of Kafka's whose answer it is, the
         group's own before others; null where it is that of none; is_explained boolean: whether
         that is the group's own; null where nobody can tell, as that is none of Kafka's or a

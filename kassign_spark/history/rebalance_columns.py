@@ -72,7 +72,7 @@ REBALANCES = table_of(
     "longest_pause_topic string?, longest_pause_partition int?, idle int, static_restarts int, "
     "session_timeout_ms int?, subscription_count int, offset bigint",
 )
-"""One row a group and generation; see ``rebalances.rebalances``."""
+"""One row per group and generation; see ``rebalances.rebalances``."""
 
 STORMS = table_of(
     "storms",
@@ -88,4 +88,4 @@ EXPLAINED = table_of(
     "group_id string, generation int, at timestamp, assignor string?, explained_by string?, "
     "is_explained boolean?, leader_client string?, detail string?",
 )
-"""One row a generation of a classic group; see ``explained_generations.explain_history``."""
+"""One row per generation of a classic group; see ``explained_generations.explain_history``."""

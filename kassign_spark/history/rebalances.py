@@ -1,4 +1,4 @@
-"""Every rebalance that happened: a row a group and generation, from the group log."""
+"""Every rebalance that happened: a row per group and generation, from the group log."""
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -47,28 +47,26 @@ def rebalances(log: HasRecords | DataFrame) -> DataFrame:
             batch or a stream.
 
     Returns:
-        One row a group and generation: group_id string, group_type string (`classic`, `consumer`),
-        generation int (of `consumer` groups the epoch), previous_generation int, at timestamp,
-        previous_at timestamp (null in the group's first row), assignor string (of `consumer` groups
-        as their members vote), protocol string (`eager`, `cooperative`, `consumer`; null: of an
-        assignor that is not Kafka's), member_count int; joined, left, changed `array<string>`: ids
-        of members that are new, gone, or subscribe to other topics (a static member is itself
-        under any id); joined_clients, left_clients, changed_clients, joined_hosts, left_hosts:
-        their ``client.id`` and host; joined_away `array<double>`: seconds since the same client
-        left, null where it did not within ten minutes; left_kinds `array<string>`: `left`,
-        `crashed` (its partitions were not committed for longer than its session timeout) or
-        `too_slow` (than its ``max.poll.interval.ms``), `left` where commits tell nothing;
-        grown_topics `array<string>`;
-        reason string (``rebalance_columns.REASONS``), reason_detail string; moved, kept int:
-        partitions with
-        another owner than the last they had, or the same; longest_pause double: seconds from the
-        last commit of a partition before to the first after, of the longest, with
-        longest_pause_topic string and longest_pause_partition int (null: nobody committed on both
-        sides); idle int: members without a partition; static_restarts int: static members that came
-        back since the generation before, without a rebalance; session_timeout_ms int: the longest
-        of a member; subscription_count int: how many different ones they have; offset bigint: where
-        the record stands in its partition of the log.
-        `consumer` groups assign topics by id, so their pauses alone name topics.
+        One row per group and generation: group_id string, group_type string (`classic`,
+        `consumer`), generation int (of `consumer` groups the epoch), previous_generation int, at
+        timestamp, previous_at timestamp (null in the group's first row), assignor string (of
+        `consumer` groups as their members vote), protocol string (`eager`, `cooperative`,
+        `consumer`; null: of an assignor that is not Kafka's), member_count int; joined, left,
+        changed `array<string>`: ids of members that are new, gone, or subscribe to other topics (a
+        static member is itself under any id); joined_clients, left_clients, changed_clients,
+        joined_hosts, left_hosts: their ``client.id`` and host; joined_away `array<double>`: seconds
+        since the same client left, null where it did not within ten minutes; left_kinds
+        `array<string>`: `left`, `crashed` (its partitions were not committed for longer than its
+        session timeout) or `too_slow` (than its ``max.poll.interval.ms``), `left` where commits
+        tell nothing; grown_topics `array<string>`; reason string (``rebalance_columns.REASONS``),
+        reason_detail string; moved, kept int: partitions with another owner than the last they had,
+        or the same; longest_pause double: seconds from the last commit of a partition before to the
+        first after, of the longest, with longest_pause_topic string and longest_pause_partition int
+        (null: nobody committed on both sides); idle int: members without a partition;
+        static_restarts int: static members that came back since the generation before, without a
+        rebalance; session_timeout_ms int: the longest of a member; subscription_count int: how many
+        different ones they have; offset bigint: where the record stands in its partition of the
+        log. `consumer` groups assign topics by id, so their pauses alone name topics.
 
     Raises:
         WorkerError: Spark's Python workers cannot run what they are handed.

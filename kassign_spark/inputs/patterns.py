@@ -42,7 +42,7 @@ def resolve_patterns(members: DataFrame, topics: DataFrame) -> DataFrame:
 
     Args:
         members: ``schemas.MEMBERS``.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
 
     Returns:
         The columns of ``schemas.MEMBERS`` (cluster_id where the inputs have it): of members with a
@@ -70,7 +70,7 @@ def touched_groups(members: DataFrame, new_topics: DataFrame) -> DataFrame:
         new_topics: ``NEW_TOPICS``: cluster_id string?, topic string.
 
     Returns:
-        One row a group and topic: cluster_id string (where the inputs have it), group_id string,
+        One row per group and topic: cluster_id string (where the inputs have it), group_id string,
         topic string, member_count bigint: members that will subscribe to it, pattern_count bigint:
         of these, by pattern. A pattern that cannot be resolved touches nothing.
 

@@ -96,7 +96,7 @@ def read_cluster(
     described.
 
     ``leaders`` are those of ``__consumer_offsets``, whose leaders coordinate the groups. Offsets
-    are of every partition of the topics that a group's members subscribe to or own, a row a group
+    are of every partition of the topics that a group's members subscribe to or own, a row per group
     and partition, ``as_of`` the moment at which the leader had answered, by this machine's clock.
 
     Groups of the new protocol (KIP-848), where the broker assigns, can be described in any state.

@@ -21,7 +21,7 @@ def targets(records: Records) -> list[Part]:
 
 
 def topics(records: Records) -> list[Part]:
-    """Rows of ``log_topics``, one a topic."""
+    """Rows of ``log_topics``, one per topic."""
     present, values, tombstones = records
     source = present.batch.values
     listed = items(values["topics"])

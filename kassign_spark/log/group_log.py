@@ -59,7 +59,7 @@ class GroupLog(NamedTuple):
             (what a classic member said that it last had), member_seq int? (its place in a record
             of a classic group), previous_generation int? and state string? (of `current`),
             partition int, offset bigint, at timestamp, is_tombstone boolean.
-        log_assignment: a row a member and partition: group_id string, generation int?,
+        log_assignment: a row per member and partition: group_id string, generation int?,
             offset bigint, member_id string, role string (`assigned`, `owned`, `target` or
             `revoking`), topic string?, topic_id string? (of the new protocol, instead of topic),
             partition int: of that topic.
@@ -72,7 +72,7 @@ class GroupLog(NamedTuple):
         log_regexes: of the new protocol, which topics a regex stands for: group_id string,
             topics_regex string, topics `array<string>`?, partition int, offset bigint,
             at timestamp, is_tombstone boolean.
-        log_topics: of the new protocol, up to Kafka 4.0, a row a topic: group_id string,
+        log_topics: of the new protocol, up to Kafka 4.0, a row per topic: group_id string,
             topic string?, topic_id string?, num_partitions int?, partition int, offset bigint,
             at timestamp, is_tombstone boolean.
         unread: records, or parts of them, that no table has: kind string (Kafka's name of the

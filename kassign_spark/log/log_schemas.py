@@ -73,8 +73,8 @@ LOG_REGEXES = table_of(
 LOG_TOPICS = table_of(
     "log_topics", f"group_id string, topic string?, topic_id string?, num_partitions int?, {_PLACE}"
 )
-"""ConsumerGroupPartitionMetadata, one row a topic (brokers up to 4.0 write it; later ones only its
-tombstone, one row with null topic)."""
+"""ConsumerGroupPartitionMetadata, one row per topic. Brokers up to 4.0 write it; later ones write
+only its tombstone, one row with null topic."""
 
 UNREAD = table_of(
     "unread",

@@ -1,7 +1,7 @@
 """Find where the elements of a long list begin, byte by byte, so that all can be read together.
 
-To read one element of every list a step is fast where lists are many; of one list of 100,000 it is
-100,000 steps of one element.
+To read one element of every list one step is fast where lists are many; of one list of 100,000 it
+is 100,000 steps of one element.
 """
 
 from struct import Struct as Packed

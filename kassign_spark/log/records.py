@@ -98,7 +98,7 @@ class Rows(NamedTuple):
         }
 
     def part(self, table: Table, **columns: Any) -> Part:
-        """Rows of ``table``, one a record: what the keys say, the place, and these columns."""
+        """Rows of ``table``, one per record: what the keys say, the place, and these columns."""
         of_key = {
             name: self.text(name) if isinstance(value, Span) else value
             for name, value in self.key.items()
@@ -115,7 +115,7 @@ class Records(NamedTuple):
     tombstones: Rows
 
     def parts(self, table: Table, of_all: Mapping[str, str], /, **of_present: Any) -> list[Part]:
-        """Rows of ``table``, one a record; those of tombstones lack the columns ``of_present``."""
+        """Rows of ``table``, one per record; those of tombstones lack ``of_present``."""
         return [
             self.present.part(table, **of_all, **of_present),
             self.tombstones.part(table, **of_all),
@@ -154,7 +154,7 @@ def assigned(
         lists: the partitions of each topic.
         topics: by the name of its column what names the topics of all lists.
         role: of all rows.
-        of_row: columns with a value a list, which its partitions repeat.
+        of_row: columns with one value per list, which its partitions repeat.
     """
     partitions = items(lists["partitions"])
     topic = partitions.rows()

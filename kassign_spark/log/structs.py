@@ -196,7 +196,7 @@ def _lacking(cursors: Cursors, field: Field, version: int, flexible: bool) -> Co
 
 
 def _read_list(cursors: Cursors, struct: Struct, counts: Ints, version: int) -> Items:
-    """Read lists, one element of every list a step."""
+    """Read lists, one element of every list one step."""
     counts = cursors.count(counts, least=max(1, struct.least(version)))
     if struct.fields == _NUMBERS:
         return _read_numbers(cursors, counts)

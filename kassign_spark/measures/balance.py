@@ -52,7 +52,7 @@ def balance(
         base_weight: what is added to the weight of every partition.
 
     Returns:
-        One row a group of ``members``: cluster_id string (where the inputs have it),
+        One row per group of ``members``: cluster_id string (where the inputs have it),
         group_id string, member_count int, partition_count bigint, min_assigned bigint,
         max_assigned bigint, mean_assigned double, stddev_assigned double (of the population),
         sum_of_squares bigint (of the loads; the least possible is the best balance),

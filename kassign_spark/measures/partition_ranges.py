@@ -16,7 +16,7 @@ def holdings(assignment: DataFrame, members: DataFrame, *, limit: int) -> DataFr
         limit: at most so many members of a group, topics of a member and ranges of a topic.
 
     Returns:
-        One row a member, the first of each group by member_id: cluster_id string (empty where not
+        One row per member, the first of each group by member_id: cluster_id string (empty where not
         given), group_id string, member_id string, partition_count bigint, topic_count int,
         topics array<struct<topic string, partition_count int, ranges
         array<struct<first int, last int>>>> sorted by topic.

@@ -32,7 +32,7 @@ def violations(
     Args:
         assignment: ``schemas.ASSIGNMENT``.
         members: ``schemas.MEMBERS``.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``. Where given, a partition that a member of the group still owns
             may be assigned to nobody: a cooperative rebalance withholds it for one round.
 
@@ -68,7 +68,7 @@ def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> Da
     """List what members own of topics that they subscribe to and the table topics does not have.
 
     Returns:
-        The columns of ``violations``, a row a member and topic, with the least of its partitions.
+        The columns of ``violations``, a row per member and topic, with the least of its partitions.
     """
     inputs = resolved(conform_inputs(members, topics, owned))
     subscribing = inputs.members.select(*GROUP_KEY, "member_id", F.explode("topics").alias("topic"))

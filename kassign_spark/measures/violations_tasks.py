@@ -47,7 +47,7 @@ def broken_in_tasks(
 ) -> DataFrame:
     """Hold whole groups to the rules, many of them in each task: ``BROKEN``; runs no job.
 
-    The tables are conforming, the patterns of members resolved. ``sizes`` has one row a topic:
+    The tables are conforming, the patterns of members resolved. ``sizes`` has one row per topic:
     cluster_id string, topic string, num_partitions bigint.
     """
     sized = (

@@ -40,8 +40,8 @@ def assign(
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
-        topics: ``schemas.TOPICS``, or one row a partition (topic, partition). A topic that members
-            subscribe to and that is missing here is left out, as Kafka does.
+        topics: ``schemas.TOPICS``, or one row per partition (topic, partition). A topic that
+            members subscribe to and that is missing here is left out, as Kafka does.
         owned: ``schemas.OWNED``, what members own before; `range` and `roundrobin` do not look
             at it. Claims of partitions that do not exist are dropped; the client of a sticky
             assignor may throw because of them, which ``predict`` and ``validate`` say.

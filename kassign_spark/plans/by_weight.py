@@ -69,7 +69,7 @@ def plan_by_weight(
 
     Args:
         members: ``schemas.MEMBERS``; capacity: what the member can take, null: 1.
-        topics: ``schemas.TOPICS``, or one row a partition (topic, partition).
+        topics: ``schemas.TOPICS``, or one row per partition (topic, partition).
         weights: ``schemas.WEIGHTS``: weight >= 0 in any unit. A row without group_id (absent or
             null) serves every group that reads the topic; one with it comes before. Rows of
             topics that nobody reads are passed over.
@@ -90,7 +90,7 @@ def plan_by_weight(
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.
-        verdicts: one row a group: cluster_id string (where the inputs have it), group_id string,
+        verdicts: one row per group: cluster_id string (where the inputs have it), group_id string,
         verdict string (within_limit | nothing_to_do | bounded_by_partition |
         bounded_by_subscriptions | bounded_by_moves | bounded_by_counts | not_found),
         max_load double (of the plan), fair_load double (of the highest part of several members),
@@ -150,7 +150,7 @@ def tradeoff(
         settings: as for ``plan_by_weight``.
 
     Returns:
-        one row a group and point, each with a lower load than those before it: cluster_id string
+        one row per group and point, each with a lower load than those before it: cluster_id string
         (where the inputs have it), group_id string, moves bigint, moved_weight double,
         max_load double, skew double (that by the fair load of the whole group),
         count_difference int, bound double (no plan is lower, whatever it moves),

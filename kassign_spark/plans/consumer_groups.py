@@ -108,9 +108,9 @@ def predict_consumer_groups(
         assignment: the columns of ``schemas.ASSIGNMENT``.
         verdicts: cluster_id string (where the inputs have it), group_id string, verdict string (ok
             | inexact | never_settles), detail string (why, and that topics are left out or the
-            group gets nothing; else null), one row a group. inexact: something that decides is not
-            known. never_settles: of two members one votes for `uniform` and one for `range`, and
-            the group goes to and fro between them.
+            group gets nothing; else null), one row per group. inexact: something that decides is
+            not known. never_settles: of two members one votes for `uniform` and one for `range`,
+            and the group goes to and fro between them.
         steps: the columns of ``rebalance``: cluster_id string (where the inputs have it), group_id
             string, round int (of heartbeats, from 1 to at most 3), member_id string, topic string,
             partition int, action string (retained | revoked | withheld | assigned). A partition
@@ -186,7 +186,7 @@ def _fold_states(inputs: Inputs, target: DataFrame | None) -> DataFrame:
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
-    """One row a topic: cluster_id, topic, num_partitions int, topic_id; any form of topics."""
+    """One row per topic: cluster_id, topic, num_partitions int, topic_id; any form of topics."""
     if "num_partitions" in topics.columns:
         size, topic_id = F.max("num_partitions"), F.max("topic_id")
     else:

@@ -21,7 +21,7 @@ def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFram
             are those of the assignment.
 
     Returns:
-        One row a member: cluster_id string (where the inputs have it), group_id string, member_id
+        One row per member: cluster_id string (where the inputs have it), group_id string, member_id
         string, partition_count int, partitions `array<struct<topic string, partition int>>`,
         topic_partitions string: JSON for a wrapper of a consumer's ``assign()``,
         ``[{"topic":"t0","partition":0},...]``; spark_assign string: JSON for the ``assign``

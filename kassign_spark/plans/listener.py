@@ -143,7 +143,7 @@ def _partitions(condition: Column) -> Column:
 
 
 def _taking_part(members: DataFrame, steps: DataFrame) -> DataFrame:
-    """One row a member and round: all members take part in all rounds of their group."""
+    """One row per member and round: all members take part in all rounds of their group."""
     rounds = steps.groupBy(*GROUP_KEY).agg(F.max("round").alias("rounds"))
     latest = F.max("generation").over(Window.partitionBy(*GROUP_KEY))
     names_one = F.coalesce(F.col("generation") >= 0, F.lit(False))

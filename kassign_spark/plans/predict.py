@@ -72,7 +72,7 @@ def predict(
 
     Args:
         members: ``schemas.MEMBERS``; only group_id, member_id and topics must be there.
-        topics: ``schemas.TOPICS``, or one row a partition (topic, partition). Of the racks of a
+        topics: ``schemas.TOPICS``, or one row per partition (topic, partition). Of the racks of a
             topic that is given twice, the greater count.
         owned: ``schemas.OWNED``: claimed partitions, whether they exist and are the member's
             own or not. Rows of members that are not in ``members`` are left out.
@@ -89,7 +89,7 @@ def predict(
             what led to it, where ok that partitions are given which do not exist, that topics are
             left out or the group gets nothing, or null, the pass after which a state came back
             or that the bound of passes was reached, or why the client may answer something else);
-            one row a group. never_settles: the choice of a consumer group's assignor goes to
+            one row per group. never_settles: the choice of a consumer group's assignor goes to
             and fro.
 
     Raises:
@@ -137,7 +137,7 @@ def predict_rebalance(
 
     Args:
         members: ``schemas.MEMBERS``; all of them take part in every round.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``, what members own before.
         target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
         assignor: as for ``predict``.

@@ -60,7 +60,7 @@ def choose_assignors(
     names decides.
 
     Args:
-        candidates: ``CANDIDATES``, one row a member.
+        candidates: ``CANDIDATES``, one row per member.
         protocols: what each assignor supports; give it with assignors of your own added. Names are
             Kafka's, or its classes' (``RangeAssignor``), as in ``CANDIDATES``.
 
@@ -69,11 +69,11 @@ def choose_assignors(
         where no name is on every member's list), votes `array<struct<assignor string, votes
         bigint>>`, protocol string (null where there is none), problem string (null where there is
         none, else `duplicate_member`, `no_common_assignor`, `no_protocol` or `mixed_protocols`);
-        one row a group.
+        one row per group.
 
         members: cluster_id string (where the input has it), group_id string, member_id string,
         assignors `array<string>`, vote string (null where the group has no candidate), protocol
-        string (null: none), detail string (why it has none, else null); one row a member.
+        string (null: none), detail string (why it has none, else null); one row per member.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
@@ -96,11 +96,11 @@ def check_migration(
     second bounce cannot share a group with members that wait for their first.
 
     Args:
-        candidates: ``CANDIDATES``, one row a member.
+        candidates: ``CANDIDATES``, one row per member.
         protocols: as for ``choose_assignors``.
 
     Returns:
-        One row a group: cluster_id string (where the input has it), group_id string,
+        One row per group: cluster_id string (where the input has it), group_id string,
         step string: `not_started`, `first_bounce` (begun), `first_bounce_done`, `second_bounce`
         (begun), `done`, or `stuck` (members of the second bounce beside members without the
         first, no assignor in common, or a member that is there more than once),

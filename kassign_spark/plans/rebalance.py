@@ -77,7 +77,7 @@ def rebalance(
 
     Args:
         members: ``schemas.MEMBERS``; all of them take part in every round.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``, what members own before; rows of members that are not in
             ``members`` are those of members that left.
         target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
@@ -102,10 +102,10 @@ def rebalance(
 
         With ``exact`` two frames, (steps, verdicts), as ``predict`` gives two. verdicts:
         cluster_id string (where the inputs have it), group_id string, verdict string (ok | throws
-        | never_ends | inexact | never_settles), detail string; one row a group. never_settles: the
-        members come back to what they owned after an earlier round, and so on for ever. The steps
-        of a group that throws or never ends are those of the rounds before that one, and under
-        `eager` what its members gave up.
+        | never_ends | inexact | never_settles), detail string; one row per group. never_settles:
+        the members come back to what they owned after an earlier round, and so on for ever. The
+        steps of a group that throws or never ends are those of the rounds before that one, and
+        under `eager` what its members gave up.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.

@@ -1,4 +1,4 @@
-"""One row a group: how many rounds a rebalance takes, what moves and who has to pause."""
+"""One row per group: how many rounds a rebalance takes, what moves and who has to pause."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,7 +20,7 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         owned: the same ``schemas.OWNED`` as was given to ``rebalance``.
 
     Returns:
-        One row a group that has steps: cluster_id string (where the inputs have it),
+        One row per group that has steps: cluster_id string (where the inputs have it),
         group_id string, rounds int, partition_count bigint: assigned in the end,
         moved_count bigint: of these, with another member than before, also one that left,
         paused_count bigint: partitions that their member stops reading for a while, though it is

@@ -38,7 +38,7 @@ def null_key_shares(
     by rack (4.x, off by default) is not modelled.
 
     Args:
-        partitions: ``PARTITIONS``, one row a partition: cluster_id string?, topic string,
+        partitions: ``PARTITIONS``, one row per partition: cluster_id string?, topic string,
             partition int, leader int (null or negative: none), queue_size int? (batches waiting in
             the producer, null: not known), is_slow boolean? (left out by
             ``partitioner.availability.timeout.ms``).

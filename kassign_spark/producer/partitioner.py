@@ -72,7 +72,7 @@ def place_records(records: DataFrame, topics: DataFrame, *, ignore_keys: bool = 
         records: ``RECORDS``: cluster_id string?, topic string, key string or binary (may be null),
             partition int? (chosen by the application), record_count bigint? (null: 1),
             byte_count bigint?.
-        topics: ``schemas.TOPICS`` or one row a topic-partition.
+        topics: ``schemas.TOPICS`` or one row per topic-partition.
         ignore_keys: ``partitioner.ignore.keys`` (clients 3.3 and later): keys count as null.
 
     Returns:
@@ -165,7 +165,7 @@ def moved_keys(records: DataFrame, growth: DataFrame) -> DataFrame:
             new_num_partitions int. Several rows a topic are several questions.
 
     Returns:
-        One row a row of ``growth``: its columns (cluster_id where the inputs have it), key_count
+        One row per row of ``growth``: its columns (cluster_id where the inputs have it), key_count
         bigint (different keys), moved_key_count bigint, moved_share double (of the keys; null
         without keys), record_count bigint, moved_record_count bigint, moved_record_share double,
         expected_share double (``expected_moved_share``).

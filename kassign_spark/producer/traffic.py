@@ -31,12 +31,12 @@ def partition_traffic(
 
     Args:
         records: ``partitioner.RECORDS``.
-        topics: ``schemas.TOPICS`` or one row a topic-partition.
+        topics: ``schemas.TOPICS`` or one row per topic-partition.
         shares: ``SHARES``, from ``null_key_shares``; None, or a topic not in it: even shares.
         ignore_keys: ``partitioner.ignore.keys``: keys count as null.
 
     Returns:
-        One row a partition of ``topics``: cluster_id string (where the inputs have it), topic
+        One row per partition of ``topics``: cluster_id string (where the inputs have it), topic
         string, partition int, record_count double, byte_count double (0 where no record has a
         byte_count). Records that ``place_records`` calls `invalid` or `no_topic` go nowhere.
 
@@ -78,7 +78,7 @@ def partition_traffic(
 
 
 def _ranges(topics: DataFrame) -> list[Rule]:
-    """The rules that keep a row a partition from becoming more rows than there can be."""
+    """The rules that keep a row per partition from becoming more rows than there can be."""
     return [rule for rule in rules_of_topics(topics) if rule.problem.endswith("_out_of_range")]
 
 
@@ -92,14 +92,14 @@ def member_traffic(
     """Add up what each member of each group has to read, and point out hot members.
 
     Args:
-        traffic: ``TRAFFIC``, one row a partition; a partition that is not in it counts as idle.
+        traffic: ``TRAFFIC``, one row per partition; a partition that is not in it counts as idle.
         assignment: ``schemas.ASSIGNMENT``.
         members: ``schemas.MEMBERS``, so that members without partitions count; None: members are
             those of the assignment.
         hot_ratio: from how many times the mean of its group on a member is hot.
 
     Returns:
-        One row a member: cluster_id string (where the inputs have it), group_id string, member_id
+        One row per member: cluster_id string (where the inputs have it), group_id string, member_id
         string, partition_count bigint, record_count double, byte_count double, record_share double
         (of the group's records; null where there are none), load_ratio double (records over the
         mean of the group's members; null where there are none), is_hot boolean.

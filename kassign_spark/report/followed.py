@@ -23,7 +23,7 @@ class FollowedPlan(NamedTuple):
     """The rebalances of a plan.
 
     Attributes:
-        groups: one row a group: cluster_id string, group_id string, protocol string, and rounds
+        groups: one row per group: cluster_id string, group_id string, protocol string, and rounds
             int, moved bigint, paused bigint, settles boolean, each three times: ``planned_...`` as
             planned, ``eager_...`` with the group's assignor under the eager protocol,
             ``cooperative_...`` with `cooperative-sticky` under the cooperative one;

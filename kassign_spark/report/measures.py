@@ -1,4 +1,4 @@
-"""One row a group: how it is loaded before and after, what moves, what it goes through."""
+"""One row per group: how it is loaded before and after, what moves, what it goes through."""
 
 from functools import partial, reduce
 from itertools import pairwise
@@ -45,7 +45,7 @@ def measure_groups(plan: Plan, followed: FollowedPlan, problems: DataFrame) -> D
     """Measure every group of a plan, whose problems are as ``validate`` gives them.
 
     Returns:
-        One row a group, ``GROUP_COLUMNS``. A group that withholds partitions is measured as it is
+        One row per group, ``GROUP_COLUMNS``. A group that withholds partitions is measured as it is
         after its last round.
     """
     counted = {"problem_count": fill_cluster_id(problems)}

@@ -20,7 +20,7 @@ from kassign_spark.settings.client_versions import version_number
 from kassign_spark.settings.setting_rules import ADVICE, REFUSED, Rule, setting_value, trimmed
 
 CLIENTS = table_of("clients", "client string, client_version string, setting string, value string")
-"""One row a client and setting, as in its properties file."""
+"""One row per client and setting, as in its properties file."""
 
 _SHOWN = [*CLIENT_SETTINGS, *BROKER_SETTINGS]
 """Settings that have values which are no secrets."""
@@ -43,7 +43,7 @@ def check_settings(clients: DataFrame) -> DataFrame:
     a rule, and null values, are not looked at.
 
     Args:
-        clients: one row a client and setting: client string (any name, unique), client_version
+        clients: one row per client and setting: client string (any name, unique), client_version
             string (such as ``3.9.1``, the same in all rows of a client), setting string, value
             string. A client all on defaults has one row with a null setting.
 
@@ -108,7 +108,7 @@ def refused_as_consumer(clients: DataFrame) -> DataFrame:
 
 
 def _by_client(rows: DataFrame) -> DataFrame:
-    """One row a client: client, versions, version, setting_value, number, same_instance."""
+    """One row per client: client, versions, version, setting_value, number, same_instance."""
     values = rows.groupBy("client", "setting").agg(F.min("value").alias("value"))
     entries = "collect_list(if(setting is null, null, struct(setting, value)))"
     settings = values.groupBy("client").agg(

@@ -32,7 +32,7 @@ def fold_events(
     Args:
         inputs: checked, subscriptions as declared.
         topics: cluster_id string, topic string, num_partitions int, and where racks may matter
-            replica_racks; one row a topic.
+            replica_racks; one row per topic.
         events: what happens.
         target: ``schemas.TARGET``, conforming, or None.
         patterns: whether a member has one before the first event.

@@ -52,7 +52,7 @@ def simulate(
 
     Args:
         members: ``schemas.MEMBERS``, each group with its assignor.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``; None: nobody owns anything before the first event.
         events: ``events.EVENTS``: event int (the order), kind string (``events.KINDS``), and what
             the kind needs. A member that joins and names no subscription or assignors has those

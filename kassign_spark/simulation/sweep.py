@@ -40,22 +40,22 @@ def sweep(
 
     Args:
         members: ``schemas.MEMBERS``, each group with its assignor.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``, or None.
         sweeps: the questions.
         target: ``schemas.TARGET``, as for ``simulate``.
         settings: how to compute it.
 
     Returns:
-        One row a group and variant: cluster_id string (where the inputs have it), group_id string,
-        sweep int (from 1), variant string (such as `members +1, partitions x2`), member_change
-        int, partition_times int, partition_more int, member_count bigint, partition_count bigint,
-        min_assigned bigint, max_assigned bigint, idle_count bigint: members with nothing,
-        moved_count bigint, paused_count bigint, rounds int, settles boolean (as ``summarize``),
-        detail string: how sure the answer is (groups of the new protocol), what claims of
-        partitions that do not exist make Kafka's client do, or why there is no answer (it throws,
-        no member is left, or there are more partitions than ``limits.PARTITIONS_OF_A_GROUP``), then
-        all counts but member_count are null.
+        One row per group and variant: cluster_id string (where the inputs have it), group_id
+        string, sweep int (from 1), variant string (such as `members +1, partitions x2`),
+        member_change int, partition_times int, partition_more int, member_count bigint,
+        partition_count bigint, min_assigned bigint, max_assigned bigint, idle_count bigint: members
+        with nothing, moved_count bigint, paused_count bigint, rounds int, settles boolean (as
+        ``summarize``), detail string: how sure the answer is (groups of the new protocol), what
+        claims of partitions that do not exist make Kafka's client do, or why there is no answer (it
+        throws, no member is left, or there are more partitions than
+        ``limits.PARTITIONS_OF_A_GROUP``), then all counts but member_count are null.
 
     Raises:
         SchemaError: columns are missing or of the wrong type.

@@ -34,7 +34,7 @@ class Snapshot(_Tables):
 
     Attributes:
         members: ``schemas.MEMBERS``.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``; None where it is not known who owns what.
         target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
         offsets: ``schemas.OFFSETS``, which ``partition_weights`` takes.

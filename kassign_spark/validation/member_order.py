@@ -47,7 +47,7 @@ def lost_orders(members: DataFrame) -> DataFrame:
         members: ``schemas.MEMBERS``, conforming; groups that name no assignor count as sticky.
 
     Returns:
-        The columns of a problem, `hash_order_not_reproduced`; one row a group.
+        The columns of a problem, `hash_order_not_reproduced`; one row per group.
     """
     group = Window.partitionBy(*GROUP_KEY)
     put = group.orderBy("member_seq", java_string_order(F.col("member_id")))

@@ -60,7 +60,7 @@ def validate(
 
     Args:
         members: ``schemas.MEMBERS``.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``.
         assignors: names that ``members.assignor`` may hold; None: that column is not looked at.
         weights: ``schemas.WEIGHTS``; whether their values have a meaning is said by whoever plans.
@@ -131,7 +131,7 @@ def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> Dat
         "member_order_unknown": order_says("texts", "number"),
     }
     if assignors is not None:
-        # One row a group tells its assignors; whether they will do is judged here.
+        # One row per group tells its assignors; whether they will do is judged here.
         of_problem["assignor_unusable"] = assignor_problem("texts", assignors)
     cases = " ".join(f"when '{name}' then {detail}" for name, detail in of_problem.items())
     sentences = problems.selectExpr("*", f"case problem {cases} end as detail")

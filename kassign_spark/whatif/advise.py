@@ -35,12 +35,12 @@ def advise(
     Args:
         members: ``schemas.MEMBERS``; a group that names none of Kafka's assignors is taken to use
             `range`.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``, what members own before.
         settings: ``batches``.
 
     Returns:
-        One row a group and change that gains something: cluster_id string (where the inputs have
+        One row per group and change that gains something: cluster_id string (where the inputs have
         it), group_id string, rank int: from 1, by gain for each partition that moves or pauses,
         change string: `assignor`, `subscription`, `members`, `partitions` or `group.instance.id`
         (the last of its group), detail string: what to do, in words, assignor string: what the

@@ -41,7 +41,7 @@ def compare(
 
     Args:
         members: ``schemas.MEMBERS``; ``assignor`` is not looked at.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``, what members own before.
         exact: with Kafka's own answers, as ``rebalance`` gives them; it may then end in verdicts
             other than ok. Otherwise with those of ``assign``, which are the best there are where
@@ -53,7 +53,7 @@ def compare(
         base_weight: as for ``plan_by_weight``.
 
     Returns:
-        One row a group, assignor and protocol: cluster_id string (where the inputs have it),
+        One row per group, assignor and protocol: cluster_id string (where the inputs have it),
         group_id string, assignor string, protocol string: `eager`, `cooperative` or
         `consumer`,
         verdict string: as of ``rebalance(..., exact=True)``, with protocol `consumer` of

@@ -30,11 +30,11 @@ def explain(
     Args:
         assignment: ``schemas.ASSIGNMENT``, observed in the cluster.
         members: ``schemas.MEMBERS``; ``assignor`` decides between several that fit.
-        topics: ``schemas.TOPICS``, or one row a partition.
+        topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``, what members said that they owned.
 
     Returns:
-        One row a group: cluster_id string (where the inputs have it), group_id string,
+        One row per group: cluster_id string (where the inputs have it), group_id string,
         assignor string: what explains the assignment; null where nothing does,
         differing_count bigint: partitions that the nearest one gives to others,
         detail string: in how many partitions the group's own assignor differs where it is not the

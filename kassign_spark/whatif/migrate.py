@@ -48,7 +48,7 @@ class Migration(NamedTuple):
 
     Attributes:
         steps: what each restart does: who pauses, and what moves.
-        verdicts: one row a group, whether it can go over, and why not.
+        verdicts: one row per group, whether it can go over, and why not.
     """
 
     steps: DataFrame

@@ -105,8 +105,8 @@ def earlier_in_run(run: Longs, weight: Doubles) -> Doubles:
 def deal(group: Group, owner: Longs, load: Doubles, partitions: Longs, limit: Doubles) -> None:
     """Place partitions in rounds: the i-th heaviest goes to the member with the i-th most room.
 
-    Class after class, the scarcest first, one partition a member and round. What fits nowhere goes
-    where it makes the least relative load.
+    Class after class, the scarcest first, one partition per member and round. What fits nowhere
+    goes where it makes the least relative load.
     """
     takers = [np.flatnonzero(row) for row in group.eligible]
     if len(takers) > _MANY_CLASSES and len(partitions) <= _ONE_BY_ONE:
@@ -156,7 +156,7 @@ def _deal_one_by_one(
 ) -> None:
     """The heaviest first, each to the member that it fills least: each step needs the one before.
 
-    With many classes a round would place one partition a class, which is no faster.
+    With many classes a round would place one partition per class, which is no faster.
     """
     room = 1 / np.maximum(limit, 1.0)
     relative = load * room
