@@ -2,7 +2,7 @@
 
 Spark starts on one core and its driver plans on one, while the first query needs some thousand
 classes that Java has to read, and the first task a worker that has to import. Nothing of it
-changes an answer, and what fails here fails again, and is told, where it is needed.
+changes an answer, and what fails here fails again, with a message, where it is needed.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -64,7 +64,7 @@ def _settle(frame: DataFrame, measures: Mapping[str, Column] | None) -> Material
 def _with_ids_of_its_own(settled: Materialized) -> Materialized:
     """Replace the ids of columns, and keep their names.
 
-    A checkpoint has the ids of the frame that it is of. Spark does not always tell the two apart
+    A checkpoint has the ids of the frame that it is of. Spark does not always distinguish the two
     where they are joined: without adaptive execution such a join may be an internal error.
     """
     return Materialized(settled.frame.toDF(*settled.frame.columns), settled.measured)

@@ -121,7 +121,7 @@ SNAPSHOT_TABLES = (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS, GROUP_SETTI
 
 def arrow_schema(columns: StructType) -> "pa.Schema":
     """The same columns in Arrow, as Spark exchanges them with Python: times are in UTC."""
-    # PySpark 4.1 takes that for granted; later versions want to be told.
+    # PySpark 4.1 assumes it; later versions need the option.
     is_asked = "timezone" in signature(to_arrow_schema).parameters
     options: dict[str, Any] = {"timezone": "UTC"} if is_asked else {}
     return to_arrow_schema(columns, **options)

@@ -46,7 +46,7 @@ def cores(session: SparkSession) -> int:
     """Return the number of tasks that the session runs at the same time."""
     if not is_connect(session):
         return int(session.sparkContext.defaultParallelism)
-    # A server tells no default parallelism, but cuts a range by it; to explain one runs no job.
+    # A server hides its default parallelism, but cuts a range by it; an explain runs no job.
     splits = re.search(r"splits=(?:Some\()?(\d+)", _explained(session.range(1), "simple"))
     return int(splits[1]) if splits else 1
 

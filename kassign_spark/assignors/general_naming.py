@@ -45,7 +45,7 @@ def name_partitions(
 
 def _kept(solved: DataFrame, claims: DataFrame) -> DataFrame:
     """Select the partitions that stay with their owner."""
-    # Numbers first: rows are sorted by the first column as long as it tells them apart.
+    # Numbers first: rows are sorted by the first column as long as it differs.
     owner = Window.partitionBy("member", "class", *GROUP_KEY)
     return (
         claims.join(solved.where("assigned > 0"), on=list(EDGE_KEY), how="inner")

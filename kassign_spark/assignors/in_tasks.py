@@ -51,7 +51,7 @@ def answer(
         racks_before_moves: as of ``Settings``.
 
     Returns:
-        who gets each partition; is_moving is told for the sticky assignors only.
+        the owner of each partition; is_moving is there for the sticky assignors only.
     """
     owner = np.full(int(batch.first_slot[-1]), -1)
     is_moving = np.zeros(len(owner), bool)

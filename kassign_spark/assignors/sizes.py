@@ -85,7 +85,7 @@ def split_by_racks(
 ) -> tuple[Eligible | None, Eligible | None]:
     """Split off the groups of `range` in which racks may matter; None: there are none.
 
-    Where all fit a task, none is looked at: a task tells them apart by itself.
+    Where all fit in a task, none is looked at: a task distinguishes them by itself.
     """
     if not eligible.has_racks:
         return None, eligible

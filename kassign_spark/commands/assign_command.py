@@ -117,7 +117,7 @@ def _plan(
         else:
             write_table(assignment, folder, "assignment", args.format)
             written = read_table(spark, folder, ASSIGNMENT)
-    if not written.columns:  # JSON lines without a line tell no columns
+    if not written.columns:  # JSON lines without a line have no columns
         written = empty_table(spark, ASSIGNMENT, cluster_id=has_cluster_id(members))
     named = conform(members, MEMBERS).groupBy(*GROUP_KEY)
     assignors = named.agg(F.min("assignor").alias("assignor"))

@@ -111,7 +111,7 @@ def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: s
 def read_assigned(spark: SparkSession, *folders: str, cluster_id: bool = False) -> list[DataFrame]:
     """Read who has what: the table assignment of a plan, or the table owned of a snapshot.
 
-    JSON lines without a line tell no columns: what is read of them has a cluster_id if it is asked
+    JSON lines without a line have no columns: their table has a cluster_id if it is asked
     for, or if another folder has one.
 
     Raises:

@@ -40,7 +40,7 @@ def topics_of(
 
     Raises:
         InputError: the folder of ``--topics`` does not have them.
-        ClusterError: the cluster does not tell them.
+        ClusterError: the cluster does not return them.
     """
     if args.topics is not None:
         return read_table(spark, args.topics, TOPICS)
@@ -84,6 +84,6 @@ def lines(facts: Facts) -> list[str]:
     are = "is not what its assignor gives" if count == 1 else "are not what their assignor gives"
     heading = f"{plural(count, 'generation')} {are}, of {facts['generation_count']}"
     if facts["unknown_count"]:
-        heading += f"; of {facts['unknown_count']} nobody can tell"
+        heading += f"; {facts['unknown_count']} cannot be judged"
     text = ["", f"{heading}:" if facts["groups"] else heading]
     return text + first_listed(facts, "group", _COLUMNS)

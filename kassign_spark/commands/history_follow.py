@@ -28,7 +28,7 @@ DOCUMENT = record("output string, rebalance_count int, unread_count int")
 
 
 def run(history: DataFrame, args: argparse.Namespace) -> Outcome:
-    """Write rows to the output folder, a part for each batch, and print them, until told to stop.
+    """Write rows to the output folder, a part for each batch, and print them, until it is stopped.
 
     A batch that is done again after a failure writes over its own part, so each row is there once.
 
@@ -93,7 +93,7 @@ def run(history: DataFrame, args: argparse.Namespace) -> Outcome:
 
 
 def _unread_line(row: dict[str, Any]) -> str:
-    group = "a group that its key does not tell" if row["group_id"] is None else row["group_id"]
+    group = "a group that its key does not name" if row["group_id"] is None else row["group_id"]
     count = plural(row["count"], f"{row['kind']} record")
     return printable(f"{count} of {group} cannot be read: {row['reason']}")
 

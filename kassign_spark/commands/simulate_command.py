@@ -150,7 +150,7 @@ def _simulate(
         sums = {
             "rebalance_count": F.count_if("rebalance"),
             "moved_count": F.coalesce(F.sum("moved_count"), F.lit(0)),
-            # Of classic groups a verdict is told only where claims mislead Kafka's client.
+            # Classic groups have a verdict only where claims mislead Kafka's client.
             "misled_count": F.count_if(
                 (F.col("protocol") != CONSUMER) & F.col("verdict").isNotNull()
             ),

@@ -30,7 +30,7 @@ def slot_of(member_id: str, bits: int) -> int:
 def order_by_ids(member_ids: Sequence[str]) -> list[int]:
     """Order members as the coordinator most likely does, from nothing but their ids.
 
-    Right in 97 % of groups: the order inside a slot is that of joining, which ids do not tell.
+    Right in 97 % of groups: the order inside a slot is that of joining, which ids do not show.
     """
     products = [_spread_64(member) for member in member_ids]
     return sorted(range(len(member_ids)), key=lambda i: (products[i], member_ids[i]))

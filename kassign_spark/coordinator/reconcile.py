@@ -56,11 +56,11 @@ class Steps:
 def reconcile(owned: Pairs, target: Pairs, is_away: NDArray[np.bool_]) -> Steps:
     """Follow a group from what its members hold to a target that was just computed.
 
-    Round 1 is each member's next regular heartbeat: losers are told what goes; the others move to
-    the new epoch and get what is free. Round 2 comes at once after a loser's listener has returned:
-    it confirms, moves on, and gets what was free before. Round 3 is the next regular heartbeat
-    after that: released partitions arrive. A gainer whose heartbeat falls late enough can have some
-    of them in round 2 already.
+    Round 1 is each member's next regular heartbeat: losers learn which partitions to give up; the
+    others move to the new epoch and get what is free. Round 2 comes at once after a loser's
+    listener has returned: it confirms, moves on, and gets what was free before. Round 3 is the next
+    regular heartbeat after that: released partitions arrive. A gainer whose heartbeat falls late
+    enough can have some of them in round 2 already.
 
     Args:
         owned: the partitions that members own now and have not revoked yet; no partition twice.

@@ -6,7 +6,7 @@ fleet. Its connected components are independent of each other: whatever happens 
 leave, a new partition, changes nothing in the others.
 
 Components come from GraphFrames where its package is on the session's class path, else from rounds
-over DataFrames; both say the same, and which of them it was is told.
+over DataFrames; both give the same result, and the answer says which one it was.
 """
 
 import logging

@@ -132,7 +132,7 @@ def fold_topics(topics: DataFrame, *, bad_row: str, racks: bool = False) -> Data
         cluster_id string, topic string, num_partitions bigint, bad_rows bigint,
         is_inconsistent boolean: given twice with different counts, or partitions missing between,
         is_twice boolean: there are several rows; with ``racks`` also racks string: the replicas'
-        as JSON, of rows that differ the greatest; null where the table does not tell them.
+        as JSON, of rows that differ the greatest; null where the table does not have them.
     """
     if "num_partitions" in topics.columns:
         count = "max(num_partitions)"

@@ -1,4 +1,4 @@
-"""Lists of numbers, one behind the other, told apart by what they hold."""
+"""Lists of numbers, one behind the other, compared by their elements."""
 
 import numpy as np
 import numpy.typing as npt

@@ -40,7 +40,7 @@ def read_batch(table: pa.Table) -> tuple[Batch, Claims]:
 
 
 def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claims]]:
-    """Read the rows of whole groups, and those of kinds that tell who has what.
+    """Read the rows of whole groups, and those of kinds with owners.
 
     Groups without members are left out.
     """

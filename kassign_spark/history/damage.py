@@ -16,7 +16,7 @@ from kassign_spark.schemas import arrow_schema, table_of
 _UNREAD = table_of("unread", "unread_kind string?, unread_reason string?, unread_count bigint?")
 REBALANCES_AND_UNREAD = StructType([*REBALANCES.columns, *_UNREAD.columns])
 """Rebalances and, with ``unread_count`` and nothing else but a ``group_id``, what cannot be read;
-a group that the key does not tell is the empty text."""
+a group that the key does not name is the empty text."""
 
 _SCHEMA = arrow_schema(REBALANCES_AND_UNREAD)
 _MAKE_GENERATIONS = pa.array(["GroupMetadata", "ConsumerGroupMetadata"])

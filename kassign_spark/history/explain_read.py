@@ -1,4 +1,4 @@
-"""Generations of a task's log with all that their assignors were told, to be asked about."""
+"""Generations of a task's log with all inputs of their assignors."""
 
 import json
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Generations:
 
 
 def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
-    """Find what was told and given in each classic generation of consumers that has members.
+    """Read the inputs and the assignment of each classic generation of consumers with members.
 
     Args:
         decoded: of whole groups, with what members claim.

@@ -41,7 +41,7 @@ _GENERATIONS = 2
 def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None) -> DataFrame:
     """Check for each generation whether its leader used the assignor that it names.
 
-    A record of a classic generation has everything that the leader was told, in its order: members
+    A record of a classic generation has everything that the leader received, in its order: members
     with their subscriptions and what they claim, of `sticky` in its user data. So Kafka's own
     answer to the same is known, and an assignment that is another one was made by another client
     (librdkafka, franz-go, sarama, ...) under the same name, or by other metadata of the topics. The
@@ -63,7 +63,7 @@ def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None
         One row per generation: group_id string, generation int, at timestamp, assignor string: as
         the group says, explained_by string: the assignor of Kafka's whose answer it is, the
         group's own before others; null where it is that of none; is_explained boolean: whether
-        that is the group's own; null where nobody can tell, as that is none of Kafka's or a
+        that is the group's own; null where it is unknown, as that is none of Kafka's or a
         member's bytes cannot be read; leader_client string: the leader's ``client.id``, detail
         string: which assignor is the nearest and the first partition that differs, and whether
         partitions were counted by what the generation shows.

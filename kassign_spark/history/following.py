@@ -1,4 +1,4 @@
-"""One group's log as it comes: what is told at once, what waits, and what has to be kept for later.
+"""One group's log as it comes: what is reported at once, what waits, and what is kept for later.
 
 What is kept is bounded by the group: two generations, who had each partition last, the clients that
 left in the last minutes, and of each partition and generation a few commits.
@@ -56,9 +56,9 @@ class FollowState(NamedTuple):
 def follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Table, FollowState]:
     """Go on with the log of one group, piece by piece where it is too much to be seen at once.
 
-    A generation is told when nothing that comes can change its row: the next one is there, or each
-    partition that was committed before it has been committed again, or ``PAUSE_WITHIN`` has passed
-    by the clock of the log; of the new protocol, also its target has to be known.
+    A generation is reported when nothing that comes can change its row: the next one is there, or
+    each partition that was committed before it has been committed again, or ``PAUSE_WITHIN`` has
+    passed by the clock of the log; of the new protocol, also its target has to be known.
 
     Args:
         kept: what was kept of what came before; None: nothing did.

@@ -81,7 +81,7 @@ def match_each(patterns: pa.Array, names: pa.Array) -> pa.Array:
 
 
 def matching(pattern: str, names: pa.StringArray) -> pa.StringArray | None:
-    """Find the names that a pattern matches as a whole; None where RE2 cannot tell."""
+    """Find the names that a pattern matches as a whole; None where RE2 cannot decide."""
     parts = _regular_parts(pattern)
     if parts is None:
         return None

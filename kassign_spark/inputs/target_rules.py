@@ -59,7 +59,7 @@ def regex_rules() -> list[Rule]:
 def target_suspects(members: DataFrame, target: DataFrame | None) -> DataFrame:
     """Count in each group what may be wrong; more than there is, never less; runs no job.
 
-    Rows that are there twice are told by their hashes, so two hashes that fall together count too.
+    Duplicate rows are found by their hashes, so two rows with equal hashes count too.
 
     Args:
         members: cluster_id string, group_id string, is_bad boolean, key struct<kind: string,

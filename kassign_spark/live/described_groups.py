@@ -1,4 +1,4 @@
-"""Groups as texts of Kafka's tools tell them: several texts become one state, or are refused."""
+"""Groups in texts of Kafka's tools: several texts become one state, or are refused."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ TopicPartition = tuple[str, int]
 
 @dataclass
 class Member:
-    """A member, as tables of members tell it, or only by its partitions."""
+    """A member, from tables of members, or known only by its partitions."""
 
     where: str
     group_instance_id: str | None = None
@@ -53,7 +53,7 @@ class DescribedGroup:
     assignor: str | None = None
     state: str | None = None
     remarks: dict[str, str] = field(default_factory=dict)
-    """Reasons by the line that tells them."""
+    """Reasons by line."""
 
     @property
     def is_new(self) -> bool:
@@ -66,7 +66,7 @@ class DescribedGroup:
         return any(member.epoch is not None for member in (self.members or {}).values())
 
     def owned(self) -> list[tuple[str, str, int]]:
-        """Member, topic and partition, sorted; where both tables tell them, they are the same."""
+        """Return member, topic and partition, sorted; if both tables have them, they are equal."""
         if self.owners is not None:
             claims = [(m, *tp) for tp, claims in self.owners.items() for m, _ in claims]
         else:
@@ -268,7 +268,7 @@ def _refuse_other_owners(
 
 
 def _refuse_disagreement(group: DescribedGroup) -> None:
-    """Tables of members and of offsets tell one state."""
+    """Check that tables of members and of offsets agree."""
     if group.members is None or group.owners is None:
         return
     counts: dict[str, int] = dict.fromkeys(group.members, 0)

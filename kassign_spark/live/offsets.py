@@ -2,7 +2,7 @@
 
 Requests go to the brokers that can answer them, many groups or partitions in each: commits to the
 coordinators, begin and end to the leaders. kafka-python's own calls end at the first group or
-partition that may not be read; here that one is told, and the others are read.
+partition that may not be read; here that one is reported, and the others are read.
 """
 
 import time

@@ -33,7 +33,7 @@ def _receive(connection: Any) -> tuple[bytes, Exception | None]:
     from kafka.errors import KafkaConnectionError
 
     piece = bytearray()
-    # What TLS has decrypted already no selector tells of: it has to be taken.
+    # No selector reports what TLS has decrypted already, so it has to be read.
     while len(piece) < _PIECE_BYTES or (
         isinstance(connection, ssl.SSLSocket) and connection.pending()
     ):

@@ -113,7 +113,7 @@ def _other(number: int, rows: Ints) -> UnreadMessages:
 
 
 def _unread(batch: RawRecords, unread: UnreadMessages) -> pa.Table:
-    """A row each, with the group where the key tells it: all keys begin with that."""
+    """One row each, with the group where the key has it: all keys begin with it."""
     schema = ARROW_SCHEMAS[log_schemas.EACH_UNREAD.name]
     rows = unread.rows
     if not len(rows):

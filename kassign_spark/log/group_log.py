@@ -77,7 +77,7 @@ class GroupLog(NamedTuple):
             at timestamp, is_tombstone boolean.
         unread: records, or parts of them, that no table has: kind string (Kafka's name of the
             record; `unknown`), version int? (of `unknown` the type in front of the key),
-            reason string, group_id string? (null: the key does not tell), count bigint; of a
+            reason string, group_id string? (null: unknown from the key), count bigint; of a
             stream several rows each, for you to add up.
         records: the raw ones, but for those of groups ``kassign-spark-log-...``, by which the log
             itself is read: key binary?, value binary?, topic string, partition int,

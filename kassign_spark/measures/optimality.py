@@ -3,7 +3,7 @@
 Balance. Draw an arc from member to member wherever the first holds a partition that the second may
 take. Loads can be made more even exactly when a path leads from a member to one whose load is lower
 by two or more (the cost-reducing paths of "Semi-matchings for bipartite graphs", Harvey and others,
-2006). So the highest load upstream of each member tells.
+2006). So the highest load upstream of each member decides.
 
 Moves. At the best balance an assignment keeps the most exactly when no exchange that leaves the
 sorted loads as they are keeps more: no cycle of negative cost in the graph of single changes, where

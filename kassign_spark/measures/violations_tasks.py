@@ -1,6 +1,7 @@
 """``violations`` inside single tasks: the rules over many groups at once, in numpy.
 
-Missing partitions are told as ranges, so that a topic of which nothing is assigned is one row here.
+Missing partitions are reported as ranges, so that a topic of which nothing is assigned is one row
+here.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@ Source: ``ConsumerCoordinator.onJoinPrepare`` and ``onJoinComplete`` of the clas
 (kafka-clients 3.7 to 4.4). The default of ``onPartitionsLost`` calls ``onPartitionsRevoked``.
 A member that asks for its assignment (``SyncGroup``) when another has already begun the next round
 is answered REBALANCE_IN_PROGRESS, and is told nothing of that round; here all ask in time.
-Members of the new protocol are told heartbeat by heartbeat.
+Members of the new protocol learn it heartbeat by heartbeat.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def listener_calls(
     """List the calls of every member's ``ConsumerRebalanceListener`` in a rebalance.
 
     Where neither ``assignor`` nor ``protocol`` is given, members of groups of group_type `consumer`
-    are told as ``consumer_listener_calls`` says.
+    get the calls of ``consumer_listener_calls``.
 
     Args:
         steps: as ``rebalance`` gives them, for these members, assignor and protocol.
@@ -94,7 +94,7 @@ def consumer_listener_calls(steps: DataFrame, members: DataFrame) -> DataFrame:
 
     As the Java client's ``AsyncKafkaConsumer`` does: what an answer takes away comes as
     `onPartitionsRevoked`, and then `onPartitionsAssigned` follows always, with an empty list where
-    nothing came. A member whose assignment stays is told nothing, unless it is new.
+    nothing came. A member whose assignment stays gets no call, unless it is new.
 
     Args:
         steps: as ``rebalance`` gives them, with cluster_id.

@@ -1,4 +1,4 @@
-"""Groups in which Kafka's client is misled by what members own, told to whoever asks for a plan."""
+"""Groups in which Kafka's client is misled by members' claims, reported with a plan."""
 
 from functools import partial
 

@@ -65,7 +65,7 @@ def predict(
     are followed step by step, one group after the other in each task, racks included. All is
     computed, and held, before this returns.
 
-    ``owned`` and ``members.generation`` are what the leader is told. `sticky` reads them from its
+    ``owned`` and ``members.generation`` are what the leader receives. `sticky` reads them from its
     user data: version 1 with a generation, version 0 without. `cooperative-sticky` reads them from
     the subscription. ``members.member_seq`` is the order of the JoinGroup response, which decides
     between members in one bucket of a Java hash map.

@@ -79,7 +79,7 @@ def value_problems(
     Args:
         frame: the rows.
         table: their table's name.
-        keys: columns that tell a row from others; those that are null are not shown.
+        keys: columns that identify a row; null ones are not shown.
         rules: the column, when a row breaks the rule (SQL, never null), and what to do.
     """
     named = ", ".join(f"concat('{key}=', cast({key} as string))" for key in keys)

@@ -1,4 +1,4 @@
-"""The page's plots: static SVG, which prints well, needs no script and tells its values aloud."""
+"""The page's plots: static SVG, which prints well, needs no script and can be read aloud."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
@@ -204,7 +204,7 @@ def row_size(rows: Collection[Any]) -> dict[str, int]:
 
 
 def short_name(name: str) -> str:
-    """Cut the middle out of a long name: both ends tell groups apart."""
+    """Cut the middle out of a long name: groups differ at both ends."""
     if len(name) <= _LONGEST_NAME:
         return name
     half = (_LONGEST_NAME - 1) // 2

@@ -115,7 +115,7 @@ def _problems(plan: Plan, odd: DataFrame) -> DataFrame:
     about = _PROBLEM[2:]
     both = fill_cluster_id(odd).selectExpr("'snapshot' as source", "problem as kind", *about)
     if plan.violations is not None:
-        # What is told of the snapshot is not told of the plan again.
+        # Problems of the snapshot are not repeated for the plan.
         broken = plan.violations.where(~F.col("rule").isin(HIDDEN_TOPIC, UNKNOWN_TOPIC))
         broken = broken.selectExpr("'plan' as source", "rule as kind", *about)
         both = broken.unionByName(both)

@@ -152,7 +152,7 @@ def _moves(totals: dict[str, Any]) -> Iterator[Finding]:
         yield Finding(
             NOTE,
             "What moves is not known",
-            "The snapshot has no table owned, so nothing tells who had what before.",
+            "The snapshot has no table owned, so the owners before the plan are unknown.",
         )
         return
     paused, less = totals["planned_paused"], totals["cooperative_paused"]

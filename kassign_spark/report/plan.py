@@ -56,7 +56,7 @@ class Plan(NamedTuple):
         snapshot: its members with the assignor that the plan was made with; of a plan by weight
             each group's own, where it is one of Kafka's client, else null.
         leaders: ``schemas.LEADERS``; None where the snapshot has none.
-        is_by_weight: it is no assignor's: members are told by ``assign()``, with no rebalance.
+        is_by_weight: no assignor made it: members use ``assign()``, without a rebalance.
     """
 
     assignment: DataFrame
@@ -118,7 +118,7 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
 def _read(spark: SparkSession, folder: str, table: Table, named: bool) -> DataFrame:
     """Read a table with the types that it has; of text files, numbers come as text."""
     frame = read_table(spark, folder, table)
-    if not frame.columns:  # JSON lines without a line tell no columns
+    if not frame.columns:  # JSON lines without a line have no columns
         return empty_table(spark, table, cluster_id=named)
     types = {field.name: field.dataType.simpleString() for field in table.columns}
     names = [name for name in frame.columns if name in types]

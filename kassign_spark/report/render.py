@@ -44,7 +44,7 @@ def render(
         snapshot: its snapshot's.
         details: how many groups were to get details.
         by_weight: loads by weight; None: nobody asked for them.
-        past: the folder of a history, as it was named, and what it tells; None: likewise.
+        past: the folder of a history, as it was named, and its content; None: not asked for.
 
     Raises:
         KassignError: the extra `report` is not installed.

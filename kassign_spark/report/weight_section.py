@@ -69,7 +69,7 @@ def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
         both = known.withColumns({"max_before": nothing, "skew_before": nothing})
     else:
         # What somebody owned who has left is no load of anybody; partitions may be new: before and
-        # after are told by one fair load, that of the plan.
+        # after are relative to one fair load, the plan's.
         before = fill_cluster_id(balance(owned, members, **options)).selectExpr(
             *GROUP_KEY, "max_load as max_before"
         )

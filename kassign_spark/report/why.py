@@ -24,7 +24,7 @@ MAX_ROWS = 100
 """Kinds of members that are drawn; a kind is of one subscription."""
 MAX_CLASSES = 40
 MAX_NAMES = 3
-"""Names of a kind of members, or of a class, that are told; the others are counted."""
+"""Number of names that are shown per kind of members or class; the others are counted."""
 MAX_PARTITIONS = 300_000
 """Partitions of all groups that get advice on the page: some twenty changed copies of each."""
 _REASONS = "cluster_id string, group_id string, reasons string"

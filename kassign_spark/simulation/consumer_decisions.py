@@ -28,7 +28,7 @@ class Acts:
         reason: why the epoch rises, or not.
         noticed_ms: the longest until it does, or would.
         own: the member in whose own heartbeat the target can be computed.
-        is_told: False for what is told with the next stage.
+        is_told: False for an act that the next stage reports.
         is_lost: what a member has is lost, not revoked.
     """
 

@@ -47,7 +47,7 @@ class Course:
     """A group, and what its clients hold, by the names that events use.
 
     Attributes:
-        salt: which draw it is; 0: the one that is told of.
+        salt: which draw it is; 0: the one that is reported.
         life: the coordinator's side.
         ids: of each name the member id.
         owned: what the client of each name has.

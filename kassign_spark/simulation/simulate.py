@@ -75,9 +75,9 @@ def simulate(
         listeners, verdict string (ok | inexact | never_settles as of ``predict``, drawn: it depends
         on ids of members that are yet to be drawn), detail string: why; and the columns of
         ``rebalance``: round int, member_id string, topic string, partition int, action string (null
-        where nothing is owned or given). Of classic groups verdict is told only where members claim
-        partitions that do not exist, and Kafka's client throws, never ends, or is `ok` but gives
-        away what does not exist; one without an answer stays as it is. Round 0 is before the
+        where nothing is owned or given). For classic groups there is a verdict only where members
+        claim partitions that do not exist, and Kafka's client throws, never ends, or is `ok` but
+        gives away what does not exist; one without an answer stays as it is. Round 0 is before the
         rebalance: what a member had that goes, `revoked` on closing, else `lost`. A group whose
         last round withholds something never settles.
 
@@ -114,7 +114,7 @@ def simulate(
 
 
 def summarize_events(simulated: DataFrame) -> DataFrame:
-    """Sum up what ``simulate`` tells.
+    """Sum up the rows of ``simulate``.
 
     Args:
         simulated: as ``simulate`` gives it.

@@ -193,7 +193,7 @@ def _measure(
 
 
 def _of_consumers(group: Group, other: Group, naming: Naming) -> dict[str, Any]:
-    """Compute a variant of a group of the new protocol: the columns that tell of the outcome.
+    """Compute a variant of a group of the new protocol: the columns of the outcome.
 
     Members of the variant (``other``) that the group lacks draw their ids.
     """

@@ -29,7 +29,7 @@ def read(spark: SparkSession, folder: str, table: Table) -> DataFrame:
 
 
 def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | None:
-    """Read a table from a path that tells its format by its ending; None: it tells none."""
+    """Read a table from a path whose ending names its format; None: it names none."""
     table_format = FORMATS.get(path.rstrip("/").rpartition(".")[2])
     if table_format is None:
         return None
@@ -70,7 +70,7 @@ def _refuse_other_files(spark: SparkSession, location: str, where: str) -> None:
 
 
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
-    """Paths in the folder that hold the table, each with the format its name tells, if it does."""
+    """Paths in the folder that hold the table, each with the format that its name shows, if any."""
     entries = _entries(spark, folder)
     run = _run_in(spark, entries, folder)
     if run is not None:

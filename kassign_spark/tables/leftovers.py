@@ -3,7 +3,7 @@
 A run writes into ``.NAME.OWNER-RUN.writing`` and, with ``--overwrite``, moves what was there to
 ``.NAME.OWNER-RUN.replaced`` for a moment. OWNER names a process by its machine's boot, its process
 id and its start, so that another run on the same machine knows whether it ended in the middle. What
-was left from another machine stays: nobody here can tell whether its run has ended.
+was left by another machine stays: this one cannot know whether its run has ended.
 """
 
 import os

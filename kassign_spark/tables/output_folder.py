@@ -235,7 +235,7 @@ def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Itera
                 raise written_meanwhile(path)
             note_written(path)
     except BaseException:
-        # Where nobody can tell whether the marker names it, it stays.
+        # It stays where it is unknown whether the marker names it.
         tidy(files, writing, missing, lambda: named_run(files, target) != name)
         raise
     if overwrite:

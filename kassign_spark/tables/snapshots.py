@@ -100,7 +100,7 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
     for table in SNAPSHOT_TABLES:
         if table in (MEMBERS, TOPICS) or has_table(spark, folder, table.name):
             tables[table.name] = read_table(spark, folder, table)
-    # JSON lines without a line tell no columns, so not whether there is a cluster_id either.
+    # JSON lines without a line have no columns, so a cluster_id is unknown too.
     named = any(has_cluster_id(frame) for frame in tables.values() if frame is not None)
     for table in SNAPSHOT_TABLES:
         if tables[table.name] is not None and not tables[table.name].columns:

@@ -1,4 +1,4 @@
-"""Groups whose next assignment hangs on an order of members that is not told, or not reproduced."""
+"""Groups whose next assignment depends on an unknown order of members."""
 
 from typing import NamedTuple
 

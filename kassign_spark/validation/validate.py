@@ -131,7 +131,7 @@ def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> Dat
         "member_order_unknown": order_says("texts", "number"),
     }
     if assignors is not None:
-        # One row per group tells its assignors; whether they will do is judged here.
+        # One row per group has its assignors; here they are judged.
         of_problem["assignor_unusable"] = assignor_problem("texts", assignors)
     cases = " ".join(f"when '{name}' then {detail}" for name, detail in of_problem.items())
     sentences = problems.selectExpr("*", f"case problem {cases} end as detail")

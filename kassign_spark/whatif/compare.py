@@ -69,7 +69,7 @@ def compare(
         cross_rack_count of ``balance``, cross_rack_more bigint: how many more than are owned across
         racks now; negative: fewer.
         kept, moved, least_moves and cross_rack_more are null without ``owned``; the optimum is null
-        where nothing is assigned, and all that an answer would tell where there is none (throws,
+        where nothing is assigned, and all columns of an answer where there is none (throws,
         never_ends). Of a partition that several members claim, any of them keeps it; the optimum
         knows one of them.
         With ``weights`` also, null in groups without weight: max_load double (the greatest of a

@@ -46,7 +46,7 @@ def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Evenness, L
     """Let each group's assignor answer, and measure what follows.
 
     With `cooperative-sticky` a member gives up partitions of topics that it has dropped before it
-    joins (``ConsumerCoordinator.onJoinPrepare``), so the assignor is not told of them.
+    joins (``ConsumerCoordinator.onJoinPrepare``), so the assignor does not see them.
 
     Claims are also those of members that left, and on what does not exist; ``assignor`` is of each
     group a number of ``KAFKAS``. Returns the measures, and who is to have each partition.

@@ -33,7 +33,7 @@ MOST_STALE = 16
 class _Variant(NamedTuple):
     """One prediction beside what was seen; the fields are in the order of preference.
 
-    ``first`` tells of the first partition that is given to others than were seen with it.
+    ``first`` describes the first partition whose predicted and observed owners differ.
     """
 
     is_other: bool
@@ -66,7 +66,7 @@ def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def explain_generations_arrow(table: pa.Table) -> pa.Table:
-    """Explain, as ``explain_arrow`` does, groups whose claims all were told to the leader.
+    """Explain, as ``explain_arrow`` does, groups whose claims all reached the leader.
 
     None is left out, and the others are asked only where the assignor that the members name does
     not explain what was seen.

@@ -98,7 +98,7 @@ def migrate(
             another, paused bigint: partitions that a member which stays stops reading for a
             while, unread bigint: partitions of the member that goes, which nobody reads until the
             step is over, pausing_members `array<string>`, may_lose_members `array<string>`:
-            classic ones whose listeners are told `onPartitionsLost` if this step comes before the
+            classic ones whose listeners get `onPartitionsLost` if this step comes before the
             one before has settled, moves `array<struct<topic string, partition int,
             from_member_id string, to_member_id string>>`.
         verdicts: cluster_id string (where the inputs have it), group_id string, verdict string

@@ -39,7 +39,7 @@ class Weighed(NamedTuple):
     problem: list[str | None]
 
     def measure(self, member: Longs, slot: Longs, is_moved: Flags) -> dict[str, pa.Array]:
-        """The columns of ``compare`` that tell of weights, for who holds what, each slot once."""
+        """Return the columns of ``compare`` about weights for these owners, each slot once."""
         exists = slot >= 0
         member, slot, is_moved = member[exists], slot[exists], is_moved[exists]
         weight, groups = self.weight[slot], len(self.power)
