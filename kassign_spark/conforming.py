@@ -167,10 +167,10 @@ def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
         for field in table.columns:
             alike = [n for n in dict.fromkeys(schema.names) if n.lower() == field.name]
             if len(alike) > 1:
-                yield f"columns {', '.join(alike)} are one to Spark (spark.sql.caseSensitive)"
+                yield f"columns {', '.join(alike)} are the same to Spark (spark.sql.caseSensitive)"
     for field in schema:
         if field.name in types:
-            yield f"column {field.name} is there twice"
+            yield f"column {field.name} appears twice"
         types[field.name] = field.dataType
     if any(not field.nullable and field.name not in types for field in table.columns):
         yield from _hints(list(types), table)

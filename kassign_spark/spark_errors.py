@@ -23,7 +23,7 @@ _SURVIVE = (
     "an executor was lost, and with it a local checkpoint; run again, with spark.checkpoint.dir "
     "set to a folder that all executors see, which survives that"
 )
-_NO_ADDRESS = "is no path, and no address that Spark knows: what stands before ':' is its kind"
+_NO_ADDRESS = "is not a path, and no address that Spark knows: what stands before ':' is its kind"
 _NO_S3 = "S3AFileSystem not found"
 _NEEDS_S3 = (
     "Spark has no file system for S3; give it the package org.apache.hadoop:hadoop-aws in the "

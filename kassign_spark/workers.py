@@ -63,7 +63,7 @@ def _problem(worker: str) -> str | None:
     """Return the problem with the workers' interpreter; None: nothing."""
     path = shutil.which(worker)
     if path is None:
-        return _advice(f"{worker}, which is not there")
+        return _advice(f"{worker}, which does not exist")
     if os.path.abspath(path) == os.path.abspath(sys.executable):
         return None
     try:

@@ -63,8 +63,8 @@ def test_what_is_refused(spark: SparkSession, place: str, fleet: Snapshot, capsy
     for wrong, error in [
         (lambda: read_snapshot(place, spark), "table members: not found in"),
         (lambda: read_snapshot(missing, spark), "schema `spark_catalog`.`no_such`: not found"),
-        (lambda: read_snapshot("table:", spark), "is no name of tables"),
-        (lambda: read_snapshot("table:a..b", spark), "is no name of tables"),
+        (lambda: read_snapshot("table:", spark), "is not a name of tables"),
+        (lambda: read_snapshot("table:a..b", spark), "is not a name of tables"),
         (lambda: read_snapshot("table:no_such_catalog.a.b", spark), "no_such_catalog"),
         (lambda: write_snapshot(fleet, "build/x", as_of=catalog_runs.FIRST), "is a folder"),
     ]:
@@ -108,5 +108,5 @@ def test_names(text: str, parts: tuple[str, ...], when: str | None) -> None:
 
 @pytest.mark.parametrize("text", ["table:", "table:.s", "table:c.s@", "table:a b", "table:c/s"])
 def test_names_that_are_none(text: str) -> None:
-    with pytest.raises(InputError, match="is no name of tables"):
+    with pytest.raises(InputError, match="is not a name of tables"):
         Place.of(text)

@@ -61,7 +61,7 @@ def test_a_bad_value(tmp_path: Path) -> None:
     ended = _run("assign", fleet, "--output", tmp_path / "plan")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert _errors(ended) == (
-        f'{_HEAD}table members, column member_id: "mail-a" is there 2 times in group "mail": give '
+        f'{_HEAD}table members, column member_id: "mail-a" appears 2 times in group "mail": give '
         "each member once"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["fleet"]

@@ -121,7 +121,7 @@ def test_graphframes_that_throws_is_gone_on_without(
 def test_a_jar_without_what_the_python_half_calls_is_gone_on_without(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another failure than that of a package that is not there at all, which needs no word."""
+    """Another failure than that of a package that does not exist at all, which needs no word."""
     graphframes = needs_graphframes(spark)
     graph_of = graphframes.GraphFrame
 

@@ -228,10 +228,10 @@ def test_a_marker_that_is_none(text: str) -> None:
 
 def test_a_marker_that_is_a_pipe_is_not_waited_for(spark: SparkSession, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / CURRENT)
-    with pytest.raises(InputError, match=r"current\.json is no regular file"):
+    with pytest.raises(InputError, match=r"current\.json is not a regular file"):
         read_table(spark, str(tmp_path), TOPICS)
     with (
-        pytest.raises(InputError, match=r"current\.json is no regular file"),
+        pytest.raises(InputError, match=r"current\.json is not a regular file"),
         new_folder(spark, str(tmp_path), overwrite=True),
     ):
         raise AssertionError("it is refused before any work")

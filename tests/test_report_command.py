@@ -156,7 +156,7 @@ def test_only_a_page_of_ours_is_replaced(tmp_path: Path) -> None:
     link.unlink()
     with pytest.raises(OutputError, match="is a folder"):
         write_file(str(tmp_path), "three", mark=MARK, overwrite=True)
-    with pytest.raises(OutputError, match="is no folder that can be written to"):
+    with pytest.raises(OutputError, match="is not a folder that can be written to"):
         write_file(str(file / "inside"), "three", mark=MARK)
     whole = file.read_text()
     for theirs, said in {
@@ -172,7 +172,7 @@ def test_only_a_page_of_ours_is_replaced(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(OutputError, match="is no regular file, so it is not overwritten"):
+    with pytest.raises(OutputError, match="is not a regular file, so it is not overwritten"):
         write_file(str(file), "four", mark=MARK, overwrite=True)
 
 

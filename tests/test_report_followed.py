@@ -116,7 +116,7 @@ def test_a_report_says_what_rebalance_says(
 ) -> None:
     members = MEMBERS + "idle,i,lost,range,1,\n"
     fleet = write_small_fleet(tmp_path / "fleet", members=members)
-    # The topic lost is not there.
+    # The lost topic is gone.
     assert cli.main(["assign", str(fleet), "--output", str(tmp_path / "plan")]) == 1
     capsys.readouterr()
     plan = read_plan(spark, str(tmp_path / "plan"), str(fleet))

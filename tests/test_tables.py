@@ -183,12 +183,12 @@ _RECORDS = (
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("owned.csv", _HEADER + "g,C0,t0,x1\n", ", column partition: x1 is no int"),
-        ("owned.csv", _HEADER + "g,C0,t0,1.5\n", ", column partition: 1.5 is no int"),
+        ("owned.csv", _HEADER + "g,C0,t0,x1\n", ", column partition: x1 is not of type int"),
+        ("owned.csv", _HEADER + "g,C0,t0,1.5\n", ", column partition: 1.5 is not of type int"),
         (
             "owned.csv",
             _HEADER + "g,C0,t0,99999999999999999999\n",
-            ", column partition: 99999999999999999999 is no int",
+            ", column partition: 99999999999999999999 is not of type int",
         ),
         (
             "owned.csv",
@@ -243,19 +243,19 @@ _OTHER_TEXT = {
         _UTF_16[2:]: ": its header holds zero bytes, as UTF-16 does; save it as UTF-8",
         b"": ": is a table without a header line",
         b"\n\n": ": is a table without a header line",
-        b"group_id,member_id,topics,group_id\n": ": column group_id is there twice in its header",
+        b"group_id,member_id,topics,group_id\n": ": column group_id appears twice in its header",
         b"Group_id,member_id,group_id\ng,C0,g\n": (
-            ": column group_id and Group_id are one to Spark in its header"
+            ": column group_id and Group_id are the same to Spark in its header"
         ),
         b"group_id,,topics\ng,C0,t0\n": ": cell 2 of its header is empty",
         b"group_id;member_id;topics\ng;C0;t0\n": (
             ": its header holds ';': cells are separated by commas"
         ),
         b'group_id,member_id,topics\ng,C0,"[""t0"",7]"\n': (
-            ', column topics: ["t0",7] is no array<string>'
+            ', column topics: ["t0",7] is not of type array<string>'
         ),
         b'group_id,member_id,topics\ng,C0,"[""\\ud800""]"\n': (
-            r', column topics: ["\ud800"] is no array<string>'
+            r', column topics: ["\ud800"] is not of type array<string>'
         ),
     },
     "members.jsonl": {
@@ -266,7 +266,7 @@ _OTHER_TEXT = {
         **{
             b'{"group_id": "g"}\n\n{"group_id": "' + half + b'"}\n': (
                 ": file members.jsonl, line 3: half a character "
-                r"(a lone surrogate, \ud800 to \udfff) is no text"
+                r"(a lone surrogate, \ud800 to \udfff) is not text"
             )
             for half in (rb"\ud800", rb"\uDC00x", rb"\ud83d\\\ude00", rb"\ud83d\ud83d\ude00")
         },
@@ -329,9 +329,9 @@ def test_a_table_that_is_no_regular_file(spark: SparkSession, tmp_path: Path, na
     os.mkfifo(tmp_path / name)
     link = tmp_path / "weights.csv"
     link.symlink_to("/dev/zero")
-    with pytest.raises(InputError, match=rf": {name.split('/')[-1]} is no regular file$"):
+    with pytest.raises(InputError, match=rf": {name.split('/')[-1]} is not a regular file$"):
         read_table(spark, str(tmp_path), OWNED)
-    with pytest.raises(InputError, match=r": weights.csv is no regular file$"):
+    with pytest.raises(InputError, match=r": weights.csv is not a regular file$"):
         read_given_table(spark, str(link), OWNED)
 
 
@@ -375,7 +375,7 @@ def test_texts_in_json_that_look_like_lists(spark: SparkSession, tmp_path: Path)
 @pytest.mark.parametrize("cell", ['"[""t0"""', '"[""t0"" x]"'])
 def test_lists_in_csv_that_are_none(spark: SparkSession, tmp_path: Path, cell: str) -> None:
     (tmp_path / "members.csv").write_text(f"group_id,member_id,topics\ng,C0,{cell}\n")
-    with pytest.raises(InputError, match=r"column topics: \[.* is no array<string>$"):
+    with pytest.raises(InputError, match=r"column topics: \[.* is not of type array<string>$"):
         read_table(spark, str(tmp_path), MEMBERS)
 
 

@@ -226,7 +226,7 @@ def test_weights_of_what_is_not_there(
     ]
     assert cli.main(arguments) == 1
     text = capsys.readouterr().out
-    assert "3 weights not used, of what is not there" in text
+    assert "3 weights not used, of missing partitions or groups" in text
     # One partition weighs 100 of 102: no plan is below 1.96 times what each of two should have.
     times = {"plan": "max 102 (2x the fair load)", "tradeoff": "1.96x", "compare": " 1.96 "}
     assert times[command] in text

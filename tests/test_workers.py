@@ -73,7 +73,7 @@ def test_the_environment_is_not_active_and_the_variable_unset(bare: Path) -> Non
 @pytest.mark.usefixtures("own_processes")
 def test_what_is_refused(bare: Path) -> None:
     assert "has no numpy and no pyarrow" in (workers._problem(str(bare)) or "")
-    assert "no-such-python, which is not there" in (workers._problem("no-such-python") or "")
+    assert "no-such-python, which does not exist" in (workers._problem("no-such-python") or "")
     assert workers._problem(sys.executable) is None
 
 

@@ -38,7 +38,7 @@ def assign_general(
         NeverEnds: it does not end.
     """
     layout, index = claims.layout, claims.layout.index
-    # In each member's own order; one given twice is there twice.
+    # In each member's own order; one given twice appears twice.
     topics_of = [
         [index[name] for name in subscription if name in index]
         for subscription in state.subscriptions

@@ -17,7 +17,7 @@ class Holdings:
 
     Attributes:
         layout: of the group.
-        topics_of: each member's topics in its own order; one given twice is there twice.
+        topics_of: each member's topics in its own order; one given twice appears twice.
         subscribers: of each topic, by member id; as often as they name it.
         all_partitions: existing ones, those of topics with few subscribers first.
         owner: member by partition, -1 for nobody.

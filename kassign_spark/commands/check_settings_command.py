@@ -151,7 +151,7 @@ def _unknown(keys: Sequence[Misspelled]) -> list[tuple[str, str]]:
             lines.append(key.line)
     if lines:
         more = f", nor {plural(len(lines) - 1, 'line')} more" if len(lines) > 1 else ""
-        findings.append((f"line {lines[0]}", f"is no setting of a Kafka client{more}"))
+        findings.append((f"line {lines[0]}", f"is not a setting of a Kafka client{more}"))
     return findings
 
 

@@ -125,7 +125,9 @@ def _time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-11-22T03:00") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a time such as 2026-11-22T03:00"
+        ) from None
     return time.replace(tzinfo=time.tzinfo or UTC)
 
 

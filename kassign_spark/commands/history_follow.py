@@ -43,7 +43,7 @@ def run(history: DataFrame, args: argparse.Namespace) -> Outcome:
         raise InputError(f"--follow writes files, so --output {folder} cannot be: name a folder")
     output = Path(folder)
     if output.is_dir() and any(output.iterdir()) and not (output / _CHECKPOINT).is_dir():
-        raise OutputError(f"output {folder}: is no folder of history --follow; name a new one")
+        raise OutputError(f"output {folder}: is not a folder of history --follow; name a new one")
     count = done = unread_count = 0
 
     def write(rows: DataFrame, batch: int) -> None:

@@ -70,7 +70,7 @@ def _coordinates(text: str) -> str:
     for coordinate in text.split(","):
         parts = coordinate.split(":")
         if len(parts) != 3 or not all(part.strip() for part in parts):
-            raise argparse.ArgumentTypeError(f"{text!r} is no coordinate such as {PACKAGE}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a coordinate such as {PACKAGE}")
     return text
 
 

@@ -90,7 +90,7 @@ def read_weights(
     """Read weights from where the arguments say; ``snapshot`` is that of the arguments.
 
     Raises:
-        InputError: a table is not there, or rates are wanted of one snapshot alone.
+        InputError: a table does not exist, or rates are wanted of one snapshot alone.
     """
     if args.weights not in (LAG, RATE):
         if args.before is not None:
@@ -134,7 +134,7 @@ UNUSED_WEIGHTS = rows(
 def unused_facts(
     args: argparse.Namespace, weights: DataFrame | None, members: DataFrame, topics: DataFrame
 ) -> Facts:
-    """Count and collect weights of what is not there; a query where somebody made the table.
+    """Count and collect weights of missing partitions or groups; runs a query for given tables.
 
     Offsets are of all groups and topics of a cluster, also of those that nobody asks for.
     """
@@ -161,7 +161,7 @@ def unused_lines(facts: Facts) -> list[str]:
     columns = {"group": "group_id", "topic": "topic", "partition": "partition", "why": "detail"}
     return [
         "",
-        f"{plural(count, 'weight')} not used, of what is not there",
+        f"{plural(count, 'weight')} not used, of missing partitions or groups",
         *listed(facts["unused_weights"], columns)[1:],
         *not_shown(count - len(facts["unused_weights"]), "weight", shown=count),
     ]

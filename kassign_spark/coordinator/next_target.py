@@ -151,4 +151,4 @@ def _existing(state: ConsumerGroupState) -> tuple[ConsumerGroupState, list[str]]
         target_partitions=state.target_partitions[exists],
         target_positions=positions[exists] if len(positions) else positions,
     )
-    return existing, [f"the last target has {name}, which is not there"]
+    return existing, [f"the last target has {name}, which does not exist"]

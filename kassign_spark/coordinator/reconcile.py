@@ -31,7 +31,7 @@ class Pairs(NamedTuple):
 class Steps:
     """The change of every partition that a member has or is meant to have.
 
-    A partition that changes hands is there twice: as the loser's and as the gainer's.
+    A partition that changes hands appears twice: as the loser's and as the gainer's.
 
     Attributes:
         members: positions of members.

@@ -29,7 +29,7 @@ from kassign_spark.spark_errors import spark_message
 GRAPHFRAMES, ROUNDS = "graphframes", "rounds"
 _BUCKETS = 64
 _NOT_THERE = (
-    "GraphFrames is not there; it takes the Python package graphframes-py and, on the "
+    "GraphFrames is not installed; it takes the Python package graphframes-py and, on the "
     "session's class path, the Spark package io.graphframes:graphframes-spark4_2.13"
 )
 _NOT_BY_CONNECT = "GraphFrames is not used behind Spark Connect; leave the setting out"
@@ -76,7 +76,7 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
         budget: counts the rounds of the way without GraphFrames.
 
     Raises:
-        SettingsError: ``use_graphframes`` is true and GraphFrames is not there, or fails.
+        SettingsError: ``use_graphframes`` is true and GraphFrames is not installed, or fails.
         NotConvergedError: the budget ended first.
     """
     components = components_by_graphframes(edges, settings)
@@ -113,7 +113,7 @@ class GraphFramesError(Exception):
 
 
 class NoGraphFramesError(GraphFramesError):
-    """One of its halves is not there, or out of reach."""
+    """One of its halves does not exist, or out of reach."""
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
         edges: src bigint, dst bigint.
 
     Raises:
-        NoGraphFramesError: its Python or its JVM half is not there, or out of reach.
+        NoGraphFramesError: its Python or its JVM half does not exist, or out of reach.
         GraphFramesError: they are of different versions, or something failed inside of it.
     """
     if is_connect(edges.sparkSession):

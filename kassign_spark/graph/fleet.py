@@ -228,7 +228,7 @@ def spread_labels(
         id bigint, label bigint: the least id among those that have ended with the same label.
 
     Raises:
-        SettingsError: ``use_graphframes`` is true and GraphFrames is not there, or fails.
+        SettingsError: ``use_graphframes`` is true and GraphFrames is not installed, or fails.
         NotConvergedError: the budget ended first.
     """
     if settings.use_graphframes:

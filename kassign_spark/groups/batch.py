@@ -82,7 +82,7 @@ class Batch:
         set_topic: the topics (indices) of one set after the other, of those that exist, ascending;
             ``set_start``: where each begins, and the end.
         topic_group: of each topic that exists and is subscribed to; topics are sorted by group
-            and Java's order of names. One that two groups read is there twice.
+            and Java's order of names. One that two groups read appears twice.
         topic_name: code.
         size: its partitions, at least one.
         racks: of replicas and members; None where either has none.

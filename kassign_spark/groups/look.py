@@ -204,7 +204,7 @@ def _query(
     rules, measures = rules_of_topics(inputs.topics), dict(_OF_TOPICS)
     if both_types and "topic_id" in inputs.topics.columns:
         rules += topic_id_rules()
-        # A topic with two ids is one of those that are there twice.
+        # A topic with two ids is one of those that appear twice.
         measures["bad_topics"] += f" + {measures['topics_twice']}"
     of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules))
     none = F.expr("cast(array() as array<string>) as assignors")

@@ -65,7 +65,7 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
 
     Args:
         decoded: of whole groups, with what members claim.
-        sizes: ``SIZES``; a topic that is not there is as large as each generation shows.
+        sizes: ``SIZES``; a topic that does not exist is as large as each generation shows.
     """
     generations, log_members, log_assignment = decoded[:3]
     groups = together(generations["group_id"], log_members["group_id"], log_assignment["group_id"])

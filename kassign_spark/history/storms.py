@@ -71,7 +71,7 @@ def storms(rebalances: DataFrame, *, within: str = "10m", at_least: int = 5) -> 
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
-        SettingsError: ``within`` is no length of time.
+        SettingsError: ``within`` is not a length of time.
         InputError: ``at_least`` is below 2.
     """
     seconds = seconds_of("within", within)

@@ -223,7 +223,7 @@ def _duplicate_members(members: DataFrame) -> DataFrame:
 def duplicate_says(rows: str, table: str = "members") -> str:
     """Return the detail for a member that appears more than once."""
     return says(
-        f"table {table}, column member_id: {{}} is there {{}} times in group {{}}: "
+        f"table {table}, column member_id: {{}} appears {{}} times in group {{}}: "
         "give each member once",
         shown("member_id"),
         rows,

@@ -16,7 +16,7 @@ def refuse_unknown(names: DataFrame, given_names: Sequence[str], *, noun: str) -
     ``names`` has name string, any number of times each.
 
     Raises:
-        InputError: it names the first one that is not there, and the nearest that are.
+        InputError: it names the first one that does not exist, and the nearest that are.
     """
     distinct = sorted(set(given_names))
     known = names.where(F.col("name").isin(distinct)).distinct().limit(len(distinct)).collect()

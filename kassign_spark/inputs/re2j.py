@@ -73,7 +73,7 @@ def problem(regex: str) -> str | None:
         or what is not resolved here though the broker takes it.
     """
     if not regex:
-        return "is empty, which to the broker is no regex: leave it null"
+        return "is empty, which to the broker is not a regex: leave it null"
     if len(regex) > PATTERN_CHARACTERS:
         return f"is not resolved here: it has more than {PATTERN_CHARACTERS:,} characters"
     try:

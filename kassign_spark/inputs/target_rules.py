@@ -38,7 +38,7 @@ def topic_id_rules() -> list[Rule]:
             "topic_id",
             f"not rlike(topic_id, {text(_TOPIC_ID)})",
             shown("topic_id"),
-            text("is no topic id of Kafka: 22 characters of URL-safe base64"),
+            text("is not a topic id of Kafka: 22 characters of URL-safe base64"),
         )
     ]
 
@@ -123,7 +123,7 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
             twice,
             "position_twice",
             says(
-                "table target, column position: {} is there {} times for member {} of group {}: "
+                "table target, column position: {} appears {} times for member {} of group {}: "
                 "give each place in a member's list once",
                 "position",
                 "rows",
@@ -135,7 +135,7 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
             shared.where("rows > 1"),
             "target_twice",
             says(
-                "table target, column partition: {}-{} is there {} times of group {}: "
+                "table target, column partition: {}-{} appears {} times of group {}: "
                 "the coordinator gives a partition to one member",
                 "topic",
                 "partition",

@@ -84,7 +84,7 @@ def admin_client(bootstrap_server: str, properties: Mapping[str, str]) -> Iterat
 
 
 def check_address(bootstrap_server: str) -> None:
-    """Refuse what is no address.
+    """Refuse what is not an address.
 
     Raises:
         ClusterError: it is not host:port, or several with commas, or has a login.

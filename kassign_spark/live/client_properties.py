@@ -113,7 +113,7 @@ def refuse_fragments(keys: Iterable[str]) -> None:
     """Refuse fragments, which may be part of a secret, before anything logs their keys.
 
     Raises:
-        SettingsError: a line is no key=value.
+        SettingsError: a line is not a key=value.
     """
     fragments = [key for key in keys if not (getattr(key, "is_assigned", True) and "." in key)]
     if fragments:
@@ -129,7 +129,7 @@ def _unnamed(keys: Iterable[str]) -> str:
     lines = sorted(key.line for key in unnamed if isinstance(key, Key))
     if not lines:
         return f"a key is none of a Kafka client's{more}"
-    return f"line {lines[0]} is no key=value of a Kafka client{more}; {_ONE_LINE}"
+    return f"line {lines[0]} is not a key=value of a Kafka client{more}; {_ONE_LINE}"
 
 
 def _can_be_named(key: str) -> bool:

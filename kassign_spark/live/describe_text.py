@@ -116,7 +116,8 @@ def read_groups(text: Text, group_id: str | None = None) -> tuple[list[Section],
             sections.append(Section(kind, text.at, []))
         elif header is None:
             raise InputError(
-                f"{where}: is no line of kafka-consumer-groups.sh --describe: {shown(line.strip())}"
+                f"{where}: is not a line of kafka-consumer-groups.sh --describe: "
+                f"{shown(line.strip())}"
             )
         else:
             cells = _cells(line, where, header)
@@ -143,7 +144,7 @@ def parse_assignment(cell: str, row: Row) -> list[tuple[str, int]] | None:
         match = _TOPIC_PARTITIONS.fullmatch(part)
         numbers = (match[2] if match[3] is None else match[3]).split(",") if match else [""]
         if match is None or not all(re.fullmatch(r"[0-9]{1,10}", number) for number in numbers):
-            raise InputError(f"{row.where}: {shown(part)} is no topic with its partitions")
+            raise InputError(f"{row.where}: {shown(part)} is not a topic with its partitions")
         partitions += [(match[1], int(number)) for number in numbers]
     return partitions
 
@@ -170,7 +171,7 @@ def _columns(line: str, where: str) -> tuple[str, ...] | None:
         if name not in _CELLS:
             raise InputError(f"{where}: column {shown(name)} is unknown")
         if names.count(name) > 1:
-            raise InputError(f"{where}: column {name} is there twice")
+            raise InputError(f"{where}: column {name} appears twice")
     if not any(columns_of_kind <= set(names) for columns_of_kind in _KINDS.values()):
         raise InputError(f"{where}: {' '.join(names)}: are columns of no table of --describe")
     return names
@@ -244,5 +245,5 @@ def _refuse(line: str, where: str, header: _Header, values: list[str], fits: lis
     for column, cell, fit in zip(header.columns, values, fits, strict=True):
         if not fit:
             kind = "number" if _CELLS[column] in (_NUMBER, _COUNT) else f"{column} of such a text"
-            raise InputError(f"{where}, column {column}: {shown(cell)} is no {kind}")
+            raise InputError(f"{where}, column {column}: {shown(cell)} is not a {kind}")
     raise InputError(f"{where}: its cells are not below the header's ({header.where})")

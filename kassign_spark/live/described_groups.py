@@ -276,8 +276,8 @@ def _refuse_disagreement(group: DescribedGroup) -> None:
         for member_id, where in claims:
             if member_id not in group.members:
                 raise InputError(
-                    f"{where}: {member_id!r} is no member of group {group.group_id!r} in its table "
-                    f"of members: {_ONE_MOMENT}"
+                    f"{where}: {member_id!r} is not a member of group {group.group_id!r} in its "
+                    f"table of members: {_ONE_MOMENT}"
                 )
             counts[member_id] += 1
     claimants: dict[TopicPartition, list[tuple[str, str]]] = {}

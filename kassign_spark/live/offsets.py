@@ -147,7 +147,7 @@ def _ends(
     """Begin and end of all partitions of some topics, and the partitions that could not be read."""
     known: dict[Partition, _Ends] = {}
     pending = {(topic, p) for topic, numbers in partitions_of.items() for p in numbers}
-    count, reasons = len(pending), dict.fromkeys(pending, "its topic is not there any more")
+    count, reasons = len(pending), dict.fromkeys(pending, "its topic no longer exists")
     for attempt in range(_ATTEMPTS):
         if not pending:
             break

@@ -57,7 +57,7 @@ def read_text(path: str) -> Text:
     file = Path(path)
     try:
         if file.exists() and not file.is_file():
-            raise InputError(f"{path}: is no regular file")
+            raise InputError(f"{path}: is not a regular file")
         with file.open("rb") as opened:
             content = opened.read(LARGEST_FILE + 1)
         at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
@@ -74,7 +74,7 @@ def read_text(path: str) -> Text:
         raise InputError(f"{path} line {line}: is not UTF-8 text") from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise InputError(f"{path} line {line}: is no text: it has a byte 0")
+        raise InputError(f"{path} line {line}: is not text: it has a byte 0")
     # Not splitlines: an id may hold what Unicode calls the end of a line.
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if not any(map(str.strip, lines)):
@@ -89,5 +89,5 @@ def whole_number(text: str, where: str, largest: int) -> int:
         InputError: it is none, or larger; ``where`` begins the text.
     """
     if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > largest:
-        raise InputError(f"{where}: {shown(text)} is no whole number from 0 to {largest}")
+        raise InputError(f"{where}: {shown(text)} is not a whole number from 0 to {largest}")
     return int(text)

@@ -29,7 +29,7 @@ def read_described_topics(text: Text) -> dict[str, DescribedTopic]:
     """Read the topics of a text of any version from 2.0 to 4.4.
 
     Raises:
-        InputError: a line is none of such a text, a topic is there twice and differs, or does not
+        InputError: a line is none of such a text, a topic appears twice and differs, or does not
             have as many partitions as it says; its file and number come first.
     """
     topics: dict[str, DescribedTopic] = {}
@@ -53,7 +53,7 @@ def read_described_topics(text: Text) -> dict[str, DescribedTopic]:
             topic.leaders[partition] = None if match[3].startswith("-") else leader
         elif not _ERROR.match(line.strip()):
             raise InputError(
-                f"{where}: is no line of kafka-topics.sh --describe: {shown(line.strip())}"
+                f"{where}: is not a line of kafka-topics.sh --describe: {shown(line.strip())}"
             )
     for name, topic in topics.items():
         if topic.leaders and len(topic.leaders) != topic.num_partitions:

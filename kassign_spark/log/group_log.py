@@ -209,9 +209,9 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
         is_empty = isinstance(error, PySparkException) and error.getCondition() == _NO_FILES
         if is_empty or NO_PARQUET in message:
             raise InputError(
-                f"{where}: is no group log: it has neither the table {log_schemas.RECORDS.name}, "
-                "which kassign-spark log writes, nor Parquet files with columns "
-                f"{', '.join(log_schemas.RECORDS.columns.names)}"
+                f"{where}: is not a group log: it has neither the table "
+                f"{log_schemas.RECORDS.name}, which kassign-spark log writes, nor Parquet files "
+                f"with columns {', '.join(log_schemas.RECORDS.columns.names)}"
             ) from None
         raise InputError(f"{where}: cannot be read: {message}") from None
 

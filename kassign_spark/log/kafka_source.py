@@ -57,7 +57,7 @@ def kafka_options(bootstrap_server: str, properties: Mapping[str, str]) -> dict[
     """Options of Spark's Kafka source from an address and a Java client's properties.
 
     Raises:
-        SettingsError: the properties name a cluster of their own, or a line is no key=value.
+        SettingsError: the properties name a cluster of their own, or a line is not a key=value.
     """
     refuse_fragments(properties)
     if "bootstrap.servers" in properties:

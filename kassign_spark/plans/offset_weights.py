@@ -59,7 +59,7 @@ def partition_weights(
         SchemaError: columns are missing or of the wrong type.
         InputError: offsets that are null or negative, a moment that is not later than the one
             before, a group without a commit where that is an error; lists every one.
-        SettingsError: the horizon is no length of time.
+        SettingsError: the horizon is not a length of time.
     """
     check_choice("auto_offset_reset", auto_offset_reset, _RESETS)
     seconds = seconds_of("horizon", horizon)
@@ -92,7 +92,7 @@ def seconds_of(name: str, length: str) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", length)
     if not match or match[2] not in _UNITS or float(match[1]) <= 0:
         raise SettingsError(
-            f"{name} {length!r} is no length of time; give a number and one of s, min, h, d"
+            f"{name} {length!r} is not a length of time; give a number and one of s, min, h, d"
         )
     return float(match[1]) * _UNITS[match[2]]
 

@@ -164,7 +164,7 @@ def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) ->
     common = (
         offered.groupBy(*GROUP_KEY)
         .agg(
-            # Of a group with a member that is there twice no list has a name on every member's.
+            # Of a group with a member that appears twice no list has a name on every member's.
             F.expr("if(max(times) > 1, -1, count(*)) as member_count"),
             F.flatten(F.collect_list("assignors")).alias("on"),
         )

@@ -232,7 +232,7 @@ def _state(batch: Batch, owner: Longs, group: int) -> tuple[int, bytes]:
 
 
 def different(claims: Claims) -> Longs:
-    """The rows of ``claims`` without those that are there twice."""
+    """The rows of ``claims`` without those that appear twice."""
     by_topic = np.unique(key(claims.member, claims.topic), return_inverse=True)[1]
     rows: Longs = np.unique(key(by_topic, claims.partition), return_index=True)[1]
     return rows

@@ -38,7 +38,7 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
 
     Raises:
         InputError: weights, move costs or capacities that are null, NaN or out of range, or a
-            partition that is there twice; lists every one.
+            partition that appears twice; lists every one.
     """
     # Spark takes NaN for more than any number.
     no_number = f"coalesce({{0}} not between {{2}} and {MOST_WEIGHT!r}, {{1}})".format
@@ -162,7 +162,7 @@ def _twice(weights: DataFrame) -> DataFrame:
     keys = [CLUSTER_ID, "group_id", "topic", "partition"]
     counted = weights.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
     subject = f"coalesce(concat('group ', {shown('group_id')}), 'all groups')"
-    about = "table weights, column partition: partition {} of topic {} is there {} times for {}"
+    about = "table weights, column partition: partition {} of topic {} appears {} times for {}"
     detail = says(
         f"{about}: give each partition once", "partition", shown("topic"), "rows", subject
     )

@@ -71,11 +71,11 @@ def snapshot_of(spark: SparkSession, plan: str, path: str | None) -> str:
     """Return which snapshot a plan was made of: the one that is named, or the one that it notes.
 
     Raises:
-        InputError: the folder is not there, or neither says it.
+        InputError: the folder does not exist, or neither says it.
     """
     if not has_table(spark, plan, BALANCE.name):
         raise InputError(
-            f"folder {plan}: has no table balance, so it is no plan of kassign-spark assign"
+            f"folder {plan}: has no table balance, so it is not a plan of kassign-spark assign"
         )
     snapshot = path or noted_snapshot(spark, plan, BALANCE.name)
     if snapshot is None:

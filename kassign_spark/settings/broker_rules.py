@@ -147,7 +147,7 @@ def _name_rules() -> Iterator[Rule]:
     has_empty = F.array_contains(assignors, "")
     yield refused(_ASSIGNORS, has_empty, "needs at least one assignor, none of them empty")
     is_twice = F.size(F.array_distinct(assignors)) < F.size(assignors)
-    yield advised(_ASSIGNORS, is_twice, "an assignor is there twice; it counts once")
+    yield advised(_ASSIGNORS, is_twice, "an assignor appears twice; it counts once")
     own = F.filter(assignors, lambda name: ~name.isin("uniform", "range", "") & ~name.contains("."))
     yield refused(_ASSIGNORS, F.size(own) > 0, "takes uniform, range and names of classes")
     protocols = _list(_PROTOCOLS)

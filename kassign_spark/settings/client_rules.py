@@ -184,14 +184,14 @@ def _assignor_rules() -> Iterator[Rule]:
     # Clients from 4.2 on drop the second one with a warning (KIP-1161).
     is_twice = F.size(F.array_distinct(names)) < F.size(names)
     refuses_twice = since("3.1.0") & ~since("4.2.0") & is_classic
-    yield refused(STRATEGY, refuses_twice & is_twice, "an assignor is there twice")
+    yield refused(STRATEGY, refuses_twice & is_twice, "an assignor appears twice")
     has_empty = F.array_contains(names, "")
     yield refused(STRATEGY, is_classic & has_empty, "an entry of the list is empty")
     for name, class_name in CLIENT_ASSIGNORS.items():
         yield refused(
             STRATEGY,
             is_classic & F.array_contains(names, name),
-            f'"{name}" is no class: the setting takes {class_name}',
+            f'"{name}" is not a class: the setting takes {class_name}',
         )
     # A class of one's own is on the client's path or not; of Kafka's package there are these four.
     unknown = F.filter(
@@ -201,7 +201,7 @@ def _assignor_rules() -> Iterator[Rule]:
             & ~name.isin(*CLIENT_ASSIGNORS, *CLIENT_ASSIGNORS.values())
         ),
     )
-    detail = f"is no class that Kafka has: those are {', '.join(CLIENT_ASSIGNORS.values())}"
+    detail = f"is not a class that Kafka has: those are {', '.join(CLIENT_ASSIGNORS.values())}"
     yield refused(STRATEGY, is_classic & (F.size(unknown) > 0), detail)
     for name, version in ((_STICKY, "0.11.0"), (_COOPERATIVE, "2.4.0")):
         detail = f"the client has no {name} before {version}"

@@ -2,7 +2,8 @@
 
 Every rule was tried on the clients of the versions around its limits. Rules look at columns that
 ``client_settings`` makes: ``version`` (``client_versions.version_number``), ``given`` (a map of
-what is set), and for the whole-number settings ``number`` (a map, null where a text is no number).
+what is set), and for the whole-number settings ``number`` (a map, null where a text is not a
+number).
 """
 
 from typing import NamedTuple

@@ -167,7 +167,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
-        raise InputError(f"{max(names, key=names.count)} is there twice")
+        raise InputError(f"{max(names, key=names.count)} appears twice")
     return mapping
 
 
@@ -219,7 +219,7 @@ def _yaml_value(constructor: Any, node: Any) -> Any:
     value = _constructed(constructor, node)
     if isinstance(value, dict) and len(value) < len(node.value):
         names = [key.value for key, _ in node.value]
-        raise InputError(f"{max(names, key=names.count)} is there twice")
+        raise InputError(f"{max(names, key=names.count)} appears twice")
     return value
 
 

@@ -86,7 +86,7 @@ def _take(
         group.courses = [begin(group, naming)]
     if event["is_topic"]:
         topic = group.topics.get(event["topic"])
-        # For a group that is not there yet, others of its cluster show what happens.
+        # For a group that does not exist yet, others of its cluster show what happens.
         if group.members or not event["is_hosted"]:
             problem = problem_of_topic(event, None if topic is None else topic.size)
             if problem is not None:

@@ -11,14 +11,14 @@ from kassign_spark.simulation.simulated_group import Group
 
 
 def problem_of_topic(event: Event, size: int | None) -> str | None:
-    """Explain why an event of a topic is not possible, or None; no size: the topic is not there."""
+    """Explain why an event of a topic is not possible, or None; no size: no such topic."""
     kind, topic = event["kind"], f"topic {quoted(event['topic'])}"
     if not event["is_hosted"]:
         return f"no group is in cluster {_as_json(event['cluster_id'])}"
     if kind == "topic_appears":
         return None if size is None else f"{topic} is there already, with {size} partitions"
     if size is None:
-        return f"{topic} is not there"
+        return f"{topic} does not exist"
     racks = event["replica_racks"]
     if racks is not None and len(racks) > size:
         return f"{topic} has {size} partitions, and replica_racks names {len(racks)}"
@@ -37,11 +37,11 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
     present = [change.after for change in changed if not change.after.is_away]
     foreign = problem_of_consumers(named, event, changed) if named.consumer else _of_other(event)
     if foreign is not None:
-        return f"{group}: {foreign}" if changed else f"{group} is not there"
+        return f"{group}: {foreign}" if changed else f"{group} does not exist"
     is_unassigned = any(change.is_new and change.after.assignors is None for change in changed)
     if not changed or (joins and len(changed) == 1 and changed[0].is_new and is_unassigned):
         needs = ": a new group needs topics or topics_pattern, and assignors" if joins else ""
-        return f"{group} is not there{needs}"
+        return f"{group} does not exist{needs}"
     was_here = any(change.is_target and not change.before.is_away for change in changed)
     if joins and was_here and takes_over(event) is None:
         return f"{member} is in {group} already"

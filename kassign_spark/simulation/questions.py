@@ -113,7 +113,7 @@ def _numbers(name: str, value: Any) -> list[tuple[bool, int]]:
         ends = [_number(name, end, text) for end in re.split(r"\.\.", text)]
         (is_factor, first), (last_is_factor, last) = ends[0], ends[-1]
         if len(ends) > 2 or is_factor != last_is_factor or last < first:
-            raise InputError(f"sweep: {name} {text!r} is no range; write {_example(name)}")
+            raise InputError(f"sweep: {name} {text!r} is not a range; write {_example(name)}")
         if last - first >= VARIANTS_OF_A_SWEEP:
             raise InputError(f"sweep: {name} {text!r}: at most {VARIANTS_OF_A_SWEEP:,} variants")
         numbers += [(is_factor, number) for number in range(first, last + 1)]

@@ -77,7 +77,7 @@ class Group:
 
     Attributes:
         cluster_id, group_id: its names; no group_id: it stands for a cluster without groups.
-        members: also those that are away; empty: the group is not there yet.
+        members: also those that are away; empty: the group does not exist yet.
         topics: those that exist, of all that its members could ever read, and that events name.
         patterns: all names of topics that a pattern ever matches, in order; None: it is none.
         events: what is to happen to it, in order.

@@ -96,7 +96,7 @@ def _variants(sweeps: Sequence[Sweep]) -> list[Variant]:
 
 
 def _check_names(eligible: Eligible, sweeps: Sequence[Sweep]) -> None:
-    """Refuse sweeps of what is not there; runs a query where they name something.
+    """Refuse sweeps of missing groups or topics; runs a query where they name something.
 
     Raises:
         InputError: lists every one.
@@ -116,7 +116,7 @@ def _check_names(eligible: Eligible, sweeps: Sequence[Sweep]) -> None:
         parts.append(frame.where(F.col(column).isin(names)).select(F.lit(column), column))
     known = {tuple(row) for row in reduce(DataFrame.union, parts).distinct().collect()}
     problems = [
-        f'{where}sweep: {column} "{name}" is not there'
+        f'{where}sweep: {column} "{name}" does not exist'
         for column, name, where in named
         if (column, name) not in known
     ]

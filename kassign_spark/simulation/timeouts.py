@@ -22,7 +22,7 @@ class Timeouts:
             are computed at most that often.
 
     Raises:
-        InputError: a value is no whole number of milliseconds of 32 bits, or too small.
+        InputError: a value is not a whole number of milliseconds of 32 bits, or too small.
     """
 
     session_timeout_ms: int = 45_000

@@ -148,7 +148,7 @@ def _look(spark: SparkSession, place: Place, name: str) -> tuple[Run | None, str
     if place.when is None or run_id is not None:
         return None, None
     if row.earliest is not None and row.no_time:
-        raise InputError(f"{place.when} is no time; write it as 2026-01-31T08:00:00Z")
+        raise InputError(f"{place.when} is not a time; write it as 2026-01-31T08:00:00Z")
     return None, row.earliest
 
 

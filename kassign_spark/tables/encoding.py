@@ -64,7 +64,7 @@ def _first_fault(spark: SparkSession, file: str) -> str:
             json.dumps(json.loads(text), ensure_ascii=False).encode()
         except UnicodeEncodeError:
             half = "half a character (a lone surrogate, \\ud800 to \\udfff)"
-            return f", line {number}: {half} is no text"
+            return f", line {number}: {half} is not text"
         except (ValueError, RecursionError):
             continue  # no JSON
     return " has changed meanwhile"

@@ -37,7 +37,7 @@ def read_mark(files: Any, folder: Any) -> dict[str, Any] | None:
 
 
 def write_mark(files: Any, folder: Any, content: dict[str, Any]) -> None:
-    """Write the mark of a folder, which is made where it is not there.
+    """Write the mark of a folder, which is made where it does not exist.
 
     Raises:
         OSError, Py4JJavaError: it cannot be written.

@@ -52,7 +52,7 @@ def _read(
     spark: SparkSession, location: str, table_format: str, table: Table, where: str
 ) -> DataFrame:
     _refuse_other_files(spark, location, where)
-    plain = re.sub(_PATTERN, r"\\\1", location)  # a path is no pattern
+    plain = re.sub(_PATTERN, r"\\\1", location)  # a path is not a pattern
     if table_format == "parquet":
         return spark.read.parquet(plain)
     read = read_csv if table_format == "csv" else read_json
@@ -66,7 +66,7 @@ def _refuse_other_files(spark: SparkSession, location: str, where: str) -> None:
         return
     for file in [*path.rglob("*")] if path.is_dir() else [path]:
         if file.exists() and not (file.is_file() or file.is_dir()):
-            raise InputError(f"{where}: {file.name} is no regular file")
+            raise InputError(f"{where}: {file.name} is not a regular file")
 
 
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
@@ -109,7 +109,7 @@ def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
 
 
 def _entries_by_connect(spark: SparkSession, folder: str) -> dict[str, str]:
-    """The same of a folder that only the server sees; what holds no file is not there."""
+    """The same of a folder that only the server sees; what holds no file does not exist."""
     base = folder.rstrip("/")
     entries = {}
     for path in _files_by_connect(spark, base):

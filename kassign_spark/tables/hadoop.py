@@ -23,7 +23,7 @@ def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
 
     Raises:
         Py4JJavaError: there is no such file system.
-        PySparkException: it is no path.
+        PySparkException: it is not a path.
     """
     hadoop_path = path_class(spark)(path)
     files = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
@@ -72,7 +72,7 @@ def read_file(files: Any, path: Any) -> bytes:
     """
     local = local_path(path)
     if local is not None and local.exists() and not (local.is_file() or local.is_dir()):
-        raise InputError(f"file {path} is no regular file")
+        raise InputError(f"file {path} is not a regular file")
     with closing(files.open(path)) as stream:
         content = bytes(stream.readNBytes(TEXT_FILE_BYTES + 1))
     if len(content) > TEXT_FILE_BYTES:

@@ -40,7 +40,7 @@ def check_new_file(path: str, *, mark: str, overwrite: bool) -> None:
         if not os.path.lexists(target):
             above = next(folder for folder in target.parents if folder.exists())
             if not (above.is_dir() and os.access(above, os.W_OK)):
-                raise OutputError(f"output {path}: {above} is no folder that can be written to")
+                raise OutputError(f"output {path}: {above} is not a folder that can be written to")
             return
         if not overwrite:
             raise OutputError(f"output {path}: exists; name a new file, or say --overwrite")
@@ -104,7 +104,7 @@ def _end(content: bytes) -> bytes:
 def _refusal(target: Path, mark: str) -> str | None:
     """Explain why a file is not ours; None: it is, as a run of ours left it."""
     if not stat.S_ISREG(target.stat().st_mode):
-        return "is no regular file"
+        return "is not a regular file"
     with target.open("rb") as file:
         if mark.encode() not in file.read(4096):
             return "is not a file that kassign-spark wrote"

@@ -36,8 +36,9 @@ class Place(NamedTuple):
         match = _PLACE.fullmatch(text.removeprefix(PREFIX))
         if match is None:
             raise InputError(
-                f"{text}: is no name of tables; write {PREFIX}CATALOG.SCHEMA, for an earlier time "
-                f"{PREFIX}CATALOG.SCHEMA@TIMESTAMP, and names with dots or blanks in backquotes"
+                f"{text}: is not a name of tables; write {PREFIX}CATALOG.SCHEMA, for an earlier "
+                f"time {PREFIX}CATALOG.SCHEMA@TIMESTAMP, and names with dots or blanks in "
+                "backquotes"
             )
         return cls(tuple(_unquoted(part) for part in re.findall(_PART, match[1])), match[2])
 

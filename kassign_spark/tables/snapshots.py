@@ -93,7 +93,7 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
         there is no such table.
 
     Raises:
-        InputError: a table is not there, or a file is not what its name says.
+        InputError: a table does not exist, or a file is not what its name says.
     """
     folder = one_run(spark, os.fspath(path), MEMBERS.name)
     tables: dict[str, Any] = dict.fromkeys(table.name for table in SNAPSHOT_TABLES)
@@ -181,7 +181,7 @@ def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
         The columns of the files; of JSON lines without a single line none.
 
     Raises:
-        InputError: it is not there, cannot be read, or holds text that is no value of its column.
+        InputError: it does not exist, cannot be read, or holds text that is no value of its column.
     """
     if is_place(folder):
         return catalog_runs.read(spark, folder, table.name)
@@ -237,7 +237,7 @@ def has_table(spark: SparkSession, folder: str, name: str) -> bool:
     """Return whether the folder has such a table.
 
     Raises:
-        InputError: the folder is not there.
+        InputError: the folder does not exist.
     """
     if is_place(folder):
         return catalog_runs.has(spark, folder, name)

@@ -51,9 +51,9 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
     """Read CSV files with a header line, every file the same one.
 
     Raises:
-        InputError: there is no header line, or it has a name twice, a line has more or fewer cells
-            than the header, a cell is no value of its column, or a file is not UTF-8; ``where``
-            begins the text.
+        InputError: there is no header line, or it has a name twice, a line has more or fewer
+            cells than the header, a cell is no value of its column, or a file is not UTF-8;
+            ``where`` begins the text.
     """
     header = _header(spark, path, where)
     strings = StructType([StructField(name, StringType()) for name in [*header, _CORRUPT]])
@@ -67,7 +67,7 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
     cases = [f"when {_CORRUPT} is not null then {few}"]
     for field in present:
         cell, type_name = f"`{field.name}`", field.dataType.simpleString()
-        wrong = says(f", column {field.name}: {{}} is no {type_name}", cell)
+        wrong = says(f", column {field.name}: {{}} is not of type {type_name}", cell)
         cases.append(f"when {cell} is not null and {_is_wrong(field)} then {wrong}")
     lost = " or ".join(f"contains({quoted(name)}, '{LOST}')" for name in [*header, _CORRUPT])
     (first_problem,) = text.selectExpr(
@@ -90,14 +90,14 @@ def _header(spark: SparkSession, path: str, where: str) -> list[str]:
         raise InputError(f"{where}: its header holds zero bytes, as UTF-16 does; save it as UTF-8")
     if len(header) == 1 and (other := re.search(r"[;|\t]", header[0])):
         raise InputError(f"{where}: its header holds {other[0]!r}: cells are separated by commas")
-    # Spark puts the place of a column behind a name that is there twice, or for one that is empty.
+    # Spark puts the place of a column behind a name that appears twice, or for one that is empty.
     if any(name.endswith(str(place)) for place, name in enumerate(header)):
         _refuse_header(spark, path, len(header), where)
     return header
 
 
 def _refuse_header(spark: SparkSession, path: str, width: int, where: str) -> None:
-    """Refuse a header in which a name is there twice, or a cell is empty."""
+    """Refuse a header in which a name appears twice, or a cell is empty."""
     cells = StructType([StructField(f"_{place}", StringType()) for place in range(width)])
     first = spark.read.options(**_RFC_4180 | {"header": False}).csv(path, schema=cells).first()
     names = [cell or "" for cell in first or ()]
@@ -106,7 +106,7 @@ def _refuse_header(spark: SparkSession, path: str, width: int, where: str) -> No
             raise InputError(f"{where}: cell {place + 1} of its header is empty")
         before = [each for each in names[:place] if each.lower() == name.lower()]
         if before:
-            twice = "is there twice" if name in before else f"and {before[0]} are one to Spark"
+            twice = "appears twice" if name in before else f"and {before[0]} are the same to Spark"
             raise InputError(f"{where}: column {name} {twice} in its header")
 
 
@@ -121,7 +121,7 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
             type, or a file is not UTF-8; ``where`` begins the text.
     """
     fields = fields_of(table)
-    # What is no text and stands where a string belongs would be read as its text.
+    # What is not text and stands where a string belongs would be read as its text.
     types = ", ".join(f"`{f.name}` {_read_type(f).replace('string', 'variant')}" for f in fields)
     parsed = F.from_json(
         "value", f"{types}, {_CORRUPT} STRING", {"columnNameOfCorruptRecord": _CORRUPT}

@@ -213,7 +213,9 @@ def _beyond_says(count: str, is_counted: str = "false") -> str:
 
 def _stranger_says(rows: str) -> str:
     """Return the detail for an owner that is not in the group."""
-    return says("owns {} partitions but is no member of the group: it counts as having left", rows)
+    return says(
+        "owns {} partitions but is not a member of the group: it counts as having left", rows
+    )
 
 
 def _claims_say(members: str, generations: str) -> str:

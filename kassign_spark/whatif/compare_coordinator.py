@@ -78,7 +78,7 @@ def _steps(batch: Batch, claims: Claims, owner: Longs) -> RebalanceSteps:
     pairs = np.stack(
         (claims_of_members.group, claims_of_members.topic, claims_of_members.partition), axis=1
     )
-    # Of a partition that several claim, and of one that is not there, the first claim counts.
+    # Of a partition that several claim, and of one that does not exist, the first claim counts.
     first = np.unique(pairs, axis=0, return_index=True)[1]
     owned = claims_of_members.where(np.sort(first))
     slots = len(owner)

@@ -207,7 +207,7 @@ def test_what_may_be_a_secret_is_named_by_its_line(tmp_path: Path) -> None:
         ("my.setting", None),
         ("line 3", None),
     ]
-    assert found.unknown[-1][-1] == "is no setting of a Kafka client, nor 4 lines more"
+    assert found.unknown[-1][-1] == "is not a setting of a Kafka client, nor 4 lines more"
     for text in ("MIIE", "abc", "hunter2", "eyJ", "END"):
         assert text not in repr(found)
     with pytest.raises(SettingsError, match="No such file"):

@@ -1,4 +1,4 @@
-"""A server that is not there, and clients that are nothing else."""
+"""A server that does not exist, and clients that are nothing else."""
 
 import os
 import subprocess

@@ -44,14 +44,14 @@ def held(*numbers: int) -> dict[str, Any]:
         ),
         (group(_ALIKE[:9]), "nine or more member ids fall together"),
         (group(_FOUR, **held(*_TIED)), "depends on the order of its list (target.position)"),
-        (group(_FOUR, **held(40)), "the last target has t-40, which is not there"),
+        (group(_FOUR, **held(40)), "the last target has t-40, which does not exist"),
     ],
 )
 def test_reasons(state: ConsumerGroupState, says: str) -> None:
     outcome = next_target(state, "uniform")
     assert outcome.verdict == "inexact"
     assert says in (outcome.detail or "")
-    if "is not there" not in says:
+    if "does not exist" not in says:
         assert next_target(state, "range").verdict == "ok", "range needs none of it"
 
 

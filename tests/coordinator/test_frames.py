@@ -126,12 +126,12 @@ def test_an_assignor_for_all_overrides_the_votes(spark: SparkSession) -> None:
     [
         (
             [("g", "m0", "t", 0, 0), ("g", "m0", "t", 1, 0)],
-            'table target, column position: 0 is there 2 times for member "m0" of group "g": '
+            'table target, column position: 0 appears 2 times for member "m0" of group "g": '
             "give each place in a member's list once",
         ),
         (
             [("g", "m0", "t", 0, 0), ("g", "m1", "t", 0, 0)],
-            'table target, column partition: t-0 is there 2 times of group "g": the coordinator '
+            'table target, column partition: t-0 appears 2 times of group "g": the coordinator '
             "gives a partition to one member",
         ),
         (
@@ -301,7 +301,7 @@ def test_regexes_are_refused_in_the_brokers_words(spark: SparkSession) -> None:
     said = str(error.value)
     for words in _REFUSED.values():
         assert f"the broker refuses it (INVALID_REGULAR_EXPRESSION): {words}" in said
-    assert "is empty, which to the broker is no regex" in said
+    assert "is empty, which to the broker is not a regex" in said
     assert 'group_id="used"' not in said
     found = predict_consumer_groups(members.where("group_id = 'used'"), topics)
     # RE2/J reads [[:alpha:]] as letters, Java as one of ":alph".

@@ -194,7 +194,7 @@ def test_bad_input_is_refused_in_one_line(spark: SparkSession) -> None:
     for function in (eligibility, bottlenecks):
         with pytest.raises(SchemaError, match=r"^table members: column member_id .* is missing"):
             function(members.drop("member_id"), topics)
-        with pytest.raises(InputError, match=r'^table members, column member_id: "a" is there 2'):
+        with pytest.raises(InputError, match=r'^table members, column member_id: "a" appears 2'):
             function(members.union(members.where("member_id = 'a'")), topics)
 
 

@@ -92,13 +92,13 @@ def test_what_is_refused_is_one_line(spark: SparkSession, tmp_path: Path, capsys
     (tmp_path / "mine").touch()
     for arguments, said in (
         (["--group", "bilings"], "unknown group 'bilings'; the nearest are billing"),
-        (["--within", "ten"], "within 'ten' is no length of time"),
+        (["--within", "ten"], "within 'ten' is not a length of time"),
         (["--follow"], "--follow needs --output"),
         (["--follow", "--explain", "--output", "x"], "it does not go with --follow"),
         (["--available-now"], "--available-now goes with --follow"),
         (["--topics", "x"], "--topics goes with --explain"),
         (["--explain", "--topics", str(tmp_path)], "table topics: not found in"),
-        (["--follow", "--output", str(tmp_path)], "is no folder of history --follow"),
+        (["--follow", "--output", str(tmp_path)], "is not a folder of history --follow"),
     ):
         assert cli.main(["history", "--log", str(FOLDER), *arguments]) == 2
         assert said in capsys.readouterr().err

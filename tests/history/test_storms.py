@@ -172,7 +172,7 @@ def test_a_frame_of_storms(spark: SparkSession) -> None:
     (storm,) = storms(frame, within="10m", at_least=5).collect()
     assert (storm.rebalances, storm.saved_by_static, storm.session_needed_ms) == (8, 4, 71_000)
     assert storms(frame, within="1m", at_least=5).count() == 0
-    with pytest.raises(SettingsError, match="within '10 fortnights' is no length of time"):
+    with pytest.raises(SettingsError, match="within '10 fortnights' is not a length of time"):
         storms(frame, within="10 fortnights")
     with pytest.raises(InputError, match="at_least is 1"):
         storms(frame, at_least=1)

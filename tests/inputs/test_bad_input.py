@@ -43,7 +43,7 @@ def _details(spark: SparkSession, **tables: Any) -> list[str]:
 _MEMBERS = {
     "duplicate": (
         [_MEMBER, _MEMBER],
-        'column member_id: "C0" is there 2 times in group "g": give each member once',
+        'column member_id: "C0" appears 2 times in group "g": give each member once',
     ),
     "empty group": (
         [{**_MEMBER, "group_id": ""}],
@@ -282,7 +282,7 @@ def test_every_problem_is_in_one_error(spark: SparkSession) -> None:
         topics=[{**_TOPIC, "num_partitions": -5}],
         owned=[{**_OWNED, "partition": -7}],
     )
-    for part in ('"C0" is there 2 times', "column topics: null", "-5 (at", "-7 (at"):
+    for part in ('"C0" appears 2 times', "column topics: null", "-5 (at", "-7 (at"):
         assert part in text
 
 
@@ -328,7 +328,7 @@ def test_many_problems_are_counted(spark: SparkSession) -> None:
         (
             "owned",
             lambda f: f.select("*", F.lit(1).alias("partition")),
-            "column partition is there twice",
+            "column partition appears twice",
         ),
     ],
 )

@@ -62,7 +62,9 @@ def test_no_members_no_rows(spark: SparkSession, call: Callable[..., DataFrame])
 def test_columns_that_differ_in_case_alone(spark: SparkSession) -> None:
     topics: Any = builders.topics(spark, {"t": 1}).withColumnRenamed("topic", "name")
     both = topics.select(F.col("name").alias("topic"), "num_partitions", F.lit("x").alias("Topic"))
-    with pytest.raises(SchemaError, match=r"^table topics: columns topic, Topic are one to Spark"):
+    with pytest.raises(
+        SchemaError, match=r"^table topics: columns topic, Topic are the same to Spark"
+    ):
         assign(builders.members(spark, [_MEMBER]), both)
 
 

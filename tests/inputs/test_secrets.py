@@ -50,9 +50,9 @@ def test_what_is_no_setting_is_named_by_its_line(
     text, line = _FILES[name]
     path = tmp_path / "client.properties"
     path.write_text(text)
-    with pytest.raises(SettingsError, match=f"line {line} is no key=value") as error:
+    with pytest.raises(SettingsError, match=f"line {line} is not a key=value") as error:
         admin_settings(read_properties(path))
-    with pytest.raises(SettingsError, match=f"line {line} is no key=value") as for_spark:
+    with pytest.raises(SettingsError, match=f"line {line} is not a key=value") as for_spark:
         kafka_options("127.0.0.1:1", read_properties(path))
     config = ["--bootstrap-server", "127.0.0.1:1", "--command-config", str(path), "--verbose"]
     for command in (
@@ -63,7 +63,7 @@ def test_what_is_no_setting_is_named_by_its_line(
     ):
         assert cli.main(command) == 2
     printed = capfd.readouterr()
-    assert printed.err.count(f"line {line} is no key=value") >= 4
+    assert printed.err.count(f"line {line} is not a key=value") >= 4
     _shows_nothing(*printed, repr(error.value), repr(for_spark.value))
     _shows_nothing("".join(traceback.format_exception(error.value)))
 

@@ -119,7 +119,7 @@ _CASES: dict[str, tuple[list[dict[str, object]], str, list[tuple[object, ...]]]]
                 None,
                 None,
                 "owner_not_in_group",
-                "owns 2 partitions but is no member of the group: it counts as having left",
+                "owns 2 partitions but is not a member of the group: it counts as having left",
             )
         ],
     ),

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_processes")]
 
 
 class Environment(NamedTuple):
-    """A clean environment, and a folder that is no checkout."""
+    """A clean environment, and a folder that is not a checkout."""
 
     python: Path
     elsewhere: Path

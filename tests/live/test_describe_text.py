@@ -262,27 +262,30 @@ g     c-2         /10.0.0.1 c         1           a(1)
     [
         ("", "is empty"),
         ("\n\n", "is empty"),
-        ("root:x:0:0:root:/root:/bin/bash\n", "line 1: is no line of kafka-consumer-groups.sh"),
-        ("group_id,member_id\ng,m\n", "line 1: is no line of"),
+        ("root:x:0:0:root:/root:/bin/bash\n", "line 1: is not a line of kafka-consumer-groups.sh"),
+        ("group_id,member_id\ng,m\n", "line 1: is not a line of"),
         (
             "\nGROUP STATE\ng     Stable\n",
             "line 2: GROUP STATE: are columns of no",
         ),
         (_PLAIN.replace(" LAG", " LOG"), 'line 2: column "LOG" is unknown'),
-        (_PLAIN.replace("HOST ", "LAG  "), "line 2: column LAG is there twice"),
+        (_PLAIN.replace("HOST ", "LAG  "), "line 2: column LAG appears twice"),
         (
             _PLAIN.replace("1         -", "one       -"),
-            'line 4, column PARTITION: "one" is no number',
+            'line 4, column PARTITION: "one" is not a number',
         ),
         (
             _PLAIN.replace("1         -", "1.5       -"),
-            'line 4, column PARTITION: "1.5" is no number',
+            'line 4, column PARTITION: "1.5" is not a number',
         ),
         (
             _PLAIN.replace("1         -", "-1        -"),
             'line 4, column PARTITION: "-1" is no whole',
         ),
-        (_PLAIN.replace("1         -", "2147483647 -"), "is no whole number from 0 to 2147483646"),
+        (
+            _PLAIN.replace("1         -", "2147483647 -"),
+            "is not a whole number from 0 to 2147483646",
+        ),
         (
             _PLAIN.replace("0         5 ", "0         x "),
             'line 3, column CURRENT-OFFSET: "x" is no',
@@ -293,14 +296,17 @@ g     c-2         /10.0.0.1 c         1           a(1)
         ),
         (_PLAIN[: _PLAIN.index("c-2")], "line 4: 6 cells, where the header .* has 9"),
         (_PLAIN + "and so on\n", "line 5: 3 cells"),
-        (_MEMBERS.replace("a(1)", "a(1"), 'line 4: "a\\(1" is no topic with its partitions'),
-        (_MEMBERS.replace("a(1)", "a(1,x)"), "line 4: .* is no topic with its partitions"),
+        (_MEMBERS.replace("a(1)", "a(1"), 'line 4: "a\\(1" is not a topic with its partitions'),
+        (_MEMBERS.replace("a(1)", "a(1,x)"), "line 4: .* is not a topic with its partitions"),
         (
             _MEMBERS.replace("a(1)", "a(1,2)"),
             "#PARTITIONS is 1, and the assignment has 2: the line is",
         ),
         (_MEMBERS.replace("c-2 ", "c-1 "), "line 4: member 'c-1' is in .* line 3 too"),
-        (_PLAIN + _MEMBERS.replace("c-2", "c-3"), "'c-2' is no member of group 'g' in its table"),
+        (
+            _PLAIN + _MEMBERS.replace("c-2", "c-3"),
+            "'c-2' is not a member of group 'g' in its table",
+        ),
         (_PLAIN + _MEMBERS.replace("(1)", "(2)"), "a-1 is with nobody and with c-2 .* one moment"),
         (_MEMBERS + _MEMBERS.replace("c-2", "c-3"), 'member "c-2" of .* line 4 is in no other'),
         (_MEMBERS + _MEMBERS.replace("(1)", "(2)"), "'c-2' is not the same in .* line 4 and in"),
@@ -353,7 +359,7 @@ def test_texts_of_two_files_that_contradict_each_other(tmp_path: Path) -> None:
         (b"GROUP\xff\n", "line 1: is not UTF-8 text"),
         (b"\n\nGROUP\xe9\n", "line 3: is not UTF-8 text"),
         (_PLAIN.encode("utf-16"), "line 1: is UTF-16, as PowerShell writes it; save it as UTF-8"),
-        (b"\0" * 50, "line 1: is no text: it has a byte 0"),
+        (b"\0" * 50, "line 1: is not text: it has a byte 0"),
         (b"x" * 300, "has more than 200 bytes"),
     ],
 )
@@ -372,7 +378,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     for name, message in {"fifo": "is no regular", ".": "is no regular", "none": "No such"}.items():
         with pytest.raises(InputError, match=message):
             read_described([str(tmp_path / name)])
-    with pytest.raises(InputError, match="is no regular file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         read_described(["/dev/zero"])
 
 
@@ -396,14 +402,14 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         (
             "Topic:a\tPartitionCount:1\tReplicationFactor:1\tConfigs:\n"
             "\tTopic: a\tPartition: 1\tLeader: 1\n",
-            'line 2, Partition: "1" is no whole number from 0 to 0',
+            'line 2, Partition: "1" is not a whole number from 0 to 0',
         ),
         (
             "Topic:a\tPartitionCount:1\tReplicationFactor:1\tConfigs:\n"
             "Topic:a\tPartitionCount:2\tReplicationFactor:1\tConfigs:\n",
             "line 2: topic a differs from that of .* line 1",
         ),
-        (_PLAIN, "line 2: is no line of kafka-topics.sh --describe"),
+        (_PLAIN, "line 2: is not a line of kafka-topics.sh --describe"),
         ("Error while executing topic command : x\n", "has no topic"),
     ],
 )
@@ -440,8 +446,8 @@ def test_a_text_and_what_the_command_refuses(
     bad = tmp_path / "bad.txt"
     bad.write_text(_PLAIN.replace("1         -", "one       -"))
     for options, message in (
-        ([str(bad)], f'{bad} line 4, column PARTITION: "one" is no number'),
-        ([groups, "--topics", str(bad)], f"{bad} line 2: is no line of kafka-topics.sh"),
+        ([str(bad)], f'{bad} line 4, column PARTITION: "one" is not a number'),
+        ([groups, "--topics", str(bad)], f"{bad} line 2: is not a line of kafka-topics.sh"),
         ([groups, "--bootstrap-server", "h:1"], "--bootstrap-server: --from-describe reads texts"),
         ([groups, "--from-log", str(tmp_path)], "--from-log: --from-describe reads texts only"),
     ):

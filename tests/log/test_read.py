@@ -106,10 +106,10 @@ _BAD: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
     "nothing": (lambda _, path: path, "folder .*: not found"),
     "a snapshot": (
         _of_other_tables,
-        "log/?.*: is no group log: it has neither the table records, which kassign-spark log "
+        "log/?.*: is not a group log: it has neither the table records, which kassign-spark log "
         "writes, nor Parquet files with columns key, value, topic, partition, offset, timestamp$",
     ),
-    "text": (_of_text, "group log .*log: is no group log: it has neither the table records, "),
+    "text": (_of_text, "group log .*log: is not a group log: it has neither the table records, "),
     "columns": (
         lambda spark, path: _of(spark, path, "key", "value"),
         "table records: column topic .* is missing",

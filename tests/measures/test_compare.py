@@ -196,7 +196,7 @@ def test_columns(spark: SparkSession) -> None:
     assert (row.kept, row.moved, row.least_moves, row.paused) == (None, None, None, 0)
     twice = replace(JOINED, members=[*JOINED.members, JOINED.members[2]])
     tables = oracle.to_tables(spark, [twice])
-    with pytest.raises(InputError, match='"c" is there 2 times in group "g0"'):
+    with pytest.raises(InputError, match='"c" appears 2 times in group "g0"'):
         compare(*tables)
 
 

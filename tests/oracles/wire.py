@@ -70,7 +70,7 @@ class Reader:
         return None if length < 0 else self._take(length, field)
 
     def partitions_by_topic(self, field: str) -> Partitions:
-        """Read topics with their partitions; a topic that is there twice has both lists."""
+        """Read topics with their partitions; a topic that appears twice has both lists."""
         pairs: list[tuple[str, int]] = []
         for _ in range(self.count(f"topics of {field}")):
             topic = self.string(f"topic of {field}")

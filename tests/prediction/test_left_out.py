@@ -99,7 +99,7 @@ def test_rebalance(snapshot: str, capsys: pytest.CaptureFixture[str], options: l
 
 
 def test_the_functions(tables: Snapshot) -> None:
-    """A violation is one of a rule of assignments: that a topic is not there is none."""
+    """A violation is one of a rule of assignments: that a topic does not exist is none."""
     members, topics, owned = tables[:3]
     problems = validate(members, topics, owned).collect()
     details = {row.group_id: row.detail for row in problems if row.topic == "secret"}

@@ -37,7 +37,7 @@ def verdicts_of(prediction: Prediction) -> dict[str, tuple[str, str | None]]:
 
 
 def has_something_amiss(group: Group) -> bool:
-    """Whether members ask for a topic that is not there, or nobody for one that is."""
+    """Whether members ask for a topic that does not exist, or nobody for one that is."""
     asked = {topic for member in group.members for topic in member.topics}
     return not asked or not asked <= set(group.topics)
 

@@ -95,7 +95,7 @@ def test_a_member_given_twice_has_no_two_votes(spark: SparkSession) -> None:
         ("h", "range", 2, "eager", None),
     }
     problem = (
-        'table candidates, column member_id: "a" is there 2 times in group "g": '
+        'table candidates, column member_id: "a" appears 2 times in group "g": '
         "give each member once"
     )
     details = [(r.group_id, r.member_id, r.vote, r.detail) for r in members.collect()]

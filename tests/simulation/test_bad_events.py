@@ -92,10 +92,10 @@ def test_events_have_an_order(spark: SparkSession) -> None:
 
 _IMPOSSIBLE = [
     (e("member_leaves", "C9", group_id="g"), 'group "g" has no member "C9"'),
-    (e("member_leaves", "C0", group_id="x"), 'group "x" is not there'),
+    (e("member_leaves", "C0", group_id="x"), 'group "x" does not exist'),
     (
         e("member_joins", "C0", group_id="new", topics=["t"]),
-        'group "new" is not there: a new group needs topics or topics_pattern, and assignors',
+        'group "new" does not exist: a new group needs topics or topics_pattern, and assignors',
     ),
     (e("member_joins", "C0", group_id="h"), 'member "C0" is in group "h" already'),
     (
@@ -109,7 +109,7 @@ _IMPOSSIBLE = [
 ]
 _OF_TOPICS = [
     (e("topic_grows", topic="t", num_partitions=4), 'topic "t" has 4 partitions and cannot get 4'),
-    (e("topic_disappears", topic="no"), 'topic "no" is not there'),
+    (e("topic_disappears", topic="no"), 'topic "no" does not exist'),
     (e("topic_appears", topic="t", num_partitions=4), 'topic "t" is there already, with 4'),
 ]
 

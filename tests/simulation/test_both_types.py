@@ -85,8 +85,8 @@ def test_tasks_tell_what_the_kernel_tells(spark: SparkSession) -> None:
     [
         ("members", {"assignor": "sticky"}, "the coordinator has no such assignor"),
         ("members", {"topics_regex": "(?=a)"}, "INVALID_REGULAR_EXPRESSION"),
-        ("topics", {"topic_id": "short"}, "is no topic id of Kafka"),
-        ("target", {"position": 1}, "position: 1 is there 2 times"),
+        ("topics", {"topic_id": "short"}, "is not a topic id of Kafka"),
+        ("target", {"position": 1}, "position: 1 appears 2 times"),
         ("events", {"topics_regex": "a++"}, "INVALID_REGULAR_EXPRESSION"),
         ("events", {"stop": "quits"}, 'unknown stop "quits"'),
     ],

@@ -96,7 +96,7 @@ def test_sweeps_of_what_is_not_there_are_refused(tables: tuple[Any, Any, Any]) -
     with pytest.raises(InputError) as error:
         sweep(*tables, asked)
     assert str(error.value) == (
-        'line 3: sweep: group_id "no" is not there; sweep: topic "v" is not there'
+        'line 3: sweep: group_id "no" does not exist; sweep: topic "v" does not exist'
     )
 
 
