@@ -34,7 +34,7 @@ def snapshots_over_time(spark: SparkSession, place: str, given: Snapshot) -> Non
         lambda: read_snapshot(f"{place}@2026-03-01", spark),
         "no run is as old as 2026-03-01; the earliest is of 2026-03-01 ",
     )
-    _refused(lambda: read_snapshot(f"{place}@soon", spark), "soon is no time")
+    _refused(lambda: read_snapshot(f"{place}@soon", spark), "soon is not a time")
     _refused(
         lambda: read_snapshot(f"{place}@20260301T120000000006Z-00000000", spark),
         "no complete run has it",

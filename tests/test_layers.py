@@ -12,7 +12,7 @@ LAYERS = [
     {"errors"},
     {"limits"},
     {"java"},
-    {"sessions"},
+    {"sessions", "spark_versions"},
     {"workers"},
     {"spark_errors"},
     {"schemas"},

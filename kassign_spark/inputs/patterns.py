@@ -9,7 +9,6 @@ another language and no ``topics_pattern``.
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.inputs.linear import (
@@ -22,6 +21,7 @@ from kassign_spark.inputs.linear import (
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
 from kassign_spark.sessions import cores
+from kassign_spark.spark_versions import arrow_udf
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """``org.apache.kafka.common.internals.Topic.isInternal``; other names with ``__`` are ordinary."""

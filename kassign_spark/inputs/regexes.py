@@ -7,10 +7,10 @@ Unlike a client's pattern it finds internal topics too, and adds to the names th
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from kassign_spark.inputs import re2j
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.spark_versions import arrow_udf
 
 REGEX_PROBLEM = "regex_problem"
 _NAMES = "array<string>"
@@ -18,8 +18,7 @@ _NAMES = "array<string>"
 
 def regex_problem(regex: Column) -> Column:
     """Return the problem of a regex as ``re2j.problem`` words it: string, null for none."""
-    problem: Column = arrow_udf(_problems, "string")(regex)
-    return problem
+    return arrow_udf(_problems, "string")(regex)
 
 
 def with_regex_problems(frame: DataFrame) -> DataFrame:

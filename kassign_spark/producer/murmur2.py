@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 
 from kassign_spark.sessions import columns_are_of_connect
+from kassign_spark.spark_versions import arrow_udf
 
 _SEED, _M, _R = 0x9747B28C, np.uint32(0x5BD1E995), np.uint32(24)
 _BLOCK = 4
@@ -44,9 +44,7 @@ def murmur2(data: Column) -> Column:
         <BLANKLINE>
     """
     if columns_are_of_connect():
-        in_python: Any = arrow_udf  # its stub wants the kind of function, which it finds by itself
-        hashed_there: Column = in_python(murmur2_of, "bigint")(data)
-        return hashed_there
+        return arrow_udf(murmur2_of, "bigint")(data)
     hashed = _static_call("hash32", data, F.length(data))
     return hashed.cast("bigint").bitwiseAND(F.lit(0xFFFF_FFFF))
 

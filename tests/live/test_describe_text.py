@@ -280,7 +280,7 @@ g     c-2         /10.0.0.1 c         1           a(1)
         ),
         (
             _PLAIN.replace("1         -", "-1        -"),
-            'line 4, column PARTITION: "-1" is no whole',
+            'line 4, column PARTITION: "-1" is not a whole',
         ),
         (
             _PLAIN.replace("1         -", "2147483647 -"),
@@ -375,7 +375,11 @@ def test_files_that_are_no_text(
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    for name, message in {"fifo": "is no regular", ".": "is no regular", "none": "No such"}.items():
+    for name, message in {
+        "fifo": "is not a regular",
+        ".": "is not a regular",
+        "none": "No such",
+    }.items():
         with pytest.raises(InputError, match=message):
             read_described([str(tmp_path / name)])
     with pytest.raises(InputError, match="is not a regular file"):
@@ -389,7 +393,10 @@ def test_what_is_no_file(tmp_path: Path) -> None:
             "Topic: a\tPartitionCount: x\tReplicationFactor: 1\tConfigs: \n",
             'line 1, PartitionCount: "x"',
         ),
-        ("Topic: a\tPartitionCount: 99999999999\tReplicationFactor: 1\tConfigs: \n", "is no whole"),
+        (
+            "Topic: a\tPartitionCount: 99999999999\tReplicationFactor: 1\tConfigs: \n",
+            "is not a whole",
+        ),
         (
             "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n",
             "no line before says how many",
