@@ -102,7 +102,7 @@ def compare(
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         known_weights = conform(weights, WEIGHTS)
         refuse_weights(known_weights, inputs.members)
-        kernel = partial(kernel, given=WeightOptions(False, missing_weight, base_weight, {}))
+        kernel = partial(kernel, weights=WeightOptions(False, missing_weight, base_weight, {}))
         table = fold_weights(eligible, known_weights)
         rows = in_tasks_or_refused(table, kernel, COMPARED_BY_WEIGHT, tasks).drop("problem")
     form = "compare" if weights is None else "compare.weighted"
