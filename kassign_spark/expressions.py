@@ -164,8 +164,8 @@ def hash_map_tables(position: Column, count: Column) -> Column:
     """List the table sizes, from 64 on, in which a key has been while its map was filled.
 
     A ``java.util.HashMap`` doubles its table as it grows. A bucket that became a tree in one of
-    the smaller tables keeps the tree's order later; so ``is_order_lost`` must be asked for each of
-    them, about the keys that were there by then.
+    the smaller tables keeps the tree's order later; so ``is_order_lost`` must be computed for each
+    of them, about the keys that were there by then.
 
     Args:
         position: whole number, the key's place in the order of insertion, from 0.

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from kassign_spark.ahead import load_classes, start_worker
 from kassign_spark.errors import KassignError
 from kassign_spark.interrupts import cancel_with, deferred
 from kassign_spark.java import INSTALL_JAVA, archive_options, check_java
 from kassign_spark.sessions import Py4JError, Py4JJavaError
+from kassign_spark.warm_up import load_classes, start_worker
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext

@@ -10,7 +10,7 @@ from kassign_spark import Snapshot, read_snapshot, write_snapshot
 from kassign_spark.cli import main
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.schemas import WEIGHTS
-from kassign_spark.tables.places import Place
+from kassign_spark.tables.catalog_paths import CatalogPath
 from kassign_spark.tables.snapshots import new_folder, read_given_table, write_text
 from tests import catalog_runs
 from tests.docs.reader import ROOT
@@ -101,12 +101,12 @@ def test_what_is_refused(spark: SparkSession, place: str, fleet: Snapshot, capsy
     ],
 )
 def test_names(text: str, parts: tuple[str, ...], when: str | None) -> None:
-    place = Place.of(text)
+    place = CatalogPath.of(text)
     assert (place.parts, place.when) == (parts, when)
-    assert Place.of(str(place)) == place
+    assert CatalogPath.of(str(place)) == place
 
 
 @pytest.mark.parametrize("text", ["table:", "table:.s", "table:c.s@", "table:a b", "table:c/s"])
 def test_names_that_are_none(text: str) -> None:
     with pytest.raises(InputError, match="is not a name of tables"):
-        Place.of(text)
+        CatalogPath.of(text)

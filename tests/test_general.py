@@ -12,7 +12,7 @@ from kassign_spark import assign
 from kassign_spark.assignors.general_rounds import assign_general
 from kassign_spark.errors import NotConvergedError
 from kassign_spark.graph.components import connected_components
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.paths import ROUNDS, Paths
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.iteration import Budget, Round
@@ -232,7 +232,7 @@ def test_the_last_round_may_be_the_last_that_is_allowed(spark: SparkSession, lim
     group = MixedGroup("g", {"t0": 1, "t1": 1}, {"a": ("t0",), "b": ("t1",)}, {})
     group = replace(group, owned={("t0", 0): "a", ("t1", 0): "b"})
     members, topics, owned = to_tables(spark, [group])
-    eligible = look(conform_inputs(members, topics, owned), known_assignors=None).eligible
+    eligible = inspect_inputs(conform_inputs(members, topics, owned), known_assignors=None).eligible
     rounds: list[Round] = []
     assign_general(eligible, replace(IN_ROUNDS, max_rounds=limit), rounds.append)
     assert [done.kind for done in rounds] == ["components", "quotas", "distances", "quotas"]

@@ -36,7 +36,7 @@ LAYERS = [
     {"live"},
     {"log"},
     {"history"},
-    {"ahead", "report"},
+    {"report", "warm_up"},
     {"session"},
     {"commands"},
     {"cli"},

@@ -18,8 +18,8 @@ from kassign_spark.assignors.sizes import most_partitions
 from kassign_spark.assignors.slices import Slice, SliceClaims, SliceGroups, settle_slices
 from kassign_spark.engine.rounds import BLOCKS, Rounds, block_row
 from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.group_names import ASSIGNED
 from kassign_spark.groups.large_claims import subscribed_topics
-from kassign_spark.groups.named import ASSIGNED
 from kassign_spark.groups.numbers import place_in_run, starts
 from kassign_spark.groups.paths import ROUNDS
 from kassign_spark.groups.read import CLAIM, MEMBER, ROWS, SUBSCRIPTION, TOPIC, read_batch

@@ -85,7 +85,7 @@ def assign_with_racks(
 
 
 class SlotClasses(NamedTuple):
-    """Classes of partitions: as of ``Classes``, but where racks count, finer than by topics.
+    """Classes of partitions: as in ``Classes``, but where racks count, finer than by topics.
 
     Attributes:
         of_slot: the class of each partition.

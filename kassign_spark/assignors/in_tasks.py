@@ -10,9 +10,9 @@ from kassign_spark.assignors.differing import assign_differing, assign_with_rack
 from kassign_spark.assignors.equal import assign_equal
 from kassign_spark.client.model import follow_constrained, predict_group
 from kassign_spark.groups.batch import Batch, BatchAssignment, Claims
+from kassign_spark.groups.group_states import States
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.racks import all_equal, reduce_or
-from kassign_spark.groups.states import States
 
 RANGE, ROUNDROBIN, STICKY, COOPERATIVE_STICKY = range(4)
 KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -48,7 +48,7 @@ def answer(
         claims: what members say that they own, before the rebalance.
         generation: of each member, in which it owned that; -1: it says none.
         assignor: of each group a number of ``KAFKAS``.
-        racks_before_moves: as of ``Settings``.
+        racks_before_moves: see ``Settings``.
 
     Returns:
         the owner of each partition; is_moving is there for the sticky assignors only.

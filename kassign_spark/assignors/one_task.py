@@ -15,7 +15,7 @@ from kassign_spark.assignors.in_tasks import (
     numbers_of,
 )
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.named import LISTS, assigned_lists
+from kassign_spark.groups.group_names import LISTS, assigned_lists
 from kassign_spark.groups.paths import TASK
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks

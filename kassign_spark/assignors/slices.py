@@ -106,7 +106,7 @@ class Slice:
     def take(self, first: Longs, missing: Longs, extras: Longs) -> Answer:
         """Hand out what is free; of each topic it begins at ``first`` of all that is free.
 
-        ``missing`` and ``extras`` are as of ``takers``.
+        ``missing`` and ``extras`` are as in ``takers``.
         """
         free = np.flatnonzero(self.owner < 0)
         topic = self.topic[free]

@@ -28,7 +28,7 @@ class Rebalance(NamedTuple):
     """All rounds, and how they end.
 
     Attributes:
-        verdict: as of ``Outcome``, or never_settles.
+        verdict: as in ``Outcome``, or never_settles.
         detail: why, where the verdict is not ok; or what is wrong with the answer.
         steps: of the rounds up to the one that throws, never ends, is the last, or repeats one.
     """

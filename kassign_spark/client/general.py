@@ -28,7 +28,7 @@ def assign_general(
 ) -> tuple[list[list[int]], str | None]:
     """Keep claims, hand out the rest, then move partitions while that improves the balance.
 
-    The arguments are as of ``assign_constrained``; ``claims`` are all of them.
+    The arguments are as in ``assign_constrained``; ``claims`` are all of them.
 
     Returns:
         ids of partitions by position of the member, and why the client may answer something else.

@@ -132,11 +132,11 @@ def _plan(
             on=[*fields.columns, "rule"],
             how="left_anti",
         ).unionByName(hidden)
-    violations_, counted = hold(broken_rules, {"count": F.count(F.lit(1))})
+    violation_rows, counted = hold(broken_rules, {"count": F.count(F.lit(1))})
     broken = []
     if counted["count"]:
-        write_to(folder, args, violations=violations_)
-        broken = first_rows(violations_, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
+        write_to(folder, args, violations=violation_rows)
+        broken = first_rows(violation_rows, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
 
     loads = balance(written, members, owned, topics)
     fields = _with_ways(loads, assignors, args.assignor, paths)
@@ -185,17 +185,17 @@ def _with_ways(
     measured: DataFrame, assignors: DataFrame, chosen: str | None, paths: Paths
 ) -> DataFrame:
     """Add assignor string, and path string: which way each group was computed."""
-    measured_, keys = fill_cluster_id(measured), list(GROUP_KEY)
+    loads, keys = fill_cluster_id(measured), list(GROUP_KEY)
     if chosen is None:
-        measured_ = measured_.join(assignors, on=keys, how="left")
+        loads = loads.join(assignors, on=keys, how="left")
     else:
-        measured_ = measured_.withColumn("assignor", F.lit(chosen))
+        loads = loads.withColumn("assignor", F.lit(chosen))
     only, of_groups = paths.only(), paths.frame()
     if only is not None or of_groups is None:
-        measured_ = measured_.withColumn("path", F.lit(only).cast("string"))
+        loads = loads.withColumn("path", F.lit(only).cast("string"))
     else:
-        measured_ = measured_.join(of_groups, on=keys, how="left")
-    return restore_cluster_id(measured_, has_cluster_id(measured))
+        loads = loads.join(of_groups, on=keys, how="left")
+    return restore_cluster_id(loads, has_cluster_id(measured))
 
 
 def _path_counts(measured: DataFrame, paths: Paths, group_count: int) -> dict[str, int]:

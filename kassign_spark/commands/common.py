@@ -19,8 +19,8 @@ from kassign_spark.inputs.checks import refuse_broken_rows
 from kassign_spark.iteration import hold
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.session import open_session
+from kassign_spark.tables.catalog_paths import CatalogPath, is_catalog_path
 from kassign_spark.tables.output_folder import check_new_folder, same_or_inside
-from kassign_spark.tables.places import Place, is_place
 from kassign_spark.tables.snapshots import (
     empty_table,
     has_table,
@@ -78,16 +78,18 @@ def session_reading(
 
 def _writes_folder(args: argparse.Namespace) -> bool:
     """Return whether the output is a new folder: ``report`` writes a file, ``--follow`` adds."""
-    is_folder = args.output is not None and not is_place(args.output) and hasattr(args, "format")
+    is_folder = (
+        args.output is not None and not is_catalog_path(args.output) and hasattr(args, "format")
+    )
     return is_folder and not getattr(args, "follow", False)
 
 
 def _as_of(snapshot: str, as_of: str | None) -> str:
     if as_of is None:
         return snapshot
-    if not is_place(snapshot):
+    if not is_catalog_path(snapshot):
         raise InputError(f"--as-of: {snapshot} is a folder, which holds one snapshot")
-    place = Place.of(snapshot)
+    place = CatalogPath.of(snapshot)
     if place.when is not None:
         raise InputError(f"--as-of: {snapshot} has a time already")
     return place.at(as_of)
@@ -99,10 +101,10 @@ def refuse_output_over_input(spark: SparkSession, output: str | None, *inputs: s
     Raises:
         OutputError: the output is an input folder, lies in one, or holds one.
     """
-    if output is None or is_place(output):  # what is appended replaces nothing
+    if output is None or is_catalog_path(output):  # what is appended replaces nothing
         return
     for path in inputs:
-        if is_place(path):
+        if is_catalog_path(path):
             continue
         if same_or_inside(spark, str(output), path) or same_or_inside(spark, path, str(output)):
             raise OutputError(f"output {output}: would replace the input {path}; name a new folder")

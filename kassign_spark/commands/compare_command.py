@@ -175,9 +175,9 @@ def _groups(compared: DataFrame, shown: list[Facts], columns: Mapping[str, str])
     if not shown:
         return []
     names = [(row["cluster_id"], row["group_id"]) for row in shown]
-    rows_ = fill_cluster_id(compared).where(is_group_of(names)).collect()
+    shown_rows = fill_cluster_id(compared).where(is_group_of(names)).collect()
     by_name: dict[tuple[str, str], list[Facts]] = {name: [] for name in names}
-    for row in sorted(rows_, key=itemgetter(*_KEY)):
+    for row in sorted(shown_rows, key=itemgetter(*_KEY)):
         by_name[row["cluster_id"], row["group_id"]].append(
             {name: row[name] for name in (*columns.values(), "detail")}
         )

@@ -162,11 +162,11 @@ def run(args: argparse.Namespace) -> Outcome:
             names = history.select(F.col("group_id").alias("name"))
             refuse_unknown(names, [args.group], noun="group")
         history = history.where(is_of_group)
-        storms_, storm_count = hold(
+        storm_rows, storm_count = hold(
             storms(history, within=args.within, at_least=args.at_least),
             {"storms": F.count(F.lit(1))},
         )
-        tables = {"rebalances": history, "storms": storms_}
+        tables = {"rebalances": history, "storms": storm_rows}
         explained: Facts | None = None
         if args.explain:
             topics = history_explain.topics_of(args, properties, spark)
@@ -178,7 +178,7 @@ def run(args: argparse.Namespace) -> Outcome:
         group_count = hours.select("group_id").distinct().count()
         damage = unread_facts(unread, args.show)
         worst = first_rows(hours, [F.col("rebalances").desc(), "hour", "group_id"], args.show)
-        stormy = first_rows(storms_, [F.desc("rebalances"), "begins", "group_id"], args.show)
+        stormy = first_rows(storm_rows, [F.desc("rebalances"), "begins", "group_id"], args.show)
     facts: Facts = {
         "source": args.log or args.bootstrap_server,
         "output": args.output,

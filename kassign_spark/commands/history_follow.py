@@ -16,7 +16,7 @@ from kassign_spark.display import plural, printable
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.history.rebalance_columns import REASONS, REBALANCES
 from kassign_spark.interrupts import note_written
-from kassign_spark.tables.places import is_place
+from kassign_spark.tables.catalog_paths import is_catalog_path
 
 _CHECKPOINT = "checkpoint"
 _REPORTED_TOO_EARLY = '"scala.Option.get()" is null'
@@ -39,7 +39,7 @@ def run(history: DataFrame, args: argparse.Namespace) -> Outcome:
     if args.overwrite or args.format != "parquet":
         raise InputError("--follow adds to its --output, in Parquet: no --overwrite, no --format")
     folder = str(args.output)
-    if is_place(folder):
+    if is_catalog_path(folder):
         raise InputError(f"--follow writes files, so --output {folder} cannot be: name a folder")
     output = Path(folder)
     if output.is_dir() and any(output.iterdir()) and not (output / _CHECKPOINT).is_dir():

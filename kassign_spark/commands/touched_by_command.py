@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"reading {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
-        rows_ = touched_by(snapshot.members, snapshot.topics, args.topics)
-        touched, counted = hold(rows_, {"rows": F.count(F.lit(1))})
+        touched_rows = touched_by(snapshot.members, snapshot.topics, args.topics)
+        touched, counted = hold(touched_rows, {"rows": F.count(F.lit(1))})
         write_tables(spark, args, touched=touched)
         totals = _totals(touched)
         rows = first_rows(touched, [F.desc("reassigned_count"), *GROUP_KEY, "topic"], args.show)

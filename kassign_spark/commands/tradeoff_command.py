@@ -1,4 +1,4 @@
-"""``kassign-spark tradeoff``: how low the greatest load gets with so many moves."""
+"""``kassign-spark tradeoff``: how low the greatest load gets by number of moves."""
 
 import argparse
 

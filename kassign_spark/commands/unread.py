@@ -53,7 +53,7 @@ def unread_lines(facts: Facts) -> list[str]:
     if not facts["unread_count"]:
         return []
     records = plural(facts["unread_count"], "record")
-    lines = ["", f"{records} of the log cannot be read: what is said of their groups is not whole"]
+    lines = ["", f"{records} of the log cannot be read: their groups are reported in part only"]
     lines += listed(facts["unread"], _COLUMNS)
     hidden = facts["unread_not_shown"]
     return lines + not_shown(hidden, "kind", " of them", shown=hidden + len(facts["unread"]))

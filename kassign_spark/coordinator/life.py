@@ -63,7 +63,7 @@ class TargetList(NamedTuple):
     """A member's target in the order of the coordinator's list.
 
     Attributes:
-        topics: codes of ids, as of ``CoordinatedGroup.code``.
+        topics: codes of ids, as in ``CoordinatedGroup.code``.
         partitions: numbers.
         is_ordered: whether the order is really the coordinator's.
     """

@@ -57,7 +57,7 @@ class MemberTable(Generic[_Member]):
         return next(i for i, m in enumerate(self.members) if m.member_id == member_id)
 
     def _grow(self, count: int) -> None:
-        """Double the table as often as so many members need.
+        """Double the table as often as this number of members needs.
 
         ``BaseHashTable`` looks for room for one more also when a member takes its own place, as
         each does after it has joined.

@@ -53,7 +53,7 @@ def assign_differing(
 
     What is still subscribed stays, free partitions are dealt to the least loaded subscribers, then
     each topic is levelled between its own subscribers, at most 16 times. The ids and ``order`` are
-    as of ``assign_equal``.
+    as in ``assign_equal``.
     """
     # Inside, members are their places in the order: those break ties between equal loads.
     position = np.array(order, dtype=np.int64)

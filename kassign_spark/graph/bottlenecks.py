@@ -10,8 +10,8 @@ from kassign_spark.engine.segments import Segments
 from kassign_spark.graph.class_batch import class_graph, subscribed_of
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.proofs import KINDS, NOTHING, proofs
-from kassign_spark.groups.look import look
-from kassign_spark.groups.named import group_columns, member_ids
+from kassign_spark.groups.group_names import group_columns, member_ids
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
@@ -49,7 +49,7 @@ def bottlenecks(
 
     Returns:
         cluster_id string (where the inputs have it), group_id string, kind string,
-        part int: as of ``eligibility``, null for `idle`, level int: of `dense` how many levels of
+        part int: as in ``eligibility``, null for `idle`, level int: of `dense` how many levels of
         higher loads are above the last of these members, of `sparse` above the first; else null,
         member_ids `array<string>`, topics `array<string>`, member_count int, topic_count int,
         partition_count bigint: of the topics, least_max bigint: null for `sparse` and `idle`,
@@ -61,7 +61,7 @@ def bottlenecks(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    eligible = look(conform_inputs(members, topics), None).eligible
+    eligible = inspect_inputs(conform_inputs(members, topics), None).eligible
     table = fold(eligible._replace(has_racks=False))
     rows = in_tasks(table, bottlenecks_arrow, _ROW, settings.batches or eligible.batches)
     return answer(

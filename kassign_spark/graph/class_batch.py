@@ -59,7 +59,7 @@ class ClassGraph(NamedTuple):
         member_of: of each edge.
         part_of_member: the connected component, counted from 0 within the group in the order of
             the first members; -1: the member can take nothing.
-        part_of_class: likewise.
+        part_of_class: the part of each class.
     """
 
     group_of_member: Longs

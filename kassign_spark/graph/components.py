@@ -91,7 +91,7 @@ def connected_components(edges: DataFrame, settings: Settings, budget: Budget) -
 def components_by_graphframes(edges: DataFrame, settings: Settings) -> DataFrame | None:
     """Find the connected components where GraphFrames is there and may be used; else None.
 
-    Arguments, columns and errors are as of ``connected_components``.
+    Arguments, columns and errors are as in ``connected_components``.
     """
     if settings.use_graphframes is False:
         return None

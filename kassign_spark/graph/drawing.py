@@ -50,7 +50,7 @@ def to_dot(
 def to_graphml(
     name: str, vertices: Sequence[Row], edges: Sequence[Row], dense: Collection[tuple[str, str]]
 ) -> str:
-    """Return the same graph as GraphML (graphml.graphdrawing.org); arguments as of ``to_dot``.
+    """Return the same graph as GraphML (graphml.graphdrawing.org); arguments as in ``to_dot``.
 
     Returns:
         an XML document; what no XML document may hold is escaped.

@@ -12,8 +12,8 @@ from kassign_spark.conforming import has_cluster_id
 from kassign_spark.graph.class_batch import class_graph, subscribed_of
 from kassign_spark.graph.components import number_rows
 from kassign_spark.groups.batch import Batch
-from kassign_spark.groups.look import look
-from kassign_spark.groups.named import group_columns, member_ids, with_nulls
+from kassign_spark.groups.group_names import group_columns, member_ids, with_nulls
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.numbers import Longs, dense, names, place_in_run
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks, rows
@@ -76,7 +76,7 @@ def eligibility(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    eligible = look(conform_inputs(members, topics), None).eligible
+    eligible = inspect_inputs(conform_inputs(members, topics), None).eligible
     numbers = rows(number_rows(eligible.members, GROUP_KEY, "number"), _NUMBER)
     table = fold(eligible._replace(has_racks=False)).unionByName(numbers)
     answered = in_tasks(table, graph_arrow, _ROW, settings.batches or eligible.batches)

@@ -16,7 +16,7 @@ from kassign_spark.graph.components import (
     number_rows,
 )
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.iteration import Budget, converge, hold, settle
@@ -61,7 +61,7 @@ def fleet_graph(members: DataFrame, topics: DataFrame) -> FleetGraph:
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    eligible = look(conform_inputs(members, topics), None).eligible
+    eligible = inspect_inputs(conform_inputs(members, topics), None).eligible
     vertices, edges = _fleet_graph(eligible)
     has_clusters = has_cluster_id(members)
     return FleetGraph(
@@ -101,7 +101,7 @@ def group_clusters(
     """
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; known are {', '.join(METHODS)}")
-    eligible = look(conform_inputs(members, topics), None).eligible
+    eligible = inspect_inputs(conform_inputs(members, topics), None).eligible
     graph = _fleet_graph(eligible)
     budget = Budget(settings.max_rounds)
     if method == "labels":
@@ -143,7 +143,7 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
         InputError: values that have no meaning, or a name that no topic has.
     """
     inputs = conform_inputs(members, topics)
-    eligible = look(inputs, None).eligible
+    eligible = inspect_inputs(inputs, None).eligible
     refuse_unknown(inputs.topics.select(F.col(TOPIC).alias("name")), list(changed), noun="topic")
     reads, keys = _reads(eligible), list(GROUP_KEY)
     of_group = reads.groupBy(*keys).agg(

@@ -36,7 +36,7 @@ class Levels(NamedTuple):
         height_of_member: 0 for a member that can take nothing.
         height_of_class: that of whoever holds it.
         level_of_member: counted from 0 within the part, the highest first; -1 without a part.
-        level_of_class: likewise.
+        level_of_class: the level of each class.
     """
 
     height_of_member: Longs

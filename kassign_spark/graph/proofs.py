@@ -38,8 +38,8 @@ class Proofs(NamedTuple):
         member_count: of each row.
         topic_count: of each row.
         partition_count: of the row's topics.
-        least_max: some member has at least so many partitions, whatever any assignor does.
-        most_min: some member has at most so many.
+        least_max: some member has at least this many partitions under any assignor.
+        most_min: some member has at most this many.
     """
 
     kind: Longs

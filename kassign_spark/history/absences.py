@@ -126,8 +126,8 @@ def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
     at = commits.at[done]
     between = np.where(repeats(runs)[ends], at[ends] - at[ends - 1], -1)
     by_key = np.argsort(runs[ends])
-    places_ = find(runs[ends][by_key], key(assigned.record[owned], number[: len(owned)]))
-    member_place, run = member_place[places_ >= 0], by_key[places_[places_ >= 0]]
+    run_places = find(runs[ends][by_key], key(assigned.record[owned], number[: len(owned)]))
+    member_place, run = member_place[run_places >= 0], by_key[run_places[run_places >= 0]]
     last = np.full(len(keys), -1)
     np.maximum.at(last, member_place, at[ends][run])
     most = np.iinfo(np.int64).max

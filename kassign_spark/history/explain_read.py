@@ -35,7 +35,7 @@ class Generations:
         head: the row of ``generations`` of each.
         assignors: what the group says.
         leader_client: of each.
-        is_unreadable, is_too_large: those that cannot be asked for.
+        is_unreadable, is_too_large: generations that no assignor can answer.
         is_sized: those some of whose topics are not as they show themselves.
         members, others: made by ``rows_of``, the others being subscriptions, claims and what was
             assigned; ``of_member``, ``of_other``: their generations.

@@ -31,7 +31,7 @@ OTHERS = "the assignor is none of Kafka's"
 UNREADABLE = "the bytes of a member cannot be read"
 TOO_MANY = "a partition has a number that cannot be"
 _WORK = 500_000
-"""Partitions and members that the assignors are asked for at once."""
+"""Partitions and members that the assignors answer together."""
 
 _ROWS = arrow_schema(EXPLAINED.columns)
 _GENERATIONS = 2
@@ -163,7 +163,7 @@ def explain_generations(decoded: DecodedTables, sizes: pa.Table | None) -> pa.Ta
 def _ask(
     seen: Generations, groups: Flags, size: Longs
 ) -> Iterator[tuple[int, str | None, str | None]]:
-    """Ask the assignors for some generations, so many at once as ``_WORK`` allows."""
+    """Ask the assignors for some generations, as many together as ``_WORK`` allows."""
     count = len(seen.head)
     work = np.bincount(seen.of_topic, size, count) + np.bincount(seen.of_member, minlength=count)
     piece = (np.cumsum(np.where(groups, work, 0)) // _WORK).astype(np.int64)

@@ -101,7 +101,7 @@ def _rows(table: pa.Table) -> pa.Table:
 
 
 def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
-    """Go through groups: so many at once as may be, one with too many members by itself."""
+    """Go through groups, several together; one with too many members alone."""
     present = present_at_most(log.generations, log.log_members)
     if (pc.sum(present["present"]).as_py() or 0) <= MOST_PRESENT:
         yield rebalances_arrow(log)

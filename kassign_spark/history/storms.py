@@ -114,7 +114,9 @@ def _storm(rows: list[Row], most_within: int) -> Row:
         kinds.update(zip(gone, row["left_kinds"], strict=True))
     busy = joins + leaves
     # The busiest; of equally busy ones the first by name.
-    client = min(busy, key=lambda client_: (-busy[client_], str(client_)), default=(None, None))
+    client = min(
+        busy, key=lambda candidate: (-busy[candidate], str(candidate)), default=(None, None)
+    )
     absences = list(_absences(rows))
     present = _saved(rows, absences, None)
     needed = _needed(absences)

@@ -99,7 +99,7 @@ def view(log: Log, earlier: EarlierLog = NOTHING) -> View:
         longs(owners["partition"]),
         np.where(flags(owners["is_static"]), static + owner.code, owner.code),
     )
-    assigned_ = _assigned_in(
+    assignments = _assigned_in(
         records, assigned, (groups[2].code, assignee.code, topics[0].code), before, columns, spans
     )
     return View(
@@ -110,7 +110,7 @@ def view(log: Log, earlier: EarlierLog = NOTHING) -> View:
         static,
         _counted(records, present, texts[1].code, *texts[5].code.tolist()),
         present,
-        assigned_,
+        assignments,
         _committed(records, log.commits, groups[3].code, topics[1].code),
         Leaves(groups[5].code, texts[6].code, texts[7].code, times(leaves["at"])),
         listed,

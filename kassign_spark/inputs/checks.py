@@ -164,7 +164,7 @@ def size_refusals(inputs: Inputs) -> DataFrame:
 
 
 def too_large(problem: str, number: str) -> tuple[str, str]:
-    """A group with more than a limit allows: the problem, and what is said of it, in SQL."""
+    """A group with more than a limit allows: the problem, and its detail, in SQL."""
     column, reason = TOO_LARGE[problem]
     about = f"table members, column {column}: group {{}} {reason}; leave it out"
     return problem, says(about, shown("group_id"), f"format_number({number}, 0)")

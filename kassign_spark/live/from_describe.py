@@ -118,12 +118,12 @@ def _target(group: DescribedGroup, cluster_id: str | None) -> list[Row]:
     """Return the target of a new-protocol group; without epochs it is what members own."""
     if not group.is_new:
         return []
-    rows_ = [
+    target_rows = [
         (member_id, *partition)
         for member_id, member in (group.members or {}).items()
         for partition in member.target or ()
     ]
-    rows = rows_ if group.has_epochs else group.owned()
+    rows = target_rows if group.has_epochs else group.owned()
     return [(cluster_id, group.group_id, *row, None) for row in rows]
 
 

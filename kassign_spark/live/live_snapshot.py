@@ -58,7 +58,7 @@ class ClusterTables(NamedTuple):
     target: Sequence[Row] = ()
     leaders: Sequence[Row] = ()
     offsets: Sequence[Row] | None = None
-    """None: nobody asked for them."""
+    """None: not asked for."""
     settings: Sequence[Row] = ()
 
 

@@ -17,7 +17,7 @@ from kassign_spark.log.decode import decode_table
 from kassign_spark.log.kafka_source import READERS, explained, read_topic
 from kassign_spark.schemas import Table
 from kassign_spark.spark_errors import NO_PARQUET, SparkError, raised_as, spark_message
-from kassign_spark.tables.places import is_place
+from kassign_spark.tables.catalog_paths import is_catalog_path
 from kassign_spark.tables.snapshots import has_table, read_table
 from kassign_spark.workers import check_workers
 
@@ -39,7 +39,7 @@ _NO_FILES = "UNABLE_TO_INFER_SCHEMA"
 class GroupLog(NamedTuple):
     """The content of ``__consumer_offsets``.
 
-    Every table is computed when it is asked for, from the raw records: those are decoded anew for
+    Every table is computed on use, from the raw records: those are decoded anew for
     each, but only the kinds of records that it is made of. None is cached. In all of them offset
     bigint is the record's, and partition int too but where said otherwise; at is its time, of a
     commit or a classic generation the time in it; is_tombstone says that the record takes back
@@ -196,7 +196,7 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
     where = f"group log {path}"
     try:
         inside = has_table(spark, path, log_schemas.RECORDS.name)
-        if stream and is_place(path):
+        if stream and is_catalog_path(path):
             raise InputError(f"{where}: tables of a catalog are no stream; name a folder")
         if stream:
             folder = f"{path}/{log_schemas.RECORDS.name}" if inside else path

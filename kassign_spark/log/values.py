@@ -88,5 +88,5 @@ def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 def not_negative(values: Column) -> pa.Array:
     """Numbers of 32 bits, of which a negative one means none."""
-    values_ = numbers(values)
-    return pa.array(values_, mask=values_ < 0).cast(pa.int32())
+    plain = numbers(values)
+    return pa.array(plain, mask=plain < 0).cast(pa.int32())

@@ -13,7 +13,7 @@ def holdings(assignment: DataFrame, members: DataFrame, *, limit: int) -> DataFr
     Args:
         assignment: ``schemas.ASSIGNMENT``.
         members: ``schemas.MEMBERS``.
-        limit: at most so many members of a group, topics of a member and ranges of a topic.
+        limit: the most members of a group, topics of a member and ranges of a topic.
 
     Returns:
         One row per member, the first of each group by member_id: cluster_id string (empty where not

@@ -1,7 +1,7 @@
 """Measure loads of members by weight and capacity, group by group.
 
 Weights are scaled by one power of two a group and rounded to whole numbers, as plans by weight do:
-sums are exact, and so the same in whatever order.
+sums are exact, and so the same in any order.
 """
 
 from typing import NamedTuple
@@ -95,13 +95,13 @@ def weigh(
     """Measure the loads of all groups shown: the columns of ``WEIGHED``, and ``MISSING``.
 
     ``table`` has the rows of ``weighed_rows``, ``read`` the same in numbers; ``missing`` and
-    ``base`` are as of ``Weighing``.
+    ``base`` are as in ``Weighing``.
     """
     value, own = table["value"].to_numpy(), table["size"].to_numpy()
     weighed = read.rows_of(WEIGHT)
     weighed = weighed[read.slot[weighed] >= 0]
     of_slot = np.full(int(read.slot.max(initial=-1)) + 1, np.nan)
-    for is_own in (0, 1):  # what is said of the group alone comes last, and stays
+    for is_own in (0, 1):  # a row of the group alone comes last, and wins
         some = weighed[own[weighed] == is_own]
         of_slot[read.slot[some]] = value[some]
     has_weights = np.isin(holdings.shown, read.group[weighed])

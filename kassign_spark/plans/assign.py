@@ -9,7 +9,7 @@ from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import fits_all
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, short_assignor
 from kassign_spark.groups.eligible import Eligible, restrict
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.paths import OWN, TASK, Paths
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.consumer_groups import (
@@ -80,7 +80,7 @@ def assign_on_paths(
     assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
     inputs = conform_inputs(of_clients, topics, owned)
-    eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
+    eligible, names, _ = inspect_inputs(inputs, None if chosen is not None else ASSIGNORS)
     if chosen is None or isinstance(assignor, str):
         eligible = eligible._replace(paths=paths)
         note_claims(eligible, paths, assignor)

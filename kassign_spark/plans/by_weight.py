@@ -10,7 +10,7 @@ from kassign_spark.assignors.weighted.options import COSTS, KICKS, Bounds, Limit
 from kassign_spark.assignors.weighted.small import PlanOptions
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.weight_rows import (
     check_weight_options,
@@ -135,7 +135,7 @@ def tradeoff(
     effort: str = "default",
     settings: Settings = Settings(),
 ) -> DataFrame:
-    """Trace how low the greatest load gets with so many moves, group by group.
+    """Trace how low the greatest load gets by number of moves, group by group.
 
     Args:
         members: as for ``plan_by_weight``.
@@ -190,6 +190,6 @@ def _checked(
     check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
     inputs = conform_inputs(members, topics, owned)
     known_weights = conform(weights, WEIGHTS)
-    eligible = look(inputs, None).eligible
+    eligible = inspect_inputs(inputs, None).eligible
     refuse_weights(known_weights, inputs.members)
     return eligible, known_weights

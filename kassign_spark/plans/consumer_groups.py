@@ -16,7 +16,7 @@ from kassign_spark.conforming import (
 from kassign_spark.coordinator.arrow import PREDICTED, predict_batches
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS
 from kassign_spark.errors import InputError
-from kassign_spark.groups.look_consumer import refuse_consumer_groups
+from kassign_spark.groups.consumer_inspection import refuse_consumer_groups
 from kassign_spark.inputs.checks import Inputs, conform_inputs
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.inputs.rules import is_consumer_group
@@ -102,7 +102,7 @@ def predict_consumer_groups(
         owned: ``schemas.OWNED``: what members have been given and have not said to have given up.
         target: ``schemas.TARGET``: the last target; None and groups without rows: there is none.
         assignor: `uniform` or `range` for all groups, or None for what the members' votes choose.
-        with_steps: whether the way there is asked for; else there are no steps.
+        with_steps: whether to return steps; else there are none.
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``.

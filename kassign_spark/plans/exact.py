@@ -23,10 +23,10 @@ from kassign_spark.client.left_out import left_out_says
 from kassign_spark.client.model import predict_group
 from kassign_spark.client.protocols import EAGER
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import PIECE, group_columns, with_nulls
+from kassign_spark.groups.group_names import PIECE, group_columns, with_nulls
+from kassign_spark.groups.group_states import States
 from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by
 from kassign_spark.groups.read import read_batch
-from kassign_spark.groups.states import States
 from kassign_spark.plans.rebalance_rounds import (
     ACTIONS,
     ASSIGNED,
@@ -100,11 +100,11 @@ def predict_batch(
         claims: what members say that they own, whether it exists or not.
         generation: of each member, in which it owned that.
         assignor: of each group a number of ``KAFKAS``.
-        groups: which of them are asked for; None: all.
+        groups: which groups to answer; None: all.
 
     Returns:
         what is `assigned`, in round 1, also partitions that do not exist; nothing of groups that
-        are not asked for or have no answer.
+        are not chosen or have no answer.
     """
     is_asked = np.ones(batch.group_count, bool) if groups is None else groups
     is_plain = (assignor == ROUNDROBIN) | ((assignor == RANGE) & ~racks_matter(batch, assignor))
@@ -157,7 +157,7 @@ def misled_groups(
     arguments are those of ``predict_batch``.
 
     Returns:
-        of each such group verdict and detail, as of ``predict``.
+        of each such group verdict and detail, as in ``predict``.
     """
     topics = key(batch.topic_group, batch.topic_name)
     is_missing = (claims.member >= 0) & (claims.slot < 0) & (assignor[claims.group] >= STICKY)

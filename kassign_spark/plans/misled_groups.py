@@ -17,7 +17,7 @@ def note_claims(
     """Record in ``paths`` claims that the tables do not support; runs no job.
 
     ``assignor`` is a name of ``KAFKAS`` for all groups, or None for each group's own; the assignors
-    of others, and ``protocol``, are as of ``rebalance``.
+    of others, and ``protocol``, are as in ``rebalance``.
     """
     if paths is None:
         return

@@ -17,7 +17,7 @@ from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, E
 from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.iteration import hold
@@ -146,7 +146,7 @@ def predict_rebalance(
 
     Returns:
         steps: as ``rebalance`` gives them.
-        verdicts: as of ``predict``, and verdict never_settles: the members come back to what they
+        verdicts: as in ``predict``, and verdict never_settles: the members come back to what they
             owned after an earlier round, and would go on for ever.
 
     Raises:
@@ -184,7 +184,7 @@ def _answers(
 ) -> tuple[DataFrame, DataFrame]:
     """Answer all groups once in tasks: partitions and verdicts from one held frame."""
     inputs = conform_inputs(members, topics, owned)
-    eligible, names, _ = look(inputs, PREDICTED if assignor is None else None)
+    eligible, names, _ = inspect_inputs(inputs, PREDICTED if assignor is None else None)
     used = names if assignor is None else [assignor]
     if protocol == COOPERATIVE and not COOPERATIVE_ASSIGNORS.issuperset(used):
         raise InputError("only cooperative-sticky knows the cooperative protocol")

@@ -15,7 +15,7 @@ from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.conforming import declare, has_cluster_id, short_assignor
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.paths import Paths
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
@@ -147,7 +147,7 @@ def rebalance_on_paths(
     chosen = strategy_of(assignor)
     check_protocol(protocol)
     inputs = conform_inputs(classic, topics, owned)
-    eligible, names, _ = look(inputs, None if chosen is not None else ASSIGNORS)
+    eligible, names, _ = inspect_inputs(inputs, None if chosen is not None else ASSIGNORS)
     if not callable(assignor):
         note_claims(eligible, paths, assignor, protocol)
     strategies = {name: ASSIGNORS[name] for name in names} if chosen is None else {"": chosen}

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer, part_of
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import PIECE, group_columns, member_ids
+from kassign_spark.groups.group_names import PIECE, group_columns, member_ids
 from kassign_spark.groups.numbers import Flags, Longs, key
 
 RETAINED, REVOKED, ASSIGNED, WITHHELD = range(4)
@@ -88,7 +88,7 @@ def follow(
         assignor: of each group a number of ``KAFKAS``.
         is_cooperative: of each group; its assignor is `cooperative-sticky` then. Under the eager
             protocol that one knows nothing of what members owned.
-        racks_before_moves: as of ``Settings``.
+        racks_before_moves: see ``Settings``.
         max_rounds: after which a group is left as it is, and does not settle.
     """
     claims_of_members = claims.where(claims.member >= 0)

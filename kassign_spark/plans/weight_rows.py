@@ -153,7 +153,8 @@ def _valued(
 ) -> DataFrame:
     """Rows of a kind with a value, perhaps a cost, in SQL; ``columns``: ``values`` of ``rows``."""
     doubles = [
-        f"cast({value_} as double) as {name}" for name, value_ in (("value", value), ("cost", cost))
+        f"cast({expression} as double) as {name}"
+        for name, expression in (("value", value), ("cost", cost))
     ]
     return rows(frame, kind, (*GROUP_KEY, *doubles), **columns)
 

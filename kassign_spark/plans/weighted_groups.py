@@ -69,7 +69,7 @@ def read_groups(table: pa.Table, options: WeightOptions) -> tuple[Batch, list[We
     capacity[sizes.member[known]] = value[kind == CAPACITY][known]
     slots = int(batch.first_slot[-1])
     weight, move_cost = np.full(slots, np.nan), np.full(slots, np.nan)
-    for own in (0, 1):  # what is said of the group alone comes last, and stays
+    for own in (0, 1):  # a row of the group alone comes last, and wins
         has_weight = (weights.slot >= 0) & (place[kind == WEIGHT] == own)
         weight[weights.slot[has_weight]] = value[kind == WEIGHT][has_weight]
         move_cost[weights.slot[has_weight]] = cost[kind == WEIGHT][has_weight]

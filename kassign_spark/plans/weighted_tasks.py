@@ -11,7 +11,7 @@ from kassign_spark.assignors.weighted.planner import curves_of, plan_groups
 from kassign_spark.assignors.weighted.sentences import sentence
 from kassign_spark.assignors.weighted.small import PlanOptions
 from kassign_spark.groups.batch import Batch
-from kassign_spark.groups.named import (
+from kassign_spark.groups.group_names import (
     PIECE,
     group_columns,
     member_ids,

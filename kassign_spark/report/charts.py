@@ -107,7 +107,7 @@ def _worst(altair: Any, contents: PageContents) -> Any:
 
 
 def _spreads(altair: Any, contents: PageContents) -> Any:
-    """Draw how many groups have members so many partitions apart."""
+    """Draw the number of groups by the spread of their members."""
     whens = ["before", "after"] if contents.totals["knows_owned"] else ["after"]
     rows = [
         {

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.conforming import conform, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, in_tasks, observed_rows
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.iteration import hold
@@ -49,7 +49,7 @@ def follow(plan: Plan, settings: Settings) -> FollowedPlan:
     """
     # A plan by weight is of groups with any assignor, or with none.
     known = None if plan.is_by_weight else ASSIGNORS
-    eligible = look(conform_inputs(*plan.snapshot), known).eligible
+    eligible = inspect_inputs(conform_inputs(*plan.snapshot), known).eligible
     kernel = partial(
         follow_both_arrow,
         is_owned=eligible.owned is not None,

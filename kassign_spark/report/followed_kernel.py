@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, RANGE, assignors_of
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import PIECE, group_columns, member_ids, with_nulls
+from kassign_spark.groups.group_names import PIECE, group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, find, key
 from kassign_spark.groups.read import CLAIM, OBSERVED, read_kinds
 from kassign_spark.plans.rebalance_rounds import WITHHELD, RebalanceSteps, different, follow
@@ -52,8 +52,8 @@ def follow_both_arrow(
     Args:
         table: rows of ``rows.fold``, and of kind OBSERVED: the plan.
         is_owned: whether anything is known of what was owned.
-        racks_before_moves: as of ``Settings``.
-        max_rounds: as of ``Settings``.
+        racks_before_moves: see ``Settings``.
+        max_rounds: see ``Settings``.
         at_once: the plan is no assignor's: members get it without rounds, and groups need none.
     """
     batch, (claims, planned) = read_kinds(table, (CLAIM, OBSERVED))

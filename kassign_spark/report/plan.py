@@ -52,7 +52,7 @@ class Plan(NamedTuple):
     Attributes:
         assignment: ``schemas.ASSIGNMENT``.
         balance: ``BALANCE``, with cluster_id as a key: an empty string where it is not given.
-        violations: ``VIOLATIONS``, likewise; None where the plan has none.
+        violations: ``VIOLATIONS``; None where the plan has none.
         snapshot: its members with the assignor that the plan was made with; of a plan by weight
             each group's own, where it is one of Kafka's client, else null.
         leaders: ``schemas.LEADERS``; None where the snapshot has none.

@@ -43,7 +43,7 @@ def render(
         plan: the plan's folder, as it was named.
         snapshot: its snapshot's.
         details: how many groups were to get details.
-        by_weight: loads by weight; None: nobody asked for them.
+        by_weight: loads by weight; None: not asked for.
         past: the folder of a history, as it was named, and its content; None: not asked for.
 
     Raises:

@@ -145,7 +145,7 @@ def _drawn_loads(altair: Any, contents: FoundByWeight) -> Any:
 
 
 def _drawn_curves(altair: Any, contents: FoundByWeight) -> Any:
-    """Draw each curve: so many moves, and from there on that load; its floor is a dashed line."""
+    """Draw each curve: load by number of moves, in steps; its floor is a dashed line."""
     if not contents.curves:
         return None
     drawn = []

@@ -84,7 +84,7 @@ def refused_as_consumer(clients: DataFrame) -> DataFrame:
     """Find clients that would be refused with `group.protocol=consumer`.
 
     Args:
-        clients: as of ``check_settings``.
+        clients: as in ``check_settings``.
 
     Returns:
         group_id string: `group.id` of the client, detail string: which client, and why. Empty:

@@ -23,9 +23,9 @@ class Settings:
             which racks count are always answered in a task.
         bytes_per_task: memory of one Python worker that a group may take, as estimated by
             ``assignors.sizes``; a group that takes more goes in rounds.
-        topics_per_task: a group of more topics is cut into pieces of so many, each expanded
+        topics_per_task: a group with more topics is cut into pieces of this size, each expanded
             into partitions and written by a task of its own.
-        batches: groups that fit a task are answered in so many tasks; left out, in as many as
+        batches: number of tasks for groups that fit in one task; if left out, as many as
             suit the rows that there are and the cores.
         max_rounds: rounds after which the general pass gives up, with an error.
         use_graphframes: whether connected components come from GraphFrames; left out, they do

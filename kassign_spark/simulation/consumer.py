@@ -20,8 +20,8 @@ from kassign_spark.simulation.consumer_decisions import (
     topics_of,
     value,
 )
-from kassign_spark.simulation.course import Course, pairs_of
 from kassign_spark.simulation.members import Event, Member, MemberChange, is_restart
+from kassign_spark.simulation.rebalance_timeline import RebalanceTimeline, pairs_of
 from kassign_spark.simulation.simulated_group import Group, Naming, OwnedCodes
 from kassign_spark.simulation.simulated_rows import LOST
 
@@ -42,20 +42,20 @@ def happen(
     """
     acts = acts_of(group, event, changed)
     fresh = draws_id(event, changed) if acts.is_told else []
-    if fresh and len(group.courses) == 1 and group.partition_count() <= MOST_DRAWN:
-        group.courses += [group.courses[0].copy(salt) for salt in range(1, DRAWS + 1)]
+    if fresh and len(group.timelines) == 1 and group.partition_count() <= MOST_DRAWN:
+        group.timelines += [group.timelines[0].copy(salt) for salt in range(1, DRAWS + 1)]
     group.drawn.update(fresh)
     if event["kind"] == "group_settings_change":
         group.settings.update({n: event[n] for n in event.get("own_timeouts") or ()})
-    last = group.courses[0]
+    last = group.timelines[0]
     since, rest = event["computed_before_ms"], 0
     if since is not None:  # the assignment interval may not be over
         rest = max(0, value(group, event, "assignment_interval_ms") - int(since))
     runs = []
-    for course in group.courses:
+    for timeline in group.timelines:
         if not group.pending:
-            course.before = dict(course.owned)
-        runs.append(_run(group, course, acts, rest))
+            timeline.before = dict(timeline.owned)
+        runs.append(_run(group, timeline, acts, rest))
     rises, outcome, in_own = runs[0]
     group.pending = set() if acts.is_told else _pending(acts, event, changed)
     group.members = [
@@ -68,8 +68,8 @@ def happen(
     interval = value(group, event, "heartbeat_interval_ms")
     verdict, detail = _verdict(group, outcome)
     wait = 0 if in_own or (event["is_topic"] and not rest) else interval
-    for course in group.courses:
-        course.owned = course.targets()
+    for timeline in group.timelines:
+        timeline.owned = timeline.targets()
     is_empty = not last.life.members
     reason = acts.reason + ("; the group is empty now" if is_empty else "")
     if event["is_topic"] and not rises:
@@ -92,7 +92,7 @@ def happen(
 
 def refuse_newcomer(group: Group, columns: dict[str, Any], holder: Member) -> dict[str, Any]:
     """The row of a member that joins with the instance id of one that is there: nothing changes."""
-    life = group.courses[0].life
+    life = group.timelines[0].life
     return columns | {
         "rebalance": False,
         "reason": f"group.instance.id {holder.instance} is that of {holder.member_id}, so the "
@@ -103,7 +103,7 @@ def refuse_newcomer(group: Group, columns: dict[str, Any], holder: Member) -> di
     }
 
 
-def begin(group: Group, naming: Naming) -> Course:
+def begin(group: Group, naming: Naming) -> RebalanceTimeline:
     """A group as it is before the first event: settled, at the greatest epoch of its members."""
     members = group.here()
     seqs = [member.seq for member in members]
@@ -124,7 +124,7 @@ def begin(group: Group, naming: Naming) -> Course:
     target = _listed(group.target, life, naming, group.target_is_ordered) if has_target else owned
     life.targets = {name: target[name] for name in names if name in target}
     ids = {name: name for name in names}
-    return Course(0, life, ids, {name: owned.get(name, NOTHING) for name in names})
+    return RebalanceTimeline(0, life, ids, {name: owned.get(name, NOTHING) for name in names})
 
 
 def _listed(
@@ -153,23 +153,23 @@ def _resolving(group: Group) -> Any:
 
 
 def _run(
-    group: Group, course: Course, acts: Acts, rest: int
+    group: Group, timeline: RebalanceTimeline, acts: Acts, rest: int
 ) -> tuple[bool, TargetOutcome | None, bool]:
     """Apply the acts of an event; compute where the epoch rises, twice where a regex follows.
 
     Returns:
         Whether the epoch rises, the last target, and whether it came of the member's own heartbeat.
     """
-    life, outcome, rises = course.life, None, False
+    life, outcome, rises = timeline.life, None, False
     for act in acts.acts:
-        rises |= act(course)
+        rises |= act(timeline)
     if not acts.is_told:
         return rises, None, False
     in_own = rises and acts.own is not None and rest == 0
     if life.group_epoch > life.assignment_epoch and life.members:
-        outcome = course.compute(acts.own if in_own else None)
+        outcome = timeline.compute(acts.own if in_own else None)
     if life.resolve_regexes(_resolving(group)):
-        rises, outcome, in_own = True, course.compute(None), False
+        rises, outcome, in_own = True, timeline.compute(None), False
     return rises, outcome, in_own
 
 
@@ -182,13 +182,13 @@ def _pending(acts: Acts, event: Event, changed: list[MemberChange]) -> set[str]:
 
 
 def _steps(
-    course: Course, naming: Naming, acts: Acts, *, is_computed: bool
+    timeline: RebalanceTimeline, naming: Naming, acts: Acts, *, is_computed: bool
 ) -> tuple[RebalanceSteps, int]:
     """The rounds of heartbeats; and what members give up that go: round 0."""
     code, code_of_topic = naming.members.of, naming.topics.of
     # Of each code of a topic's id the code of its name.
     topics = np.array(
-        [code_of_topic[course.names.get(key, key)] for key in course.life.keys], np.int64
+        [code_of_topic[timeline.names.get(key, key)] for key in timeline.life.keys], np.int64
     )
 
     def rows(names: list[str], pairs: Pairs, number: int, action: int | Longs) -> RebalanceSteps:
@@ -197,9 +197,9 @@ def _steps(
         same = np.ones(len(member), np.int64)
         return RebalanceSteps(same * number, member, topics[of_topic], partition, same * action)
 
-    gone = sorted(course.before.keys() - course.owned.keys())
-    parts = [rows(gone, pairs_of(course.before, gone), 0, LOST if acts.is_lost else REVOKED)]
-    followed, names = course.reconcile()
+    gone = sorted(timeline.before.keys() - timeline.owned.keys())
+    parts = [rows(gone, pairs_of(timeline.before, gone), 0, LOST if acts.is_lost else REVOKED)]
+    followed, names = timeline.reconcile()
     if not is_computed and not followed.round_count:
         return RebalanceSteps.join(parts), 0
     count = max(followed.round_count, 1)
@@ -217,16 +217,16 @@ def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, s
         return None, None
     if not group.drawn or outcome.verdict == "never_settles":
         return outcome.verdict, outcome.detail
-    says = says_of_draws(group.drawn, group.courses)
+    says = says_of_draws(group.drawn, group.timelines)
     reasons = [says] if outcome.detail is None else [outcome.detail, says]
     return "inexact" if outcome.verdict == "inexact" else "drawn", "; ".join(reasons)
 
 
-def says_of_draws(drawn: Collection[str], courses: Sequence[Course]) -> str:
+def says_of_draws(drawn: Collection[str], timelines: Sequence[RebalanceTimeline]) -> str:
     """Return what in a target depends on ids, and what is the same for all draws."""
     names = ", ".join(sorted(drawn)[:3]) + (", ..." if len(drawn) > 3 else "")
     says = f"ids are drawn: of {names}"
-    spreads = [course.spread() for course in courses]
+    spreads = [timeline.spread() for timeline in timelines]
     first, *others = spreads
     if not others:
         says += "; the group is too large to try others, so who gets which partition is open"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS
 from kassign_spark.coordinator.life import GroupMember, TopicState, topic_state
-from kassign_spark.simulation.course import Course, draw_id, is_kafka_id
 from kassign_spark.simulation.members import Event, Member, MemberChange, is_restart, takes_over
+from kassign_spark.simulation.rebalance_timeline import RebalanceTimeline, draw_id, is_kafka_id
 from kassign_spark.simulation.simulated_group import Group
 
-Act = Callable[[Course], bool]
-"""Does something to a course; whether the group's epoch rises."""
+Act = Callable[[RebalanceTimeline], bool]
+"""Changes a timeline, and returns whether the group's epoch rises."""
 _REGEX_PAUSE_MS = 10_000
 """Regexes of a group are resolved again at the earliest so long after the last time."""
 
@@ -106,17 +106,19 @@ def topics_of(group: Group) -> dict[str, TopicState]:
 
 def _join(group: Group, event: Event, member: Member) -> Act:
     name = member.member_id
-    return lambda course: course.join(name, of_coordinator(member, _id(group, event, name, course)))
+    return lambda timeline: timeline.join(
+        name, of_coordinator(member, _id(group, event, name, timeline))
+    )
 
 
 def _leave(name: str) -> Act:
-    return lambda course: course.leave([name])
+    return lambda timeline: timeline.leave([name])
 
 
-def _id(group: Group, event: Event, name: str, course: Course) -> str:
+def _id(group: Group, event: Event, name: str, timeline: RebalanceTimeline) -> str:
     if is_kafka_id(name) and name not in group.drawn:
         return name
-    return draw_id(group.cluster_id, group.group_id, name, event["event"], course.salt)
+    return draw_id(group.cluster_id, group.group_id, name, event["event"], timeline.salt)
 
 
 def draws_id(event: Event, changed: list[MemberChange]) -> list[str]:
@@ -225,9 +227,9 @@ def is_free(group: Group, event: Event) -> bool:
 def _of_take_over(group: Group, event: Event, change: MemberChange) -> Acts:
     before, after = change.before, change.after
 
-    def act(course: Course) -> bool:
-        member = of_coordinator(after, _id(group, event, after.member_id, course))
-        return course.take_over(before.member_id, after.member_id, member)
+    def act(timeline: RebalanceTimeline) -> bool:
+        member = of_coordinator(after, _id(group, event, after.member_id, timeline))
+        return timeline.take_over(before.member_id, after.member_id, member)
 
     same = set(before.resolved or ()) == set(after.resolved or ()) and before.regex == after.regex
     reason = "a static member is back within its session timeout: it takes over its target"
@@ -259,7 +261,7 @@ def _of_subscriptions(group: Group, event: Event, changed: list[MemberChange]) -
 
 def _resubscribe(member: Member) -> Act:
     name = member.member_id
-    return lambda course: course.resubscribe(name, of_coordinator(member, ""))
+    return lambda timeline: timeline.resubscribe(name, of_coordinator(member, ""))
 
 
 _TOPIC_CHANGES = {
@@ -273,7 +275,7 @@ _TOPIC_CHANGES = {
 
 def _of_topic(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     topics = topics_of(group)
-    acts: list[Act] = [lambda course: course.change_topics(topics)]
+    acts: list[Act] = [lambda timeline: timeline.change_topics(topics)]
     noticed = value(group, event, "heartbeat_interval_ms")
     noticing = "the coordinator sees it in anybody's next heartbeat"
     by_client = [

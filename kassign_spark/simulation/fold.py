@@ -38,7 +38,7 @@ def fold_events(
         patterns: whether a member has one before the first event.
 
     Returns:
-        Rows as of ``rows.fold`` of the groups that have events, but for these:
+        Rows as in ``rows.fold`` of the groups that have events, but for these:
         MEMBER: texts has topics_regex as well;
         SUBSCRIPTION: subscription, texts (the topics as declared), topic (the pattern);
         TOPIC: those that the group could ever read, and that events name; member_id is the

@@ -30,9 +30,9 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     groups = [Group(*of) for of in zip(cluster_ids, group_ids, strict=True)]
     kind = table["kind"].to_numpy()
 
-    def rows(kind_: int, *columns: str) -> Iterator[tuple[Any, ...]]:
+    def rows(row_kind: int, *columns: str) -> Iterator[tuple[Any, ...]]:
         """Return for each row of a kind its group and the columns."""
-        some = np.flatnonzero(kind == kind_)
+        some = np.flatnonzero(kind == row_kind)
         picked = table.select(columns).take(pa.array(some))
         of_rows = (groups[place] for place in number[some].tolist())
         yield from zip(of_rows, *(column.to_pylist() for column in picked), strict=True)
@@ -76,9 +76,9 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     naming, member_code, topic_code = _name(table, groups, copies)
     partition, position = table["number"].to_numpy(), table["place"].to_numpy()
 
-    def owned_of(kind_: int) -> Iterator[OwnedCodes]:
+    def owned_of(row_kind: int) -> Iterator[OwnedCodes]:
         """Return the rows of a kind of each group, in the order of their places."""
-        some = np.flatnonzero(kind == kind_)
+        some = np.flatnonzero(kind == row_kind)
         some = some[np.lexsort((position[some], number[some]))]
         owned = OwnedCodes(member_code[some], topic_code[some], partition[some])
         ends = np.searchsorted(number[some], np.arange(1, len(groups)))

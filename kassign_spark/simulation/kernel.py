@@ -79,11 +79,11 @@ def _take(
     group: Group, event: Event, naming: Naming, step: Step, following: list[_Following]
 ) -> None:
     """Let an event happen to a group; what it owns is left to the rounds, where some follow."""
-    if group.consumer and not group.courses:
+    if group.consumer and not group.timelines:
         if (problem := _too_large(group)) is not None:
             _stop(group, event, step, problem)
             return
-        group.courses = [begin(group, naming)]
+        group.timelines = [begin(group, naming)]
     if event["is_topic"]:
         topic = group.topics.get(event["topic"])
         # For a group that does not exist yet, others of its cluster show what happens.

@@ -9,7 +9,7 @@ from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.client.group_state import FAILING, NEVER_SETTLES
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.inputs.checks import conform_inputs
@@ -72,7 +72,7 @@ def simulate(
         waits for members (null where there is none), of groups of the new protocol (else null)
         group_epoch int: after the event, computed_within_ms bigint: the longest until the target is
         computed, settled_within_ms bigint: and then until all have come to it, but for their
-        listeners, verdict string (ok | inexact | never_settles as of ``predict``, drawn: it depends
+        listeners, verdict string (ok | inexact | never_settles as in ``predict``, drawn: it depends
         on ids of members that are yet to be drawn), detail string: why; and the columns of
         ``rebalance``: round int, member_id string, topic string, partition int, action string (null
         where nothing is owned or given). For classic groups there is a verdict only where members
@@ -94,8 +94,8 @@ def simulate(
     inputs = conform_inputs(members, topics, owned)
     checked = check_events(events, timeouts)
     last = None if target is None else conform(target, TARGET)
-    looked = look(inputs, ASSIGNORS, both_types=True, target=last)
-    eligible, patterns = looked.eligible, looked.had_patterns
+    summary = inspect_inputs(inputs, ASSIGNORS, both_types=True, target=last)
+    eligible, patterns = summary.eligible, summary.had_patterns
     sized = _sized_topics(eligible, inputs.topics, checked)
     table = fold_events(inputs, sized, checked, last, patterns=patterns)
     kernel = partial(
@@ -124,7 +124,7 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
         string, event int, stage int, kind string, rebalance boolean, reason string, assignor
         string, protocol string, noticed_within_ms bigint, joined_within_ms bigint,
         computed_within_ms bigint, settled_within_ms bigint, group_epoch int, verdict string, detail
-        string (all as of ``simulate``), rounds int,
+        string (all as in ``simulate``), rounds int,
         partition_count bigint: assigned in the end, moved_count bigint: of these, with another
         member than before, paused_count bigint: partitions that their member, still there, stops
         reading for a while, paused_member_count bigint: members that do, stopped_count bigint:

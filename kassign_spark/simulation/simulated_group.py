@@ -13,8 +13,8 @@ from kassign_spark.groups.racks import read_racks
 from kassign_spark.groups.read import sets_of
 from kassign_spark.inputs.rules import INT_MAX
 from kassign_spark.limits import PARTITIONS_OF_A_GROUP
-from kassign_spark.simulation.course import Course
 from kassign_spark.simulation.members import Event, Member, Texts
+from kassign_spark.simulation.rebalance_timeline import RebalanceTimeline
 
 
 class Codes:
@@ -87,7 +87,7 @@ class Group:
         consumer: whether it is of the new protocol.
         target_is_ordered: whether the order of the target's lists is known.
         times_made: how many topics events have made.
-        courses: of a group of the new protocol, once it has had an event.
+        timelines: of a group of the new protocol, once it has had an event.
         drawn: the members whose ids are drawn.
         pending: those that are to come back before a target is computed.
         settings: of the group itself.
@@ -105,7 +105,7 @@ class Group:
     consumer: bool = False
     target_is_ordered: bool = True
     times_made: int = 0
-    courses: list[Course] = field(default_factory=list)
+    timelines: list[RebalanceTimeline] = field(default_factory=list)
     drawn: set[str] = field(default_factory=set)
     pending: set[str] = field(default_factory=set)
     settings: dict[str, int] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.groups.named import PIECE, schema_of
+from kassign_spark.groups.group_names import PIECE, schema_of
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.plans.rebalance_rounds import ACTIONS, RebalanceSteps
 from kassign_spark.simulation.simulated_group import Naming

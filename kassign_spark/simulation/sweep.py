@@ -10,7 +10,7 @@ from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
@@ -67,7 +67,7 @@ def sweep(
     last = None if target is None else conform(target, TARGET)
     if inputs.has_regexes:
         inputs = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
-    eligible = look(inputs, ASSIGNORS, both_types=True, target=last).eligible
+    eligible = inspect_inputs(inputs, ASSIGNORS, both_types=True, target=last).eligible
     _check_names(eligible, sweeps)
     kernel = partial(
         sweep_arrow,

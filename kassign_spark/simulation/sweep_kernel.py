@@ -11,17 +11,17 @@ from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assignors_of
 from kassign_spark.client.group_state import FAILING
 from kassign_spark.coordinator.reconcile import NEVER
 from kassign_spark.display import plural
-from kassign_spark.groups.named import schema_of
+from kassign_spark.groups.group_names import schema_of
 from kassign_spark.groups.numbers import dense, names
 from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rebalance_rounds import follow
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
 from kassign_spark.simulation.consumer_decisions import of_coordinator, topics_of
-from kassign_spark.simulation.course import draw_id
 from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
+from kassign_spark.simulation.rebalance_timeline import draw_id
 from kassign_spark.simulation.simulated_group import Group, Naming, Topic, batch_of
 from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.outcome import measure
@@ -202,23 +202,25 @@ def _of_consumers(group: Group, other: Group, naming: Naming) -> dict[str, Any]:
     fresh = [member for member in other.members if member.member_id not in present]
     first = begin(group, naming)
     first.before = dict(first.owned)
-    courses = [first]
+    timelines = [first]
     if fresh and other.partition_count() <= MOST_DRAWN:
-        courses += [first.copy(salt) for salt in range(1, DRAWS + 1)]
+        timelines += [first.copy(salt) for salt in range(1, DRAWS + 1)]
     topics = topics_of(other)
-    for course in courses:
-        course.leave(sorted(present - stay))
-        course.change_topics(topics)
+    for timeline in timelines:
+        timeline.leave(sorted(present - stay))
+        timeline.change_topics(topics)
         for member in fresh:
-            key = (group.cluster_id, group.group_id, member.member_id, course.salt)
-            course.join(member.member_id, of_coordinator(member, draw_id(*key)))
+            key = (group.cluster_id, group.group_id, member.member_id, timeline.salt)
+            timeline.join(member.member_id, of_coordinator(member, draw_id(*key)))
     outcome, *_ = [
-        course.compute(None) if course.life.group_epoch > course.life.assignment_epoch else None
-        for course in courses
+        timeline.compute(None)
+        if timeline.life.group_epoch > timeline.life.assignment_epoch
+        else None
+        for timeline in timelines
     ]
     says = [] if outcome is None or outcome.detail is None else [outcome.detail]
     if fresh:
-        says.append(says_of_draws([member.member_id for member in fresh], courses))
+        says.append(says_of_draws([member.member_id for member in fresh], timelines))
     followed, _ = first.reconcile()
     loads, moved, _ = first.spread()
     paused = followed.is_held & (followed.changed_in != NEVER)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
 from kassign_spark.spark_errors import raised_as
-from kassign_spark.tables.places import Place, quoted
+from kassign_spark.tables.catalog_paths import CatalogPath, quoted
 
 RUN_ID, RUN_AT = "run_id", "run_at"
 """Columns of each row: the run that wrote it, and the time of that run."""
@@ -44,7 +44,7 @@ def time_of(run_id: str) -> datetime:
 
 def noted(spark: SparkSession, text: str, name: str) -> str | None:
     """Return what the run of table ``name`` was made from; None: not noted."""
-    place = Place.of(text)
+    place = CatalogPath.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         is_there = spark.catalog.tableExists(place.table(name))
         is_of_runs = is_there and _of_runs(spark, place, name)
@@ -54,7 +54,7 @@ def noted(spark: SparkSession, text: str, name: str) -> str | None:
 
 def has(spark: SparkSession, text: str, name: str) -> bool:
     """Return whether a place has such a table, of the run that it names or of any."""
-    place = Place.of(text)
+    place = CatalogPath.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):
             return False
@@ -67,7 +67,7 @@ def one_run(spark: SparkSession, text: str, name: str) -> str:
     Returns:
         ``table:CATALOG.SCHEMA@RUN_ID``; the place itself where that table is not of runs.
     """
-    place = Place.of(text)
+    place = CatalogPath.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         if place.run_id or not _exists(spark, place, name) or not _of_runs(spark, place, name):
             return text
@@ -76,7 +76,7 @@ def one_run(spark: SparkSession, text: str, name: str) -> str:
 
 def read(spark: SparkSession, text: str, name: str) -> DataFrame:
     """Read a table of a place: what the run wrote that is meant, or all of a table without runs."""
-    place = Place.of(text)
+    place = CatalogPath.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):
             raise InputError(f"table {name}: not found in {text}; looked for {place.table(name)}")
@@ -96,16 +96,16 @@ def read(spark: SparkSession, text: str, name: str) -> DataFrame:
 
 def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
     """Read a table that a place names itself, or else the table ``name`` of the place."""
-    place = Place.of(text)
+    place = CatalogPath.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         itself = spark.catalog.tableExists(place.schema())
     if not itself:
         return read(spark, text, name)
     *schema, last = place.parts
-    return read(spark, str(Place(tuple(schema), place.when)), last)
+    return read(spark, str(CatalogPath(tuple(schema), place.when)), last)
 
 
-def _known_run(spark: SparkSession, place: Place, name: str, text: str) -> Run:
+def _known_run(spark: SparkSession, place: CatalogPath, name: str, text: str) -> Run:
     run, earliest = _look(spark, place, name)
     if run is None:
         none = f"no run is as old as {place.when}; the earliest is of {earliest}"
@@ -115,7 +115,7 @@ def _known_run(spark: SparkSession, place: Place, name: str, text: str) -> Run:
     return run
 
 
-def _look(spark: SparkSession, place: Place, name: str) -> tuple[Run | None, str | None]:
+def _look(spark: SparkSession, place: CatalogPath, name: str) -> tuple[Run | None, str | None]:
     """Find the newest complete run that has a table, not later than the place says.
 
     Returns:
@@ -152,7 +152,7 @@ def _look(spark: SparkSession, place: Place, name: str) -> tuple[Run | None, str
     return None, row.earliest
 
 
-def _exists(spark: SparkSession, place: Place, name: str) -> bool:
+def _exists(spark: SparkSession, place: CatalogPath, name: str) -> bool:
     full = place.table(name)
     if not spark.catalog.tableExists(full):
         if not spark.catalog.databaseExists(place.schema()):
@@ -162,5 +162,5 @@ def _exists(spark: SparkSession, place: Place, name: str) -> bool:
     return True
 
 
-def _of_runs(spark: SparkSession, place: Place, name: str) -> bool:
+def _of_runs(spark: SparkSession, place: CatalogPath, name: str) -> bool:
     return RUN_ID in spark.table(place.table(name)).columns

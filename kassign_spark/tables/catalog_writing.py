@@ -26,6 +26,7 @@ from kassign_spark.errors import OutputError
 from kassign_spark.interrupts import note_written
 from kassign_spark.schemas import SNAPSHOT_TABLES
 from kassign_spark.spark_errors import SparkError, raised_as
+from kassign_spark.tables.catalog_paths import CatalogPath, is_catalog_path, quoted
 from kassign_spark.tables.catalog_runs import (
     RUN_AT,
     RUN_ID,
@@ -35,7 +36,6 @@ from kassign_spark.tables.catalog_runs import (
     time_of,
     writing,
 )
-from kassign_spark.tables.places import Place, is_place, quoted
 
 _STAMP = [StructField(RUN_ID, StringType()), StructField(RUN_AT, TimestampType())]
 _RUNS = StructType(
@@ -62,7 +62,7 @@ def new_run(spark: SparkSession, text: str, *, at: datetime | None = None) -> It
         OutputError: there is no such schema, a table in it is somebody else's, or it cannot be
             written.
     """
-    place = Place.of(text)
+    place = CatalogPath.of(text)
     if place.when is not None:
         raise OutputError(f"output {text}: rows are appended with their own time; leave @... out")
     run_id = run_id_at(at or datetime.now(UTC))
@@ -91,7 +91,7 @@ def append(frame: DataFrame, text: str, name: str) -> None:
     Raises:
         OutputError: the catalog's table is somebody else's, or cannot be made or altered.
     """
-    place = Place.of(text)
+    place = CatalogPath.of(text)
     run_id = place.run_id or ""
     existing = _ready(frame, place, name, _DECLARED.get(name, StructType()))
     writing[run_id].tables[name] = frame.columns
@@ -100,10 +100,10 @@ def append(frame: DataFrame, text: str, name: str) -> None:
 
 def note(text: str, made_from: str | None) -> None:
     """Note what a run of ``new_run`` is made from."""
-    writing[Place.of(text).run_id or ""].made_from = made_from
+    writing[CatalogPath.of(text).run_id or ""].made_from = made_from
 
 
-def _advice(spark: SparkSession, place: Place) -> str:
+def _advice(spark: SparkSession, place: CatalogPath) -> str:
     own = spark.conf.get(f"spark.sql.catalog.{place.parts[0]}", None) in (None, "builtin")
     if own and spark.conf.get("spark.sql.catalogImplementation") == "in-memory":
         return (
@@ -113,7 +113,7 @@ def _advice(spark: SparkSession, place: Place) -> str:
     return f"CREATE SCHEMA {place.schema()} makes it"
 
 
-def _ready(frame: DataFrame, place: Place, name: str, declared: StructType) -> StructType:
+def _ready(frame: DataFrame, place: CatalogPath, name: str, declared: StructType) -> StructType:
     """Make the catalog's table, or give it the columns that it lacks; its columns then."""
     spark = frame.sparkSession
     full = place.table(name)
@@ -147,7 +147,9 @@ def _create(spark: SparkSession, full: str, fields: list[StructField]) -> None:
             return
 
 
-def _insert(frame: DataFrame, place: Place, run_id: str, name: str, existing: StructType) -> None:
+def _insert(
+    frame: DataFrame, place: CatalogPath, run_id: str, name: str, existing: StructType
+) -> None:
     stamp = {RUN_ID: F.lit(run_id), RUN_AT: F.lit(time_of(run_id))}
     values = stamp | {column.lower(): F.col(quoted(column)) for column in frame.columns}
     absent = F.lit(None)
@@ -179,13 +181,13 @@ def _refuse_foreign(columns: list[str], where: str, name: str) -> None:
 
 def _marker(spark: SparkSession, run: Run) -> DataFrame:
     made_from = run.made_from or ""
-    source = Place.of(made_from).run_id if is_place(made_from) else None
+    source = CatalogPath.of(made_from).run_id if is_catalog_path(made_from) else None
     made_at = None if source is None else time_of(source)
     row = (run.tables, run.made_from, made_at)
     return spark.createDataFrame([row], StructType(list(_RUNS)[len(_STAMP) :]))
 
 
-def _take_back(spark: SparkSession, place: Place, run_id: str) -> None:
+def _take_back(spark: SparkSession, place: CatalogPath, run_id: str) -> None:
     """Delete what a run has appended, where tables can do that; nobody reads it anyway."""
     for name in writing[run_id].tables:
         full = place.table(name)

@@ -4,10 +4,10 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.sessions import Py4JJavaError
 from kassign_spark.tables import catalog_runs, catalog_writing
+from kassign_spark.tables.catalog_paths import is_catalog_path
 from kassign_spark.tables.file_list import read_mark, write_mark
 from kassign_spark.tables.folder_runs import named_run
 from kassign_spark.tables.hadoop import child, explained, located
-from kassign_spark.tables.places import is_place
 
 
 def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
@@ -19,8 +19,8 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
         OutputError: the folder cannot be written.
     """
     with explained(folder):
-        address = snapshot if is_place(snapshot) else _address(spark, snapshot)
-        if is_place(folder):
+        address = snapshot if is_catalog_path(snapshot) else _address(spark, snapshot)
+        if is_catalog_path(folder):
             catalog_writing.note(folder, address)
         elif address is not None:
             write_mark(*located(spark, folder), {"snapshot": address})
@@ -31,7 +31,7 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
 
     By its table ``name`` one run of a catalog's tables is chosen.
     """
-    if is_place(folder):
+    if is_catalog_path(folder):
         return catalog_runs.noted(spark, folder, name)
     try:
         files, target = located(spark, folder)

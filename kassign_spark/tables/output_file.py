@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from kassign_spark.errors import OutputError
 from kassign_spark.interrupts import deferred, note_written
-from kassign_spark.tables.places import is_place
+from kassign_spark.tables.catalog_paths import is_catalog_path
 
 _END = "<!-- kassign-spark {} -->\n"
 
@@ -29,7 +29,7 @@ def check_new_file(path: str, *, mark: str, overwrite: bool) -> None:
         OutputError: the file exists and is not to be replaced, its folder cannot be written, or
             tables are named.
     """
-    if is_place(path):
+    if is_catalog_path(path):
         raise OutputError(f"output {path}: this is a file, which no catalog takes; name a file")
     if not path.strip():
         raise OutputError("output: the name of the file is empty")

@@ -15,8 +15,8 @@ from kassign_spark.conforming import has_cluster_id
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, SNAPSHOT_TABLES, TOPICS, Table
 from kassign_spark.tables import catalog_runs, catalog_writing, folder_reading, output_folder
+from kassign_spark.tables.catalog_paths import is_catalog_path
 from kassign_spark.tables.hadoop import located, write_file
-from kassign_spark.tables.places import is_place
 from kassign_spark.tables.text import TIMESTAMPS, write_csv
 
 
@@ -150,7 +150,7 @@ def new_folder(
         InputError: ``as_of`` is given with a folder.
         OutputError: as ``output_folder.new_folder`` and ``catalog_writing.new_run``.
     """
-    if not is_place(path):
+    if not is_catalog_path(path):
         if as_of is not None:
             raise InputError(f"as_of: {path} is a folder, which holds one snapshot")
         return output_folder.new_folder(spark, path, overwrite=overwrite)
@@ -169,7 +169,7 @@ def one_run(spark: SparkSession, folder: str, name: str) -> str:
     Raises:
         InputError: there is no such folder or schema, or no whole run.
     """
-    if is_place(folder):
+    if is_catalog_path(folder):
         return catalog_runs.one_run(spark, folder, name)
     return folder_reading.one_run(spark, folder)
 
@@ -183,7 +183,7 @@ def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
     Raises:
         InputError: it does not exist, cannot be read, or holds text that is no value of its column.
     """
-    if is_place(folder):
+    if is_catalog_path(folder):
         return catalog_runs.read(spark, folder, table.name)
     return folder_reading.read(spark, folder, table)
 
@@ -193,7 +193,7 @@ def read_given_table(spark: SparkSession, path: str, table: Table) -> DataFrame:
 
     Such as ``weights.csv`` or ``table:CATALOG.SCHEMA.TABLE``, or where ``read_table`` finds it.
     """
-    if is_place(path):
+    if is_catalog_path(path):
         return catalog_runs.read_given(spark, path, table.name)
     folder = folder_reading.read_file_of(spark, path, table)
     return read_table(spark, path, table) if folder is None else folder
@@ -205,7 +205,7 @@ def write_table(frame: DataFrame, folder: str, name: str, table_format: str = "p
     Raises:
         OutputError: a format is named for a table of a catalog, or that cannot be written.
     """
-    if is_place(folder):
+    if is_catalog_path(folder):
         if table_format != "parquet":
             raise OutputError(
                 f"{folder}: the catalog chooses the format, so it cannot be {table_format}"
@@ -227,7 +227,7 @@ def write_text(spark: SparkSession, text: str, folder: str, name: str) -> None:
     Raises:
         OutputError: tables of a catalog are no place for it.
     """
-    if is_place(folder):
+    if is_catalog_path(folder):
         raise OutputError(f"{folder}: {name} is a file, which no catalog takes; name a folder")
     files, path = located(spark, f"{folder}/{name}")
     write_file(files.create(path), text)
@@ -239,7 +239,7 @@ def has_table(spark: SparkSession, folder: str, name: str) -> bool:
     Raises:
         InputError: the folder does not exist.
     """
-    if is_place(folder):
+    if is_catalog_path(folder):
         return catalog_runs.has(spark, folder, name)
     return folder_reading.has(spark, folder, name)
 

@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, Stru
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.rules import says
 from kassign_spark.schemas import TOPIC_PARTITIONS, TOPICS, Table
+from kassign_spark.tables.catalog_paths import quoted
 from kassign_spark.tables.encoding import (
     LOST,
     NOT_UTF8,
@@ -20,7 +21,6 @@ from kassign_spark.tables.encoding import (
     has_lone_surrogate,
     refuse_lines,
 )
-from kassign_spark.tables.places import quoted
 
 _CORRUPT = "_corrupt_record"
 _SHOWN = 200

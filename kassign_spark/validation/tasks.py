@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import fold_topics
-from kassign_spark.groups.named import with_nulls
+from kassign_spark.groups.group_names import with_nulls
 from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names
 from kassign_spark.groups.rows import in_tasks
 from kassign_spark.groups.task_rows import (

@@ -79,7 +79,7 @@ def validate(
         of those it throws, or gives away what does not exist), `owner_not_in_group` (it left),
         `claimed_twice` (the highest generation wins, equal ones dispute),
         `hash_order_not_reproduced` (which sticky members keep one partition more may differ),
-        `member_order_unknown` (likewise, as ``member_seq`` is not given),
+        `member_order_unknown` (the same, as ``member_seq`` is not given),
         `weight_of_unknown_partition` and `weight_of_unknown_group` (passed over).
 
     Raises:

@@ -11,7 +11,7 @@ from kassign_spark.assignors.in_tasks import KAFKAS, RANGE, assignors_of, part_o
 from kassign_spark.graph.class_batch import class_graph, subscribed_of
 from kassign_spark.graph.levels import levels
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import group_columns, with_nulls
+from kassign_spark.groups.group_names import group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, key, place_in_run, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.exact import misled_groups
@@ -124,7 +124,7 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
 
 
 def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:
-    """Make the copies and let them be answered, so many at once as memory suffices for."""
+    """Make the copies and let them be answered, as many together as fit in memory."""
     size = np.bincount(batch.topic_group, batch.size, batch.group_count).astype(np.int64)
     size += np.bincount(claims.group, minlength=batch.group_count)
     parts = []

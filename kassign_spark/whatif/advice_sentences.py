@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.display import plural
-from kassign_spark.groups.named import member_ids
+from kassign_spark.groups.group_names import member_ids
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.whatif.candidates import ASSIGNOR, MEMBERS, SUBSCRIPTION, GroupFacts
 from kassign_spark.whatif.changes import Changes

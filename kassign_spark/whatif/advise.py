@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import has_cluster_id
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.rules import is_consumer_group
@@ -63,7 +63,7 @@ def advise(
     """
     inputs = conform_inputs(members, topics, owned)
     classic = inputs.members.where(~is_consumer_group())
-    eligible = look(inputs._replace(members=classic), None).eligible
+    eligible = inspect_inputs(inputs._replace(members=classic), None).eligible
     eligible = eligible._replace(has_racks=False)
     advice = in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.batches)
     return answer(advice, "advise", has_cluster_id=has_cluster_id(members))

@@ -5,7 +5,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
@@ -56,7 +56,7 @@ def compare(
         One row per group, assignor and protocol: cluster_id string (where the inputs have it),
         group_id string, assignor string, protocol string: `eager`, `cooperative` or
         `consumer`,
-        verdict string: as of ``rebalance(..., exact=True)``, with protocol `consumer` of
+        verdict string: as in ``rebalance(..., exact=True)``, with protocol `consumer` of
         ``predict``: `inexact` where topic ids or the members' order are not known, detail string,
         member_count int, partition_count bigint: assigned in the end, kept bigint: of these, with a
         member that had them, moved bigint: with another member than before, also one that left,
@@ -86,7 +86,7 @@ def compare(
     inputs = conform_inputs(members, topics, owned)
     if inputs.has_regexes:
         inputs = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
-    eligible = look(inputs, None, both_types=True).eligible
+    eligible = inspect_inputs(inputs, None, both_types=True).eligible
     kernel = partial(
         compare_arrow,
         exact=exact,

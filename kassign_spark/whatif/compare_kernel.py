@@ -12,7 +12,7 @@ from kassign_spark.client.group_state import FAILING, NEVER_SETTLES, OK
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import group_columns, with_nulls
+from kassign_spark.groups.group_names import group_columns, with_nulls
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
 from kassign_spark.inputs.rules import CONSUMER
@@ -50,8 +50,8 @@ def compare_arrow(
         exact: with the answers of Kafka's client, not those of ``assign``.
         is_owned: whether anything is known of what was owned.
         has_racks: whether the racks of replicas are known.
-        racks_before_moves: as of ``Settings``.
-        max_rounds: as of ``Settings``.
+        racks_before_moves: see ``Settings``.
+        max_rounds: see ``Settings``.
         weights: the options of a comparison by weight: then ``COMPARED_BY_WEIGHT``.
     """
     batch, claims = read_batch(table)

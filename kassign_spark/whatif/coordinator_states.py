@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kassign_spark.coordinator.target_state import ConsumerGroupState
 from kassign_spark.groups.batch import Batch
-from kassign_spark.groups.named import group_columns
+from kassign_spark.groups.group_names import group_columns
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import TOPIC
 

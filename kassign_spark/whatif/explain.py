@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, in_tasks, observed_rows
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.results import answer
@@ -49,7 +49,7 @@ def explain(
     """
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs = conform_inputs(members, topics, owned)
-    eligible = look(inputs, None).eligible
+    eligible = inspect_inputs(inputs, None).eligible
     table = fold(eligible).unionByName(observed_rows(conform(assignment, ASSIGNMENT)))
     rows = in_tasks(table, explain_arrow, EXPLAINED, eligible.batches)
     return answer(rows, "explain", has_cluster_id=has_cluster_id(members))

@@ -13,7 +13,7 @@ from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.coordinator.assignor_votes import choose_assignor
 from kassign_spark.display import plural
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import group_columns, with_nulls
+from kassign_spark.groups.group_names import group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, read_kinds
 from kassign_spark.inputs.rules import CONSUMER

@@ -16,7 +16,7 @@ from kassign_spark.conforming import (
 )
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, in_tasks, rows
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
@@ -88,7 +88,7 @@ def migrate(
             one that its members name, `range` where that is none of Kafka's.
         policy: ``group.consumer.migration.policy`` of the broker.
         max_size: ``group.consumer.max.size``, or ``group.max.size`` on the way back.
-        clients: as of ``check_settings``; clients belong to the group of their `group.id`.
+        clients: as in ``check_settings``; clients belong to the group of their `group.id`.
 
     Returns:
         steps: cluster_id string (where the inputs have it), group_id string, step int (from 1),
@@ -126,7 +126,7 @@ def migrate(
         candidates = candidates._replace(
             members=with_regex_topics(candidates.members, candidates.topics)
         )
-    eligible = look(candidates, None, topic_ids=True).eligible
+    eligible = inspect_inputs(candidates, None, topic_ids=True).eligible
     table = fold(eligible).unionByName(_stated_patterns(candidate_members))
     if order is not None:
         table = table.unionByName(_restarts(order, candidate_members))

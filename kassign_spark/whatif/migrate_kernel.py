@@ -13,7 +13,7 @@ from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.coordinator.migration import Change
 from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.named import group_columns, member_ids, with_nulls
+from kassign_spark.groups.group_names import group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Longs, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.rebalance_rounds import held_claims

@@ -191,7 +191,7 @@ def _rebalanced(
 ) -> _Rebalanced:
     """Let those members that are here rebalance in the classic way, in some of the groups.
 
-    Groups that are not asked for, or whose assignor has no answer, have nothing afterwards.
+    Groups that are not chosen, or whose assignor has no answer, have nothing afterwards.
     """
     after = np.full(len(owner), NOBODY)
     pauses = np.zeros(len(owner), bool)

@@ -102,7 +102,7 @@ def has_in_the_end(steps: RebalanceSteps, last: Longs) -> Flags:
 
 
 def extremes(place: Longs, values: Longs, count: int) -> tuple[Longs, Longs]:
-    """The least and the greatest value of each of so many; of none, the greatest number and 0."""
+    """Return the least and the greatest value of each; of none, the greatest number and 0."""
     least, most = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
     np.minimum.at(least, place, values)
     np.maximum.at(most, place, values)

@@ -137,7 +137,7 @@ def _optimum(group: Group) -> Optimum:
 def test_lists_are_cut_at_any_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(fleet("equal")[:200])
     whole = list(each_partition(assign_arrow(table)))
-    monkeypatch.setattr("kassign_spark.groups.named.PIECE", 7)
+    monkeypatch.setattr("kassign_spark.groups.group_names.PIECE", 7)
     pieces = list(assign_arrow(table))
     assert list(each_partition(pieces)) == whole
     assert {sum(map(len, piece["member_ids"].to_pylist())) for piece in pieces[:-1]} == {7}

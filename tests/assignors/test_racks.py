@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 import kassign_spark.assignors.in_tasks as in_tasks
 from kassign_spark import Settings, assign, rebalance
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rack_use import rack_use
 from kassign_spark.inputs.checks import conform_inputs
 from tests import kernels
@@ -86,7 +86,7 @@ def test_racks_before_moves(spark: SparkSession) -> None:
 
 def test_where_racks_count(tables: oracle.Tables, in_use: list[bool]) -> None:
     """By the frames as by the client itself: group by group, no more and no fewer."""
-    eligible = look(conform_inputs(*tables), known_assignors=None).eligible
+    eligible = inspect_inputs(conform_inputs(*tables), known_assignors=None).eligible
     rows = {row.group_id: row for row in rack_use(eligible).collect()}
     for index, (group, uses) in enumerate(zip(_groups(), in_use, strict=True)):
         row = rows.get(oracle.group_id(index))

@@ -41,7 +41,7 @@ def main() -> None:
 def _large(name: str) -> None:
     group = make(LARGE[name])
     start = time.process_time()
-    seen = large.look(group)
+    seen = large.group_bounds(group)
     fresh = time.process_time() - start
     ratio = float((seen.load / group.capacity).max()) / seen.bound
     owned = with_owners(group)
@@ -49,7 +49,7 @@ def _large(name: str) -> None:
     (answer,) = plan_groups([owned], PlanOptions(Limit(), Bounds(), "default"))
     planned = time.process_time() - start
     start = time.process_time()
-    points = large.curve_large(owned, large.look(owned))
+    points = large.curve_large(owned, large.group_bounds(owned))
     traced = time.process_time() - start
     plan_bar, curve_bar = BARS.get(name, (None, None))
     print(

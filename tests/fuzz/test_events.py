@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.simulation.event_file import _FIELDS, EventFile
 from kassign_spark.simulation.events import KINDS, check_events, with_steps
@@ -138,6 +138,6 @@ def test_possible_events_leave_a_possible_state(
     fleet, rows = history
     inputs = conform_inputs(*fleet.frames(spark))
     events = EventFile(rows, Timeouts(), []).events(spark, cluster_id=fleet.has_clusters)
-    topics = look(inputs, known_assignors=ASSIGNORS).eligible.topics
+    topics = inspect_inputs(inputs, known_assignors=ASSIGNORS).eligible.topics
     table = fold_events(inputs, topics, check_events(events, Timeouts()), patterns=False)
     check_states(*read_groups(table.toArrow()))

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark import assign, deliver, diff, rebalance, validate, violations
 from kassign_spark.errors import InputError, SchemaError
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from tests import builders
@@ -45,7 +45,9 @@ def test_a_large_topic_that_nobody_reads_makes_no_tasks(spark: SparkSession) -> 
     sizes = dict.fromkeys(names, 3)
     members = builders.members(spark, rows)
     found = [
-        look(conform_inputs(members, builders.topics(spark, topics), None), None).eligible.tasks
+        inspect_inputs(
+            conform_inputs(members, builders.topics(spark, topics), None), None
+        ).eligible.tasks
         for topics in (sizes, {**sizes, "read-by-nobody": PARTITIONS_OF_A_TOPIC})
     ]
     assert found[0] == 1

@@ -18,7 +18,7 @@ from kassign_spark import (
     violations,
 )
 from kassign_spark.errors import InputError, KassignError, SettingsError
-from kassign_spark.groups import look
+from kassign_spark.groups import inspection
 from kassign_spark.inputs import checks
 from kassign_spark.limits import (
     EVENTS,
@@ -85,7 +85,7 @@ def test_no_group_reads_more_than_its_limit(spark: SparkSession) -> None:
 def test_no_group_has_more_members_than_its_limit(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (look, checks):
+    for module in (inspection, checks):
         monkeypatch.setattr(module, "MEMBERS_OF_A_GROUP", 1)
     members = builders.members(spark, [_MEMBER, {**_MEMBER, "member_id": "C1"}])
     says = r'column member_id: group "g" has 2 members; at most 1,000,000 are taken; leave it out'

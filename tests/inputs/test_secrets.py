@@ -13,7 +13,7 @@ from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import admin_settings, read_properties
 from kassign_spark.log.kafka_source import explained, kafka_options
 from kassign_spark.spark_errors import spark_message
-from kassign_spark.tables.places import is_place
+from kassign_spark.tables.catalog_paths import is_catalog_path
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _KEY = base64.encodebytes(bytes(range(1, 250))).decode()
@@ -158,7 +158,7 @@ def test_a_login_where_none_is_meant(
 )
 def test_a_path_with_a_login_is_refused(path: str) -> None:
     with pytest.raises(InputError, match=r"^path \.\.\.@\w+(:9092|/x)?: has a login") as error:
-        is_place(path)
+        is_catalog_path(path)
     _shows_nothing(str(error.value).lower())
 
 
@@ -168,8 +168,8 @@ def test_a_path_with_a_login_is_refused(path: str) -> None:
      "s3a://bucket/run@2026", "s3a://bucket/12:30@x", "/data/a:b@c"],
 )  # fmt: skip
 def test_other_paths_may_have_an_at_sign(path: str) -> None:
-    assert not is_place(path)
-    assert is_place("table:a.b@2026-11-26 12:00:00")
+    assert not is_catalog_path(path)
+    assert is_catalog_path("table:a.b@2026-11-26 12:00:00")
 
 
 def test_what_spark_and_java_say() -> None:

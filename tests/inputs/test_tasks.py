@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import Settings, assign
-from kassign_spark.groups import look as looking
+from kassign_spark.groups import input_counts, inspection
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.look import look
+from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold
 from kassign_spark.inputs.checks import conform_inputs
 from tests import builders
@@ -24,7 +24,7 @@ def _eligible(spark: SparkSession, groups: int) -> Eligible:
         for member in range(3)
     ]
     tables = builders.members(spark, members), builders.topics(spark, _TOPICS), None
-    return look(conform_inputs(*tables), None).eligible
+    return inspect_inputs(conform_inputs(*tables), None).eligible
 
 
 def test_a_single_group_is_read_by_the_task_that_answers_it(spark: SparkSession) -> None:
@@ -41,7 +41,7 @@ def test_a_single_group_among_much_that_is_read_is_shuffled(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All tasks look for its rows, as what is read may be a whole fleet's."""
-    monkeypatch.setattr(looking, "ONE_GROUP_BYTES", 0)
+    monkeypatch.setattr(inspection, "ONE_GROUP_BYTES", 0)
     assert _eligible(spark, 1).batches == 2
 
 
@@ -82,11 +82,11 @@ def test_one_task_folds_the_members_as_several_do(
     topics = builders.topics(spark, {"t": 7, "t0": 2, "t1": 3, "t2": 4})
     owned = assign(members, topics, assignor="sticky")
     fewer = members.where("member_id != 'C3'")
-    monkeypatch.setattr(looking, "ONE_TASK_BYTES", 0)
+    monkeypatch.setattr(input_counts, "ONE_TASK_BYTES", 0)
     answers, shuffles, broadcasts, scans = [], [], [], []
     for most in (0, 1 << 23):
-        monkeypatch.setattr(looking, "ONE_FOLD_BYTES", most)
-        eligible = look(conform_inputs(fewer, topics, owned), None).eligible
+        monkeypatch.setattr(input_counts, "ONE_FOLD_BYTES", most)
+        eligible = inspect_inputs(conform_inputs(fewer, topics, owned), None).eligible
         assert eligible.one_folds == (most > 0)
         folded: Any = fold(eligible, claims=False)
         plan = str(folded._jdf.queryExecution().executedPlan())

@@ -29,7 +29,7 @@ class Proof:
 
     Attributes:
         partition: the one that alone is too heavy; -1: it is not one.
-        heaviest: that so many of the heaviest partitions find no place; 0: it is not that.
+        heaviest: the number of heaviest partitions that find no place; 0: another reason.
         members: those that alone may take ``classes``.
         classes: whose weight is too much for ``members``.
     """

@@ -30,7 +30,7 @@ def plan_with_counts(
     Where subscriptions make the difference unreachable, it is the least that they allow.
 
     Returns:
-        the plans; [group, 2] their windows, as of ``Objective.counts``; and [group] the least
+        the plans; [group, 2] their windows, as in ``Objective.counts``; and [group] the least
         difference of counts that there can be.
     """
     exact = np.zeros(batch.home.shape, np.int64)

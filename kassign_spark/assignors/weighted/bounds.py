@@ -8,7 +8,7 @@ from kassign_spark.assignors.weighted.fair_levels import find_levels
 from kassign_spark.assignors.weighted.problem import Bools, Doubles, Group, Longs, PaddedGroups
 
 HEAVIEST_A_MEMBER = 8
-"""The pigeonhole looks at so many of the heaviest partitions a member."""
+"""Number of heaviest partitions per member that the pigeonhole looks at."""
 _BISECTIONS = 45
 _MANY_MEMBERS = 400
 

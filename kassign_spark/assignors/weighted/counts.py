@@ -32,7 +32,7 @@ def best_counts(group: Group) -> Longs:
 
 
 def name_counts(class_: Longs, home: Longs, assigned: Longs) -> Longs:
-    """The owners where members get so many of each class: their own first, the rest in order."""
+    """Return the owners for these counts by class: own partitions first, the rest in order."""
     owner = np.full(len(class_), -1)
     left = assigned.copy()
     owned = np.flatnonzero(home >= 0)

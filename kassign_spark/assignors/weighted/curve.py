@@ -1,4 +1,4 @@
-"""The trade-off: how low the greatest load gets with at most so many moves.
+"""The trade-off: how low the greatest load gets by number of moves.
 
 The engine answers the other way round, the fewest moves under a limit. So limits are spread between
 the present and the best, then put between answers that skip numbers of moves, and what no other

@@ -61,7 +61,7 @@ class LargeGroupBounds(NamedTuple):
     by_cost: bool
 
 
-def look(group: Group) -> LargeGroupBounds:
+def group_bounds(group: Group) -> LargeGroupBounds:
     """Find the bounds, the parts and the best loads of a large group."""
     members = len(group.capacity)
     class_weight = sums_of(group.class_, group.weight, len(group.eligible))
@@ -96,7 +96,7 @@ def look(group: Group) -> LargeGroupBounds:
 
 def plan_large(group: Group, options: PlanOptions) -> WeightedPlan:
     """Plan one large group."""
-    seen = look(group)
+    seen = group_bounds(group)
     relative = relative_limits(options.limit, group, seen)
     limit = weights_within(relative, group.capacity)
     needed = int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
@@ -136,10 +136,10 @@ def plan_large(group: Group, options: PlanOptions) -> WeightedPlan:
 def _plan_within(group: Group, seen: LargeGroupBounds, limit: Doubles) -> Longs:
     """Keep members within limits with few moves, from what they own now: who has what then."""
     load = group.loads(group.home)
-    shed_ = shed(group, load, limit, seen.movable, by_cost=seen.by_cost)
+    shed_partitions = shed(group, load, limit, seen.movable, by_cost=seen.by_cost)
     owner = group.home.copy()
-    np.subtract.at(load, owner[shed_], group.weight[shed_])
-    owner[shed_] = -1
+    np.subtract.at(load, owner[shed_partitions], group.weight[shed_partitions])
+    owner[shed_partitions] = -1
     deal(group, owner, load, np.flatnonzero(owner < 0), limit)
     mend(group, owner, load, limit)
     go_home(group, owner, load, limit)

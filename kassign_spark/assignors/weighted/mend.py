@@ -14,7 +14,7 @@ _FEWEST_TRIES, _MOST_TRIES = 40, 300
 _ELEMENTS = 30_000_000
 """A step for one member looks at the owners of all partitions: fewer steps for large groups."""
 _MOST_PUSHED = 200_000
-"""A push copies them: only in groups of at most so many partitions."""
+"""A push copies them: only in groups with no more partitions than this."""
 _HOPELESS = 40
 _PUSHES = 3
 _PAIR_ELEMENTS = 200_000

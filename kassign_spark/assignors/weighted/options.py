@@ -49,7 +49,7 @@ class Bounds:
     """Promises that come before the limit of the load, strongest first; None: no bound.
 
     Attributes:
-        max_moves: at most so many partitions leave a valid owner.
+        max_moves: the most partitions that leave a valid owner.
         max_moved_weight: they weigh at most so much together.
         max_count_difference: the greatest difference between members' numbers of partitions.
 

@@ -1,4 +1,4 @@
-"""The door of the kernels: groups in, plans and curves out, whatever their size."""
+"""The entrance to the kernels: groups in, plans and curves out, of any size."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,10 +17,9 @@ from kassign_spark.assignors.weighted.answer import (
 from kassign_spark.assignors.weighted.bounded import CURVE_KICKS
 from kassign_spark.assignors.weighted.counts import best_counts, count_difference, deal_by_count
 from kassign_spark.assignors.weighted.curve import Point, find_curve
-from kassign_spark.assignors.weighted.large import curve_large, plan_large
-from kassign_spark.assignors.weighted.large import look as look_large
+from kassign_spark.assignors.weighted.large import curve_large, group_bounds, plan_large
 from kassign_spark.assignors.weighted.problem import Group, Longs
-from kassign_spark.assignors.weighted.small import PlanOptions, look, plan_small, unit_costs
+from kassign_spark.assignors.weighted.small import PlanOptions, batch_bounds, plan_small, unit_costs
 
 LARGE = 400
 """Groups of more partitions go by bulk steps."""
@@ -31,7 +30,7 @@ _WORTH = 0.05
 
 
 class CurvePoint(NamedTuple):
-    """A point of a group's curve: the lowest load that was found with so many moves.
+    """A point of a group's curve: the lowest load found with this number of moves.
 
     Attributes:
         moves: partitions that leave their owner.
@@ -79,7 +78,7 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
     for rows in batches(rest):
         some = [rest[row] for row in rows]
         if len(some[0].weight) > LARGE:
-            seen = look_large(some[0])
+            seen = group_bounds(some[0])
             bounds_and_points = [(seen.bound, curve_large(some[0], seen))]
         else:
             bounds_and_points = _small_curves(some, effort)
@@ -89,7 +88,7 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
 
 
 def _small_curves(groups: Sequence[Group], effort: str) -> list[tuple[float, list[Point]]]:
-    bounds = look(groups, effort)
+    bounds = batch_bounds(groups, effort)
     batch, reached = bounds.batch, bounds.reached
     limit, cost = reached.most[:, None] * batch.capacity, unit_costs(batch)
     curves = find_curve(batch, limit, reached.state.owner, cost, CURVE_KICKS[effort])

@@ -56,7 +56,7 @@ class Group(NamedTuple):
         return left
 
     def loads(self, owner: Longs) -> Doubles:
-        """[member]: the weight that each has; partitions of owner -1 are nobody's."""
+        """Return the weight that each member has; partitions with owner -1 have none."""
         is_owned = owner >= 0
         return sums_of(owner[is_owned], self.weight[is_owned], len(self.capacity))
 
@@ -160,7 +160,7 @@ def allowed(batch: PaddedGroups) -> Bools:
 
 
 def loads(batch: PaddedGroups, owner: Longs) -> Doubles:
-    """[group, member]: the weight that members have; partitions of owner -1 are nobody's."""
+    """Return the weight [group, member] of members; partitions with owner -1 have none."""
     groups, members = batch.capacity.shape
     is_owned = owner >= 0
     at = (np.arange(groups)[:, None] * members + owner)[is_owned]

@@ -51,7 +51,7 @@ class BatchBounds(NamedTuple):
     parts: Parts
 
 
-def look(groups: Sequence[Group], effort: str) -> BatchBounds:
+def batch_bounds(groups: Sequence[Group], effort: str) -> BatchBounds:
     """Find the bounds, the parts and the best loads of groups."""
     batch = stack(groups)
     bounds = load_bounds(batch)
@@ -66,7 +66,7 @@ def look(groups: Sequence[Group], effort: str) -> BatchBounds:
 
 def plan_small(groups: Sequence[Group], options: PlanOptions) -> list[WeightedPlan]:
     """Plan groups of similar size."""
-    bounds = look(groups, options.effort)
+    bounds = batch_bounds(groups, options.effort)
     batch, reached, parts = bounds.batch, bounds.reached, bounds.parts
     load = reached.state.load / batch.capacity
     relative = limits_by_part(options.limit, parts, load, bounds.power)

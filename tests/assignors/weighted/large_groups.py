@@ -67,6 +67,6 @@ def with_owners(group: Group, *, drift: float = 0.3, leaving: int = 2, seed: int
     order = np.argsort(-before, kind="stable")
     then = group._replace(weight=np.rint(before[order]), class_=group.class_[order])
     home = np.empty(len(order), np.int64)
-    home[order] = large.look(then).owner
+    home[order] = large.group_bounds(then).owner
     home[home >= len(group.capacity) - leaving] = -1
     return group._replace(home=home)

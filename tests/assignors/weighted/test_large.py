@@ -17,7 +17,7 @@ DEFAULT = PlanOptions(Limit(), Bounds(), "default")
 @pytest.mark.parametrize("name", QUICK)
 def test_fresh_is_near_the_bound(name: str) -> None:
     group = make(LARGE[name])
-    seen = large.look(group)
+    seen = large.group_bounds(group)
     assert np.isclose(seen.load.sum(), group.weight.sum(), rtol=0)
     assert (seen.load / group.capacity).max() <= 1.005 * seen.bound
     assert group.eligible[group.class_, seen.owner].all()
@@ -39,7 +39,7 @@ def test_members_that_share_few_classes_get_within_their_limit() -> None:
     group = with_owners(make(LARGE["tenths"]))
     (answer,) = plan_groups([group], DEFAULT)
     assert answer.verdict == "bounded_by_partition"  # the heaviest; nobody is above its own limit
-    seen = large.look(group)
+    seen = large.group_bounds(group)
     limit = np.floor(large.relative_limits(DEFAULT.limit, group, seen) * (1 + 1e-12))
     assert (group.loads(answer.owner) <= limit).all()
     assert group.eligible[group.class_, answer.owner].all()
@@ -48,7 +48,7 @@ def test_members_that_share_few_classes_get_within_their_limit() -> None:
 @pytest.mark.parametrize("name", ["heavy", "zipf"])
 def test_a_dominant_partition_stays_at_loose_limits(name: str) -> None:
     group = with_owners(make(LARGE[name]))
-    seen = large.look(group)
+    seen = large.group_bounds(group)
     heavy = np.array(seen.dominant)
     assert len(heavy) > 5
     owned = np.bincount(group.home[group.home >= 0], group.weight[group.home >= 0],
@@ -64,7 +64,7 @@ def test_a_dominant_partition_stays_at_loose_limits(name: str) -> None:
 
 def test_the_curve_never_rises_and_bounds_are_kept() -> None:
     group = with_owners(make(LARGE["halves"]))
-    points = large.curve_large(group, large.look(group))
+    points = large.curve_large(group, large.group_bounds(group))
     assert len(points) >= 8
     assert [p.moves for p in points] == sorted({p.moves for p in points})
     assert [p.ratio for p in points] == sorted({p.ratio for p in points}, reverse=True)

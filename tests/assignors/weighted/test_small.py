@@ -17,7 +17,7 @@ from kassign_spark.assignors.weighted.objective import reach as reach_objective
 from kassign_spark.assignors.weighted.objective import within
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.planner import plan_groups
-from kassign_spark.assignors.weighted.small import BatchBounds, PlanOptions, look
+from kassign_spark.assignors.weighted.small import BatchBounds, PlanOptions, batch_bounds
 from kassign_spark.assignors.weighted.steps import insert
 from tests.assignors.weighted.groups import as_group, draw
 from tests.oracles.weighted import least_load, least_moves
@@ -34,7 +34,7 @@ def drawn() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def found(drawn: list[dict[str, Any]]) -> BatchBounds:
-    return look([as_group(group) for group in drawn], "default")
+    return batch_bounds([as_group(group) for group in drawn], "default")
 
 
 def _optima() -> np.ndarray:

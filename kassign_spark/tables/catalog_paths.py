@@ -15,7 +15,7 @@ _PLACE = re.compile(rf"((?:{_PART})(?:\.(?:{_PART}))*)(?:@(\S(?:.*\S)?))?")
 _RUN = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
 
 
-class Place(NamedTuple):
+class CatalogPath(NamedTuple):
     """Tables of a catalog: one schema, and which of the runs in it.
 
     Attributes:
@@ -64,7 +64,7 @@ class Place(NamedTuple):
         return str(self._replace(when=when))
 
 
-def is_place(text: str) -> bool:
+def is_catalog_path(text: str) -> bool:
     """Return whether a text names tables of a catalog, not a folder.
 
     Raises:

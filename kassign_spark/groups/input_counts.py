@@ -1,4 +1,4 @@
-"""One look at the inputs before anything is computed: whether they are fit, and how large."""
+"""How large the inputs are, and whether anything in them may be wrong: one query."""
 
 from collections.abc import Collection
 from functools import reduce
@@ -8,59 +8,24 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
-from kassign_spark.groups.eligible import Eligible, fold_topics
-from kassign_spark.groups.rows import tasks_for
-from kassign_spark.groups.task_sizes import (
-    ONE_FOLD_BYTES,
-    ONE_FOLD_EDGES,
-    ONE_GROUP_BYTES,
-    ONE_TASK_BYTES,
-)
-from kassign_spark.inputs.checks import (
-    Inputs,
-    group_refusals,
-    refusals,
-    refuse_problems,
-    row_refusals,
-    size_refusals,
-    unknown_assignors,
-)
+from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.groups.task_sizes import ONE_FOLD_BYTES, ONE_FOLD_EDGES, ONE_TASK_BYTES
+from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.linear import may_not_end_in_sql
-from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
     any_broken,
-    is_consumer_group,
     is_one_of,
     member_rules,
     not_allowed,
     owned_rules,
     rules_of_topics,
 )
-from kassign_spark.inputs.target_rules import (
-    consumer_problems,
-    regex_rules,
-    target_suspects,
-    topic_id_rules,
-)
-from kassign_spark.iteration import hold
-from kassign_spark.limits import (
-    MEMBERS_OF_A_GROUP,
-    PARTITIONS_OF_A_GROUP,
-    PARTITIONS_OF_A_TOPIC,
-)
+from kassign_spark.inputs.target_rules import regex_rules, target_suspects, topic_id_rules
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.sessions import estimated_bytes
-
-
-class InputSummary(NamedTuple):
-    """The eligible frames of all groups, and the names of the assignors that the groups use."""
-
-    eligible: Eligible
-    assignors: list[str]
-    had_patterns: bool
-
 
 _LARGEST = 100_000
 """Cap for the mean size of topics: an unread topic may claim to have two thousand million."""
@@ -97,95 +62,30 @@ _OF_CLAIMS = {
 """Columns of topics with their claims; a topic that does not exist has only claims."""
 
 
-class _InputCounts(NamedTuple):
+class InputCounts(NamedTuple):
+    """What one query counts about the inputs.
+
+    Attributes:
+        counts: by the names of ``_OF_GROUPS``, ``_OF_TOPICS`` and ``_OF_CLAIMS``, and bad_target.
+        assignors: the names of the assignors that groups use, in order.
+        estimated_bytes: Spark's estimate of all that is read; few rows may be left of much.
+        is_small: whether one task reads all of it, by that estimate.
+        one_folds: whether one task can fold members and topics.
+    """
+
     counts: dict[str, int]
     assignors: list[str]
     estimated_bytes: float
-    """By Spark, of what is read: few rows may be left of much."""
+    is_small: bool
     one_folds: bool
-    """Return whether, by the same estimate, one task can fold members and topics."""
 
 
-def look(
-    inputs: Inputs,
-    known_assignors: Collection[str] | None,
-    *,
-    both_types: bool = False,
-    topic_ids: bool = False,
-    target: DataFrame | None = None,
-) -> InputSummary:
-    """Check the inputs and see how large they are; runs one query.
-
-    Members that subscribe by a pattern are given its topics; they are held, and looked at again.
-
-    Args:
-        inputs: conforming tables.
-        known_assignors: against which ``members.assignor`` is checked; None where the caller's
-            own choice overrides that column.
-        both_types: whether groups of group_type `consumer` are wanted as well: their members vote,
-            may differ, have no vote or a regex.
-        topic_ids: whether topics keep their ids; those of both types always do.
-        target: of groups of group_type `consumer` where both types are wanted, conforming.
-
-    Raises:
-        InputError: values that have no meaning; lists every one.
-    """
-    summary = _query(inputs, known_assignors, both_types, target)
-    had_patterns = bool(summary.counts["patterns"])
-    if had_patterns:
-        has_unending = bool(summary.counts["unending"])
-        resolved = with_topics(inputs.members, inputs.topics, has_unending=has_unending)
-        inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
-        summary = _query(inputs, known_assignors, both_types, target)
-    counts = summary.counts
-    unknown = known_assignors is not None and not set(summary.assignors) <= set(known_assignors)
-    # A group whose members differ has no more topics than they name together.
-    most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
-    most_partitions = min(most_topics, counts["topics"]) * counts["most"]
-    may_be_too_large = (
-        counts["most_members"] > MEMBERS_OF_A_GROUP
-        or min(most_partitions, counts["all_partitions"]) > PARTITIONS_OF_A_GROUP
-    )
-    tables = ("members", "topics", "owned", "target")
-    is_bad = unknown or any(counts.get(f"bad_{table}") for table in tables)
-    if is_bad or may_be_too_large:
-        if both_types:
-            refuse_problems(_problems_of_both(inputs, known_assignors, target))
-        else:
-            refuse_problems(refusals(inputs, known_assignors))
-    about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
-    work = counts["members"] + counts.get("claims", 0) + about
-    session = inputs.members.sparkSession
-    is_small = summary.estimated_bytes <= ONE_TASK_BYTES
-    if is_small and tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
-        inputs = inputs.in_one_partition()
-    is_twice = bool(counts["topics_twice"])
-    is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
-    eligible = Eligible(
-        inputs.members,
-        _sizes(inputs.topics, is_twice, is_racked, both_types or topic_ids),
-        inputs.owned,
-        heterogeneous=bool(counts["differing"]),
-        most_topics=counts["most_topics"],
-        most_partitions=most_partitions,
-        most_edges=counts["most_edges"],
-        tasks=tasks_for(work, session),
-        one_list=not counts["differing"],
-        one_folds=summary.one_folds and counts["all_edges"] <= ONE_FOLD_EDGES,
-        is_one_group=counts["groups"] == 1 and summary.estimated_bytes <= ONE_GROUP_BYTES,
-        has_racks=is_racked,
-        has_missing_claims=bool(counts.get("missing_claims")),
-        has_hidden_topics=bool(counts.get("hidden_topics")),
-    )
-    return InputSummary(eligible, summary.assignors, had_patterns)
-
-
-def _query(
+def count_inputs(
     inputs: Inputs,
     known_assignors: Collection[str] | None,
     both_types: bool,
     target: DataFrame | None,
-) -> _InputCounts:
+) -> InputCounts:
     """Count everything in one query; a table at a time would be a few small jobs more."""
     tables = (*inputs[:3], target)
     sizes = [0.0 if frame is None else estimated_bytes(frame) for frame in tables]
@@ -230,7 +130,8 @@ def _query(
     for row in reduce(DataFrame.unionByName, parts).collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
-    return _InputCounts(counts, sorted(assignors), size, one_folds_members and one_folds_topics)
+    one_folds = one_folds_members and one_folds_topics and counts["all_edges"] <= ONE_FOLD_EDGES
+    return InputCounts(counts, sorted(assignors), size, is_small, one_folds)
 
 
 def _beside_claims(of_topics: DataFrame, owned: DataFrame) -> DataFrame:
@@ -287,38 +188,3 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
 def _named(measures: dict[str, str]) -> Column:
     entries = (f"'{name}', cast({value} as bigint)" for name, value in measures.items())
     return F.expr(f"map({', '.join(entries)}) as counts")
-
-
-def _problems_of_both(
-    inputs: Inputs, known_assignors: Collection[str] | None, target: DataFrame | None
-) -> DataFrame:
-    """Return the problems of groups of both types: the columns of a problem."""
-    is_theirs = is_consumer_group()
-    classic, consumer = (inputs.members.where(condition) for condition in (~is_theirs, is_theirs))
-    problems = [
-        row_refusals(inputs),
-        group_refusals(classic, known_assignors),
-        group_refusals(consumer, None),
-        size_refusals(inputs),
-        unknown_assignors(consumer, COORDINATORS),
-        *consumer_problems(inputs, consumer, target),
-    ]
-    return reduce(DataFrame.unionByName, problems)
-
-
-def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) -> DataFrame:
-    """One row per topic that has partitions; of one that is given twice the greater racks."""
-    more = ["replica_racks"] if is_racked else []
-    if has_ids and "topic_id" in topics.columns:
-        more.append("topic_id")
-    if "num_partitions" not in topics.columns:
-        topics = topics.groupBy(CLUSTER_ID, "topic").agg(
-            F.expr("max(partition) + 1 as num_partitions")
-        )
-    elif is_twice:
-        topics = topics.groupBy(CLUSTER_ID, "topic").agg(
-            *(F.expr(f"max({name}) as {name}") for name in ["num_partitions", *more])
-        )
-    return topics.where("num_partitions > 0").selectExpr(
-        CLUSTER_ID, "topic", "cast(num_partitions as int) as num_partitions", *more
-    )

@@ -43,7 +43,7 @@ def refuse_consumer_groups(
     """Check what decides about groups of group_type `consumer`; runs one query where all is well.
 
     Classic members are another one's to check, but not those of a type that nobody knows. The
-    arguments are as of ``look.look``, members of all types.
+    arguments are as in ``inspection.inspect_inputs``, members of all types.
 
     Raises:
         InputError: values that have no meaning; lists every one.

@@ -1,4 +1,4 @@
-"""One course that a group of the new protocol can take: the ids that members draw are open.
+"""A possible timeline of a group of the new protocol: the ids that members draw decide it.
 
 A client draws its member id when it starts, and `uniform` goes through members by their ids. So a
 simulation follows several draws side by side: what is the same in all does not depend on them.
@@ -43,7 +43,7 @@ class Spread(NamedTuple):
 
 
 @dataclass
-class Course:
+class RebalanceTimeline:
     """A group, and what its clients hold, by the names that events use.
 
     Attributes:
@@ -65,8 +65,8 @@ class Course:
     def __post_init__(self) -> None:
         self._name(self.life.topics)
 
-    def copy(self, salt: int) -> "Course":
-        """Another course that is the same so far."""
+    def copy(self, salt: int) -> "RebalanceTimeline":
+        """Another timeline that is the same so far."""
         life = replace(
             self.life,
             table=self.life.table.copy(),
@@ -76,7 +76,9 @@ class Course:
             keys=list(self.life.keys),
             _codes=dict(self.life._codes),
         )
-        return Course(salt, life, dict(self.ids), dict(self.owned), dict(self.before), self.names)
+        return RebalanceTimeline(
+            salt, life, dict(self.ids), dict(self.owned), dict(self.before), self.names
+        )
 
     def join(self, name: str, member: GroupMember) -> bool:
         """Let a member join under an id of its own."""

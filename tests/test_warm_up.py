@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark import ahead
+from kassign_spark import warm_up
 from tests.query_counter import counting
 
 _A_COMMANDS_SESSION = """
 import time
 from unittest.mock import patch
-from kassign_spark import ahead
+from kassign_spark import warm_up
 from kassign_spark.session import open_session
 
-with patch.object(ahead, "_load_classes", wraps=ahead._load_classes) as loading:
+with patch.object(warm_up, "_load_classes", wraps=warm_up._load_classes) as loading:
     with open_session() as spark:
         print(loading.call_count, "loading")
         tracker, ended = spark.sparkContext.statusTracker(), time.monotonic() + 60
@@ -28,9 +28,9 @@ with patch.object(ahead, "_load_classes", wraps=ahead._load_classes) as loading:
 
 _KERNELS = """
 import sys
-from kassign_spark import ahead
+from kassign_spark import warm_up
 
-print("kassign_spark.assignors.in_tasks" in sys.modules, list(ahead._kernels_imported([])))
+print("kassign_spark.assignors.in_tasks" in sys.modules, list(warm_up._kernels_imported([])))
 print("kassign_spark.assignors.in_tasks" in sys.modules)
 """
 
@@ -46,12 +46,12 @@ def _said(program: str) -> list[str]:
 def test_what_is_loaded_ahead_is_there_in_this_spark(spark: SparkSession) -> None:
     """Elsewhere a class that has moved is passed over, so this alone tells of it."""
     jvm: Any = spark.sparkContext._jvm
-    ahead._load_classes(jvm)
+    warm_up._load_classes(jvm)
 
 
 def test_a_worker_is_started_by_one_task(spark: SparkSession) -> None:
     with counting(spark) as counted:
-        ahead.start_worker(spark).join()
+        warm_up.start_worker(spark).join()
     assert (counted.jobs, counted.most_tasks) == (1, 1)
 
 
@@ -70,5 +70,5 @@ def test_what_fails_ahead_is_told_by_no_one(capsys: pytest.CaptureFixture[str]) 
     class Gateway:
         jvm = None
 
-    ahead.load_classes(Gateway()).join()
+    warm_up.load_classes(Gateway()).join()
     assert capsys.readouterr() == ("", "")
