@@ -18,7 +18,7 @@ _CHUNK = 1 << 20
 
 
 def has_lone_surrogate(value: str) -> str:
-    """Return in SQL whether JSON names half a character, such as ``\ud800`` alone."""
+    """Return in SQL whether JSON names half a character, such as ``\\ud800`` alone."""
     half = r"r'(?i)\\ud[89a-f]'"
     whole = r"r'(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}'"
     escapes = rf"replace({value}, r'\\', ' ')"  # a backslash that is meant as one begins none
