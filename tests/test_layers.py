@@ -140,3 +140,12 @@ def _defined(node: ast.AST) -> list[str]:
         case ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
             return [name]
     return []
+
+
+def test_docstrings_are_text() -> None:
+    """Half a character in one would keep Python 3.13 from compiling the file."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    assert text.encode(), path
