@@ -139,7 +139,7 @@ def _check_spark_home() -> None:
 
 @contextmanager
 def _explained_gateway() -> Iterator[None]:
-    """Explain that the Java which spark-submit started does not exist."""
+    """Explain that the Java which spark-submit started does not answer."""
     try:
         yield
     except Py4JJavaError:

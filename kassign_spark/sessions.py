@@ -115,7 +115,7 @@ def java_causes(error: Exception) -> Iterable[Any]:
 
 
 def rpc_message(text: str) -> str | None:
-    """Return in one line what a call of Spark Connect ended with; None: it is no such text."""
+    """Return in one line how a call of Spark Connect ended; None: the text is not about one."""
     status = _RPC.search(text)
     if status is None:
         return None

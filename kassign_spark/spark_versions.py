@@ -21,13 +21,13 @@ def arrow_udf(function: Callable[..., pa.Array], data_type: str) -> Callable[...
 
 def _by_pandas(function: Callable[..., pa.Array], data_type: str) -> Callable[..., Column]:
     import pandas as pd  # type: ignore[import-untyped]
+    from pyspark.sql.pandas.functions import pandas_udf
 
     def in_pandas(*columns: Any) -> Any:
         arrays = (pa.array(column, from_pandas=True) for column in columns)
         return pd.Series(function(*arrays).to_pylist(), dtype=object)
 
-    # From these PySpark reads that it takes and returns whole columns.
     in_pandas.__annotations__ = {"columns": pd.Series, "return": pd.Series}
-    by_pandas: Any = getattr(F, "pandas_udf")  # noqa: B009  its stub is of the newest version
-    udf: Callable[..., Column] = by_pandas(in_pandas, data_type)
+    by_hints: Any = pandas_udf  # its stub wants the kind of function, which it reads from the hints
+    udf: Callable[..., Column] = by_hints(in_pandas, data_type)
     return udf

@@ -113,7 +113,7 @@ class GraphFramesError(Exception):
 
 
 class NoGraphFramesError(GraphFramesError):
-    """One of its halves does not exist, or out of reach."""
+    """One of its halves is missing or out of reach."""
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
         edges: src bigint, dst bigint.
 
     Raises:
-        NoGraphFramesError: its Python or its JVM half does not exist, or out of reach.
+        NoGraphFramesError: its Python or its JVM half is missing or out of reach.
         GraphFramesError: they are of different versions, or something failed inside of it.
     """
     if is_connect(edges.sparkSession):

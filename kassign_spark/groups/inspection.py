@@ -47,7 +47,7 @@ def inspect_inputs(
 ) -> InputSummary:
     """Check the inputs and measure how large they are; runs one query.
 
-    Members that subscribe by a pattern are given its topics; they are held, and looked at again.
+    Members that subscribe by a pattern get its topics; they are held, and counted again.
 
     Args:
         inputs: conforming tables.
@@ -61,15 +61,15 @@ def inspect_inputs(
     Raises:
         InputError: values that have no meaning; lists every one.
     """
-    summary = count_inputs(inputs, known_assignors, both_types, target)
-    had_patterns = bool(summary.counts["patterns"])
+    counted = count_inputs(inputs, known_assignors, both_types, target)
+    had_patterns = bool(counted.counts["patterns"])
     if had_patterns:
-        has_unending = bool(summary.counts["unending"])
+        has_unending = bool(counted.counts["unending"])
         resolved = with_topics(inputs.members, inputs.topics, has_unending=has_unending)
         inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
-        summary = count_inputs(inputs, known_assignors, both_types, target)
-    counts = summary.counts
-    unknown = known_assignors is not None and not set(summary.assignors) <= set(known_assignors)
+        counted = count_inputs(inputs, known_assignors, both_types, target)
+    counts = counted.counts
+    unknown = known_assignors is not None and not set(counted.assignors) <= set(known_assignors)
     # A group whose members differ has no more topics than they name together.
     most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
     most_partitions = min(most_topics, counts["topics"]) * counts["most"]
@@ -87,7 +87,7 @@ def inspect_inputs(
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
     session = inputs.members.sparkSession
-    if summary.is_small and tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
+    if counted.is_small and tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
         inputs = inputs.in_one_partition()
     is_twice = bool(counts["topics_twice"])
     is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
@@ -101,21 +101,23 @@ def inspect_inputs(
         most_edges=counts["most_edges"],
         tasks=tasks_for(work, session),
         one_list=not counts["differing"],
-        one_folds=summary.one_folds,
-        is_one_group=counts["groups"] == 1 and summary.estimated_bytes <= ONE_GROUP_BYTES,
+        one_folds=counted.one_folds,
+        is_one_group=counts["groups"] == 1 and counted.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
         has_missing_claims=bool(counts.get("missing_claims")),
         has_hidden_topics=bool(counts.get("hidden_topics")),
     )
-    return InputSummary(eligible, summary.assignors, had_patterns)
+    return InputSummary(eligible, counted.assignors, had_patterns)
 
 
 def _problems_of_both(
     inputs: Inputs, known_assignors: Collection[str] | None, target: DataFrame | None
 ) -> DataFrame:
     """Return the problems of groups of both types: the columns of a problem."""
-    is_theirs = is_consumer_group()
-    classic, consumer = (inputs.members.where(condition) for condition in (~is_theirs, is_theirs))
+    is_consumer = is_consumer_group()
+    classic, consumer = (
+        inputs.members.where(condition) for condition in (~is_consumer, is_consumer)
+    )
     problems = [
         row_refusals(inputs),
         group_refusals(classic, known_assignors),

@@ -115,7 +115,7 @@ def dense(high: Longs, low: Longs) -> tuple[Longs, Longs]:
 
 
 def find(keys: Longs, values: Longs) -> Longs:
-    """Return the position of each value among sorted distinct keys; -1: it does not exist."""
+    """Return the position of each value among sorted distinct keys; -1: not among them."""
     if not len(keys):
         return np.full(len(values), -1)
     place = np.minimum(np.searchsorted(keys, values), len(keys) - 1)

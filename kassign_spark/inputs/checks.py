@@ -40,7 +40,7 @@ class Inputs(NamedTuple):
     topics: DataFrame
     owned: DataFrame | None
     has_regexes: bool = False
-    """Return whether members may subscribe by a regex that the broker resolves."""
+    """Whether members may subscribe by a regex that the broker resolves."""
 
     def in_one_partition(self) -> "Inputs":
         """Each table in one partition: shuffled neither to be joined nor to be counted."""

@@ -102,7 +102,7 @@ class Cursors:
         self.wrong[rows & (self.wrong == FINE)] = reason
 
     def number(self, size: int) -> Ints:
-        """Read a signed big-endian number of 1, 2, 4 or 8 bytes; 0 where it does not exist."""
+        """Read a signed big-endian number of 1, 2, 4 or 8 bytes; 0 where it is missing."""
         if size == 1:
             values = self.source.data[self.position].astype(np.int8).astype(np.int64)
         else:

@@ -108,9 +108,9 @@ def murmur2_of(keys: pa.Array) -> pa.Array:
     hashed ^= hashed >> np.uint32(13)
     hashed *= _M
     hashed ^= hashed >> np.uint32(15)
-    word = np.empty(len(keys), np.int64)
-    word[order] = hashed
-    return pa.array(word, mask=np.asarray(keys.is_null()))
+    hashes = np.empty(len(keys), np.int64)
+    hashes[order] = hashed
+    return pa.array(hashes, mask=np.asarray(keys.is_null()))
 
 
 def _little_endian(raw: NDArray[np.uint8], at: NDArray[np.int64], count: int) -> NDArray[np.uint32]:

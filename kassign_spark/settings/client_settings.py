@@ -39,7 +39,7 @@ def check_settings(clients: DataFrame) -> DataFrame:
     client of a group; `group.id` not blank; assignor classes that the version has, none twice; what
     `group.protocol` allows, and what has no effect or a surprise with the new one; and a broker's
     `group.consumer.*` and a group's `consumer.*` settings (KIP-848): their client_version is the
-    broker's. A setting that does not exist has the default of the client's version. Settings
+    broker's. A setting that is left out has the default of the client's version. Settings
     without a rule, and null values, are not looked at.
 
     Args:

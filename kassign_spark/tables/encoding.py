@@ -40,16 +40,16 @@ def refuse_lines(spark: SparkSession, path: str, where: str, fault: str) -> None
         InputError: it names the first such file and its first such line; ``where`` begins.
     """
     lines = spark.read.text(path)
-    (problem,) = lines.selectExpr(
+    (first,) = lines.selectExpr(
         f"min_by(struct(_metadata.file_path as path, _metadata.file_name as name), "
         f"_metadata.file_path) filter (where {fault}) as file"
     ).collect()
-    if problem.file is None:
+    if first.file is None:
         return
-    name = problem.file.name
+    name = first.file.name
     if is_connect(spark):  # only the server sees its bytes
         raise InputError(f"{where}: file {name} holds text that is not UTF-8; save it as UTF-8")
-    raise InputError(f"{where}: file {name}{_first_fault(spark, problem.file.path)}")
+    raise InputError(f"{where}: file {name}{_first_fault(spark, first.file.path)}")
 
 
 def _first_fault(spark: SparkSession, file: str) -> str:

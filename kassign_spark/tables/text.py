@@ -70,12 +70,12 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
         wrong = says(f", column {field.name}: {{}} is not of type {type_name}", cell)
         cases.append(f"when {cell} is not null and {_is_wrong(field)} then {wrong}")
     lost = " or ".join(f"contains({quoted(name)}, '{LOST}')" for name in [*header, _CORRUPT])
-    (first_problem,) = text.selectExpr(
+    (checked,) = text.selectExpr(
         f"min(case {' '.join(cases)} end) as problem", f"bool_or({lost}) as may_be_lost"
     ).collect()
-    if first_problem.may_be_lost:
+    if checked.may_be_lost:
         refuse_lines(spark, path, where, NOT_UTF8)
-    _refuse(first_problem.problem, where)
+    _refuse(checked.problem, where)
     parsed = {field.name: F.expr(_parsed(field)) for field in present}
     return text.select(*(parsed.get(name, F.col(quoted(name))).alias(name) for name in header))
 
@@ -146,17 +146,17 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
         f"when size(array_distinct({keys})) < size({keys}) then {twice} end"
     )
     lines = spark.read.text(path).where(F.trim("value") != "").select("value", parsed)
-    (first_problem,) = lines.selectExpr(
+    (checked,) = lines.selectExpr(
         f"array_distinct(flatten(collect_set({keys}))) as keys",
         f"min({problem}) as problem",
         f"coalesce(bool_or({UNREADABLE}), false) as is_lost",
     ).collect()
-    if first_problem.is_lost:
+    if checked.is_lost:
         refuse_lines(spark, path, where, UNREADABLE)
-    _refuse(first_problem.problem, where)
+    _refuse(checked.problem, where)
     declared = {field.name: _read_type(field) for field in fields}
-    others = sorted(set(first_problem["keys"]) - declared.keys())
-    names = [*(name for name in declared if name in first_problem["keys"]), *others]
+    others = sorted(set(checked["keys"]) - declared.keys())
+    names = [*(name for name in declared if name in checked["keys"]), *others]
     columns = ", ".join(f"{quoted(name)} {declared.get(name, 'STRING')}" for name in names)
     return spark.read.json(path, schema=columns or StructType([]))
 

@@ -79,7 +79,7 @@ class Facts:
 
 
 def judge(facts: Facts, rules: BrokerRules) -> Judgement:
-    """Return whether a group can go over, how, and what to mind; the gravest reasons first."""
+    """Judge whether a group can migrate, how, and what to mind; the gravest reasons first."""
     blocks = _blocks_upgrade if facts.to == CONSUMER else _blocks_downgrade
     for_good, online = blocks(facts, rules)
     if for_good or online:

@@ -53,9 +53,9 @@ def find_levels(weight: Doubles, eligible: Bools, capacity: Doubles) -> Levels:
             poured[:, k] = _pour(part_weight[:, k], some[:, k], load, room)
             load += poured[:, k]
         poured_weight[open_], level[open_] = poured, load / room
-        level_found, members_of = _threshold(part_weight, some, room, level[open_])
-        better = level_found > bound[open_]
-        bound[open_[better]], closed[open_[better]] = level_found[better], members_of[better]
+        threshold, members_of = _threshold(part_weight, some, room, level[open_])
+        better = threshold > bound[open_]
+        bound[open_[better]], closed[open_[better]] = threshold[better], members_of[better]
         open_ = open_[level[open_].max(axis=1) > bound[open_] * _CLOSE]
         if classes == 1 or not len(open_):
             break
