@@ -80,7 +80,7 @@ def test_history_counts_what_it_cannot_read(
     assert (len(facts["unread"]), facts["storm_count"]) == (1, 0)
     assert cli.main(["history", "--log", str(folder), "--since", "2030-01-01"]) == 1
     said = capsys.readouterr().out
-    assert f"\n{cut} records of the log cannot be read: what is said of their groups is" in said
+    assert f"\n{cut} records of the log cannot be read: their groups are reported in part" in said
     assert "(its key cannot be read)" in said
 
 
