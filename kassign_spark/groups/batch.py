@@ -74,7 +74,7 @@ class Batch:
         member_name: code.
         generation: what the member says; -1: nothing.
         member_seq: its place in the coordinator's list; -1: not known.
-        instance, rack, assignor: codes of texts; 0: none.
+        instance, rack, assignor, regex: codes of texts; 0: none.
         subscription: of each member the number of its list of topics.
         list_topics: names' codes of one list after the other, as given; ``list_start``: where each
             begins, and the end.
@@ -102,6 +102,7 @@ class Batch:
     instance: Longs
     rack: Longs
     assignor: Longs
+    regex: Longs
     subscription: Longs
     list_topics: Longs
     list_start: Longs
@@ -244,6 +245,7 @@ class Batch:
             instance=self.instance[members],
             rack=self.rack[members],
             assignor=self.assignor[members],
+            regex=self.regex[members],
             subscription=self.subscription[members],
             set_topic=(np.cumsum(is_theirs) - 1)[self.set_topic[kept]],
             set_start=starts(kept.astype(np.int64))[self.set_start],

@@ -22,6 +22,7 @@ from kassign_spark.inputs.checks import (
     unknown_assignors,
 )
 from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.inputs.target_rules import consumer_problems
 from kassign_spark.iteration import hold
@@ -30,11 +31,12 @@ from kassign_spark.schemas import CLUSTER_ID
 
 
 class InputSummary(NamedTuple):
-    """The eligible frames of all groups, and the names of the assignors that the groups use."""
+    """The eligible frames of all groups, and the names of the assignors that classic ones use."""
 
     eligible: Eligible
     assignors: list[str]
     had_patterns: bool
+    has_consumer_groups: bool
 
 
 def inspect_inputs(
@@ -76,6 +78,8 @@ def inspect_inputs(
     may_be_too_large = (
         counts["most_members"] > MEMBERS_OF_A_GROUP
         or min(most_partitions, counts["all_partitions"]) > PARTITIONS_OF_A_GROUP
+        # What a regex finds is not counted.
+        or (inputs.has_regexes and both_types and counts["all_partitions"] > PARTITIONS_OF_A_GROUP)
     )
     tables = ("members", "topics", "owned", "target")
     is_bad = unknown or any(counts.get(f"bad_{table}") for table in tables)
@@ -107,7 +111,7 @@ def inspect_inputs(
         has_missing_claims=bool(counts.get("missing_claims")),
         has_hidden_topics=bool(counts.get("hidden_topics")),
     )
-    return InputSummary(eligible, counted.assignors, had_patterns)
+    return InputSummary(eligible, counted.assignors, had_patterns, bool(counts["consumer_groups"]))
 
 
 def _problems_of_both(
@@ -118,11 +122,14 @@ def _problems_of_both(
     classic, consumer = (
         inputs.members.where(condition) for condition in (~is_consumer, is_consumer)
     )
+    reading = inputs
+    if inputs.has_regexes:
+        reading = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
     problems = [
         row_refusals(inputs),
         group_refusals(classic, known_assignors),
         group_refusals(consumer, None),
-        size_refusals(inputs),
+        size_refusals(reading),
         unknown_assignors(consumer, COORDINATORS),
         *consumer_problems(inputs, consumer, target),
     ]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from kassign_spark.groups.lists import same_lists
 from kassign_spark.groups.numbers import Longs, dense, find, key, names, rows_by, starts
 from kassign_spark.groups.racks import lengths, read_racks
 
-MEMBER, SUBSCRIPTION, TOPIC, CLAIM, OBSERVED = range(5)
+MEMBER, SUBSCRIPTION, TOPIC, CLAIM, OBSERVED, TARGET, REGEX = range(7)
 """Kinds of rows; see ``rows``."""
 
 ROWS = pa.schema(
@@ -31,16 +32,31 @@ ROWS = pa.schema(
 """The columns of ``rows.fold`` as a task gets them."""
 
 _LIST = pa.list_(pa.string())
+_TEXTS = 3
+"""Texts that every member has: group_instance_id, rack_id, assignor."""
+
+
+class KindRows(NamedTuple):
+    """A batch, and the rows of further kinds, each of which names a partition of some member.
+
+    Attributes:
+        claims: of each kind its rows, in the order of the table.
+        rows: of each kind the places of these rows in the table.
+    """
+
+    batch: Batch
+    claims: list[Claims]
+    rows: list[Longs]
 
 
 def read_batch(table: pa.Table) -> tuple[Batch, Claims]:
     """Read the rows of whole groups (see ``rows.fold``), and what members claim."""
-    batch, (claims,) = read_kinds(table, (CLAIM,))
+    batch, (claims,), _ = read_kinds(table, (CLAIM,))
     return batch, claims
 
 
-def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claims]]:
-    """Read the rows of whole groups, and those of kinds with owners.
+def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
+    """Read the rows of whole groups, and those of further kinds.
 
     Groups without members are left out.
     """
@@ -50,7 +66,9 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
     has_members = np.zeros(len(first), bool)
     has_members[group[kind == MEMBER]] = True
     if not has_members.all():
-        return read_kinds(table.filter(pa.array(has_members[group])), kinds)
+        some = np.flatnonzero(has_members[group])
+        read = read_kinds(table.take(pa.array(some)), kinds)
+        return read._replace(rows=[some[rows] for rows in read.rows])
     member_name = names(table["member_id"], java_order=True)
     number, place = (table[name].to_numpy() for name in ("number", "place"))
     rows = {of: np.flatnonzero(kind == of) for of in (MEMBER, SUBSCRIPTION, TOPIC, *kinds)}
@@ -74,9 +92,8 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
     hashes = table["subscription"].to_numpy()
     texts = parsed(table["texts"], members, _LIST)
     texts_of_members = names(pa.chunked_array([texts.flatten()], pa.string()), java_order=True)
-    instance, rack, assignor = (
-        texts_of_members.code.reshape(-1, 3).T if len(members) else np.zeros((3, 0), int)
-    )
+    width = len(texts.flatten()) // len(members) if len(members) else _TEXTS
+    instance, rack, assignor, *regex = texts_of_members.code.reshape(-1, width).T
     replica_racks = parsed(table["texts"], topics, pa.list_(_LIST))
     racks = read_racks(replica_racks, number[topics], texts_of_members.take(rack))
     batch = Batch(
@@ -94,6 +111,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
         instance=instance,
         rack=rack,
         assignor=assignor,
+        regex=regex[0] if regex else np.zeros(len(members), np.int64),
         subscription=_lists_of(group, hashes, members, rows[SUBSCRIPTION]),
         list_topics=listed_name.code,
         list_start=list_start,
@@ -105,10 +123,12 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> tuple[Batch, list[Claim
         size=number[topics],
         racks=racks,
     )
-    return batch, [
+    of_kinds = [rows[of] for of in kinds]
+    claims = [
         claims_of(batch, group[at], member_name.code[at], topic_name.code[at], number[at])
-        for at in (rows[of] for of in kinds)
+        for at in of_kinds
     ]
+    return KindRows(batch, claims, of_kinds)
 
 
 def _lists_of(group: Longs, hashes: npt.NDArray[np.int64], members: Longs, lists: Longs) -> Longs:

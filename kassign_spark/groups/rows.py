@@ -15,7 +15,15 @@ from pyspark.sql.types import StructType
 
 from kassign_spark.groups.archives import forget_archives
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.read import (
+    CLAIM,
+    MEMBER,
+    OBSERVED,
+    REGEX,
+    SUBSCRIPTION,
+    TARGET,
+    TOPIC,
+)
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.sessions import cores
 
@@ -34,8 +42,10 @@ Kernel = Callable[[pa.Table], Iterable[pa.Table]]
 """From all rows of a task to what it answers, in pieces."""
 
 
-def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
+def fold(eligible: Eligible, *more_texts: str, claims: bool = True) -> DataFrame:
     """Fold the tables of the groups into rows of one table, claims optional; runs no job.
+
+    ``more_texts`` are further columns of members, for the end of their texts.
 
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
@@ -55,7 +65,7 @@ def fold(eligible: Eligible, *, claims: bool = True) -> DataFrame:
     # Where a group has one list, members need not be read with it to know which is theirs.
     subscription = "0L" if eligible.one_list else f"xxhash64({topics})"
     members = members.withColumns({"topics": F.expr(topics), "subscription": F.expr(subscription)})
-    table = member_rows(members).unionByName(_lists_and_topics(members, eligible))
+    table = member_rows(members, *more_texts).unionByName(_lists_and_topics(members, eligible))
     if claims and eligible.owned is not None:
         table = table.unionByName(rows(eligible.owned, CLAIM, number="partition"))
     return table
@@ -65,16 +75,11 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
     """The rows of kinds SUBSCRIPTION and TOPIC."""
     lists = members.selectExpr(*GROUP_KEY, "subscription", "topics").distinct()
     on, known = [CLUSTER_ID, "topic"], eligible.topics
-    values = {
-        "number": "num_partitions",
-        "texts": "to_json(replica_racks)" if eligible.has_racks else "null",
-        "member_id": "topic_id" if "topic_id" in known.columns else "null",
-    }
     # Of an outer explode Spark infers no filter, which would have the list shuffled once more.
     if not eligible.one_folds:
         each = lists.selectExpr(*GROUP_KEY, "explode_outer(topics) as topic")
         return rows(lists, SUBSCRIPTION, texts="to_json(topics)").unionByName(
-            rows(each.join(known, on=on, how="inner"), TOPIC, GROUP_KEY, **values)
+            topic_rows(each.join(known, on=on, how="inner"))
         )
     # Members are read once for both kinds: the null before the topics makes the row of the list.
     listed = "explode_outer(concat(array(null), topics)) as topic"
@@ -83,9 +88,23 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
     joined = each.join(known.coalesce(1).hint("shuffle_hash"), on=on, how="left").where(
         "topic is null or num_partitions is not null"
     )
+    values = _topic_values(joined)
     values["texts"] = f"if(topic is null, list, {values['texts']})"
     values["subscription"] = "if(topic is null, subscription, 0)"
     return rows(joined, f"if(topic is null, {SUBSCRIPTION}, {TOPIC})", GROUP_KEY, **values)
+
+
+def topic_rows(topics: DataFrame) -> DataFrame:
+    """Rows of kind TOPIC, of ``Eligible.topics`` beside the groups that read them."""
+    return rows(topics, TOPIC, GROUP_KEY, **_topic_values(topics))
+
+
+def _topic_values(topics: DataFrame) -> dict[str, str]:
+    return {
+        "number": "num_partitions",
+        "texts": "to_json(replica_racks)" if "replica_racks" in topics.columns else "null",
+        "member_id": "topic_id" if "topic_id" in topics.columns else "null",
+    }
 
 
 def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
@@ -106,6 +125,16 @@ def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
 def observed_rows(assignment: DataFrame) -> DataFrame:
     """Rows of kind OBSERVED, of ``schemas.ASSIGNMENT``: what was seen, for a table of ``fold``."""
     return rows(assignment, OBSERVED, number="partition")
+
+
+def target_rows(target: DataFrame) -> DataFrame:
+    """Rows of kind TARGET, of ``schemas.TARGET``; place is the position, or -1."""
+    return rows(target, TARGET, number="partition", place="coalesce(position, -1)")
+
+
+def regex_rows(matches: DataFrame) -> DataFrame:
+    """Rows of kind REGEX, of ``regexes.match_regexes``: topic is the regex, texts its topics."""
+    return rows(matches, REGEX, topic="topics_regex", texts="to_json(names)")
 
 
 def rows(

@@ -64,7 +64,7 @@ def balance_in_tasks(
     """
     assigned_rows = assigned
     if racks is not None:
-        of_partition = F.get("replica_racks", F.col("partition").try_cast("int"))
+        of_partition = F.expr("get(replica_racks, try_cast(partition as int))")
         assigned_rows = assigned.join(racks, on=[CLUSTER_ID, "topic"], how="left").withColumn(
             "texts", F.array_compact(of_partition)
         )

@@ -110,7 +110,7 @@ def _with_details(broken: DataFrame) -> DataFrame:
         "rule",
         "member_id",
         "topic",
-        F.col("partition").try_cast("int").alias("partition"),
+        F.expr("try_cast(partition as int) as partition"),
         detail.alias("detail"),
     )
 

@@ -9,13 +9,11 @@ from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import fits_all
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, short_assignor
 from kassign_spark.groups.eligible import Eligible, restrict
-from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.paths import OWN, TASK, Paths
-from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.consumer_groups import (
     check_assignor,
+    inspect_by_type,
     predict_consumer_groups,
-    split_by_type,
 )
 from kassign_spark.plans.misled_groups import note_claims
 from kassign_spark.results import answer
@@ -76,21 +74,21 @@ def assign_on_paths(
     paths: Paths | None = None,
 ) -> DataFrame:
     """Like ``assign``, and record in ``paths`` which engine computes each group."""
-    of_clients, may_be_consumer = split_by_type(members, target, assignor)
     assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
-    inputs = conform_inputs(of_clients, topics, owned)
-    eligible, names, _ = inspect_inputs(inputs, None if chosen is not None else ASSIGNORS)
+    known = None if chosen is not None else ASSIGNORS
+    eligible, names, consumer = inspect_by_type(members, topics, owned, target, known, assignor)
     if chosen is None or isinstance(assignor, str):
         eligible = eligible._replace(paths=paths)
         note_claims(eligible, paths, assignor)
     elif paths is not None:
         paths.note(eligible.groups, OWN)
     plan = _own(eligible, names, settings) if chosen is None else chosen(eligible, settings)
-    assignment = answer(plan, ASSIGNMENT, has_cluster_id=has_cluster_id(members))
-    if not may_be_consumer:
+    has_clusters = has_cluster_id(members)
+    assignment = answer(plan, ASSIGNMENT, has_cluster_id=has_clusters)
+    if consumer is None:
         return assignment
-    of_consumers = predict_consumer_groups(members, topics, owned, target=target, with_steps=False)
+    of_consumers = predict_consumer_groups(consumer, with_steps=False, has_cluster_id=has_clusters)
     if paths is not None:
         paths.note(fill_cluster_id(of_consumers.verdicts), TASK)
     return assignment.unionByName(of_consumers.assignment)

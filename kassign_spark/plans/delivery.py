@@ -35,7 +35,7 @@ def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFram
     by_topic = (
         conform(assignment, ASSIGNMENT)
         .groupBy(*member, "topic")
-        .agg(F.array_sort(F.collect_set(F.col("partition").try_cast("int"))).alias("numbers"))
+        .agg(F.array_sort(F.expr("collect_set(try_cast(partition as int))")).alias("numbers"))
     )
     delivered = by_topic.groupBy(*member).agg(
         F.array_sort(F.collect_list(F.struct("topic", "numbers"))).alias("topics")

@@ -54,7 +54,7 @@ def changes(before: DataFrame, after: DataFrame) -> DataFrame:
         .select(
             *GROUP_KEY,
             "topic",
-            F.col("partition").try_cast("int").alias("partition"),
+            F.expr("try_cast(partition as int) as partition"),
             from_member.alias("from_member"),
             "to_member",
             change.alias("change"),

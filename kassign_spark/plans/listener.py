@@ -19,7 +19,7 @@ from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id
 from kassign_spark.coordinator.reconcile import ASSIGNED, REVOKED
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.rules import STATIC_AWAY, is_consumer_group
-from kassign_spark.plans.consumer_groups import split_by_type
+from kassign_spark.plans.consumer_groups import has_group_types
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS
 
@@ -68,11 +68,10 @@ def listener_calls(
     """
     has_clusters = has_cluster_id(members)
     consumer_calls = None
-    classic, may_be_consumer = split_by_type(members, None, assignor, protocol)
-    if may_be_consumer:
+    if has_group_types(members, assignor, protocol):
         consumer_members = conform(members, MEMBERS).where(is_consumer_group())
         consumer_calls = consumer_listener_calls(fill_cluster_id(steps), consumer_members)
-        members = classic.drop("group_type")
+        members = members.where(~is_consumer_group()).drop("group_type")
     keyed = steps.withColumn(
         CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if has_clusters else F.lit("")
     )

@@ -17,14 +17,13 @@ from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, E
 from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
-from kassign_spark.groups.inspection import inspect_inputs
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import fold, in_tasks
-from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.iteration import hold
 from kassign_spark.plans.consumer_groups import (
     check_assignor,
+    inspect_by_type,
     predict_consumer_groups,
-    split_by_type,
 )
 from kassign_spark.plans.exact import RUNS, follow_exactly_arrow, predict_arrow
 from kassign_spark.results import answer
@@ -98,22 +97,21 @@ def predict(
     """
     assignor = short_assignor(assignor)
     check_assignor(assignor, PREDICTED)
-    classic, may_be_consumer = split_by_type(members, target)
-    rows, verdicts = _answers(classic, topics, owned, assignor, predict_arrow)
+    known = PREDICTED if assignor is None else None
+    eligible, _, consumer = inspect_by_type(members, topics, owned, target, known)
+    rows, verdicts = _answers(eligible, assignor, predict_arrow)
     has_clusters = has_cluster_id(members)
     of_classic = Prediction(
         answer(rows, ASSIGNMENT, has_cluster_id=has_clusters),
         answer(verdicts, VERDICTS, has_cluster_id=has_clusters),
     )
-    if not may_be_consumer:
+    if consumer is None:
         return of_classic
     of_consumers = predict_consumer_groups(
-        members,
-        topics,
-        owned,
-        target=target,
+        consumer,
         assignor=assignor if assignor in COORDINATORS else None,
         with_steps=False,
+        has_cluster_id=has_clusters,
     )
     return Prediction(
         of_classic.assignment.unionByName(of_consumers.assignment),
@@ -157,17 +155,23 @@ def predict_rebalance(
     assignor = short_assignor(assignor)
     check_assignor(assignor, PREDICTED)
     check_protocol(protocol)
-    classic, may_be_consumer = split_by_type(members, target, assignor, protocol)
+    known = PREDICTED if assignor is None else None
+    eligible, names, consumer = inspect_by_type(
+        members, topics, owned, target, known, assignor, protocol
+    )
+    used = names if assignor is None else [assignor]
+    if protocol == COOPERATIVE and not COOPERATIVE_ASSIGNORS.issuperset(used):
+        raise InputError("only cooperative-sticky knows the cooperative protocol")
     kernel = partial(follow_exactly_arrow, is_eager=protocol == EAGER)
-    rows, verdicts = _answers(classic, topics, owned, assignor, kernel, protocol)
+    rows, verdicts = _answers(eligible, assignor, kernel)
     has_clusters = has_cluster_id(members)
     of_classic = PredictedRebalance(
         answer(rows, "predict_rebalance.steps", has_cluster_id=has_clusters),
         answer(verdicts, "predict_rebalance.verdicts", has_cluster_id=has_clusters),
     )
-    if not may_be_consumer:
+    if consumer is None:
         return of_classic
-    of_consumers = predict_consumer_groups(members, topics, owned, target=target)
+    of_consumers = predict_consumer_groups(consumer, has_cluster_id=has_clusters)
     return PredictedRebalance(
         of_classic.steps.unionByName(of_consumers.steps),
         of_classic.verdicts.unionByName(of_consumers.verdicts),
@@ -175,19 +179,9 @@ def predict_rebalance(
 
 
 def _answers(
-    members: DataFrame,
-    topics: DataFrame,
-    owned: DataFrame | None,
-    assignor: str | None,
-    kernel: Callable[..., Iterable[pa.Table]],
-    protocol: str | None = None,
+    eligible: Eligible, assignor: str | None, kernel: Callable[..., Iterable[pa.Table]]
 ) -> tuple[DataFrame, DataFrame]:
     """Answer all groups once in tasks: partitions and verdicts from one held frame."""
-    inputs = conform_inputs(members, topics, owned)
-    eligible, names, _ = inspect_inputs(inputs, PREDICTED if assignor is None else None)
-    used = names if assignor is None else [assignor]
-    if protocol == COOPERATIVE and not COOPERATIVE_ASSIGNORS.issuperset(used):
-        raise InputError("only cooperative-sticky knows the cooperative protocol")
     number = None if assignor is None else PREDICTED.index(assignor)
     answered = partial(kernel, assignor=number)
     runs = hold(in_tasks(fold(eligible), answered, RUNS, eligible.batches)).frame

@@ -15,13 +15,11 @@ from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.conforming import declare, has_cluster_id, short_assignor
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.paths import Paths
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, in_tasks
-from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.assign import strategy_of
-from kassign_spark.plans.consumer_groups import predict_consumer_groups, split_by_type
+from kassign_spark.plans.consumer_groups import inspect_by_type, predict_consumer_groups
 from kassign_spark.plans.misled_groups import note_claims
 from kassign_spark.plans.predict import PREDICTED, PredictedRebalance, predict_rebalance
 from kassign_spark.plans.rebalance_rounds import STEPS, follow, step_tables
@@ -142,12 +140,13 @@ def rebalance_on_paths(
     paths: Paths | None = None,
 ) -> DataFrame:
     """Like ``rebalance`` without ``exact``; records in ``paths`` what misleads the client."""
-    classic, may_be_consumer = split_by_type(members, target, assignor, protocol)
     assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
     check_protocol(protocol)
-    inputs = conform_inputs(classic, topics, owned)
-    eligible, names, _ = inspect_inputs(inputs, None if chosen is not None else ASSIGNORS)
+    known = None if chosen is not None else ASSIGNORS
+    eligible, names, consumer = inspect_by_type(
+        members, topics, owned, target, known, assignor, protocol
+    )
     if not callable(assignor):
         note_claims(eligible, paths, assignor, protocol)
     strategies = {name: ASSIGNORS[name] for name in names} if chosen is None else {"": chosen}
@@ -158,10 +157,11 @@ def rebalance_on_paths(
                 "only cooperative-sticky does"
             )
     followed = _follow(eligible, strategies, protocol, settings)
-    steps = answer(followed, "rebalance", has_cluster_id=has_cluster_id(members))
-    if not may_be_consumer:
+    has_clusters = has_cluster_id(members)
+    steps = answer(followed, "rebalance", has_cluster_id=has_clusters)
+    if consumer is None:
         return steps
-    consumer_steps = predict_consumer_groups(members, topics, owned, target=target).steps
+    consumer_steps = predict_consumer_groups(consumer, has_cluster_id=has_clusters).steps
     return steps.unionByName(consumer_steps)
 
 

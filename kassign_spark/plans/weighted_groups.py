@@ -10,8 +10,7 @@ from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, scal
 from kassign_spark.assignors.weighted.sentences import Names
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.claims import resolve
-from kassign_spark.groups.numbers import dense, names
-from kassign_spark.groups.read import CLAIM, MEMBER, read_kinds
+from kassign_spark.groups.read import CLAIM, read_kinds
 from kassign_spark.plans.weight_rows import CAPACITY, WEIGHT
 
 _MOST_NAMED = 5
@@ -58,21 +57,21 @@ class WeightOptions(NamedTuple):
 
 def read_groups(table: pa.Table, options: WeightOptions) -> tuple[Batch, list[WeightedGroup]]:
     """Read the rows of whole groups, as ``weight_rows.fold_weights`` makes them."""
-    table = _with_members(table)
-    kind = table["kind"].to_numpy()
-    batch, (claims, sizes, weights) = read_kinds(table, (CLAIM, CAPACITY, WEIGHT))
+    batch, (claims, sizes, weights), (_, size_rows, weight_rows) = read_kinds(
+        table, (CLAIM, CAPACITY, WEIGHT)
+    )
     value, cost = table["value"].to_numpy(), table["cost"].to_numpy()
     place = table["place"].to_numpy()
 
     capacity = np.ones(len(batch.member_group))
     known = sizes.member >= 0
-    capacity[sizes.member[known]] = value[kind == CAPACITY][known]
+    capacity[sizes.member[known]] = value[size_rows][known]
     slots = int(batch.first_slot[-1])
     weight, move_cost = np.full(slots, np.nan), np.full(slots, np.nan)
     for own in (0, 1):  # a row of the group alone comes last, and wins
-        has_weight = (weights.slot >= 0) & (place[kind == WEIGHT] == own)
-        weight[weights.slot[has_weight]] = value[kind == WEIGHT][has_weight]
-        move_cost[weights.slot[has_weight]] = cost[kind == WEIGHT][has_weight]
+        has_weight = (weights.slot >= 0) & (place[weight_rows] == own)
+        weight[weights.slot[has_weight]] = value[weight_rows][has_weight]
+        move_cost[weights.slot[has_weight]] = cost[weight_rows][has_weight]
 
     home = np.full(slots, -1)
     owned = claims.where((claims.slot >= 0) & (claims.member >= 0))
@@ -83,15 +82,6 @@ def read_groups(table: pa.Table, options: WeightOptions) -> tuple[Batch, list[We
         _read(batch, number, weight, move_cost, home, capacity, options)
         for number in range(batch.group_count)
     ]
-
-
-def _with_members(table: pa.Table) -> pa.Table:
-    """Leave out groups that have no member, as ``read_kinds`` does."""
-    cluster, group = names(table["cluster_id"]), names(table["group_id"])
-    first, number = dense(cluster.code, group.code)
-    has = np.zeros(len(first), bool)
-    has[number[table["kind"].to_numpy() == MEMBER]] = True
-    return table if has.all() else table.filter(pa.array(has[number]))
 
 
 def _read(

@@ -56,7 +56,7 @@ def follow_both_arrow(
         max_rounds: see ``Settings``.
         at_once: the plan is no assignor's: members get it without rounds, and groups need none.
     """
-    batch, (claims, planned) = read_kinds(table, (CLAIM, OBSERVED))
+    batch, (claims, planned), _ = read_kinds(table, (CLAIM, OBSERVED))
     own = assignors_of(batch)
     has_none = own < 0
     own = np.where(has_none, RANGE, own)  # what is followed is forgotten

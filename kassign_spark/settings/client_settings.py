@@ -138,7 +138,7 @@ def _by_client(rows: DataFrame) -> DataFrame:
 def _whole_number(setting: str) -> Column:
     """The value as Java's ``Integer.parseInt`` reads it, blanks around it aside, or null."""
     text = trimmed(setting)
-    number = F.when(text.rlike(r"^[+-]?[0-9]{1,18}\z"), text).try_cast("bigint")
+    number = F.when(text.rlike(r"^[+-]?[0-9]{1,18}\z"), text).cast("bigint")
     return F.when(number.between(-(2**31), 2**31 - 1), number)
 
 

@@ -5,14 +5,14 @@ from functools import reduce
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from kassign_spark.groups.read import CLAIM, SUBSCRIPTION, TOPIC
-from kassign_spark.groups.rows import member_rows, rows
+from kassign_spark.groups.read import CLAIM, SUBSCRIPTION
+from kassign_spark.groups.rows import member_rows, regex_rows, rows, target_rows, topic_rows
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.patterns import match_topics
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.simulation.events import Events
-from kassign_spark.simulation.group_reading import EVENT, PATTERN, REGEX, TARGET
+from kassign_spark.simulation.group_reading import EVENT, PATTERN
 
 _KEYS = list(GROUP_KEY)
 _FIRST = -(2**31)
@@ -51,7 +51,6 @@ def fold_events(
         A topic's event is there for each group of its cluster, or for none (null) where there is
         no group.
     """
-    racks = "to_json(replica_racks)" if "replica_racks" in topics.columns else "null"
     of_groups = _of_groups(inputs.members, events)
     members, owned = inputs.members, inputs.owned
     if not events.counts["topics"]:
@@ -85,22 +84,16 @@ def fold_events(
         )
         matches = match_regexes(regexes, _ever(topics, events))
         named.append(matches.select(*_KEYS, F.explode("names").alias("topic")))
-        parts.append(rows(matches, REGEX, topic="topics_regex", texts="to_json(names)"))
+        parts.append(regex_rows(matches))
     if target is not None:
         parts.append(target_rows(target))
         named.append(target.select(*_KEYS, "topic"))
     could_read = reduce(DataFrame.unionByName, named).distinct()
     known = could_read.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
-    topic_id = "topic_id" if "topic_id" in topics.columns else "null"
-    parts.append(rows(known, TOPIC, number="num_partitions", texts=racks, member_id=topic_id))
+    parts.append(topic_rows(known))
     if owned is not None:
         parts.append(rows(owned, CLAIM, number="partition"))
     return reduce(DataFrame.unionByName, parts)
-
-
-def target_rows(target: DataFrame) -> DataFrame:
-    """Rows of kind TARGET, of ``schemas.TARGET``."""
-    return rows(target, TARGET, number="partition", place="coalesce(position, -1)")
 
 
 def _of_groups(members: DataFrame, events: Events) -> DataFrame:

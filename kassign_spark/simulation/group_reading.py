@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.groups.numbers import Longs, dense, names
-from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
+from kassign_spark.groups.read import CLAIM, MEMBER, REGEX, SUBSCRIPTION, TARGET, TOPIC
 from kassign_spark.inputs.rules import CONSUMER, STATIC_AWAY
 from kassign_spark.simulation.members import Event, Member, Texts, is_restart
 from kassign_spark.simulation.simulated_group import Codes, Group, Naming, OwnedCodes, Topic
 
-EVENT, PATTERN, TARGET, REGEX = 5, 6, 7, 8
+EVENT, PATTERN = 20, 21
 """Kinds of rows beside those of ``groups.batch``; see ``fold.fold_events``."""
 
 

@@ -217,6 +217,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
         instance=np.array([text_code[member.instance] for member in present], np.int64),
         rack=rack,
         assignor=np.array([text_code[member.assignor] for member in present], np.int64),
+        regex=np.zeros(len(present), np.int64),
         subscription=np.array(subscription, np.int64),
         list_topics=listed,
         list_start=starts(lengths),

@@ -11,14 +11,13 @@ from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.rows import fold, in_tasks, target_rows
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.limits import SWEEPS
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, TARGET
 from kassign_spark.settings.computing import Settings
-from kassign_spark.simulation.fold import target_rows
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.sweep_kernel import SWEPT, Variant, sweep_arrow
 

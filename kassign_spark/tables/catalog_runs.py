@@ -127,7 +127,7 @@ def _look(spark: SparkSession, place: CatalogPath, name: str) -> tuple[Run | Non
         return open_run if name in open_run.tables else None, None
     if not _exists(spark, place, RUNS):
         raise InputError(f"{place.schema()}: has no table {RUNS}, which says what is complete")
-    moment = F.lit(place.when).try_cast("timestamp")
+    moment = F.try_to_timestamp(F.lit(place.when))
     if place.when is None:
         meant = F.lit(True)
     else:

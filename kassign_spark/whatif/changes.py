@@ -128,6 +128,7 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
         instance=np.where(copies.is_new, 0, batch.instance[copies.like]),
         rack=np.zeros(len(copies.like), np.int64),
         assignor=batch.assignor[copies.like],
+        regex=batch.regex[copies.like],
         subscription=set_of_member,
         list_topics=batch.topic_name[topic][set_topic],
         list_start=set_start,

@@ -15,10 +15,10 @@ from kassign_spark.coordinator.next_target import next_target
 from kassign_spark.coordinator.reconcile import Pairs, action_numbers, actions_in, reconcile
 from kassign_spark.coordinator.target_state import ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.coordinator_states import GroupStates, coordinator_order
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.plans.exact import ClientOutcomes
 from kassign_spark.plans.rebalance_rounds import RebalanceSteps
-from kassign_spark.whatif.coordinator_states import GroupStates
 
 
 def group_states(
@@ -34,10 +34,7 @@ def group_states(
     by_group = owned.where(np.argsort(owned.group, kind="stable"))
     ends = np.searchsorted(by_group.group, np.arange(batch.group_count + 1))
     for number in range(batch.group_count):
-        members = np.arange(batch.first_member[number], batch.first_member[number + 1])
-        seqs = batch.member_seq[members]
-        is_known = bool((seqs >= 0).all()) and len(np.unique(seqs)) == len(seqs)
-        members = members[np.argsort(seqs, kind="stable")] if is_known else members
+        members, is_known = coordinator_order(batch, number)
         place = np.argsort(members)
         mine = by_group.where(np.arange(ends[number], ends[number + 1]))
         state = replace(

@@ -106,7 +106,7 @@ class _Tried:
     """
 
     def __init__(self, table: pa.Table) -> None:
-        batch, (self.claims, self._observed) = read_kinds(table, (CLAIM, OBSERVED))
+        batch, (self.claims, self._observed), _ = read_kinds(table, (CLAIM, OBSERVED))
         self.batch, self.named = batch, assignors_of(batch)
         self.of_coordinator = _of_coordinator(table, batch)
         self.variants: list[list[_Variant]] = [[] for _ in range(batch.group_count)]

@@ -13,13 +13,13 @@ from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.coordinator.migration import Change
 from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.coordinator_states import GroupStates
 from kassign_spark.groups.group_names import group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Longs, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.rebalance_rounds import held_claims
 from kassign_spark.results import RESULTS
 from kassign_spark.whatif.answer_columns import columns_of
-from kassign_spark.whatif.coordinator_states import GroupStates
 from kassign_spark.whatif.migration_rules import (
     CLASSIC,
     CONSUMER,
@@ -31,7 +31,7 @@ from kassign_spark.whatif.migration_rules import (
 from kassign_spark.whatif.migration_walks import Walk, downgrade, in_batch, slots_of, upgrade
 from kassign_spark.whatif.outcome import crossing_now
 
-SAID, ORDER, CLIENT = range(5, 8)
+SAID, ORDER, CLIENT = range(30, 33)
 """Kinds of rows beside those of ``rows.fold``.
 
 SAID: member_id, texts: a list of its pattern, what RE2/J makes of that, its regex;

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import listener_calls, migrate
 from kassign_spark.live.live_snapshot import ClusterTables, read_cluster, to_snapshot
-from kassign_spark.plans.consumer_groups import predict_consumer_groups
+from tests.coordinator.predicted import predict_consumer_groups
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics

@@ -3,9 +3,9 @@
 import numpy as np
 import pyarrow as pa
 
+from kassign_spark.groups.coordinator_states import GroupStates
 from kassign_spark.groups.group_names import group_columns
 from kassign_spark.groups.read import TOPIC, read_batch
-from kassign_spark.whatif.coordinator_states import GroupStates
 from tests.kafka.oracle import Group, Member
 from tests.task_rows import SCHEMA, name_of, table_of
 
