@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kassign_spark.client.hash_order import java_hash
-from kassign_spark.groups.numbers import dense, java_hash_codes, rows_by
+from kassign_spark.client.hash_order import java_hash, java_hash_codes
+from kassign_spark.groups.numbers import dense, rows_by
 
 _MANY = 1 << 40
 

@@ -1,13 +1,25 @@
-"""The order in which Java's hash maps iterate, for the few keys of one group."""
+"""The order in which Java's hash maps iterate: for the keys of one group, and for many at once.
+
+``expressions`` has the same of columns.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Longs = npt.NDArray[np.int64]
+
 _MASK = 0xFFFF_FFFF
 _FIRST_TABLE = 16
 _TREE_BIN = 9
 """A bucket that gets its ninth key becomes a tree, or in a small table doubles the table early."""
+_COPIED_TREE_BIN = 8
+"""In the table of a copied set the eighth may do so."""
 
 
 class HashOrder(NamedTuple):
@@ -95,3 +107,55 @@ def _without_trees(codes: Sequence[int]) -> bool:
             break
         capacity *= 2
     return True
+
+
+def copied_set_order(codes: Sequence[int], sized_for: int) -> HashOrder:
+    """Order keys as a ``HashSet`` made from a collection of ``sized_for`` keys iterates."""
+    capacity = max(1 << (4 * sized_for // 3).bit_length(), capacity_for(len(codes)))
+    buckets = [bucket(code, capacity) for code in codes]
+    order = sorted(range(len(codes)), key=buckets.__getitem__)
+    return HashOrder(order, buckets, max(Counter(buckets).values(), default=0) < _COPIED_TREE_BIN)
+
+
+def java_hash_codes(strings: pa.Array) -> npt.NDArray[np.uint32]:
+    """Java's ``String.hashCode`` of each string; none is empty."""
+    texts = strings.to_pylist()
+    joined = "".join(texts)
+    units: npt.NDArray[np.integer]
+    if joined.isascii():
+        units = np.frombuffer(joined.encode(), np.uint8)
+        lengths = pc.binary_length(strings).to_numpy().astype(np.int64)
+    else:
+        units = np.frombuffer(joined.encode("utf-16-le"), "<u2")
+        lengths = np.array([len(text.encode("utf-16-le")) // 2 for text in texts])
+    ends = np.cumsum(lengths)
+    powers = np.ones(lengths.max(initial=1), np.uint32)
+    powers[1:] = 31
+    powers = np.multiply.accumulate(powers, dtype=np.uint32)
+    places = np.repeat(ends, lengths) - 1 - np.arange(ends[-1] if len(ends) else 0)
+    terms = units.astype(np.uint32) * powers[places]
+    return np.add.reduceat(terms, ends - lengths, dtype=np.uint32) if len(ends) else terms
+
+
+def bucket_keys(codes: Longs, capacities: Longs) -> Longs:
+    """Return the buckets of many 32-bit hash codes, each in a table of its own size."""
+    buckets: Longs = (codes ^ codes >> 16) & (capacities - 1)
+    return buckets
+
+
+def map_capacities(counts: Longs) -> Longs:
+    """Return the table sizes of maps made without arguments that held ``counts`` keys."""
+    return powers_of_two((4 * counts + 2) // 3)
+
+
+def copied_set_capacities(counts: Longs) -> Longs:
+    """Return the table sizes of sets made from collections of ``counts`` keys."""
+    return powers_of_two(4 * counts // 3 + 1)
+
+
+def powers_of_two(counts: Longs, least: int = _FIRST_TABLE) -> Longs:
+    """Round up, to ``least`` at the least."""
+    capacities = np.full_like(counts, least)
+    while (short := capacities < counts).any():
+        capacities[short] *= 2
+    return capacities

@@ -9,18 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.client.hash_order import java_hash
-from kassign_spark.coordinator.next_target import TargetOutcome
-from kassign_spark.coordinator.orders import (
-    Ints,
+from kassign_spark.client.hash_order import (
     bucket_keys,
     copied_set_capacities,
     copied_set_order,
-    inverse,
+    java_hash,
     map_capacities,
     powers_of_two,
-    topic_id_hash,
 )
+from kassign_spark.coordinator.next_target import TargetOutcome
+from kassign_spark.coordinator.orders import Ints, inverse, topic_id_hash
 from kassign_spark.coordinator.target_state import ConsumerGroupState
 
 

@@ -2,21 +2,19 @@
 
 import base64
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kassign_spark.client.hash_order import HashOrder, bucket, capacity_for, java_hash
+from kassign_spark.client.hash_order import java_hash
 
 Ints = NDArray[np.int64]
 
 _MASK_32, _MASK_64 = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
 """``BaseHashTable`` multiplies a hash by this and takes the upper bits."""
-_SMALLEST_TABLE, _TREE_BIN = 16, 8
 _ID_BYTES = 16
 _TOPICS_REMEMBERED = 100_000
 """The groups of a task read the same topics, and a group is often computed many times."""
@@ -68,38 +66,6 @@ def topic_id_hash(topic_id: str) -> int:
     high, low = topic_id_bits(topic_id)
     mixed = (high ^ low) & _MASK_64
     return (mixed >> 32 ^ mixed) & _MASK_32
-
-
-def copied_set_order(codes: Sequence[int], sized_for: int) -> HashOrder:
-    """Order keys as a ``HashSet`` made from a collection of ``sized_for`` keys iterates."""
-    capacity = max(1 << (4 * sized_for // 3).bit_length(), capacity_for(len(codes)))
-    buckets = [bucket(code, capacity) for code in codes]
-    order = sorted(range(len(codes)), key=buckets.__getitem__)
-    return HashOrder(order, buckets, max(Counter(buckets).values(), default=0) < _TREE_BIN)
-
-
-def bucket_keys(codes: Ints, capacities: Ints) -> Ints:
-    """Return the buckets of many 32-bit hash codes, each in a table of its own size."""
-    buckets: Ints = (codes ^ codes >> 16) & (capacities - 1)
-    return buckets
-
-
-def map_capacities(counts: Ints) -> Ints:
-    """Return the table sizes of maps made without arguments that held ``counts`` keys."""
-    return powers_of_two((4 * counts + 2) // 3)
-
-
-def copied_set_capacities(counts: Ints) -> Ints:
-    """Return the table sizes of sets made from collections of ``counts`` keys."""
-    return powers_of_two(4 * counts // 3 + 1)
-
-
-def powers_of_two(counts: Ints, least: int = _SMALLEST_TABLE) -> Ints:
-    """Round up, to ``least`` at the least."""
-    capacities = np.full_like(counts, least)
-    while (short := capacities < counts).any():
-        capacities[short] *= 2
-    return capacities
 
 
 def inverse(order: list[int] | Ints) -> Ints:

@@ -3,16 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kassign_spark.client.hash_order import java_hash
-from kassign_spark.coordinator.orders import (
-    Ints,
+from kassign_spark.client.hash_order import (
     bucket_keys,
     copied_set_capacities,
     copied_set_order,
-    inverse,
+    java_hash,
     map_capacities,
-    topic_id_hash,
 )
+from kassign_spark.coordinator.orders import Ints, inverse, topic_id_hash
 from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState, Layout
 
 

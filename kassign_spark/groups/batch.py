@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kassign_spark.coordinator.orders import bucket_keys, inverse, map_capacities
+from kassign_spark.client.hash_order import bucket_keys, java_hash_codes, map_capacities
+from kassign_spark.coordinator.orders import inverse
 from kassign_spark.groups.numbers import (
     Flags,
     Longs,
     find,
-    java_hash_codes,
     key,
     ranges,
     rows_by,

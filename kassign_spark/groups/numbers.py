@@ -55,26 +55,6 @@ def utf_8_rank(strings: pa.Array) -> Longs:
     return inverse(pc.sort_indices(strings).to_numpy())
 
 
-def java_hash_codes(strings: pa.Array) -> npt.NDArray[np.uint32]:
-    """Java's ``String.hashCode`` of each string; none is empty."""
-    texts = strings.to_pylist()
-    joined = "".join(texts)
-    units: npt.NDArray[np.integer]
-    if joined.isascii():
-        units = np.frombuffer(joined.encode(), np.uint8)
-        lengths = pc.binary_length(strings).to_numpy().astype(np.int64)
-    else:
-        units = np.frombuffer(joined.encode("utf-16-le"), "<u2")
-        lengths = np.array([len(text.encode("utf-16-le")) // 2 for text in texts])
-    ends = np.cumsum(lengths)
-    powers = np.ones(lengths.max(initial=1), np.uint32)
-    powers[1:] = 31
-    powers = np.multiply.accumulate(powers, dtype=np.uint32)
-    places = np.repeat(ends, lengths) - 1 - np.arange(ends[-1] if len(ends) else 0)
-    terms = units.astype(np.uint32) * powers[places]
-    return np.add.reduceat(terms, ends - lengths, dtype=np.uint32) if len(ends) else terms
-
-
 def key(high: Longs, low: Longs) -> Longs:
     """Two small numbers in one, which sorts by the first and then the second."""
     return high << _KEY_BITS | low

@@ -39,8 +39,12 @@ class Inputs(NamedTuple):
     members: DataFrame
     topics: DataFrame
     owned: DataFrame | None
-    has_regexes: bool = False
+    has_patterns: bool
+    """Whether members may subscribe by a pattern that the client resolves."""
+    has_regexes: bool
     """Whether members may subscribe by a regex that the broker resolves."""
+    has_types: bool
+    """Whether there may be groups whose coordinator assigns (KIP-848)."""
 
     def in_one_partition(self) -> "Inputs":
         """Each table in one partition: shuffled neither to be joined nor to be counted."""
@@ -61,13 +65,17 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
         conform(members, MEMBERS),
         conform(topics, topics_form),
         None if owned is None else conform(owned, OWNED),
+        has_patterns="topics_pattern" in members.columns,
         has_regexes="topics_regex" in members.columns,
+        has_types="group_type" in members.columns,
     )
 
 
 def resolved(inputs: Inputs) -> Inputs:
     """Return members with the topics of their pattern or regex; runs no job."""
-    members = with_topics(inputs.members, inputs.topics)
+    members = inputs.members
+    if inputs.has_patterns:
+        members = with_topics(members, inputs.topics)
     if inputs.has_regexes:
         members = with_regex_topics(members, inputs.topics)
     return inputs._replace(members=members)

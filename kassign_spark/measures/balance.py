@@ -80,14 +80,17 @@ def balance(
     check_same_clusters(
         [(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned), (TOPICS, racked)]
     )
-    assigned = conform(assignment, ASSIGNMENT)
     known = _Inputs(
-        assigned,
-        # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
-        with_topics(conform(members, MEMBERS), assigned.select(CLUSTER_ID, "topic")),
+        conform(assignment, ASSIGNMENT),
+        conform(members, MEMBERS),
         None if owned is None else conform(owned, OWNED),
         None if racked is None else fold_racks(conform(racked, TOPICS)),
     )
+    tasks = tasks_of(known.assigned, known.members, known.owned)
+    if "topics_pattern" in members.columns:
+        # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
+        topic_names = known.assigned.select(CLUSTER_ID, "topic")
+        known = known._replace(members=with_topics(known.members, topic_names))
     weighing = None
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
@@ -95,7 +98,6 @@ def balance(
         known_weights = conform(weights, WEIGHTS)
         refuse_weights(known_weights, known.members)
         weighing = Weighing(known_weights, missing_weight, base_weight)
-    tasks = tasks_of(known.assigned, known.members, known.owned)
     whole = _without_unknown(balance_in_tasks(*known, tasks=tasks, weighing=weighing), known)
     if weighing is not None:
         whole = _fully_weighed(whole)

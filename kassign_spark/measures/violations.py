@@ -57,10 +57,10 @@ def plan_violations(
 ) -> DataFrame:
     """Like ``violations``, with rule `unknown_topic`: subscribed to, not in table topics."""
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
-    inputs = resolved(conform_inputs(members, topics, owned))
-    assigned = conform(assignment, ASSIGNMENT)
-    of_groups = (assigned, inputs.members, inputs.owned)
-    broken = broken_in_tasks(*of_groups, sizes=_sizes(inputs.topics), tasks=tasks_of(*of_groups))
+    inputs, assigned = conform_inputs(members, topics, owned), conform(assignment, ASSIGNMENT)
+    tasks = tasks_of(assigned, inputs.members, inputs.owned)
+    subscribing, sizes = resolved(inputs).members, _sizes(inputs.topics)
+    broken = broken_in_tasks(assigned, subscribing, inputs.owned, sizes=sizes, tasks=tasks)
     return answer(_with_details(broken), "violations", has_cluster_id=has_cluster_id(members))
 
 

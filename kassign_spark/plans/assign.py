@@ -95,17 +95,11 @@ def assign_on_paths(
 
 
 def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
-    """Assign each group by its own assignor; what tasks answer, they answer in one go."""
-    # With racks `range` is answered in tasks as well.
-    apart = set() if eligible.has_racks else {*BY_WINDOWS}
-    together = set(names) - apart if fits_all(eligible, settings) else set()
-    parts = [
-        ASSIGNORS[name](restrict(eligible, {name}, names), settings)
-        for name in names
-        if name not in together
-    ]
-    if together:
-        parts.append(assign_in_tasks(restrict(eligible, together, names), settings))
+    """Assign each group by its own assignor, all of them in tasks if some need one and all fit."""
+    needs_tasks = eligible.has_racks or not {*names} <= {*BY_WINDOWS}
+    if needs_tasks and fits_all(eligible, settings):
+        return assign_in_tasks(eligible, settings)
+    parts = [ASSIGNORS[name](restrict(eligible, {name}, names), settings) for name in names]
     if not parts:  # there is no member at all
         return eligible.members.sparkSession.createDataFrame([], ASSIGNMENT.columns)
     return reduce(DataFrame.unionByName, parts)

@@ -19,7 +19,6 @@ from kassign_spark.iteration import hold
 from kassign_spark.plans.consumer_tasks import PREDICTED, predict_consumer_arrow
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET, VERDICTS
-from kassign_spark.workers import check_workers
 
 
 class ConsumerGroups(NamedTuple):
@@ -76,20 +75,17 @@ def inspect_by_type(
     Raises:
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
-        SessionError, WorkerError: as ``has_group_types``.
     """
-    has_types = has_group_types(members, *choices)
-    is_chosen = any(choice is not None for choice in choices)
-    if not has_types and (target is None or is_chosen):
-        inputs = conform_inputs(members, topics, owned)
-        summary = inspect_inputs(inputs, known_assignors)
-        return GroupsByType(summary.eligible, summary.assignors, None)
-    check_same_clusters([(MEMBERS, members), (TARGET, target)])
     inputs = conform_inputs(members, topics, owned)
-    last = None if target is None else conform(target, TARGET)
-    summary = inspect_inputs(inputs, known_assignors, both_types=True, target=last)
+    is_chosen = any(choice is not None for choice in choices)
+    both_types = not is_chosen and (inputs.has_types or target is not None)
+    last = None
+    if both_types and target is not None:
+        check_same_clusters([(MEMBERS, members), (TARGET, target)])
+        last = conform(target, TARGET)
+    summary = inspect_inputs(inputs, known_assignors, both_types=both_types, target=last)
     eligible, owned = summary.eligible, summary.eligible.owned
-    if not summary.has_consumer_groups:
+    if not (both_types and summary.has_consumer_groups):
         return GroupsByType(eligible, summary.assignors, None)
     of_consumers = eligible.members.where(is_consumer_group())
     if owned is not None:
@@ -100,23 +96,6 @@ def inspect_by_type(
     return GroupsByType(
         classic, summary.assignors, ConsumerGroups(consumer, last, inputs.has_regexes)
     )
-
-
-def has_group_types(members: DataFrame, *choices: object) -> bool:
-    """Return whether the coordinators of some groups may assign; runs no job.
-
-    Args:
-        members: ``schemas.MEMBERS``, as the caller gave them.
-        choices: what the caller chose for all groups; with any, the clients of all assign.
-
-    Raises:
-        SessionError: the server of Spark Connect does not answer.
-        WorkerError: the session's Python workers run an interpreter without our packages.
-    """
-    if any(choice is not None for choice in choices):
-        return False
-    check_workers(members.sparkSession)  # the columns are the first that a server is asked for
-    return dict(members.dtypes).get("group_type") == "string"
 
 
 def check_assignor(assignor: str | None, known: Collection[str]) -> None:

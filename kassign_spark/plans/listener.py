@@ -19,7 +19,6 @@ from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id
 from kassign_spark.coordinator.reconcile import ASSIGNED, REVOKED
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.rules import STATIC_AWAY, is_consumer_group
-from kassign_spark.plans.consumer_groups import has_group_types
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS
 
@@ -68,14 +67,16 @@ def listener_calls(
     """
     has_clusters = has_cluster_id(members)
     consumer_calls = None
-    if has_group_types(members, assignor, protocol):
+    if assignor is None and protocol is None and "group_type" in members.columns:
         consumer_members = conform(members, MEMBERS).where(is_consumer_group())
         consumer_calls = consumer_listener_calls(fill_cluster_id(steps), consumer_members)
         members = members.where(~is_consumer_group()).drop("group_type")
     keyed = steps.withColumn(
         CLUSTER_ID, F.coalesce(CLUSTER_ID, F.lit("")) if has_clusters else F.lit("")
     )
-    subscribed = with_topics(conform(members, MEMBERS), keyed.select(CLUSTER_ID, "topic"))
+    subscribed = conform(members, MEMBERS)
+    if "topics_pattern" in members.columns:
+        subscribed = with_topics(subscribed, keyed.select(CLUSTER_ID, "topic"))
     all_members = subscribed.withColumn(
         "is_cooperative", protocol_column(assignor, protocol) == COOPERATIVE
     )

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from kassign_spark.client.hash_order import java_hash_codes
 from kassign_spark.expressions import (
     hash_bucket,
     hash_map_tables,
@@ -15,7 +16,7 @@ from kassign_spark.expressions import (
     java_hash_code,
     java_string_order,
 )
-from kassign_spark.groups.numbers import Longs, find, java_hash_codes, key
+from kassign_spark.groups.numbers import Longs, find, key
 from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, TaskTable
 from kassign_spark.inputs.checks import as_problems
 from kassign_spark.inputs.rules import CONSUMER, is_consumer_group, says

@@ -92,7 +92,8 @@ def validate(
     )
     if assignors is not None:
         assignors = [short_assignor(name) for name in assignors]
-    problems = _problems(resolved(known), assignors)
+    tasks = tasks_of(conforming.members, conforming.owned)
+    problems = _problems(resolved(known), assignors, tasks)
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         known_weights = conform(weights, WEIGHTS)
@@ -103,7 +104,7 @@ def validate(
     return answer(problems, "validate", has_cluster_id=has_cluster_id(members))
 
 
-def _problems(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
+def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> DataFrame:
     """Look at rows and topics one by one, and at whole groups in tasks."""
     problems = [
         row_refusals(inputs),
@@ -111,7 +112,7 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
         _repeated(inputs.members),
         _idle_patterns(inputs.members),
         lost_orders(inputs.members),
-        _with_details(found_in_tasks(inputs, tasks_of(inputs.members, inputs.owned)), assignors),
+        _with_details(found_in_tasks(inputs, tasks), assignors),
     ]
     # A few rows from each of many parts: no task for every part.
     return reduce(DataFrame.unionByName, problems).coalesce(cores(inputs.members.sparkSession))
