@@ -35,6 +35,7 @@ class Eligible(NamedTuple):
         has_racks: whether some member has a rack, and racks of replicas may be known.
         has_missing_claims: partitions are owned that do not exist, of topics that do.
         has_hidden_topics: topics are owned that the table topics does not have.
+        had_patterns: some members subscribed by a pattern, which was resolved.
         paths: who wants to know which way the groups go, if anybody does.
     """
 
@@ -52,6 +53,7 @@ class Eligible(NamedTuple):
     has_racks: bool = False
     has_missing_claims: bool = False
     has_hidden_topics: bool = False
+    had_patterns: bool = False
     paths: Paths | None = None
 
     @property

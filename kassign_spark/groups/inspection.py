@@ -35,7 +35,6 @@ class InputSummary(NamedTuple):
 
     eligible: Eligible
     assignors: list[str]
-    had_patterns: bool
     has_consumer_groups: bool
 
 
@@ -110,8 +109,9 @@ def inspect_inputs(
         has_racks=is_racked,
         has_missing_claims=bool(counts.get("missing_claims")),
         has_hidden_topics=bool(counts.get("hidden_topics")),
+        had_patterns=had_patterns,
     )
-    return InputSummary(eligible, counted.assignors, had_patterns, bool(counts["consumer_groups"]))
+    return InputSummary(eligible, counted.assignors, bool(counts["consumer_groups"]))
 
 
 def _problems_of_both(

@@ -28,7 +28,7 @@ class Paths:
     Attributes:
         misled: groups whose claims mislead Kafka's client, so that it does something else than the
             plan: the columns of ``exact.MISLED``; None: there is no such claim.
-        has_hidden_topics: as in ``Eligible``.
+        has_hidden_topics, had_patterns: as in ``Eligible``.
         rounds: how many rounds over DataFrames there were, by what they were for.
     """
 
@@ -37,6 +37,7 @@ class Paths:
         self.rounds: Counter[str] = Counter()
         self.misled: DataFrame | None = None
         self.has_hidden_topics = False
+        self.had_patterns = True
 
     def note(self, groups: DataFrame, path: str) -> None:
         """Record the engine of all these groups: one row per group, with ``GROUP_KEY``."""

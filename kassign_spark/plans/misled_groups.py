@@ -22,6 +22,7 @@ def note_claims(
     if paths is None:
         return
     paths.has_hidden_topics = eligible.has_hidden_topics
+    paths.had_patterns = eligible.had_patterns
     if eligible.has_missing_claims:
         paths.misled = _misled(eligible, assignor, protocol)
 

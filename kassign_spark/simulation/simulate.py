@@ -95,9 +95,9 @@ def simulate(
     checked = check_events(events, timeouts)
     last = None if target is None else conform(target, TARGET)
     summary = inspect_inputs(inputs, ASSIGNORS, both_types=True, target=last)
-    eligible, patterns = summary.eligible, summary.had_patterns
+    eligible = summary.eligible
     sized = _sized_topics(eligible, inputs.topics, checked)
-    table = fold_events(inputs, sized, checked, last, patterns=patterns)
+    table = fold_events(inputs, sized, checked, last, patterns=eligible.had_patterns)
     kernel = partial(
         simulate_arrow,
         racks_before_moves=settings.racks_before_moves,
