@@ -3,7 +3,6 @@
 What a test asks for says what it costs: its markers are set here, by its fixtures.
 """
 
-import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
@@ -14,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.docs.reader import ROOT
-from tests.java import LONG_LIVED, ROOMY, SHORT_LIVED
+from tests.java import ROOMY, SHORT_LIVED
 from tests.json_schemas import documents_checked
 from tests.kafka.broker import Brokers, running_broker
 from tests.kafka.secured import SETTINGS, SecuredBroker, secured_listeners
@@ -111,9 +110,7 @@ def _a_unit_test_starts_no_process(
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     keep_java_names()
     hold_small_frames()
-    # Of two processes each runs for a quarter of an hour, and Java's second compiler pays.
-    lasting = "PYTEST_XDIST_WORKER" in os.environ
-    options = f"{LONG_LIVED if lasting else SHORT_LIVED} {ROOMY}"
+    options = f"{SHORT_LIVED} {ROOMY}"
     session = start_session(
         tmp_path_factory.mktemp("spark"), java_options=options, settings=_SMALL_QUERIES
     )

@@ -11,10 +11,6 @@ Without it Java keeps a fifth of the room for compiled code, 48 MB, which some m
 fill; from then on nothing is compiled any more, and in the end a query fails for want of it.
 """
 
-LONG_LIVED = "-XX:ReservedCodeCacheSize=400m -XX:+UseSerialGC -XX:MetaspaceSize=256m"
-"""For a run of many minutes: a command takes 12 s at first, and 8 s from the tenth on, where it
-stays at 12 s with Java's first compiler alone."""
-
 ROOMY = "-Xms1g -XX:NewSize=512m"
 """For a heap of 2 GB: one that grows by itself is collected three times as often."""
 
