@@ -26,6 +26,7 @@ from kassign_spark.limits import (
     PARTITIONS_OF_A_TOPIC,
 )
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, Table
+from kassign_spark.workers import check_workers
 
 MAX_LISTED = 20
 """Problems that an error spells out; it counts the others."""
@@ -58,7 +59,10 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
 
     Raises:
         SchemaError: columns are missing or of the wrong type; lists every one of a table.
+        SessionError: the server of Spark Connect does not answer.
+        WorkerError: the session's Python workers run an interpreter without our packages.
     """
+    check_workers(members.sparkSession)  # before a server is asked for any columns
     topics_form = topics_table(topics)
     check_same_clusters([(MEMBERS, members), (topics_form, topics), (OWNED, owned)])
     return Inputs(
