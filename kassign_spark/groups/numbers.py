@@ -60,7 +60,7 @@ def key(high: Longs, low: Longs) -> Longs:
     return high << _KEY_BITS | low
 
 
-def rows_by(*columns: npt.NDArray[np.integer | np.bool]) -> Longs:
+def rows_by(*columns: npt.NDArray[np.integer | np.bool_]) -> Longs:
     """Sort rows by the first column, those equal in it by the next one, and so on; stable."""
     packed = np.arange(len(columns[0]))
     shift = of_row = len(packed).bit_length()
