@@ -119,9 +119,7 @@ def _plan(
             written = read_table(spark, folder, ASSIGNMENT)
     if not written.columns:  # JSON lines without a line have no columns
         written = empty_table(spark, ASSIGNMENT, cluster_id=has_cluster_id(members))
-    if not paths.had_patterns:
-        # Nobody has to resolve them once more: a fifth of the command's jobs.
-        members = members.drop("topics_pattern")
+    members = paths.without_patterns(members)
     named = conform(members, MEMBERS).groupBy(*GROUP_KEY)
     assignors = named.agg(F.min("assignor").alias("assignor"))
 

@@ -120,6 +120,7 @@ def _follow(
         step_rows = rebalance_on_paths(
             *snapshot, target=snapshot.target, **options, settings=settings, paths=paths
         )
+        snapshot = snapshot._replace(members=paths.without_patterns(snapshot.members))
     steps = hold(step_rows, {"count": F.count(F.lit(1))}).frame
     write_to(folder, args, steps=steps)
     listening = snapshot.members if verdicts is None else _answered(snapshot.members, verdicts)
