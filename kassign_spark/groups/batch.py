@@ -54,6 +54,11 @@ class Claims:
             return self
         return Claims(**{name: column[rows] for name, column in vars(self).items()})
 
+    def by_group(self, group_count: int) -> "tuple[Claims, Longs]":
+        """The rows group after group; and where those of each group begin, and the end."""
+        sorted_claims = self.where(np.argsort(self.group, kind="stable"))
+        return sorted_claims, starts(np.bincount(self.group, minlength=group_count))
+
 
 class Subscribers(NamedTuple):
     """Members that may take a topic: ``size`` entries of ``Batch.rank`` from ``first``."""

@@ -103,7 +103,12 @@ def restrict(
     if set(known_assignors) <= set(assignors):
         return eligible
     uses_one = F.col("assignor").isin(*sorted(assignors))
-    members, owned = eligible.members.where(uses_one), eligible.owned
+    return of_members(eligible, eligible.members.where(uses_one))
+
+
+def of_members(eligible: Eligible, members: DataFrame) -> Eligible:
+    """Keep the groups of ``members``, which are some of theirs, and what is owned in these."""
+    owned = eligible.owned
     if owned is not None:
         keys = members.select(*GROUP_KEY).distinct()
         owned = owned.join(keys, on=list(GROUP_KEY), how="left_semi")

@@ -7,7 +7,7 @@ import numpy as np
 from kassign_spark.client.group_state import GroupState, Outcome
 from kassign_spark.coordinator.orders import inverse
 from kassign_spark.groups.batch import Batch, Claims
-from kassign_spark.groups.numbers import Longs, rows_by, starts
+from kassign_spark.groups.numbers import Longs, rows_by
 
 
 class States:
@@ -34,15 +34,12 @@ class States:
         self._sizes: list[int] = batch.size.tolist()
         self._first_member: list[int] = batch.first_member.tolist()
         self._first_topic: list[int] = batch.first_topic.tolist()
-        known = np.flatnonzero(claims.member >= 0)
-        known = known[np.argsort(claims.group[known], kind="stable")]
-        known_claims = claims.where(known)
+        known_claims, first_claim = claims.where(claims.member >= 0).by_group(batch.group_count)
         places = inverse(joined)[known_claims.member] - batch.first_member[known_claims.group]
         self._claim_places: list[int] = places.tolist()
         self._claim_topics = [topic_names[code - 1] for code in known_claims.topic.tolist()]
         self._claim_partitions: list[int] = known_claims.partition.tolist()
-        count = np.bincount(known_claims.group, minlength=batch.group_count)
-        self._first_claim: list[int] = starts(count).tolist()
+        self._first_claim: list[int] = first_claim.tolist()
 
     def members(self, group: int) -> Longs:
         """The group's members in the order of its state."""

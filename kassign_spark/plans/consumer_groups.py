@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform
 from kassign_spark.errors import InputError
-from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.eligible import Eligible, of_members
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, in_tasks, regex_rows, target_rows, topic_rows
 from kassign_spark.inputs.checks import conform_inputs
@@ -84,14 +84,10 @@ def inspect_by_type(
         check_same_clusters([(MEMBERS, members), (TARGET, target)])
         last = conform(target, TARGET)
     summary = inspect_inputs(inputs, known_assignors, both_types=both_types, target=last)
-    eligible, owned = summary.eligible, summary.eligible.owned
+    eligible = summary.eligible
     if not (both_types and summary.has_consumer_groups):
         return GroupsByType(eligible, summary.assignors, None)
-    of_consumers = eligible.members.where(is_consumer_group())
-    if owned is not None:
-        keys = of_consumers.select(*GROUP_KEY).distinct()
-        owned = owned.join(keys, on=list(GROUP_KEY), how="left_semi")
-    consumer = eligible._replace(members=of_consumers, owned=owned)
+    consumer = of_members(eligible, eligible.members.where(is_consumer_group()))
     classic = eligible._replace(members=eligible.members.where(~is_consumer_group()))
     return GroupsByType(
         classic, summary.assignors, ConsumerGroups(consumer, last, inputs.has_regexes)

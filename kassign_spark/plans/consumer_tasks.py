@@ -91,27 +91,25 @@ def consumer_groups(
 ) -> Iterator[ConsumerGroup]:
     """Read the groups of a batch; ``positions`` are of the rows of the last target, or -1."""
     states = GroupStates(table, batch)
-    owned, owned_ends = _by_group(batch, claims, np.flatnonzero(claims.member >= 0))
-    topic_keys = key(batch.topic_group, batch.topic_name)
-    topic = find(topic_keys, key(target.group, target.topic))
-    known = np.flatnonzero((target.member >= 0) & (topic >= 0))
-    known = known[rows_by(positions[known], target.topic[known], target.partition[known])]
-    last, last_ends = _by_group(batch, target, known)
-    last_topic = find(topic_keys, key(last.group, last.topic))
-    positions = positions[known][np.argsort(target.group[known], kind="stable")]
+    owned, owned_ends = claims.where(claims.member >= 0).by_group(batch.group_count)
+    topic = find(key(batch.topic_group, batch.topic_name), key(target.group, target.topic))
+    order = rows_by(target.group, positions, target.topic, target.partition)
+    order = order[(target.member[order] >= 0) & (topic[order] >= 0)]
+    last, last_ends = target.where(order).by_group(batch.group_count)
+    topic, positions = topic[order], positions[order]
     for number in range(batch.group_count):
         members, is_known = coordinator_order(batch, number)
         place = np.argsort(members)
         first_member, first_topic = batch.first_member[number], batch.first_topic[number]
         rows = slice(*last_ends[number : number + 2])
         mine = slice(*owned_ends[number : number + 2])
-        names, topics = np.unique(owned.topic[mine], return_inverse=True)
+        names, owned_topics = np.unique(owned.topic[mine], return_inverse=True)
         own_positions = positions[rows]
         state = replace(
             states.of(number, members),
             votes=states.votes(members),
             target_members=place[last.member[rows] - first_member],
-            target_topics=last_topic[rows] - first_topic,
+            target_topics=topic[rows] - first_topic,
             target_partitions=last.partition[rows],
             target_positions=own_positions if (own_positions >= 0).all() else own_positions[:0],
             is_order_known=is_known,
@@ -120,16 +118,10 @@ def consumer_groups(
             state,
             batch.generation[members],
             place[owned.member[mine] - first_member],
-            topics,
+            owned_topics,
             owned.partition[mine],
             states.topic_names(names),
         )
-
-
-def _by_group(batch: Batch, claims: Claims, rows: Longs) -> tuple[Claims, Longs]:
-    """Some rows, group after group; and where those of each group begin, and the end."""
-    sorted_claims = claims.where(rows[np.argsort(claims.group[rows], kind="stable")])
-    return sorted_claims, np.searchsorted(sorted_claims.group, np.arange(batch.group_count + 1))
 
 
 def _runs(state: ConsumerGroupState, outcome: TargetOutcome) -> pa.StructArray:

@@ -31,8 +31,7 @@ def group_states(
     states = GroupStates(table, batch)
     owned = claims.where((claims.member >= 0) & (claims.slot >= 0))
     owned = owned.where(np.unique(owned.slot, return_index=True)[1])
-    by_group = owned.where(np.argsort(owned.group, kind="stable"))
-    ends = np.searchsorted(by_group.group, np.arange(batch.group_count + 1))
+    by_group, ends = owned.by_group(batch.group_count)
     for number in range(batch.group_count):
         members, is_known = coordinator_order(batch, number)
         place = np.argsort(members)
