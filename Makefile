@@ -11,12 +11,11 @@ IN_TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # What has public names, beside the package itself: a page each in the reference.
 ROOMS := brokers graph history inputs log plans producer settings simulation
 
-# The lowest and the newest PySpark that pyproject.toml allows, and what is run on each.
-PYSPARK_lowest := ==4.1.0
-PYSPARK_newest := <5
-VERSIONS_TESTS := tests/assignors tests/measures/test_balance.py tests/measures/test_violations.py \
-  tests/measures/test_diff.py tests/inputs/test_validation.py tests/test_tables.py tests/test_workers.py \
-  tests/test_catalog_tables.py
+# The versions of PySpark that are tested, and what each is installed with.
+VERSIONS := 3.5 4.0 4.1 newest
+PYSPARK_newest := >=4.1,<5
+CONSTRAINTS_3.5 := tests/versions/constraints-3.5.txt
+VERSION_DOCUMENTS := build/versions/documents.jsonl
 
 .PHONY: help run unit test slow versions lint format bench docs zip clean java browser jars python
 
@@ -35,17 +34,21 @@ test: java browser lint jars ## Format, lint and type checks, then the tests but
 slow: java browser jars ## The slow tests: clusters, stores, catalogs, installs, all documents, the longest of the rest
 	@$(BIN)/pytest -m slow $(IN_TWO)
 
-versions: java versions-lowest versions-newest ## A part of the tests on the lowest and the newest PySpark allowed
+versions: java ## The library's tests and all commands on each PySpark that is supported (hours)
+	@rm -f $(VERSION_DOCUMENTS)
+	@for version in $(VERSIONS); do $(MAKE) --no-print-directory versions-$$version || exit; done
 
-versions-%: | python
+versions-%: jars | python
 	@mkdir -p build/versions
-	@grep -vE '^(pyspark|py4j)==' constraints.txt > build/versions/constraints.txt
+	@grep -vE '^(pyspark|py4j|numpy|pandas|pyarrow|ortools|protobuf|grpcio-status)==' constraints.txt \
+	  | cat - $(CONSTRAINTS_$*) > build/versions/constraints-$*.txt
 	@test -x build/versions/$*/bin/python || $(PYTHON) -m venv build/versions/$*
-	@echo "installing pyspark$(PYSPARK_$*) into build/versions/$* ..."
-	@build/versions/$*/bin/pip install --quiet --upgrade --constraint build/versions/constraints.txt \
-	  --editable '.[dev]' 'pyspark$(PYSPARK_$*)'
+	@echo "installing PySpark $* into build/versions/$* ..."
+	@build/versions/$*/bin/pip install --quiet --upgrade --constraint build/versions/constraints-$*.txt \
+	  --editable '.[dev]' 'pyspark$(or $(PYSPARK_$*),==$*.*)'
 	@build/versions/$*/bin/python -c 'import pyspark; print("PySpark", pyspark.__version__)'
-	@build/versions/$*/bin/python -m pytest -m 'not slow and not broker' $(VERSIONS_TESTS)
+	@build/versions/$*/bin/python -m tests.versions.documents $(VERSION_DOCUMENTS)
+	@build/versions/$*/bin/python -m pytest -m 'spark and not slow and not broker and not process' $(IN_TWO)
 
 lint: $(INSTALLED) ## Format, lint and type checks only
 	@$(BIN)/ruff format --check .

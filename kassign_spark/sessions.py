@@ -10,8 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyspark
+from pyspark.errors import PySparkNotImplementedError
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql.utils import is_remote
+
+from kassign_spark.errors import SessionError
 
 if TYPE_CHECKING:
     from py4j.protocol import Py4JError as Py4JError
@@ -29,6 +32,10 @@ else:
 
 
 _RPC = re.compile(r"of RPC that terminated with:\s+status = StatusCode\.(\w+)\s+details = \"(.*)\"")
+_NO_CHECKPOINTS = (
+    f"Spark Connect of PySpark {pyspark.__version__} has no checkpoints, which this needs: take "
+    "PySpark 4.0 or later, or a session without Spark Connect"
+)
 _UNITS = {name: 1 << 10 * power for power, name in enumerate(("B", "KiB", "MiB"))}
 
 
@@ -79,7 +86,10 @@ def checkpoint(
     session = frame.sparkSession
     if is_connect(session):
         has_folder = session.conf.get("spark.checkpoint.dir", None) is not None
-        kept = frame.checkpoint() if has_folder else frame.localCheckpoint()
+        try:
+            kept = frame.checkpoint() if has_folder else frame.localCheckpoint()
+        except PySparkNotImplementedError:
+            raise SessionError(_NO_CHECKPOINTS) from None
         # A server does not send what was observed while it made a checkpoint.
         measured = kept.agg(*aggregates).first() if aggregates else None
         return kept, {} if measured is None else measured.asDict()

@@ -35,8 +35,11 @@ _IMPORT = re.compile(
 )
 """A worker's message, below its trace, that it cannot import or is of another version."""
 _UNREAD_FILE = re.compile(
-    r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+?)\.\s"
+    r"(?:\[(?:FAILED_READ_FILE\.)?(\w+)\] )?"
+    r"(?:Encountered error while reading|Could not read footer for) file:? (\S+?)\.\s"
 )
+_ENVELOPE = re.compile("Job aborted due to stage failure|Exception thrown in awaitResult")
+"""What Spark 3.5 puts around an error without a word about it."""
 _IS_AWAY = re.compile("denied|not found|no such file|does not exist", re.IGNORECASE)
 _GONE = "Spark's Java process has ended; --verbose shows its log"
 
@@ -77,6 +80,7 @@ def _java_message(causes: Iterable[Any]) -> str | None:
         says.append(_first_line(text))
     if not says:
         return None
+    says = [text for text in says if not _ENVELOPE.match(text)] or says
     first, cause = says[0], says[-1]
     if unread is not None and not _IS_AWAY.search(cause):
         condition, file = unread[1], unquote(unread[2])

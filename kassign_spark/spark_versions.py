@@ -1,11 +1,20 @@
-"""What differs between the versions of PySpark that the package runs on."""
+"""What differs between the versions of PySpark that the package runs on, from 3.5 on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column
+import pyspark
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+_MAJOR, _SCALA = ("3", "2.12") if pyspark.__version__.startswith("3.") else ("4", "2.13")
+KAFKA_PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{pyspark.__version__}"
+"""The Spark package with Spark's Kafka source."""
+GRAPHFRAMES_PACKAGE = f"io.graphframes:graphframes-spark{_MAJOR}_{_SCALA}"
+"""The Spark package of GraphFrames, without its version."""
 
 
 def arrow_udf(function: Callable[..., pa.Array], data_type: str) -> Callable[..., Column]:
@@ -31,3 +40,82 @@ def _by_pandas(function: Callable[..., pa.Array], data_type: str) -> Callable[..
     by_hints: Any = pandas_udf  # its stub wants the kind of function, which it reads from the hints
     udf: Callable[..., Column] = by_hints(in_pandas, data_type)
     return udf
+
+
+def try_reflect(java_class: str, method: str, argument: str) -> str:
+    """Return in SQL what a static Java method returns; null where it throws.
+
+    PySpark has it from 4.0 on. Before, the sum of a date tolerates what its operands throw.
+    """
+    arguments = f"('{java_class}', '{method}', {argument})"
+    if hasattr(F, "try_reflect"):
+        return f"try_reflect{arguments}"
+    is_returned = f"try_add(date'1970-01-01', length(reflect{arguments})) is not null"
+    return f"if({is_returned}, reflect{arguments}, null)"
+
+
+def union_by_name(frames: Iterable[DataFrame], *, allow_missing: bool = False) -> DataFrame:
+    """Return the rows of all frames, of which there is at least one, by the names of their columns.
+
+    The frames of Spark Connect have the methods of ``DataFrame`` itself from PySpark 4.0 on only.
+    """
+    return reduce(
+        lambda rows, more: rows.unionByName(more, allowMissingColumns=allow_missing), frames
+    )
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """Collect a small frame as an Arrow table.
+
+    PySpark does so itself from 4.0 on.
+    """
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    rows = [row.asDict() for row in frame.collect()]
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(frame.schema))
+
+
+def error_condition(error: Exception) -> str | None:
+    """Return the name of the error condition of what Spark raised; PySpark 3.5 calls it a class."""
+    if not isinstance(error, PySparkException):
+        return None
+    if hasattr(error, "getCondition"):
+        return error.getCondition()
+    return error.getErrorClass()
+
+
+def static_int(java_class: str, method: str, *arguments: Column) -> Column:
+    """Call a static Java method that returns an int; null where an argument is null.
+
+    Spark has the expression (``StaticInvoke``, behind many of its own functions), but no function
+    of PySpark for it; ``reflect`` takes strings only, and counts as non-deterministic. Not for
+    columns of Spark Connect.
+    """
+    from pyspark import SparkContext  # a client of Spark Connect need not have it
+
+    context = SparkContext._active_spark_context
+    assert context is not None  # the arguments have needed it already
+    jvm: Any = context._jvm
+    spark = jvm.org.apache.spark.sql
+    java_columns: Any = [argument._jc for argument in arguments]
+    if _MAJOR == "3":
+        expressions, to_column = [column.expr() for column in java_columns], spark.Column
+        scalar_function = []
+    else:
+        utils = spark.classic.ExpressionUtils
+        expressions, to_column = [*map(utils.expression, java_columns)], utils.column
+        scalar_function = [jvm.scala.Option.empty()]
+    called = spark.catalyst.expressions.objects.StaticInvoke(
+        jvm.java.lang.Class.forName(java_class),
+        spark.types.DataTypes.IntegerType,
+        method,
+        jvm.PythonUtils.toSeq(expressions),
+        jvm.PythonUtils.toSeq([]),
+        True,  # null if an argument is
+        False,  # else never
+        True,  # deterministic
+        *scalar_function,
+    )
+    return Column(to_column(called))

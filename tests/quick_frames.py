@@ -8,7 +8,8 @@ small files are, in one task. Longer lists stay as they were, so both ways are t
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
@@ -27,8 +28,20 @@ _ALIKE = (StringType, BinaryType, BooleanType, DoubleType, IntegralType)
 """What Arrow and Spark read from Python's values alike; of times they do not."""
 
 
+takes_arrow = pytest.mark.skipif(
+    not hasattr(DataFrame, "toArrow"),
+    reason="PySpark 3.5 makes no frame of an Arrow table, and does not know a list's size",
+)
+"""For tests that need a frame of a table of Arrow, or one whose size Spark knows."""
+
+
 def hold_small_frames() -> None:
-    """Have ``createDataFrame`` make local relations of short lists of rows, from now on."""
+    """Have ``createDataFrame`` make local relations of short lists of rows, from now on.
+
+    PySpark 3.5 takes no table of Arrow; there they stay as they are.
+    """
+    if not hasattr(DataFrame, "toArrow"):
+        return
     plain: Any = SparkSession.createDataFrame
 
     def create(self: SparkSession, data: Any, schema: Any = None, *more: Any, **named: Any) -> Any:

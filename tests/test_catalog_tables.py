@@ -86,7 +86,7 @@ def test_what_is_refused(spark: SparkSession, place: str, fleet: Snapshot, capsy
         write_text(spark, "", run, "graph.dot")
     assert main(["assign", "examples/fleet", "--as-of", "2026-01-01", "--output", place]) == 2
     assert "is a folder, which holds one snapshot" in capsys.readouterr().err
-    spark.sql(f"CREATE TABLE {_SCHEMA}.members (run_id STRING, run_at TIMESTAMP)")
+    spark.sql(f"CREATE TABLE {_SCHEMA}.members (run_id STRING, run_at TIMESTAMP) USING parquet")
     with pytest.raises(InputError, match="has no table runs"):
         read_snapshot(place, spark)
 

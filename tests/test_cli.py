@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark import cli
@@ -20,6 +19,7 @@ from kassign_spark.commands import COMMANDS
 from kassign_spark.commands.assign_lines import lines as assign_lines
 from kassign_spark.commands.common import Outcome, announced
 from kassign_spark.errors import InputError
+from kassign_spark.spark_errors import SparkError
 from tests.small_fleet import MEMBERS, write_small_fleet
 
 _PLAN = """\
@@ -443,10 +443,10 @@ def test_errors_of_each_kind(spark: SparkSession, ends_with: Any) -> None:
     )
     code, text = ends_with(ZeroDivisionError("by zero"), "--verbose")
     assert "Traceback" in text
-    for query in ("SELECT 1 / 0", "SELECT nonsense", "SELECT assert_true(false)"):
-        with pytest.raises(PySparkException) as error:
+    for query in ("SELECT raise_error('wrong')", "SELECT nonsense", "SELECT assert_true(false)"):
+        with pytest.raises(SparkError) as error:
             spark.sql(query).collect()
         code, text = ends_with(error.value)
         assert code == 2
-        assert text.startswith(f"{head}Spark: [")
+        assert text.startswith(f"{head}Spark: ")
         assert text.count("\n") == 1

@@ -16,6 +16,7 @@ from kassign_spark.graph import components as graph
 from kassign_spark.graph.components import connected_components
 from kassign_spark.iteration import Budget
 from kassign_spark.settings import Settings
+from kassign_spark.spark_versions import GRAPHFRAMES_PACKAGE
 
 IN_ROUNDS = Settings(use_graphframes=False)
 SEED = 77
@@ -83,7 +84,7 @@ def test_graphframes_that_are_not_there_are_an_error_only_when_asked_for(
     try:
         asked = connected_components(frame, Settings(use_graphframes=True), Budget(100))
     except SettingsError as error:
-        assert "graphframes-spark4_2.13" in str(error)  # noqa: PT017  no error is right as well
+        assert GRAPHFRAMES_PACKAGE in str(error)  # noqa: PT017  no error is right as well
     else:
         assert sorted(asked.frame.collect()) == [(1, 1), (2, 1)]
 

@@ -106,7 +106,7 @@ def test_workers_that_nobody_could_look_at(
     python = str(bare) if what == "no packages" else str(other)
     expected = {
         "no packages": "cannot import what it needs (No module named ",
-        "another version": "is of another version (Python in worker has different version: 3.",
+        "another version": "is of another version (Python in worker has different version",
     }[what]
     monkeypatch.setattr(spark.sparkContext, "pythonExec", python)
     with pytest.raises(PySparkException) as raised:

@@ -5,7 +5,6 @@ settled in rounds.
 """
 
 from collections.abc import Iterator
-from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +26,7 @@ from kassign_spark.groups.rows import all_rows, rows_of_kind
 from kassign_spark.iteration import Budget, OnRound
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark_versions import union_by_name
 
 _MOST_PARTITIONS = 500_000
 """Size of a slice: small enough that slices weigh little beside a task and tasks fill evenly."""
@@ -74,8 +74,10 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
     of_slice = max(1, min(_MOST_PARTITIONS, most_partitions(settings)))
     slice_count = F.ceil(F.sum("num_partitions") / of_slice)
     largest = F.max("num_partitions")
+    # Columns of their own, though of the same names: Spark 3.5 does not part them by itself.
+    keys = [F.col(name).alias(name) for name in GROUP_KEY]
     groups = F.broadcast(
-        topics.groupBy(*GROUP_KEY).agg(
+        topics.groupBy(*keys).agg(
             largest.alias("largest"), F.ceil(largest / slice_count).cast("int").alias("width")
         )
     )
@@ -99,7 +101,7 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
         rows_of_kind(frame, kind, _ROW, (key,), ("bigint",), **values)
         for frame, kind, values in kinds
     )
-    return reduce(DataFrame.unionByName, parts)
+    return union_by_name(parts)
 
 
 def _slices(table: pa.Table) -> Iterator[pa.Table]:

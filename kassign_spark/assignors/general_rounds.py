@@ -30,6 +30,7 @@ from kassign_spark.groups.rows import tasks_for
 from kassign_spark.iteration import Budget, OnRound, hold, settle
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark_versions import to_arrow
 
 _PARTITION_KEY = (*GROUP_KEY, "topic", "partition")
 
@@ -124,8 +125,8 @@ def _components(edges: DataFrame, member_count: int, settings: Settings) -> Long
     components = components_by_graphframes(links, settings)
     if components is None:
         return None
-    of_members = (
-        components.where("id % 2 = 0").selectExpr("id div 2 as member", "component").toArrow()
+    of_members = to_arrow(
+        components.where("id % 2 = 0").selectExpr("id div 2 as member", "component")
     )
     component = -1 - np.arange(member_count)  # of those who may take nothing
     component[of_members["member"].to_numpy()] = of_members["component"].to_numpy()

@@ -1,7 +1,6 @@
 """Kafka's sticky assignors: equal subscriptions exactly as the client, others at the optimum."""
 
 import logging
-from functools import reduce
 
 from pyspark.sql import DataFrame
 
@@ -13,6 +12,7 @@ from kassign_spark.assignors.sizes import by_size
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.iteration import Round
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark_versions import union_by_name
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def _assign(eligible: Eligible, settings: Settings, assignor: int) -> DataFrame:
     parts = [part.drop("is_moving") for part in parts]
     if sized.fitting is not None:
         parts.append(assign_in_tasks(sized.fitting, settings, assignor))
-    return reduce(DataFrame.unionByName, parts)
+    return union_by_name(parts)
 
 
 def _log_round(done: Round) -> None:

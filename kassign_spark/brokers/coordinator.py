@@ -61,7 +61,7 @@ def modulo(number: Column, num_partitions: Column | int) -> Column:
         InputError: ``num_partitions`` is a number less than 1.
     """
     if isinstance(num_partitions, Column):
-        return F.try_mod(number, F.when(num_partitions >= 1, num_partitions))
+        return number % F.when(num_partitions >= 1, num_partitions)
     if isinstance(num_partitions, bool) or num_partitions < 1:
         raise InputError(f"num_partitions is {num_partitions!r}; give a whole number of 1 or more")
     return number % num_partitions

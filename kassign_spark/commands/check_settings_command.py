@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from pyspark.sql import functions as F
 
-from kassign_spark.commands.common import Facts, Outcome, announced, first_rows, write_tables
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    announced,
+    first_rows,
+    place_in,
+    write_tables,
+)
 from kassign_spark.commands.documents import chosen, record, rows
 from kassign_spark.commands.parser import About, Parser, named_arguments
 from kassign_spark.display import listed, plural, written
@@ -80,7 +87,7 @@ def run(args: argparse.Namespace) -> Outcome:
         counts = {severity: F.count_if(F.col("severity") == severity) for severity in SEVERITIES}
         findings, counted = hold(checked.unionByName(unknown), counts)
         write_tables(spark, args, findings=findings)
-        worst = F.array_position(F.array(*map(F.lit, SEVERITIES)), F.col("severity"))
+        worst = place_in(SEVERITIES, "severity")
         shown = first_rows(findings, [worst, "client", "setting", "detail"], args.show)
     facts = {
         **named_arguments(args, "client_version", "output"),
@@ -119,7 +126,7 @@ def read_clients(files: Sequence[str], version: str) -> ClientFiles:
                 if name in settings
             )
         clients.unknown.extend(
-            (path, setting, None, UNKNOWN, detail) for setting, detail in _unknown(unknown)
+            (path, str(setting), None, UNKNOWN, detail) for setting, detail in _unknown(unknown)
         )
         near = sum(key.nearest is not None for key in unknown)
         clients = clients._replace(misspelled_count=clients.misspelled_count + near)

@@ -177,6 +177,12 @@ def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> l
     return [row.asDict(recursive=True) for row in frame.orderBy(*known).limit(count).collect()]
 
 
+def place_in(values: Iterable[str], column: str) -> Column:
+    """Return from 1 on where the value of a column stands among ``values``; 0 for no such value."""
+    listed_values = ", ".join(f"'{value}'" for value in values)
+    return F.expr(f"array_position(array({listed_values}), {column})")
+
+
 def topic_facts(topics: Iterable[Row]) -> list[Facts]:
     """Return topics with ranges of partitions as ``TOPIC_RANGES`` has them."""
     return [

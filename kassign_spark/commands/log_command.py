@@ -14,13 +14,13 @@ from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.log.group_log import read_group_log
 from kassign_spark.log.kafka_source import (
-    PACKAGE,
     SEES_INTERNAL_TOPICS,
     kafka_errors,
     kafka_options,
 )
 from kassign_spark.log.log_schemas import RECORDS
 from kassign_spark.session import open_session
+from kassign_spark.spark_versions import KAFKA_PACKAGE
 from kassign_spark.tables.snapshots import new_folder, read_table, write_table
 
 _TIME = "yyyy-MM-dd'T'HH:mm:ssXXX"
@@ -59,8 +59,8 @@ def add_reading(parser: Parser) -> None:
         "--package",
         metavar="COORDINATE",
         type=_coordinates,
-        default=PACKAGE,
-        help=f"Spark package that reads the log from Kafka (default: {PACKAGE}); not under "
+        default=KAFKA_PACKAGE,
+        help=f"Spark package that reads the log from Kafka (default: {KAFKA_PACKAGE}); not under "
         "spark-submit, which has --packages",
     )
 
@@ -70,7 +70,9 @@ def _coordinates(text: str) -> str:
     for coordinate in text.split(","):
         parts = coordinate.split(":")
         if len(parts) != 3 or not all(part.strip() for part in parts):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a coordinate such as {PACKAGE}")
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a coordinate such as {KAFKA_PACKAGE}"
+            )
     return text
 
 

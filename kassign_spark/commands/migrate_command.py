@@ -11,7 +11,14 @@ from kassign_spark.commands.check_settings_command import (
     no_settings,
     read_clients,
 )
-from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    first_rows,
+    place_in,
+    session_reading,
+    write_tables,
+)
 from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
 from kassign_spark.commands.parser import About, Parser, named_arguments, only_group, whole_number
 from kassign_spark.conforming import fill_cluster_id, short_assignor
@@ -142,7 +149,7 @@ def run(args: argparse.Namespace) -> Outcome:
             *(F.sum(name).alias(name) for name in _SUMS),
         )
         (row,) = totals.collect()
-        worst = F.array_position(F.array(*map(F.lit, reversed(VERDICTS))), F.col("verdict"))
+        worst = place_in(reversed(VERDICTS), "verdict")
         shown = first_rows(verdicts, [worst, F.desc("moved"), *GROUP_KEY], args.show)
         target_count = _of_protocol(snapshot.members, args.to)
         of_group = first_rows(steps, [*GROUP_KEY, "step"], 2**31 - 1) if args.group else []

@@ -13,7 +13,14 @@ from kassign_spark.client.group_state import (
     THROWS,
     WORST_FIRST,
 )
-from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
+from kassign_spark.commands.common import (
+    Facts,
+    Outcome,
+    first_rows,
+    place_in,
+    session_reading,
+    write_tables,
+)
 from kassign_spark.commands.documents import record, rows
 from kassign_spark.commands.parser import About, Parser, named_arguments
 from kassign_spark.display import Columns, group_name, listed, not_shown, plural, written
@@ -67,7 +74,7 @@ def run(args: argparse.Namespace) -> Outcome:
         verdicts, counted = hold(verdict_rows, {**counts, "noted": F.count_if(is_noted)})
         noted = counted.pop("noted")
         write_tables(spark, args, assignment=assignment, verdicts=verdicts)
-        order = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
+        order = place_in(WORST_FIRST, "verdict")
         odd = first_rows(
             verdicts.where((F.col("verdict") != OK) | is_noted), [order, *GROUP_KEY], args.show
         )

@@ -16,6 +16,7 @@ from kassign_spark.commands.common import (
     misled_facts,
     misled_lines,
     open_output,
+    place_in,
     session_reading,
     write_to,
 )
@@ -131,7 +132,7 @@ def _follow(
     # A group that has an answer in no round is judged, but has nothing to be summed up.
     of_steps = judged.where(F.col("rounds").isNotNull()).select(*summary.columns)
     write_to(folder, args, summary=of_steps)
-    place = F.array_position(F.array(*map(F.lit, WORST_FIRST)), F.col("verdict"))
+    place = place_in(WORST_FIRST, "verdict")
     most = [F.desc(name) for name in ("paused_count", "moved_count", "rounds")]
     worst = first_rows(judged, [place, *most, *GROUP_KEY], args.show)
     return {

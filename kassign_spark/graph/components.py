@@ -25,12 +25,13 @@ from kassign_spark.iteration import Budget, converge, settle
 from kassign_spark.sessions import Py4JError, Py4JJavaError, is_connect
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark_errors import spark_message
+from kassign_spark.spark_versions import GRAPHFRAMES_PACKAGE
 
 GRAPHFRAMES, ROUNDS = "graphframes", "rounds"
 _BUCKETS = 64
 _NOT_THERE = (
     "GraphFrames is not installed; it takes the Python package graphframes-py and, on the "
-    "session's class path, the Spark package io.graphframes:graphframes-spark4_2.13"
+    f"session's class path, the Spark package {GRAPHFRAMES_PACKAGE}"
 )
 _NOT_BY_CONNECT = "GraphFrames is not used behind Spark Connect; leave the setting out"
 _log = logging.getLogger(__name__)
@@ -144,7 +145,7 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
     if jvm_version is not None and python_version.split(".")[:2] != jvm_version.split(".")[:2]:
         raise GraphFramesError(
             f"graphframes-py {python_version} does not fit the Spark package "
-            f"io.graphframes:graphframes-spark4_2.13:{jvm_version}: take the same version of both"
+            f"{GRAPHFRAMES_PACKAGE}:{jvm_version}: take the same version of both"
         )
     try:
         yield graph

@@ -1,7 +1,6 @@
 """How large the inputs are, and whether anything in them may be wrong: one query."""
 
 from collections.abc import Collection
-from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -26,6 +25,7 @@ from kassign_spark.inputs.target_rules import regex_rules, target_suspects, topi
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.sessions import estimated_bytes
+from kassign_spark.spark_versions import union_by_name
 
 _LARGEST = 100_000
 """Cap for the mean size of topics: an unread topic may claim to have two thousand million."""
@@ -128,7 +128,7 @@ def count_inputs(
         parts = [frame.repartition(1) for frame in parts]
     counts: dict[str, int] = {}
     assignors: list[str] = []
-    for row in reduce(DataFrame.unionByName, parts).collect():
+    for row in union_by_name(parts).collect():
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
     one_folds = one_folds_members and one_folds_topics and counts["all_edges"] <= ONE_FOLD_EDGES
@@ -176,8 +176,8 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
         # By hashes, as ``rows.fold`` tells lists apart. Lists in another order count as others: to
         # sort them all takes as long as all the rest.
         "may_differ": "count(topics) < count(*) or min(xxhash64(topics)) != max(xxhash64(topics))",
-        "topic_count": "max(size(topics))",
-        "edges": "sum(size(topics))",
+        "topic_count": "max(array_size(topics))",
+        "edges": "sum(array_size(topics))",
         "assignor": f"min({assignor})",
         "racked": "count_if(length(rack_id) > 0)",
         "is_consumer": f"bool_or({IS_CONSUMER_GROUP})",

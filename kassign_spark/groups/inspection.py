@@ -1,7 +1,6 @@
 """Check the inputs before anything is computed, and measure how large they are."""
 
 from collections.abc import Collection
-from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -28,6 +27,7 @@ from kassign_spark.inputs.target_rules import consumer_problems
 from kassign_spark.iteration import hold
 from kassign_spark.limits import MEMBERS_OF_A_GROUP, PARTITIONS_OF_A_GROUP
 from kassign_spark.schemas import CLUSTER_ID
+from kassign_spark.spark_versions import union_by_name
 
 
 class InputSummary(NamedTuple):
@@ -133,7 +133,7 @@ def _problems_of_both(
         unknown_assignors(consumer, COORDINATORS),
         *consumer_problems(inputs, consumer, target),
     ]
-    return reduce(DataFrame.unionByName, problems)
+    return union_by_name(problems)
 
 
 def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) -> DataFrame:

@@ -4,12 +4,12 @@ A strategy says so of the groups that it is given; they are the same with and wi
 """
 
 from collections import Counter
-from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.spark_versions import union_by_name
 
 WINDOWS = "windows"
 """Window functions over DataFrames."""
@@ -59,4 +59,4 @@ class Paths:
     def frame(self) -> DataFrame | None:
         """All groups: cluster_id string, group_id string, path string; None: nothing was said."""
         frames = (groups.withColumn("path", F.lit(path)) for groups, path in self._said)
-        return reduce(DataFrame.unionByName, frames) if self._said else None
+        return union_by_name(frames) if self._said else None

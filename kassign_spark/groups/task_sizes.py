@@ -1,12 +1,11 @@
 """Choose the number of tasks of a measure; it never depends on ``spark.sql.shuffle.partitions``."""
 
-from functools import reduce
-
 from pyspark.sql import DataFrame
 
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.sessions import cores, estimated_bytes
+from kassign_spark.spark_versions import union_by_name
 
 _SMALL_BYTES = 1 << 20
 """Below that nobody counts: even at a byte a row, which Parquet does not reach, a task holds it."""
@@ -33,4 +32,4 @@ def tasks_of(*tables: DataFrame | None) -> int:
     if size <= _SMALL_BYTES:
         return 1 if size <= ONE_TASK_BYTES else cores(session)
     keys = (frame.select(*GROUP_KEY) for frame in frames)
-    return tasks_for(reduce(DataFrame.unionByName, keys).count(), session)
+    return tasks_for(union_by_name(keys).count(), session)

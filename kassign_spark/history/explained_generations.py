@@ -17,12 +17,13 @@ from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.read import TOPIC
 from kassign_spark.history.explain_read import SIZES, Generations, read_generations, rows_of
 from kassign_spark.history.rebalance_columns import EXPLAINED
-from kassign_spark.history.whole_groups import HasRecords, by_whole_groups
+from kassign_spark.history.whole_groups import HasRecords, by_whole_groups, records_of
 from kassign_spark.inputs.rules import any_broken, rules_of_topics
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.log.decode import DecodedTables, decode_table
 from kassign_spark.log.group_log import of_types
 from kassign_spark.schemas import TOPICS, arrow_schema
+from kassign_spark.spark_versions import to_arrow
 from kassign_spark.whatif.explain_kernel import explain_generations_arrow
 from kassign_spark.workers import check_workers
 
@@ -74,7 +75,7 @@ def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None
             with two numbers of partitions.
         WorkerError: Spark's Python workers cannot run what they are handed.
     """
-    records = log if isinstance(log, DataFrame) else log.records
+    records = records_of(log)
     if records.isStreaming:
         raise InputError("explain_history reads a batch of the log, this is a stream")
     check_workers(records.sparkSession)
@@ -91,17 +92,13 @@ def _sizes(topics: DataFrame) -> pa.Table:
     """Collect topics as ``explain_read.SIZES``."""
     known = conform(topics, TOPICS)
     broken = F.expr(any_broken(rules_of_topics(known)))
-    problems = (
-        known.groupBy("topic")
-        .agg(
-            F.max("num_partitions").alias("size"),
-            F.max(F.to_json("replica_racks")).alias("racks"),
-            F.bool_or(broken).alias("is_broken"),
-            (F.min("num_partitions") < F.max("num_partitions")).alias("differs"),
-        )
-        .toArrow()
-        .sort_by("topic")
+    by_topic = known.groupBy("topic").agg(
+        F.max("num_partitions").alias("size"),
+        F.max(F.to_json("replica_racks")).alias("racks"),
+        F.bool_or(broken).alias("is_broken"),
+        (F.min("num_partitions") < F.max("num_partitions")).alias("differs"),
     )
+    problems = to_arrow(by_topic).sort_by("topic")
     for row in problems.filter(problems["is_broken"]).slice(0, 1).to_pylist():
         raise InputError(
             f"table topics: topic {printable(row['topic'])} with num_partitions {row['size']}: "

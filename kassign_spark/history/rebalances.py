@@ -19,6 +19,7 @@ from kassign_spark.history.whole_groups import (
     HasRecords,
     InPieces,
     by_whole_groups,
+    records_of,
     with_group,
 )
 from kassign_spark.log.decode import decode_table
@@ -81,7 +82,7 @@ def rebalances_and_unread(log: HasRecords | DataFrame) -> DataFrame:
     Returns:
         ``damage.REBALANCES_AND_UNREAD``.
     """
-    records = log if isinstance(log, DataFrame) else log.records
+    records = records_of(log)
     check_workers(records.sparkSession)
     schema = REBALANCES_AND_UNREAD
     if records.isStreaming:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,11 +27,16 @@ class HasRecords(Protocol):
         """The raw records."""
 
 
+def records_of(log: HasRecords | DataFrame) -> DataFrame:
+    """Return the raw records themselves."""
+    return log.records if isinstance(log, tuple) else cast(DataFrame, log)
+
+
 def with_group(records: DataFrame) -> DataFrame:
     """Return raw records with the bytes of their groups' names: ``NAME`` and ``COLUMNS``."""
     # All keys begin with a version and the name's length.
     length = F.conv(F.hex(F.substring("key", 3, 2)), 16, 10).cast("int")
-    name = F.coalesce(F.substring("key", F.lit(5), length), F.lit(b""))
+    name = F.coalesce(F.substr("key", F.lit(5), length), F.lit(b""))
     return records.select(name.alias(NAME), *COLUMNS)
 
 

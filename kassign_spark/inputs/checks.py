@@ -1,7 +1,6 @@
 """Refuse what has no meaning: one pass over the inputs, and one error that lists every problem."""
 
 from collections.abc import Collection, Sequence
-from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -26,6 +25,7 @@ from kassign_spark.limits import (
     PARTITIONS_OF_A_TOPIC,
 )
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, Table
+from kassign_spark.spark_versions import union_by_name
 from kassign_spark.workers import check_workers
 
 MAX_LISTED = 20
@@ -129,7 +129,7 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
         group_refusals(inputs.members, assignors),
         size_refusals(inputs),
     ]
-    return reduce(DataFrame.unionByName, problems)
+    return union_by_name(problems)
 
 
 def row_refusals(inputs: Inputs) -> DataFrame:
@@ -147,7 +147,7 @@ def row_refusals(inputs: Inputs) -> DataFrame:
         problems.append(_partition_gaps(inputs.topics))
     if inputs.owned is not None:
         problems.append(broken_rows("owned", inputs.owned, owned_rules()))
-    return reduce(DataFrame.unionByName, problems)
+    return union_by_name(problems)
 
 
 def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> DataFrame:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.inputs import re2j
 from kassign_spark.limits import PATTERN_CHARACTERS
+from kassign_spark.spark_versions import try_reflect
 
 LONGEST_NAME = 249
 """Characters of a topic's name (``org.apache.kafka.common.internals.Topic``)."""
@@ -67,7 +68,7 @@ def is_compiled(pattern: str) -> str:
 
 def compiled(pattern: str) -> str:
     """Return the pattern itself, in SQL, or null where Java refuses it."""
-    return f"try_reflect('java.util.regex.Pattern', 'compile', {pattern})"
+    return try_reflect("java.util.regex.Pattern", "compile", pattern)
 
 
 def match_each(patterns: pa.Array, names: pa.Array) -> pa.Array:

@@ -1,7 +1,5 @@
 """Rules for the last target of groups of the new protocol, and for topic ids."""
 
-from functools import reduce
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -20,6 +18,7 @@ from kassign_spark.inputs.rules import (
 )
 from kassign_spark.limits import MEMBERS_OF_A_GROUP
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.spark_versions import union_by_name
 
 _TOPIC_ID = r"\A[A-Za-z0-9_-]{22}\z"
 _PARTITION_KEY = [*GROUP_KEY, "topic", "partition"]
@@ -144,7 +143,7 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
             ),
         ),
     ]
-    return reduce(DataFrame.unionByName, problems)
+    return union_by_name(problems)
 
 
 def consumer_problems(

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -17,6 +16,7 @@ from kassign_spark.log.decode import decode_table
 from kassign_spark.log.kafka_source import READERS, explained, read_topic
 from kassign_spark.schemas import Table
 from kassign_spark.spark_errors import NO_PARQUET, SparkError, raised_as, spark_message
+from kassign_spark.spark_versions import error_condition
 from kassign_spark.tables.catalog_paths import is_catalog_path
 from kassign_spark.tables.snapshots import has_table, read_table
 from kassign_spark.workers import check_workers
@@ -206,7 +206,7 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
         return read_table(spark, path, log_schemas.RECORDS) if inside else spark.read.parquet(path)
     except SparkError as error:
         message = spark_message(error)
-        is_empty = isinstance(error, PySparkException) and error.getCondition() == _NO_FILES
+        is_empty = error_condition(error) == _NO_FILES
         if is_empty or NO_PARQUET in message:
             raise InputError(
                 f"{where}: is not a group log: it has neither the table "
@@ -228,7 +228,9 @@ def _check_there(records: DataFrame, options: Mapping[str, str]) -> None:
 def _check_files(records: DataFrame, path: str, *, may_be_empty: bool) -> None:
     where = f"group log {path}"
     with raised_as(InputError, f"{where}: cannot be read"):
-        other = records.agg(F.count(F.lit(1)), F.max(F.nullif("topic", F.lit(OFFSETS_TOPIC))))
+        other = records.agg(
+            F.count(F.lit(1)), F.max(F.when(F.col("topic") != OFFSETS_TOPIC, F.col("topic")))
+        )
         count, topic = other.collect()[0]
     if not count and not may_be_empty:
         raise InputError(f"{where}: holds no record")

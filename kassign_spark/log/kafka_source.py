@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
@@ -13,9 +12,7 @@ from kassign_spark.errors import ClusterError, KassignError, SettingsError
 from kassign_spark.live.admin import check_answers, refuse_login
 from kassign_spark.live.client_properties import refuse_fragments
 from kassign_spark.spark_errors import SparkError
-
-PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
-"""The Spark package that the source is in."""
+from kassign_spark.spark_versions import KAFKA_PACKAGE
 
 BY_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 """Spark asks for partitions and offsets by an admin client, and leaves out internal topics then; by
@@ -111,7 +108,7 @@ def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
     if "Failed to find data source: kafka" in text or "DATA_SOURCE_NOT_FOUND" in text:
         return ClusterError(
             "reading the group log from Kafka needs the Spark package "
-            f"{PACKAGE}; start the session with it (spark.jars.packages, or spark-submit "
+            f"{KAFKA_PACKAGE}; start the session with it (spark.jars.packages, or spark-submit "
             "--packages)"
         )
     address = options.get(_SERVERS, "")

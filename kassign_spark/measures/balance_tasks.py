@@ -4,7 +4,7 @@ The groups of a task come as rows of one table, of three kinds, and every count 
 of them; ``balance`` has the same measures as DataFrame steps, for groups too large for a task.
 """
 
-from functools import partial, reduce
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ from kassign_spark.measures.weighted_loads import (
     weighed_rows,
 )
 from kassign_spark.schemas import BALANCE, CLUSTER_ID
+from kassign_spark.spark_versions import union_by_name
 
 MEASURED = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in BALANCE.columns)
 """The columns of ``schemas.BALANCE``; a group_id that was null stays so."""
@@ -73,7 +74,7 @@ def balance_in_tasks(
         [] if owned is None else [(owned, OWNED)]
     )
     value = {} if weighing is None else VALUE
-    table = reduce(DataFrame.unionByName, (rows(frame, kind, **value) for frame, kind in kinds))
+    table = union_by_name((rows(frame, kind, **value) for frame, kind in kinds))
     if weighing is None:
         return in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
     table = weighed_rows(table, assigned, weighing.weights)

@@ -41,7 +41,7 @@ def holdings(assignment: DataFrame, members: DataFrame, *, limit: int) -> DataFr
         *GROUP_KEY,
         "member_id",
         F.coalesce("partition_count", F.lit(0)).alias("partition_count"),
-        F.coalesce(F.size("topics"), F.lit(0)).alias("topic_count"),
+        F.coalesce(F.array_size("topics"), F.lit(0)).alias("topic_count"),
         F.slice("topics", 1, limit).alias("topics"),
     )
 

@@ -1,7 +1,5 @@
 """Compute an assignment, top to bottom: input, checks, eligibility, strategy, result."""
 
-from functools import reduce
-
 from pyspark.sql import DataFrame
 
 from kassign_spark.assignors import ASSIGNORS, BY_WINDOWS, Assignor
@@ -19,6 +17,7 @@ from kassign_spark.plans.misled_groups import note_claims
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark_versions import union_by_name
 
 
 def assign(
@@ -102,7 +101,7 @@ def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
     parts = [ASSIGNORS[name](restrict(eligible, {name}, names), settings) for name in names]
     if not parts:  # there is no member at all
         return eligible.members.sparkSession.createDataFrame([], ASSIGNMENT.columns)
-    return reduce(DataFrame.unionByName, parts)
+    return union_by_name(parts)
 
 
 def strategy_of(assignor: str | Assignor | None) -> Assignor | None:

@@ -1,7 +1,7 @@
 """Groups by who assigns them, and what the coordinator does with those of the new protocol."""
 
 from collections.abc import Collection
-from functools import partial, reduce
+from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -19,6 +19,7 @@ from kassign_spark.iteration import hold
 from kassign_spark.plans.consumer_tasks import PREDICTED, predict_consumer_arrow
 from kassign_spark.results import answer
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET, VERDICTS
+from kassign_spark.spark_versions import union_by_name
 
 
 class ConsumerGroups(NamedTuple):
@@ -173,4 +174,4 @@ def fold_consumer_groups(groups: ConsumerGroups) -> DataFrame:
     for topics in named:
         sized = topics.join(eligible.topics, on=[CLUSTER_ID, "topic"], how="inner")
         parts.append(topic_rows(sized))
-    return reduce(DataFrame.unionByName, parts)
+    return union_by_name(parts)

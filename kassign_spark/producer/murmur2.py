@@ -6,8 +6,6 @@ expression calls it in place, on each executor's JVM. Spark Connect has no way t
 keys go to Python workers, which takes several times as long.
 """
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -15,7 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kassign_spark.sessions import columns_are_of_connect
-from kassign_spark.spark_versions import arrow_udf
+from kassign_spark.spark_versions import arrow_udf, static_int
 
 _SEED, _M, _R = 0x9747B28C, np.uint32(0x5BD1E995), np.uint32(24)
 _BLOCK = 4
@@ -45,34 +43,8 @@ def murmur2(data: Column) -> Column:
     """
     if columns_are_of_connect():
         return arrow_udf(murmur2_of, "bigint")(data)
-    hashed = _static_call("hash32", data, F.length(data))
+    hashed = static_int(_CLASS, "hash32", data, F.length(data))
     return hashed.cast("bigint").bitwiseAND(F.lit(0xFFFF_FFFF))
-
-
-def _static_call(method: str, *arguments: Column) -> Column:
-    """Call a static method that returns an int; null where an argument is null.
-
-    Spark has the expression (``StaticInvoke``, behind many of its own functions), but no function
-    of PySpark for it; ``reflect`` takes strings only, and counts as non-deterministic.
-    """
-    from pyspark import SparkContext  # a client of Spark Connect need not have it
-
-    context = SparkContext._active_spark_context
-    assert context is not None  # F.length has needed it already
-    jvm: Any = context._jvm
-    columns = jvm.org.apache.spark.sql.classic.ExpressionUtils
-    called = jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke(
-        jvm.java.lang.Class.forName(_CLASS),
-        jvm.org.apache.spark.sql.types.DataTypes.IntegerType,
-        method,
-        jvm.PythonUtils.toSeq([columns.expression(argument._jc) for argument in arguments]),
-        jvm.PythonUtils.toSeq([]),
-        True,  # null if an argument is
-        False,  # else never
-        True,  # deterministic
-        jvm.scala.Option.empty(),
-    )
-    return Column(columns.column(called))
 
 
 def murmur2_of(keys: pa.Array) -> pa.Array:

@@ -149,7 +149,7 @@ def expected_moved_share(num_partitions: Column, new_num_partitions: Column) -> 
         F.sequence(F.lit(1), F.lit(_EUCLID_STEPS)),
         pair,
         lambda s, _: F.when(s["b"] == 0, s).otherwise(
-            F.struct(s["b"].alias("a"), F.try_mod(s["a"], s["b"]).alias("b"))
+            F.struct(s["b"].alias("a"), (s["a"] % F.when(s["b"] != 0, s["b"])).alias("b"))
         ),
         lambda s: s["a"],
     )

@@ -1,6 +1,6 @@
 """Follow the groups of a plan until the plan is reached, under both protocols."""
 
-from functools import partial, reduce
+from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -17,6 +17,7 @@ from kassign_spark.report.followed_kernel import FOLLOWED, OF_GROUPS, follow_bot
 from kassign_spark.report.plan import Plan
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark_versions import union_by_name
 
 
 class FollowedPlan(NamedTuple):
@@ -102,7 +103,6 @@ def member_loads(final: DataFrame, members: DataFrame, owned: DataFrame | None) 
         claims = conform(owned, OWNED).select(*key, "topic", "partition").distinct()
         sides.append(claims.selectExpr(*key, "1 as before"))
     before = "cast(null as bigint)" if owned is None else "count(before)"
-    union = partial(DataFrame.unionByName, allowMissingColumns=True)
     columns = (f"{before} as before", "count(after) as after", "count(is_present) = 0 as has_left")
-    counted = reduce(union, sides).groupBy(*key).agg(*map(F.expr, columns))
+    counted = union_by_name(sides, allow_missing=True).groupBy(*key).agg(*map(F.expr, columns))
     return counted.where("not has_left or before > 0")

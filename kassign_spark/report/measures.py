@@ -1,6 +1,5 @@
 """One row per group: how it is loaded before and after, what moves, what it goes through."""
 
-from functools import partial, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ from kassign_spark.report.followed import FollowedPlan
 from kassign_spark.report.plan import OF_PLAN, Plan
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.sessions import cores
+from kassign_spark.spark_versions import union_by_name
 
 GROUP_COLUMNS = (
     *GROUP_KEY,
@@ -63,7 +63,7 @@ def measure_groups(plan: Plan, followed: FollowedPlan, problems: DataFrame) -> D
     counts = ("withheld_count", "problem_count", "violation_count")
     columns |= {name: F.coalesce(F.sum(name), F.lit(0)) for name in counts if name in columns}
     measured = (
-        reduce(partial(DataFrame.unionByName, allowMissingColumns=True), sides)
+        union_by_name(sides, allow_missing=True)
         # A few rows from each of many parts: no task for every part.
         .coalesce(cores(plan.balance.sparkSession))
         .groupBy(*GROUP_KEY)

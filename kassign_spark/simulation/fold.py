@@ -1,7 +1,5 @@
 """Groups and what is to happen to them as the rows of one table, so that tasks can be given it."""
 
-from functools import reduce
-
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -13,6 +11,7 @@ from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.simulation.events import Events
 from kassign_spark.simulation.group_reading import EVENT, PATTERN
+from kassign_spark.spark_versions import union_by_name
 
 _KEYS = list(GROUP_KEY)
 _FIRST = -(2**31)
@@ -88,12 +87,12 @@ def fold_events(
     if target is not None:
         parts.append(target_rows(target))
         named.append(target.select(*_KEYS, "topic"))
-    could_read = reduce(DataFrame.unionByName, named).distinct()
+    could_read = union_by_name(named).distinct()
     known = could_read.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
     parts.append(topic_rows(known))
     if owned is not None:
         parts.append(rows(owned, CLAIM, number="partition"))
-    return reduce(DataFrame.unionByName, parts)
+    return union_by_name(parts)
 
 
 def _of_groups(members: DataFrame, events: Events) -> DataFrame:

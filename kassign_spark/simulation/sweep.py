@@ -1,7 +1,7 @@
 """Answer what-if questions about numbers of members and partitions, all at once."""
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,6 +20,7 @@ from kassign_spark.schemas import CLUSTER_ID, TARGET
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.sweep_kernel import SWEPT, Variant, sweep_arrow
+from kassign_spark.spark_versions import union_by_name
 
 
 def sweep(
@@ -112,8 +113,12 @@ def _check_names(eligible: Eligible, sweeps: Sequence[Sweep]) -> None:
     for column in dict.fromkeys(column for column, _, _ in named):
         frame = eligible.topics if column == "topic" else eligible.members
         names = sorted({name for of, name, _ in named if of == column})
-        parts.append(frame.where(F.col(column).isin(names)).select(F.lit(column), column))
-    known = {tuple(row) for row in reduce(DataFrame.union, parts).distinct().collect()}
+        parts.append(
+            frame.where(F.col(column).isin(names)).select(
+                F.lit(column).alias("column"), F.col(column).alias("name")
+            )
+        )
+    known = {tuple(row) for row in union_by_name(parts).distinct().collect()}
     problems = [
         f'{where}sweep: {column} "{name}" does not exist'
         for column, name, where in named

@@ -48,6 +48,7 @@ _RUNS = StructType(
 )
 """A row a complete run; tables: the columns that it wrote, by table."""
 _DELETING = ("delta", "iceberg")
+_OWN_CATALOG = "spark_catalog"
 _ATTEMPTS, _SECONDS_BETWEEN = 3, 1.0
 _DECLARED = {table.name: table.columns for table in SNAPSHOT_TABLES}
 
@@ -120,7 +121,7 @@ def _ready(frame: DataFrame, place: CatalogPath, name: str, declared: StructType
     fields = [*_STAMP, *_typed(frame.schema, declared)]
     with raised_as(OutputError, f"output {place.schema()}, table {name}"):
         if not spark.catalog.tableExists(full):
-            _create(spark, full, fields)
+            _create(spark, full, fields, _using(spark, place))
         existing = spark.table(full).schema
         _refuse_foreign(existing.names, place.schema(), name)
         known = {column.lower() for column in existing.names}
@@ -131,14 +132,20 @@ def _ready(frame: DataFrame, place: CatalogPath, name: str, declared: StructType
     return existing
 
 
-def _create(spark: SparkSession, full: str, fields: list[StructField]) -> None:
+def _using(spark: SparkSession, place: CatalogPath) -> str:
+    """Return the clause of a new table's source, where Spark 3.5 would make a table of Hive's."""
+    catalog = place.parts[0] if len(place.parts) > 1 else spark.catalog.currentCatalog()
+    return f"USING {spark.conf.get('spark.sql.sources.default')}" if catalog == _OWN_CATALOG else ""
+
+
+def _create(spark: SparkSession, full: str, fields: list[StructField], using: str) -> None:
     """Make a table unless it is there; another run may be making it.
 
     Delta Lake says of that only that its table has changed, so it is asked again.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            spark.sql(f"CREATE TABLE IF NOT EXISTS {full} ({_columns(fields)})")
+            spark.sql(f"CREATE TABLE IF NOT EXISTS {full} ({_columns(fields)}) {using}")
         except SparkError:
             if attempt == _ATTEMPTS:
                 raise

@@ -25,8 +25,8 @@ def has_lone_surrogate(value: str) -> str:
     return f"({value} rlike {half} and regexp_replace({escapes}, {whole}, '') rlike {half})"
 
 
-NOT_UTF8 = "not is_valid_utf8(value)"
-"""Whether a line has another encoding, in SQL."""
+NOT_UTF8 = "value <> format_string('%s', value)"
+"""Whether a line has another encoding, in SQL: what Java formats has ``LOST`` for invalid bytes."""
 UNREADABLE = f"({NOT_UTF8} or {has_lone_surrogate('value')})"
 """The same of a line of JSON, which may also name half a character."""
 

@@ -121,23 +121,20 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
             type, or a file is not UTF-8; ``where`` begins the text.
     """
     fields = fields_of(table)
-    # What is not text and stands where a string belongs would be read as its text.
-    types = ", ".join(f"`{f.name}` {_read_type(f).replace('string', 'variant')}" for f in fields)
+    types = ", ".join(f"`{f.name}` {_read_type(f)}" for f in fields)
     parsed = F.from_json(
         "value", f"{types}, {_CORRUPT} STRING", {"columnNameOfCorruptRecord": _CORRUPT}
     ).alias("parsed")
     expected = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in fields)
-    has_no_text = " or ".join(
-        _has_no_text(f"parsed.`{f.name}`", f.dataType) for f in fields if "string" in _read_type(f)
-    )
     keys = "json_object_keys(value)"
     # In brackets: whatever stands behind the object would be passed over.
-    is_single = (
-        f"json_array_length(concat('[', trim(leading '{_BYTE_ORDER_MARK}' from value), ']')) = 1"
-    )
+    in_brackets = f"concat('[', trim(leading '{_BYTE_ORDER_MARK}' from value), ']')"
+    # Behind a wildcard the path gives a string as JSON, in quotes, and not its text.
+    cells = {f: f"get_json_object({in_brackets}, '$[*].{f.name}')" for f in fields}
+    no_texts = [_has_no_text(cells[f], f) for f in fields if "string" in _read_type(f)]
     is_record = (
-        f"coalesce({keys} is not null and {is_single} and parsed.{_CORRUPT} is null "
-        f"and not coalesce({has_no_text}, false), false)"
+        f"coalesce({keys} is not null and json_array_length({in_brackets}) = 1 "
+        f"and parsed.{_CORRUPT} is null and not ({' or '.join(no_texts) or 'false'}), false)"
     )
     no_record = says(f": {{}} is no JSON record of some of ({expected})", "value")
     twice = says(": {} has a key twice", "value")
@@ -181,11 +178,21 @@ def _read_type(field: StructField) -> str:
     return "BIGINT" if integer else field.dataType.simpleString()
 
 
-def _has_no_text(value: str, type_: DataType) -> str:
-    """Return in SQL whether strings are missing where they belong; ``value`` has variants there."""
-    if isinstance(type_, ArrayType):
-        return f"exists({value}, each -> {_has_no_text('each', type_.elementType)})"
-    return f"schema_of_variant({value}) not in ('STRING', 'VOID')"
+def _has_no_text(json: str, field: StructField) -> str:
+    """Return in SQL whether JSON has anything but text, or null, where the field has strings.
+
+    Spark would read it as its JSON.
+    """
+    without_texts = rf"""regexp_replace({json}, r'"(?:[^"\\]|\\.)*+"', '')"""
+    shape = rf"^\s*(?:{_shape_without_texts(field.dataType)})?\s*$"
+    return f"coalesce(not rlike({without_texts}, r'{shape}'), false)"
+
+
+def _shape_without_texts(data_type: DataType) -> str:
+    """Return a pattern for the JSON of strings, or lists of them, with the strings cut out."""
+    if not isinstance(data_type, ArrayType):
+        return "null"
+    return rf"(?:\[(?:{_shape_without_texts(data_type.elementType)}|[,\s])*+\]|null)"
 
 
 def _is_wrong(field: StructField) -> str:
@@ -194,10 +201,9 @@ def _is_wrong(field: StructField) -> str:
     cell, type_name = f"`{field.name}`", _read_type(field)
     if not isinstance(field.dataType, ArrayType) or "string" not in type_name:
         return no_value
-    as_variants = f"from_json({cell}, '{type_name.replace('string', 'variant')}')"
-    no_texts = f"coalesce({_has_no_text(as_variants, field.dataType)}, false)"
     is_json = f"startswith(trim({cell}), '[')"
-    return f"({no_value} or ({is_json} and ({no_texts} or {has_lone_surrogate(cell)})))"
+    no_text = _has_no_text(cell, field)
+    return f"({no_value} or ({is_json} and ({no_text} or {has_lone_surrogate(cell)})))"
 
 
 def _parsed(field: StructField) -> str:

@@ -1,7 +1,6 @@
 """Find what a person should know about the inputs before trusting a plan made of them."""
 
 from collections.abc import Collection
-from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -38,6 +37,7 @@ from kassign_spark.inputs.target_rules import regex_rules
 from kassign_spark.results import answer
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.sessions import cores
+from kassign_spark.spark_versions import union_by_name
 from kassign_spark.validation.member_order import lost_orders, order_says
 from kassign_spark.validation.tasks import found_in_tasks
 from kassign_spark.validation.unused_weights import unused
@@ -115,7 +115,7 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> 
         _with_details(found_in_tasks(inputs, tasks), assignors),
     ]
     # A few rows from each of many parts: no task for every part.
-    return reduce(DataFrame.unionByName, problems).coalesce(cores(inputs.members.sparkSession))
+    return union_by_name(problems).coalesce(cores(inputs.members.sparkSession))
 
 
 def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> DataFrame:
@@ -151,7 +151,7 @@ def _of_new_groups(inputs: Inputs, assignors: Collection[str] | None) -> list[Da
 
 
 def _repeated(members: DataFrame) -> DataFrame:
-    again = F.filter("topics", lambda topic, i: F.array_position("topics", topic) <= i)
+    again = F.expr("filter(topics, (topic, i) -> array_position(topics, topic) <= i)")
     repeated = members.select(
         *GROUP_KEY, "member_id", F.explode(F.array_distinct(again)).alias("topic")
     )

@@ -13,6 +13,7 @@ from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold
 from kassign_spark.inputs.checks import conform_inputs
 from tests import builders
+from tests.quick_frames import takes_arrow
 
 _TOPICS = {"t": 30_000}
 
@@ -27,6 +28,7 @@ def _eligible(spark: SparkSession, groups: int) -> Eligible:
     return inspect_inputs(conform_inputs(*tables), None).eligible
 
 
+@takes_arrow
 def test_a_single_group_is_read_by_the_task_that_answers_it(spark: SparkSession) -> None:
     eligible = _eligible(spark, 1)
     assert (eligible.tasks, eligible.batches) == (2, 1)
@@ -61,6 +63,7 @@ def test_a_single_group_has_one_answer_for_any_number_of_tasks(spark: SparkSessi
     assert one.exceptAll(three).isEmpty()
 
 
+@takes_arrow
 def test_one_task_folds_the_members_as_several_do(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,11 +24,12 @@ from tests.interpreters import interpreter_of
 
 _EXTRAS = "connect,graph,live,report,yaml"
 _WITH = {
-    "3.11": ("==4.1.0", build_wheel),
+    "3.11": ("==3.5.*", build_wheel),
     "3.12": ("==4.1.4", build_sdist),
     "3.13": (">=4.1,<5", build_wheel),
 }
 """Python, PySpark, and what is installed: the lowest and the newest of both that are allowed."""
+_PINNED_BY_PYSPARK = "(pyspark|py4j|numpy|pandas|pyarrow|protobuf|grpcio-status)=="
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_processes")]
 
@@ -81,14 +82,24 @@ def environment(
     package = build(folder / "dist")
     constraints = folder / "constraints.txt"
     lines = (ROOT / "constraints.txt").read_text().splitlines()
-    constraints.write_text("\n".join(x for x in lines if not re.match("(pyspark|py4j)==", x)))
+    lines = [line for line in lines if not re.match(_PINNED_BY_PYSPARK, line)]
+    if pyspark.startswith("==3.5"):
+        lines += (ROOT / "tests/versions/constraints-3.5.txt").read_text().splitlines()
+    constraints.write_text("\n".join(lines))
     python = _new_environment(interpreter, folder)
     wanted = [f"{package}[{_EXTRAS}]", f"pyspark{pyspark}"]
     _install(python, "--constraint", constraints, *wanted)
     elsewhere = folder / "elsewhere"
     shutil.copytree(ROOT / "examples" / "fleet", elsewhere / "fleet")
+    shutil.copytree(ROOT / "examples", elsewhere / "examples")
     yield Environment(python, elsewhere)
     shutil.rmtree(folder / "env")
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documents of the first environment, which the others have to give as well."""
+    return tmp_path_factory.mktemp("documents") / "documents.jsonl"
 
 
 def test_the_package_is_the_installed_one(environment: Environment) -> None:
@@ -126,6 +137,12 @@ def test_commands(environment: Environment) -> None:
     assert "orders-notifications" in page
     drawn = said("graph", "fleet", "--output", "graph")
     assert "the tables vertices, edges and bottlenecks are in graph" in drawn
+
+
+def test_documents_are_those_of_every_pyspark(environment: Environment, documents: Path) -> None:
+    script = shutil.copy(ROOT / "tests" / "versions" / "documents.py", environment.elsewhere)
+    environment.run("python", script, documents)
+    assert documents.exists()
 
 
 def test_type_information(environment: Environment) -> None:

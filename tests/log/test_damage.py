@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from kassign_spark import cli
 from kassign_spark.history.rebalances import rebalances
 from tests.history.example_log import table
+from tests.quick_frames import takes_arrow
 
 Captured = pytest.CaptureFixture[str]
 _TOPICS = "topic,num_partitions\norders,6\npayments,4\ncatalogue,4\n"
@@ -84,6 +85,7 @@ def test_history_counts_what_it_cannot_read(
     assert "(its key cannot be read)" in said
 
 
+@takes_arrow
 def test_a_hole_of_damage_is_not_one_of_compaction(
     spark: SparkSession, rows: list[dict[str, Any]]
 ) -> None:

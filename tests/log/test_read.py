@@ -1,6 +1,7 @@
 """The group log from files, as a batch and as a stream, and what cannot be read."""
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from kassign_spark.log.group_log import read_group_log
 from kassign_spark.log.log_schemas import DECODED, RECORDS, UNREAD
 from kassign_spark.log.newest import newest_state
 from kassign_spark.schemas import TOPICS
+from kassign_spark.spark_versions import KAFKA_PACKAGE
 from tests.kafka.log_records import Bytes, Record, random_record, versions, write
 from tests.log.batches import damaged, decoded, with_messages
 from tests.log.said import recorded_at
@@ -126,7 +128,7 @@ _BAD: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
     "no cluster": (lambda *_: {}, "kafka.bootstrap.servers is missing"),
     "no package": (
         lambda *_: {"kafka.bootstrap.servers": "localhost:1"},
-        "needs the Spark package org.apache.spark:spark-sql-kafka-0-10_2.13:",
+        f"needs the Spark package {re.escape(KAFKA_PACKAGE)};",
     ),
     "another topic": (
         lambda *_: {"kafka.bootstrap.servers": "localhost:1", "subscribe": "orders"},

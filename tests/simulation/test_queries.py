@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import parse_sweep, read_snapshot, simulate, sweep
 from tests.query_counter import counting, run_to_nothing
+from tests.quick_frames import takes_arrow
 from tests.simulation.test_both_types import frames, tables
 from tests.simulation.test_simulate import e, events_frame
 
@@ -35,6 +36,7 @@ def test_a_simulation_costs_the_same_whatever_the_number_of_events(
     assert counted.jobs <= 24
 
 
+@takes_arrow
 def test_targets_and_regexes_cost_no_more(spark: SparkSession) -> None:
     *inputs, target = frames(spark, tables())
     with counting(spark) as counted:
