@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
+from kassign_spark.client_libraries import KAFKAJS, KAFKAJS_PROTOCOL
 from kassign_spark.errors import SchemaError
 from kassign_spark.schemas import CLUSTER_ID, TOPIC_PARTITIONS, TOPICS, Table
 from kassign_spark.workers import check_workers
@@ -61,16 +62,17 @@ ASSIGNOR_CLASSES = {
     f"{_COORDINATOR}assignor.RangeAssignor": "range",
 }
 """The names of Kafka's assignors by class, of the client and of the broker."""
+_SHORT_NAMES = {**ASSIGNOR_CLASSES, KAFKAJS_PROTOCOL: "roundrobin"}
 _Name = TypeVar("_Name")
 
 
 def short_assignor(name: _Name) -> _Name | str:
     """Return the name of the assignor of a class of Kafka's; what is none stays as it is."""
-    return ASSIGNOR_CLASSES.get(name, name) if isinstance(name, str) else name
+    return _SHORT_NAMES.get(name, name) if isinstance(name, str) else name
 
 
 def _short_assignor_sql(name: str) -> str:
-    pairs = (f"'{long}', '{short}'" for long, short in ASSIGNOR_CLASSES.items())
+    pairs = (f"'{long}', '{short}'" for long, short in _SHORT_NAMES.items())
     return f"decode({name}, {', '.join(pairs)}, {name})"
 
 
@@ -124,6 +126,9 @@ def _cast(frame: DataFrame, table: Table, instead: Mapping[str, str]) -> DataFra
             value = f"coalesce({value}, '')"
         elif field.name == "assignor" and field.name in names:
             value = _short_assignor_sql(value)
+        elif field.name == "client" and "assignor" in names:
+            of_kafkajs = f"if(`assignor` = '{KAFKAJS_PROTOCOL}', '{KAFKAJS}', null)"
+            value = f"coalesce({value}, {of_kafkajs})"
         elif field.name == "assignors" and field.name in names:
             value = f"transform({value}, name -> {_short_assignor_sql('name')})"
         columns.append(f"{value} as `{field.name}`")

@@ -72,8 +72,9 @@ MEMBERS = table_of(
     "cluster_id string?, group_id string, member_id string, group_instance_id string?, "
     "rack_id string?, topics array<string>?, topics_pattern string?, generation int?, "
     "member_seq int?, assignor string?, topics_regex string?, group_type string?, "
-    "capacity double?",
+    "capacity double?, client string?, is_leader boolean?",
 )
+"""client is the library that the member runs, one of ``client_libraries.CLIENTS``; null: Java's."""
 TOPICS = table_of(
     "topics",
     "cluster_id string?, topic string, num_partitions int, "

@@ -40,14 +40,18 @@ MEASURED = pa.schema(
 Row = dict[str, Any]
 
 
-def rows_of(group: Group, name: str) -> Iterable[Row]:
-    """What ``rows.fold`` makes of a group; its members are in JoinGroup order."""
+def rows_of(
+    group: Group, name: str, client: str | None = None, *, is_leader_known: bool = True
+) -> Iterable[Row]:
+    """What ``rows.fold`` makes of a group; its members are in JoinGroup order, the first leads."""
     key: Row = {"cluster_id": "", "group_id": name, "number": 0, "place": 0, "subscription": 0}
     lists: dict[tuple[str, ...], int] = {}
     for place, member in enumerate(group.members):
         number = lists.setdefault(tuple(member.topics), len(lists))
         generation = -1 if member.generation is None else member.generation
         said = [member.group_instance_id, member.rack_id, group.assignor]
+        if client is not None:
+            said += [None, client, "true" if is_leader_known and place == 0 else None]
         yield key | {
             "kind": MEMBER,
             "member_id": member.member_id,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kassign_spark"
 LAYERS = [
-    {"display", "expressions", "interrupts"},
+    {"client_libraries", "display", "expressions", "interrupts"},
     {"errors"},
     {"limits"},
     {"java"},

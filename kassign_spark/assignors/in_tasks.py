@@ -1,6 +1,6 @@
 """Every assignor over a batch: each group by its own, the groups of one rule side by side."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
@@ -9,9 +9,19 @@ from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
 from kassign_spark.assignors.differing import assign_differing, assign_with_racks
 from kassign_spark.assignors.equal import assign_equal
 from kassign_spark.client.model import follow_constrained, predict_group
+from kassign_spark.client_libraries import (
+    CLIENTS,
+    JAVA,
+    KAFKA_GO,
+    KAFKA_PYTHON,
+    KAFKAJS,
+    LIBRDKAFKA,
+    LOOKS_AT_RACKS,
+    SARAMA,
+)
 from kassign_spark.groups.batch import Batch, BatchAssignment, Claims
 from kassign_spark.groups.group_states import States
-from kassign_spark.groups.numbers import Flags, Longs
+from kassign_spark.groups.numbers import Flags, Longs, key
 from kassign_spark.groups.racks import all_equal, reduce_or
 
 RANGE, ROUNDROBIN, STICKY, COOPERATIVE_STICKY = range(4)
@@ -56,6 +66,8 @@ def answer(
     owner = np.full(int(batch.first_slot[-1]), -1)
     is_moving = np.zeros(len(owner), bool)
     existing = claims.where((claims.slot >= 0) & (claims.member >= 0))
+    # Sticky groups of other clients get the optimum, as Java's do.
+    is_followed = needs_model(batch, assignor) & (assignor < STICKY)
     by_racks = racks_matter(batch, assignor)
     is_sticky = assignor >= STICKY
 
@@ -70,13 +82,13 @@ def answer(
         partial_answer = rule(some, part_of(existing, groups, members, slots), generation[members])
         owner[slots], is_moving[slots] = members[partial_answer.owner], partial_answer.is_moving
 
-    assign_part(~by_racks & (assignor == RANGE), _without_claims(range_owners))
-    assign_part(~by_racks & (assignor == ROUNDROBIN), _without_claims(roundrobin_owners))
+    assign_part(~is_followed & (assignor == RANGE), _without_claims(range_owners))
+    assign_part(~is_followed & (assignor == ROUNDROBIN), _without_claims(roundrobin_owners))
     assign_part(~by_racks & is_sticky & batch.is_alike, assign_equal)
     assign_part(~by_racks & is_sticky & ~batch.is_alike, assign_differing)
     with_racks = partial(assign_with_racks, racks_before_moves=racks_before_moves)
     assign_part(by_racks & is_sticky & ~batch.is_alike, with_racks)
-    one_by_one = by_racks & ((assignor == RANGE) | is_sticky & batch.is_alike)
+    one_by_one = is_followed | by_racks & is_sticky & batch.is_alike
     if one_by_one.any():
         _follow(batch, existing, generation, assignor, one_by_one, owner, is_moving)
     return BatchAssignment(owner, is_moving)
@@ -104,6 +116,53 @@ def _without_claims(
         return BatchAssignment(owner, np.zeros(len(owner), bool))
 
     return rule
+
+
+def needs_model(batch: Batch, assignor: Longs) -> Flags:
+    """Return for each group whether the model of its client has to go through it one by one.
+
+    These are groups in which racks matter, and those of other clients than Java's but where that
+    client's `range` or `roundrobin` is Java's rule over members in an order of its own.
+    """
+    needed = racks_matter(batch, assignor)
+    if not batch.client.any():
+        return needed
+    client = batch.leading_client
+    needed &= np.isin(client, _numbers(LOOKS_AT_RACKS))
+    group, is_static = batch.member_group, batch.instance > 0
+    is_mixed = np.zeros(batch.group_count, bool)
+    is_mixed[group[is_static]] = True
+    of_dynamic = np.zeros(batch.group_count, bool)
+    of_dynamic[group[~is_static]] = True
+    has_runs = is_mixed & of_dynamic & (client == _number(KAFKA_PYTHON))
+    compares_two_ways = is_mixed & (client == _number(LIBRDKAFKA))
+    has_gaps = _misses_topics(batch) & np.isin(client, _numbers((SARAMA, KAFKA_GO)))
+    throws = ~batch.is_alike & (client == _number(KAFKA_PYTHON)) & (assignor == ROUNDROBIN)
+    by_text = (assignor == ROUNDROBIN) & (client == _number(SARAMA))
+    own_rule = np.isin(client, (-1, *_numbers((KAFKA_GO, KAFKAJS)))) | (assignor >= STICKY) & (
+        client != _number(JAVA)
+    )
+    model: Flags = needed | has_runs | compares_two_ways | has_gaps | throws | by_text | own_rule
+    return model
+
+
+def _number(client: str) -> int:
+    return CLIENTS.index(client)
+
+
+def _numbers(clients: Iterable[str]) -> list[int]:
+    return [*map(_number, clients)]
+
+
+def _misses_topics(batch: Batch) -> Flags:
+    """Return for each group whether members list a topic that does not exist."""
+    in_lists = np.repeat(np.arange(len(batch.list_start) - 1), np.diff(batch.list_start))
+    pairs = np.unique(key(in_lists, batch.list_topics))
+    named = np.bincount(pairs >> 32, minlength=len(batch.list_start) - 1)
+    exist = np.diff(batch.set_start)[batch.subscribed]
+    misses = np.zeros(batch.group_count, bool)
+    misses[batch.member_group[(named > exist)[batch.subscription]]] = True
+    return misses
 
 
 def racks_matter(batch: Batch, assignor: Longs) -> Flags:
@@ -145,11 +204,11 @@ def _follow(
     owner: Longs,
     is_moving: Flags,
 ) -> None:
-    """With racks the client's assignors are sequential inside a group: follow one by one."""
+    """With racks, and by other clients' rules, a group is sequential inside: follow one by one."""
     states = States(batch, claims, generation)
     for group in np.flatnonzero(groups).tolist():
-        if assignor[group] == RANGE:
-            outcome = predict_group(states.of(group, KAFKAS[RANGE]))
+        if assignor[group] < STICKY:
+            outcome = predict_group(states.of(group, KAFKAS[assignor[group]]))
         else:
             outcome = follow_constrained(states.of(group, KAFKAS[STICKY]))
         members, slots = states.members(group), states.slots(group, outcome)

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors.in_tasks import RANGE
 from kassign_spark.assignors.one_task import assign_in_tasks
-from kassign_spark.assignors.sizes import split_by_racks
+from kassign_spark.assignors.sizes import goes_by_clients, split_by_racks
 from kassign_spark.groups.eligible import Eligible, member_order
 from kassign_spark.groups.paths import WINDOWS
 from kassign_spark.groups.subscribers import deal, homogeneous_topics, spread
@@ -24,6 +24,8 @@ def assign_range(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
+    if goes_by_clients(eligible, settings):
+        return assign_in_tasks(eligible, settings, RANGE)
     by_racks, others = split_by_racks(eligible, settings)
     parts = [] if others is None else [_in_blocks(others, settings)]
     if by_racks is not None:

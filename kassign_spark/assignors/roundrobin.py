@@ -3,6 +3,9 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from kassign_spark.assignors.in_tasks import ROUNDROBIN
+from kassign_spark.assignors.one_task import assign_in_tasks
+from kassign_spark.assignors.sizes import goes_by_clients
 from kassign_spark.expressions import java_string_order
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.paths import WINDOWS
@@ -27,6 +30,8 @@ def assign_roundrobin(eligible: Eligible, settings: Settings) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
+    if goes_by_clients(eligible, settings):
+        return assign_in_tasks(eligible, settings, ROUNDROBIN)
     eligible.note_path(WINDOWS)
     topics = _homogeneous_topics(eligible, settings)
     if eligible.heterogeneous:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.rack_use import rack_use
@@ -73,6 +74,21 @@ def fits_all(eligible: Eligible, settings: Settings) -> bool:
     pairs = eligible.most_edges if eligible.heterogeneous else 0
     size = BYTES_OF_A_PARTITION * eligible.most_partitions + BYTES_OF_A_PAIR * pairs
     return size <= settings.bytes_per_task
+
+
+def goes_by_clients(eligible: Eligible, settings: Settings) -> bool:
+    """Return whether the rules of other clients than Java's are asked for: a task knows them.
+
+    Raises:
+        InputError: a group may be too large for a task.
+    """
+    if eligible.has_clients and not fits_all(eligible, settings):
+        raise InputError(
+            "table members, column client: the rules of other clients than Java's are computed in "
+            f"a task, and a group of up to {eligible.most_partitions:,} partitions does not fit "
+            "one: raise bytes_per_task, or leave the column out for Java's rules"
+        )
+    return eligible.has_clients
 
 
 def most_partitions(settings: Settings) -> int:

@@ -6,13 +6,19 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from kassign_spark.client.hash_order import java_sorted
+from kassign_spark.client_libraries import JAVA
 
 OK, THROWS, NEVER_ENDS, INEXACT = "ok", "throws", "never_ends", "inexact"
 NEVER_SETTLES = "never_settles"
 """Verdict on a sequence of rounds, not on a single one."""
-FAILING = (THROWS, NEVER_ENDS)
-"""Verdicts without an answer."""
-WORST_FIRST = (NEVER_ENDS, THROWS, NEVER_SETTLES, INEXACT, OK)
+STARVES, UNDEFINED, DRAWN = "starves", "undefined", "drawn"
+"""Verdicts on other clients than Java's: nobody gets anything; the library's code has no answer;
+chance decides who gets what."""
+FAILING = (THROWS, NEVER_ENDS, STARVES, UNDEFINED)
+"""Verdicts on groups whose members get nothing."""
+UNANSWERED = (*FAILING, DRAWN)
+"""Verdicts without an answer that could be compared with another."""
+WORST_FIRST = (NEVER_ENDS, THROWS, STARVES, UNDEFINED, NEVER_SETTLES, DRAWN, INEXACT, OK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,9 @@ class GroupState:
         replica_racks: for each topic and partition the racks of its replicas; None for a topic
             of which none is known.
         is_order_known: whether members are really in the order of the JoinGroup response.
+        clients: those of ``client_libraries.CLIENTS`` that may lead: one, unless members run
+            several and the leader is not known.
+        leader: position of the member that leads the group; None: not known.
     """
 
     assignor: str
@@ -55,6 +64,13 @@ class GroupState:
     claim_partitions: Sequence[int] = ()
     replica_racks: Sequence[Sequence[Sequence[str | None]] | None] = ()
     is_order_known: bool = True
+    clients: Sequence[str] = (JAVA,)
+    leader: int | None = None
+
+    @property
+    def client(self) -> str:
+        """The library that leads, if only one may."""
+        return self.clients[0]
 
     def claims(self) -> Iterator[tuple[int, str, int]]:
         """Return the position of the member, topic and number of each claim."""

@@ -1,9 +1,14 @@
 """A model of Kafka's Java client for one group, from the state to the assignment."""
 
+from dataclasses import replace
+
 from kassign_spark.client.claim_rules import believe
 from kassign_spark.client.constrained import assign_constrained
+from kassign_spark.client.eager_rules import predict_eager
 from kassign_spark.client.general import assign_general
 from kassign_spark.client.group_state import (
+    DRAWN,
+    FAILING,
     INEXACT,
     NEVER_ENDS,
     OK,
@@ -18,24 +23,60 @@ from kassign_spark.client.group_state import (
     without_missing,
 )
 from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
+from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.missing import with_cause
 from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 from kassign_spark.client.range_racks import assign_range
+from kassign_spark.client_libraries import DRAWS_LOTS, JAVA
 
 
 def predict_group(state: GroupState) -> Outcome:
-    """Follow `range`, `sticky` or `cooperative-sticky` of kafka-clients 3.8 and later.
+    """Follow the group's client: Java's is that of kafka-clients 3.8 and later.
 
     The group has a member at least.
     """
+    if len(state.clients) > 1:
+        return _of_several(state)
     claims = lay_out(state)
     layout = claims.layout
+    if state.assignor == "roundrobin" or (state.assignor == "range" and state.client != JAVA):
+        return predict_eager(state, layout)
     if state.assignor == "range":
-        return Outcome(OK, None, assign_range(state, layout), {}, layout)
+        order = members_in_order(JAVA, state.member_ids, state.member_instances)
+        assert order is not None, "Java's comparison is an order"
+        return Outcome(OK, None, assign_range(state, layout, order), {}, layout)
+    if state.client != JAVA:
+        return _sticky_of_another(state)
     outcome = _follow_sticky(state, claims)
     if not layout.missing:
         return outcome
     return with_cause(state, outcome, predict_group(without_missing(state)))
+
+
+def _of_several(state: GroupState) -> Outcome:
+    """Ask each library that may lead; if they differ, the answer is that of the first member's."""
+    outcomes = [predict_group(replace(state, clients=(client,))) for client in state.clients]
+    first = outcomes[0]
+    if all(each[:4] == first[:4] for each in outcomes):
+        return first
+    says = f"the leader is not known, and {' and '.join(state.clients)} answer differently"
+    return first._replace(verdict=INEXACT, detail=says)
+
+
+def _sticky_of_another(state: GroupState) -> Outcome:
+    """Answer for a sticky assignor that is not Java's, which is Java's answer for a fresh group."""
+    state = without_missing(state)
+    outcome = _follow_sticky(state, lay_out(state))
+    if len(state.member_ids) == 1:
+        return outcome
+    if state.client in DRAWS_LOTS:
+        says = f"{state.client} goes through topics in an order that Go draws anew each time"
+        return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, outcome.layout)
+    is_fresh = not state.claim_members and number_racks(state, outcome.layout) is None
+    if is_fresh or outcome.verdict in FAILING:
+        return outcome
+    says = f"this is Java's answer; {state.client} has an older algorithm, which may keep others"
+    return outcome._replace(verdict=INEXACT, detail=says)
 
 
 def _follow_sticky(state: GroupState, claims: ClaimedIds) -> Outcome:

@@ -3,8 +3,8 @@
 from itertools import groupby
 
 from kassign_spark.client.group_state import GroupState, Layout
-from kassign_spark.client.hash_order import java_string_key
 from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
+from kassign_spark.client_libraries import LIBRDKAFKA
 
 
 class _Topic:
@@ -32,6 +32,9 @@ class _Topic:
     def matches(self, member: int, partition: int) -> bool:
         return self.racks is None or not self.racks.mismatch(member, partition)
 
+    def has_rack(self, member: int) -> bool:
+        return self.racks is not None and self.racks.of_member[member] != 0
+
     def give(self, member: int, partitions: list[int], assigned: list[list[int]]) -> None:
         for partition in partitions:
             del self.free[partition]
@@ -48,32 +51,49 @@ class _Topic:
             self.give(member, [p for p, _ in zip(fitting, range(room), strict=False)], assigned)
 
 
-def assign_range(state: GroupState, layout: Layout) -> list[list[int]]:
-    """Return partitions by member as Kafka's ``RangeAssignor`` does, with racks or without."""
+def assign_range(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
+    """Return partitions by member as Kafka's ``RangeAssignor`` does, with racks or without.
+
+    Args:
+        state: the group, of Java's client or librdkafka.
+        layout: its partitions.
+        order: positions of its members, in that client's order.
+
+    librdkafka differs in topics of the same readers and size: there it does not ask whether racks
+    matter, and a member without a rack matches no partition.
+    """
     racks = number_racks(state, layout)
     subscribers: list[list[int]] = [[] for _ in layout.topics]
-    for member in _in_member_order(state):
+    for member in order:
         for name in dict.fromkeys(state.subscriptions[member]):
             if name in layout.index:
                 subscribers[layout.index[name]].append(member)
     topics = [_Topic(layout, topic, members, racks) for topic, members in enumerate(subscribers)]
     assigned: list[list[int]] = [[] for _ in state.member_ids]
-    if any(topic.needs_matching for topic in topics):
+    is_librdkafka = state.client == LIBRDKAFKA
+    if any(topic.needs_matching for topic in topics) or (is_librdkafka and racks is not None):
         by_bucket = sorted(topics, key=lambda topic: topic.bucket)
         for (_, count), bucket in groupby(by_bucket, key=lambda topic: topic.bucket):
-            _match_racks(list(bucket), count, assigned)
+            _match_racks(list(bucket), count, assigned, needs_rack=is_librdkafka)
     for topic in topics:
         topic.fill(assigned, matching=False)
     return assigned
 
 
-def _match_racks(topics: list[_Topic], count: int, assigned: list[list[int]]) -> None:
-    """Topics of the same subscribers and size share partition numbers: those go to one member."""
+def _match_racks(
+    topics: list[_Topic], count: int, assigned: list[list[int]], *, needs_rack: bool
+) -> None:
+    """Topics of the same subscribers and size share partition numbers: those go to one member.
+
+    ``needs_rack``: a member without a rack matches none of them.
+    """
     if len(topics) == 1:
         if topics[0].needs_matching:
             topics[0].fill(assigned, matching=True)
         return
-    remaining = list(topics[0].subscribers)
+    remaining = [
+        member for member in topics[0].subscribers if not needs_rack or topics[0].has_rack(member)
+    ]
     for number in range(count):
         for member in remaining:
             if all(t.room(member) > 0 and t.matches(member, t.start + number) for t in topics):
@@ -84,13 +104,3 @@ def _match_racks(topics: list[_Topic], count: int, assigned: list[list[int]]) ->
             topic.give(member, [topic.start + number], assigned)
         if not any(topic.room(member) > 0 for topic in topics):
             remaining.remove(member)
-
-
-def _in_member_order(state: GroupState) -> list[int]:
-    """Positions in the order of ``MemberInfo``: static members first, by ``group.instance.id``."""
-    instances, ids = state.member_instances, state.member_ids
-    keys = [
-        (instance is None, java_string_key(instance or ""), java_string_key(member_id))
-        for instance, member_id in zip(instances, ids, strict=True)
-    ]
-    return sorted(range(len(keys)), key=keys.__getitem__)

@@ -5,12 +5,15 @@ import argparse
 from pyspark.sql import functions as F
 
 from kassign_spark.client.group_state import (
+    DRAWN,
     FAILING,
     INEXACT,
     NEVER_ENDS,
     NEVER_SETTLES,
     OK,
+    STARVES,
     THROWS,
+    UNDEFINED,
     WORST_FIRST,
 )
 from kassign_spark.commands.common import (
@@ -35,7 +38,12 @@ _SAID = {
     THROWS: "throwing",
     NEVER_ENDS: "never ending",
     NEVER_SETTLES: "never settling",
+    STARVES: "starving",
+    UNDEFINED: "undefined",
+    DRAWN: "drawn by lot",
 }
+_ALWAYS_SHOWN = (OK, INEXACT, THROWS, NEVER_ENDS)
+"""Verdicts that any fleet may have; the others are of the new protocol and of other clients."""
 
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, groups_not_shown int",
@@ -46,10 +54,11 @@ ABOUT = About(
     summary="show what Kafka's own client will do, and whether it will end",
     description="Give the exact answer of Kafka's Java client for every group's next\n"
     "rebalance, and a verdict: ok, throws, never_ends, or inexact if something that decides\n"
-    "is unknown or not modelled. Groups of the new protocol get their coordinator's answer,\n"
-    "and never_settles if their members' votes for an assignor tie.",
-    finds="a group throws, never ends or never settles, gets nothing, asks for topics that "
-    "do not exist, or gets partitions that do not exist",
+    "is unknown or not modelled. Groups whose members name another client (column client)\n"
+    "get that client's answer, or starves, undefined or drawn. Groups of the new protocol get\n"
+    "their coordinator's answer, and never_settles if their members' votes for an assignor tie.",
+    finds="a group has no answer or never settles, gets nothing, asks for topics that do not "
+    "exist, or gets partitions that do not exist",
     example="kassign-spark predict examples/fleet",
 )
 
@@ -91,11 +100,10 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _lines(facts: Facts) -> list[str]:
-    # Only groups of the new protocol do not settle: most fleets need not read of it.
     counts = (
         f"{facts[f'{verdict}_count']:,} {words}"
         for verdict, words in _SAID.items()
-        if verdict != NEVER_SETTLES or facts[f"{verdict}_count"]
+        if verdict in _ALWAYS_SHOWN or facts[f"{verdict}_count"]
     )
     noted = facts["noted_count"]
     note = f"; of these {noted:,} with something amiss" if noted else ""

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kassign_spark.client.hash_order import bucket_keys, java_hash_codes, map_capacities
 from kassign_spark.coordinator.orders import inverse
+from kassign_spark.groups.leading_clients import leading_clients, order_keys
 from kassign_spark.groups.numbers import (
     Flags,
     Longs,
@@ -79,7 +80,8 @@ class Batch:
         member_name: code.
         generation: what the member says; -1: nothing.
         member_seq: its place in the coordinator's list; -1: not known.
-        instance, rack, assignor, regex: codes of texts; 0: none.
+        instance, rack, assignor, regex, client: codes of texts; 0: none.
+        is_leader: of each member, as far as it is known.
         subscription: of each member the number of its list of topics.
         list_topics: names' codes of one list after the other, as given; ``list_start``: where each
             begins, and the end.
@@ -108,6 +110,8 @@ class Batch:
     rack: Longs
     assignor: Longs
     regex: Longs
+    client: Longs
+    is_leader: Flags
     subscription: Longs
     list_topics: Longs
     list_start: Longs
@@ -163,13 +167,26 @@ class Batch:
         """Return each member's place in its group in the order of ``MemberInfo.compareTo``.
 
         Static members come first, by ``group.instance.id``; the others follow, by ``member.id``.
+        Clients that know no instances, or compare bytes, do so here too (``client_libraries``).
         """
         return inverse(self.by_rank) - self.first_member[self.member_group]
 
     @cached_property
     def by_rank(self) -> Longs:
         """The members, group after group, as ``rank`` orders them."""
-        return rows_by(self.member_group, self.instance == 0, self.instance, self.member_name)
+        instance, name = self.instance, self.member_name
+        if self.client.any():
+            by_bytes = utf_8_rank(self.member_names)[name - 1]
+            family = self.leading_client[self.member_group]
+            instance, name = order_keys(family, instance, name, by_bytes)
+        return rows_by(self.member_group, instance == 0, instance, name)
+
+    @cached_property
+    def leading_client(self) -> Longs:
+        """Return for each group the number of the client that leads it; see ``leading_clients``."""
+        return leading_clients(
+            self.texts, self.client, self.is_leader, self.member_group, self.group_count
+        )
 
     @cached_property
     def first_member(self) -> Longs:
@@ -251,6 +268,8 @@ class Batch:
             rack=self.rack[members],
             assignor=self.assignor[members],
             regex=self.regex[members],
+            client=self.client[members],
+            is_leader=self.is_leader[members],
             subscription=self.subscription[members],
             set_topic=(np.cumsum(is_theirs) - 1)[self.set_topic[kept]],
             set_start=starts(kept.astype(np.int64))[self.set_start],

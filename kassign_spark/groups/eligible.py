@@ -36,6 +36,7 @@ class Eligible(NamedTuple):
         has_missing_claims: partitions are owned that do not exist, of topics that do.
         has_hidden_topics: topics are owned that the table topics does not have.
         had_patterns: some members subscribed by a pattern, which was resolved.
+        has_clients: some member names the client library that it runs.
         paths: who wants to know which way the groups go, if anybody does.
     """
 
@@ -54,6 +55,7 @@ class Eligible(NamedTuple):
     has_missing_claims: bool = False
     has_hidden_topics: bool = False
     had_patterns: bool = False
+    has_clients: bool = False
     paths: Paths | None = None
 
     @property

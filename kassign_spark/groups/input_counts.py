@@ -43,6 +43,7 @@ _OF_GROUPS = {
     "most_edges": "max(edges)",
     "all_edges": "sum(edges)",
     "racked": "sum(racked)",
+    "clients": "sum(clients)",
     "consumer_groups": "count_if(is_consumer)",
 }
 _OF_TOPICS = {
@@ -180,6 +181,7 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
         "edges": "sum(array_size(topics))",
         "assignor": f"min({assignor})",
         "racked": "count_if(length(rack_id) > 0)",
+        "clients": "count(client)",
         "is_consumer": f"bool_or({IS_CONSUMER_GROUP})",
     }
     return members.groupBy(*GROUP_KEY).agg(

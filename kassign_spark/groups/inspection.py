@@ -110,6 +110,7 @@ def inspect_inputs(
         has_missing_claims=bool(counts.get("missing_claims")),
         has_hidden_topics=bool(counts.get("hidden_topics")),
         had_patterns=had_patterns,
+        has_clients=bool(counts["clients"]),
     )
     return InputSummary(eligible, counted.assignors, bool(counts["consumer_groups"]))
 

@@ -32,8 +32,9 @@ ROWS = pa.schema(
 """The columns of ``rows.fold`` as a task gets them."""
 
 _LIST = pa.list_(pa.string())
-_TEXTS = 3
-"""Texts that every member has: group_instance_id, rack_id, assignor."""
+_TEXTS, _MOST_TEXTS = 3, 6
+"""Texts of a member: group_instance_id, rack_id, assignor, and in some tables topics_regex, client
+and whether it leads."""
 
 
 class KindRows(NamedTuple):
@@ -93,7 +94,9 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
     texts = parsed(table["texts"], members, _LIST)
     texts_of_members = names(pa.chunked_array([texts.flatten()], pa.string()), java_order=True)
     width = len(texts.flatten()) // len(members) if len(members) else _TEXTS
-    instance, rack, assignor, *regex = texts_of_members.code.reshape(-1, width).T
+    nothing = np.zeros(len(members), np.int64)
+    columns = [*texts_of_members.code.reshape(-1, width).T, *[nothing] * (_MOST_TEXTS - width)]
+    instance, rack, assignor, regex, client, leader = columns
     replica_racks = parsed(table["texts"], topics, pa.list_(_LIST))
     racks = read_racks(replica_racks, number[topics], texts_of_members.take(rack))
     batch = Batch(
@@ -111,7 +114,9 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
         instance=instance,
         rack=rack,
         assignor=assignor,
-        regex=regex[0] if regex else np.zeros(len(members), np.int64),
+        regex=regex,
+        client=client,
+        is_leader=leader > 0,
         subscription=_lists_of(group, hashes, members, rows[SUBSCRIPTION]),
         list_topics=listed_name.code,
         list_start=list_start,

@@ -35,6 +35,8 @@ _COLUMNS = {
     "subscription": "bigint",
     "texts": "string",
 }
+OF_CLIENTS = ("topics_regex", "client", "if(is_leader, 'true', null)")
+"""More texts of members, in SQL, for groups of other clients than Java's."""
 _WORK_OF_ONE_TASK = 20_000
 _MOST_WORK_OF_A_TASK = 2_000_000
 
@@ -42,16 +44,15 @@ Kernel = Callable[[pa.Table], Iterable[pa.Table]]
 """From all rows of a task to what it answers, in pieces."""
 
 
-def fold(eligible: Eligible, *more_texts: str, claims: bool = True) -> DataFrame:
+def fold(eligible: Eligible, *, regexes: bool = False, claims: bool = True) -> DataFrame:
     """Fold the tables of the groups into rows of one table, claims optional; runs no job.
-
-    ``more_texts`` are further columns of members, for the end of their texts.
 
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
         MEMBER: member_id, number (generation, or -1), place (member_seq, or -1),
         subscription (which of the group's lists of topics), texts (group_instance_id, rack_id,
-        assignor), topic (group_type);
+        assignor, and with ``regexes`` topics_regex; where some member names its client all four,
+        client and whether it leads), topic (group_type);
         SUBSCRIPTION: subscription, texts (the topics);
         TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack),
         member_id (the topic's id, where the look kept it): those that exist, and that a member of
@@ -65,7 +66,8 @@ def fold(eligible: Eligible, *more_texts: str, claims: bool = True) -> DataFrame
     # Where a group has one list, members need not be read with it to know which is theirs.
     subscription = "0L" if eligible.one_list else f"xxhash64({topics})"
     members = members.withColumns({"topics": F.expr(topics), "subscription": F.expr(subscription)})
-    table = member_rows(members, *more_texts).unionByName(_lists_and_topics(members, eligible))
+    more = OF_CLIENTS if eligible.has_clients else ("topics_regex",) if regexes else ()
+    table = member_rows(members, *more).unionByName(_lists_and_topics(members, eligible))
     if claims and eligible.owned is not None:
         table = table.unionByName(rows(eligible.owned, CLAIM, number="partition"))
     return table
@@ -108,7 +110,7 @@ def _topic_values(topics: DataFrame) -> dict[str, str]:
 
 
 def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
-    """Rows of kind MEMBER, of ``schemas.MEMBERS`` and subscription; with further texts, columns."""
+    """Rows of kind MEMBER, of ``schemas.MEMBERS`` and subscription; with further texts, in SQL."""
     texts = ("group_instance_id", "rack_id", "assignor", *more_texts)
     listed, none = ", ".join(texts), ",".join(["null"] * len(texts))
     return rows(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.client_libraries import ASSIGNORS_OF_CLIENT, CLIENTS, JAVA
 from kassign_spark.inputs.linear import UNENDING, is_compiled, may_not_end_in_sql
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 
@@ -113,6 +114,24 @@ def member_rules() -> list[Rule]:
             text("must be classic (null is the same) or consumer"),
         ),
         integer_rule("member_seq", least=0),
+        Rule(
+            "client_unknown",
+            "client",
+            f"not {is_one_of('client', CLIENTS)}",
+            shown("client"),
+            text(f"must be one of {', '.join(CLIENTS)}; null is java"),
+        ),
+        Rule(
+            "assignor_of_another_client",
+            "assignor",
+            " or ".join(
+                f"client = '{client}' and assignor in ({', '.join(map(text, lacking))})"
+                for client, names in ASSIGNORS_OF_CLIENT.items()
+                if (lacking := [name for name in ASSIGNORS_OF_CLIENT[JAVA] if name not in names])
+            ),
+            shown("assignor"),
+            text("the member's client has no assignor of that name"),
+        ),
     ]
 
 

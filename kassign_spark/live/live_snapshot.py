@@ -193,8 +193,9 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
             created = created.drop("topics_regex", "group_type")
         return created if named else created.drop(CLUSTER_ID)
 
-    # What members can take is nothing that a cluster knows.
-    known_of_members = [field for field in MEMBERS.columns if field.name != "capacity"]
+    # What members can take, and which library they run, is nothing that a cluster says.
+    unknown = ("capacity", "client", "is_leader")
+    known_of_members = [field for field in MEMBERS.columns if field.name not in unknown]
     return Snapshot(
         frame(tables.members, StructType(known_of_members)),
         frame(tables.topics, TOPICS.columns),

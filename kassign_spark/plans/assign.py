@@ -95,7 +95,7 @@ def assign_on_paths(
 
 def _own(eligible: Eligible, names: list[str], settings: Settings) -> DataFrame:
     """Assign each group by its own assignor, all of them in tasks if some need one and all fit."""
-    needs_tasks = eligible.has_racks or not {*names} <= {*BY_WINDOWS}
+    needs_tasks = eligible.has_racks or eligible.has_clients or not {*names} <= {*BY_WINDOWS}
     if needs_tasks and fits_all(eligible, settings):
         return assign_in_tasks(eligible, settings)
     parts = [ASSIGNORS[name](restrict(eligible, {name}, names), settings) for name in names]

@@ -163,7 +163,7 @@ def fold_consumer_groups(groups: ConsumerGroups) -> DataFrame:
         TARGET: member_id, topic, number (partition), place (position, or -1).
     """
     eligible, target, has_regexes = groups
-    parts, named = [fold(eligible, "topics_regex")], []
+    parts, named = [fold(eligible, regexes=True)], []
     if has_regexes:
         matches = match_regexes(eligible.members, eligible.topics)
         parts.append(regex_rows(matches))

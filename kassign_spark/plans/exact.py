@@ -14,8 +14,8 @@ from kassign_spark.assignors.in_tasks import (
     RANGE,
     ROUNDROBIN,
     STICKY,
+    needs_model,
     numbers_of,
-    racks_matter,
 )
 from kassign_spark.client.cooperative_rounds import follow_rounds
 from kassign_spark.client.group_state import FAILING, OK, Outcome
@@ -107,7 +107,7 @@ def predict_batch(
         are not chosen or have no answer.
     """
     is_asked = np.ones(batch.group_count, bool) if groups is None else groups
-    is_plain = (assignor == ROUNDROBIN) | ((assignor == RANGE) & ~racks_matter(batch, assignor))
+    is_plain = (assignor < STICKY) & ~needs_model(batch, assignor)
     parts = []
     for number, owners in ((RANGE, range_owners), (ROUNDROBIN, roundrobin_owners)):
         chosen = is_asked & is_plain & (assignor == number)

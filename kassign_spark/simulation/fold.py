@@ -4,7 +4,14 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.read import CLAIM, SUBSCRIPTION
-from kassign_spark.groups.rows import member_rows, regex_rows, rows, target_rows, topic_rows
+from kassign_spark.groups.rows import (
+    OF_CLIENTS,
+    member_rows,
+    regex_rows,
+    rows,
+    target_rows,
+    topic_rows,
+)
 from kassign_spark.inputs.checks import Inputs
 from kassign_spark.inputs.patterns import match_topics
 from kassign_spark.inputs.regexes import match_regexes
@@ -38,7 +45,7 @@ def fold_events(
 
     Returns:
         Rows as in ``rows.fold`` of the groups that have events, but for these:
-        MEMBER: texts has topics_regex as well;
+        MEMBER: texts has topics_regex, client and whether it leads as well;
         SUBSCRIPTION: subscription, texts (the topics as declared), topic (the pattern);
         TOPIC: those that the group could ever read, and that events name; member_id is the
         topic's id, where it is known;
@@ -69,7 +76,7 @@ def fold_events(
         of_groups.where("event.is_topic").select(*_KEYS, F.col("event.topic").alias("topic")),
     ]
     parts = [
-        member_rows(members, "topics_regex"),
+        member_rows(members, *OF_CLIENTS),
         rows(subscriptions, SUBSCRIPTION, topic="topics_pattern", texts="to_json(topics)"),
         rows(of_groups, EVENT, texts="to_json(event, map('ignoreNullFields', 'false'))"),
     ]

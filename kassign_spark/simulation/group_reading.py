@@ -50,7 +50,7 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     for group, member_id, generation, seq, code, texts, group_type in rows(
         MEMBER, "member_id", "number", "place", "subscription", "texts", "topic"
     ):
-        instance, rack, assignor, regex = (*json.loads(texts), None)[:4]
+        instance, rack, assignor, regex, client, leads = json.loads(texts)
         group.consumer |= group_type == CONSUMER
         votes: Texts = () if group.consumer and assignor is None else (assignor,)
         listed, pattern = subscriptions[id(group), code]
@@ -66,6 +66,8 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
             votes,
             None,
             regex=regex,
+            client=client,
+            is_leader=leads is not None,
         )
         group.members.append(group.resolve(member))
     for group, event in rows(EVENT, "texts"):
@@ -115,7 +117,7 @@ def _name(table: pa.Table, groups: list[Group], copies: int) -> tuple[Naming, Lo
             topics.append(event["topic"])
             texts += (event["group_instance_id"], event["rack_id"], *(event["assignors"] or ()))
         for member in group.members:
-            texts += (member.instance, member.rack, member.assignor)
+            texts += (member.instance, member.rack, member.assignor, member.client)
         for number in range(copies):
             member = group.members[number % len(group.members)]
             members.append(f"{member.member_id}+{number + 1}")

@@ -30,6 +30,7 @@ class Member:
         resolved: the topics that it subscribes to now; None: its pattern is none.
         is_away: it was in the group, and is not now.
         regex: that the broker resolves; adds to its topics (groups of the new protocol).
+        client, is_leader: as of ``schemas.MEMBERS``.
     """
 
     member_id: str
@@ -44,6 +45,8 @@ class Member:
     resolved: Texts | None
     is_away: bool = False
     regex: str | None = None
+    client: str | None = None
+    is_leader: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,7 @@ def _joiner(members: list[Member], event: Event) -> Member:
         resolved=(),
         is_away=True,
         regex=regex,
+        client=_shared([member.client for member in present]),
     )
 
 

@@ -218,6 +218,8 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
         rack=rack,
         assignor=np.array([text_code[member.assignor] for member in present], np.int64),
         regex=np.zeros(len(present), np.int64),
+        client=np.array([text_code[member.client] for member in present], np.int64),
+        is_leader=np.array([member.is_leader for member in present], bool),
         subscription=np.array(subscription, np.int64),
         list_topics=listed,
         list_start=starts(lengths),

@@ -129,6 +129,8 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
         rack=np.zeros(len(copies.like), np.int64),
         assignor=batch.assignor[copies.like],
         regex=batch.regex[copies.like],
+        client=batch.client[copies.like],
+        is_leader=batch.is_leader[copies.like],
         subscription=set_of_member,
         list_topics=batch.topic_name[topic][set_topic],
         list_start=set_start,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, STICKY
-from kassign_spark.client.group_state import FAILING, NEVER_SETTLES, OK
+from kassign_spark.client.group_state import NEVER_SETTLES, OK, UNANSWERED
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.batch import Batch, Claims
@@ -114,7 +114,7 @@ def _measured(
 ) -> dict[str, Any]:
     """The columns that one assignor decides; null where it has no answer."""
     measured = measure(batch, claims, judged.steps)
-    none = np.array([verdict in FAILING for verdict, _ in judged.verdicts], bool)
+    none = np.array([verdict in UNANSWERED for verdict, _ in judged.verdicts], bool)
     unknown = none | (not is_owned)
     loads: dict[str, Any] = {}
     if weighed is not None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
-from kassign_spark.client.group_state import FAILING, OK
+from kassign_spark.client.group_state import OK, UNANSWERED
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.coordinator.assignor_votes import choose_assignor
 from kassign_spark.display import plural
@@ -159,7 +159,7 @@ class _Tried:
             )
             self.variants[group].append(
                 _Variant(
-                    differing[group] > 0 or verdict in FAILING,
+                    differing[group] > 0 or verdict in UNANSWERED,
                     without is not None,
                     int(differing[group]),
                     self.named[group] != number,
@@ -248,7 +248,7 @@ def _conclude(variants: list[_Variant], own: int) -> tuple[str | None, int, str 
 def _own_says(own: _Variant) -> str:
     """Return what a group's own assignor makes of it instead."""
     name = f"its own assignor {NAMES[own.assignor]}"
-    if own.verdict in FAILING:
+    if own.verdict in UNANSWERED:
         return f"{name} has no answer ({own.verdict})"
     return f"{name} differs in {plural(own.differing, 'partition')}: {own.first}"
 

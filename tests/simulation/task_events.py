@@ -70,7 +70,7 @@ def _rows(
             "number": -1 if member["generation"] is None else member["generation"],
             "place": -1 if member["member_seq"] is None else member["member_seq"],
             "subscription": lists[subscription],
-            "texts": _json([member[n] for n in _SAID]),
+            "texts": _json([*(member[n] for n in _SAID), None, None]),
         }
     for row in owned:
         yield {**zeros, **row, "kind": CLAIM, "number": row["partition"]}

@@ -1,0 +1,164 @@
+"""`range` and `roundrobin` as other libraries than Java's compute them.
+
+The rules are read from the libraries' sources and compared with
+the libraries themselves (``tests/clients``).
+"""
+
+from itertools import cycle
+
+from kassign_spark.client.group_state import (
+    INEXACT,
+    OK,
+    STARVES,
+    THROWS,
+    UNDEFINED,
+    GroupState,
+    Layout,
+    Outcome,
+)
+from kassign_spark.client.members_in_order import members_in_order
+from kassign_spark.client.range_racks import assign_range
+from kassign_spark.client_libraries import (
+    KAFKA_GO,
+    KAFKA_PYTHON,
+    KAFKAJS,
+    LIBRDKAFKA,
+    SARAMA,
+)
+
+_NO_ORDER = (
+    "librdkafka compares static members by group.instance.id and any others by member id, and "
+    "that is no order of these members: make no instance id the beginning of another"
+)
+_KEY_ERROR = (
+    "KeyError: the roundrobin of kafka-python 2.3 and later fails as soon as the next member does "
+    "not subscribe to the topic; let all members subscribe alike, or use range"
+)
+_STARVES = "kafka-go gives nobody anything as long as a subscribed topic does not exist: {}"
+_NO_TOPIC = "sarama's consumers fail as long as a subscribed topic does not exist: {}"
+_UNKNOWN_LEADER = (
+    "kafkajs' leader assigns its own topics in its own order, and is_leader is not known"
+)
+_UNKNOWN_ORDER = (
+    "kafka-python looks at the order of members in JoinGroup, and member_seq is not known"
+)
+
+
+def predict_eager(state: GroupState, layout: Layout) -> Outcome:
+    """Return the answer for `roundrobin`, or for the `range` of a client that is not Java's."""
+    missing = _missing_topics(state)
+    if missing and state.client in (KAFKA_GO, SARAMA):
+        verdict, sentence = (STARVES, _STARVES) if state.client == KAFKA_GO else (THROWS, _NO_TOPIC)
+        return Outcome(verdict, sentence.format(", ".join(missing)), [], {}, layout)
+    order = members_in_order(state.client, state.member_ids, state.member_instances)
+    if order is None:
+        return Outcome(UNDEFINED, _NO_ORDER, [], {}, layout)
+    if state.client == KAFKAJS:
+        return _by_leader(state, layout, order)
+    if state.assignor == "range":
+        assigned: list[list[int]] | None = _by_range(state, layout, order)
+    elif state.client == KAFKA_GO:
+        assigned = _by_topic(state, layout, order)
+    else:
+        assigned = _in_turn(state, layout, order)
+    if assigned is None:
+        return Outcome(THROWS, _KEY_ERROR, [], {}, layout)
+    unsure = _unsure_of_runs(state)
+    return Outcome(INEXACT if unsure else OK, unsure, assigned, {}, layout)
+
+
+def _missing_topics(state: GroupState) -> list[str]:
+    return sorted(set().union(*state.subscriptions).difference(state.topics))
+
+
+def _unsure_of_runs(state: GroupState) -> str | None:
+    """Kafka-python leaves out members that another kind of member parts from the last ones."""
+    kinds = {instance is None for instance in state.member_instances}
+    is_mixed = state.client == KAFKA_PYTHON and len(kinds) > 1
+    return _UNKNOWN_ORDER if is_mixed and not state.is_order_known else None
+
+
+def _readers(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
+    """Return of each topic the members that subscribe to it, in order."""
+    readers: list[list[int]] = [[] for _ in layout.topics]
+    for member in order:
+        for topic in dict.fromkeys(state.subscriptions[member]):
+            if topic in layout.index:
+                readers[layout.index[topic]].append(member)
+    return readers
+
+
+def _by_range(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
+    if state.client == LIBRDKAFKA:
+        return assign_range(state, layout, order)
+    assigned: list[list[int]] = [[] for _ in state.member_ids]
+    for topic, readers in enumerate(_readers(state, layout, order)):
+        if state.client == KAFKA_PYTHON:  # its runs are those among the topic's own readers
+            readers = _readers_in_runs(state, readers_of=layout.topics[topic])
+        first, count, size = layout.starts[topic], layout.counts[topic], len(readers)
+        for place, member in enumerate(readers):
+            if state.client == KAFKA_GO:
+                begin, end = place * count // size, (place + 1) * count // size
+            else:
+                share, longer = divmod(count, size)
+                begin = place * share + min(place, longer)
+                end = begin + share + (place < longer)
+            assigned[member] += range(first + begin, first + end)
+    return assigned
+
+
+def _readers_in_runs(state: GroupState, *, readers_of: str) -> list[int]:
+    places = [p for p, topics in enumerate(state.subscriptions) if readers_of in topics]
+    order = members_in_order(
+        state.client,
+        [state.member_ids[place] for place in places],
+        [state.member_instances[place] for place in places],
+    )
+    return [places[place] for place in order or ()]
+
+
+def _by_topic(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
+    """Deal each topic anew: kafka-go's `roundrobin`."""
+    assigned: list[list[int]] = [[] for _ in state.member_ids]
+    for topic, readers in enumerate(_readers(state, layout, order)):
+        for number, partition in enumerate(layout.existing(topic)):
+            assigned[readers[number % len(readers)]].append(partition)
+    return assigned
+
+
+def _in_turn(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]] | None:
+    """Go round the members, passing over those that do not subscribe; None: it throws."""
+    partitions = [p for topic in range(len(layout.topics)) for p in layout.existing(topic)]
+    if state.client == SARAMA:
+        partitions.sort(key=layout.name)  # as text: 10 comes before 2
+    subscribed = [set(topics) for topics in state.subscriptions]
+    assigned: list[list[int]] = [[] for _ in state.member_ids]
+    ring = cycle(order)
+    for partition in partitions:
+        topic = layout.topics[layout.topic_of[partition]]
+        member = next(ring)
+        while topic not in subscribed[member]:
+            if state.client == KAFKA_PYTHON:
+                return None
+            member = next(ring)
+        assigned[member].append(partition)
+    return assigned
+
+
+def _by_leader(state: GroupState, layout: Layout, order: list[int]) -> Outcome:
+    """Deal the leader's topics with one counter; members drop what they do not subscribe to."""
+    leader = state.leader
+    is_known = leader is not None or len({tuple(topics) for topics in state.subscriptions}) == 1
+    subscribed = [set(topics) for topics in state.subscriptions]
+    assigned: list[list[int]] = [[] for _ in state.member_ids]
+    ring = cycle(order)
+    for topic in state.subscriptions[leader or 0]:
+        number = layout.index.get(topic)
+        if number is not None:
+            for partition in layout.existing(number):
+                member = next(ring)
+                if topic in subscribed[member]:
+                    assigned[member].append(partition)
+    if is_known:
+        return Outcome(OK, None, assigned, {}, layout)
+    return Outcome(INEXACT, _UNKNOWN_LEADER, assigned, {}, layout)

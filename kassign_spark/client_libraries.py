@@ -1,0 +1,41 @@
+"""The client libraries that lead groups: their assignors, and what they differ in.
+
+In a classic group the leader's client computes the assignment. Libraries that bind librdkafka
+(confluent-kafka and others) are librdkafka.
+"""
+
+JAVA, LIBRDKAFKA, FRANZ_GO, SARAMA, KAFKA_PYTHON, AIOKAFKA, KAFKA_GO, KAFKAJS = (
+    "java",
+    "librdkafka",
+    "franz-go",
+    "sarama",
+    "kafka-python",
+    "aiokafka",
+    "kafka-go",
+    "kafkajs",
+)
+_STICKY, _COOPERATIVE = "sticky", "cooperative-sticky"
+_EAGER = ("range", "roundrobin")
+ASSIGNORS_OF_CLIENT = {
+    JAVA: (*_EAGER, _STICKY, _COOPERATIVE),
+    LIBRDKAFKA: (*_EAGER, _COOPERATIVE),
+    FRANZ_GO: (*_EAGER, _STICKY, _COOPERATIVE),
+    SARAMA: (*_EAGER, _STICKY, _COOPERATIVE),
+    KAFKA_PYTHON: (*_EAGER, _STICKY, _COOPERATIVE),
+    AIOKAFKA: (*_EAGER, _STICKY),
+    KAFKA_GO: _EAGER,
+    KAFKAJS: ("roundrobin",),
+}
+"""The assignors that each library has, by the names of Java's that come nearest."""
+CLIENTS = tuple(ASSIGNORS_OF_CLIENT)
+KAFKAJS_PROTOCOL = "RoundRobinAssigner"
+"""The name of kafkajs' only assignor, which no other library uses."""
+
+KNOWS_INSTANCES = (JAVA, FRANZ_GO, LIBRDKAFKA, KAFKA_PYTHON)
+"""Libraries in which ``group.instance.id`` has a say in the order of members."""
+ORDERS_BY_UTF_16 = (JAVA, KAFKAJS)
+"""Libraries that compare ids by UTF-16 units; the others compare bytes of UTF-8."""
+DRAWS_LOTS = (FRANZ_GO, SARAMA)
+"""Libraries whose sticky assignors go through a Go map, whose order is another one each time."""
+LOOKS_AT_RACKS = (JAVA, LIBRDKAFKA)
+"""Libraries whose `range` looks at racks without being told to."""

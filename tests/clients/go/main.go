@@ -1,0 +1,186 @@
+// Assignments as Go's clients compute them: a state a line in, an answer a line out, as JSON.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"sort"
+
+	"github.com/IBM/sarama"
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+type member struct {
+	ID       string   `json:"member_id"`
+	Instance *string  `json:"group_instance_id"`
+	Topics   []string `json:"topics"`
+}
+
+type state struct {
+	Client   string         `json:"client"`
+	Assignor string         `json:"assignor"`
+	Members  []member       `json:"members"`
+	Topics   map[string]int `json:"topics"`
+}
+
+type answer struct {
+	Error    string                      `json:"error,omitempty"`
+	Assigned map[string]map[string][]int `json:"assigned"`
+}
+
+func main() {
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<26)
+	out := json.NewEncoder(os.Stdout)
+	for in.Scan() {
+		var s state
+		if err := json.Unmarshal(in.Bytes(), &s); err != nil {
+			panic(err)
+		}
+		assigned, err := assign(s)
+		a := answer{Assigned: assigned}
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := out.Encode(a); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func assign(s state) (map[string]map[string][]int, error) {
+	switch s.Client {
+	case "sarama":
+		return bySarama(s)
+	case "kafka-go":
+		return byKafkaGo(s), nil
+	default:
+		return byFranzGo(s)
+	}
+}
+
+func bySarama(s state) (map[string]map[string][]int, error) {
+	strategy := sarama.NewBalanceStrategyRange()
+	if s.Assignor == "roundrobin" {
+		strategy = sarama.NewBalanceStrategyRoundRobin()
+	}
+	members := map[string]sarama.ConsumerGroupMemberMetadata{}
+	for _, m := range s.Members {
+		members[m.ID] = sarama.ConsumerGroupMemberMetadata{Version: 1, Topics: m.Topics}
+	}
+	topics := map[string][]int32{}
+	for topic, count := range s.Topics {
+		for p := 0; p < count; p++ {
+			topics[topic] = append(topics[topic], int32(p))
+		}
+	}
+	plan, err := strategy.Plan(members, topics)
+	if err != nil {
+		return nil, err
+	}
+	assigned := map[string]map[string][]int{}
+	for id, of := range plan {
+		for topic, partitions := range of {
+			for _, p := range partitions {
+				add(assigned, id, topic, int(p))
+			}
+		}
+	}
+	return assigned, nil
+}
+
+func byKafkaGo(s state) map[string]map[string][]int {
+	var balancer kafka.GroupBalancer = kafka.RangeGroupBalancer{}
+	if s.Assignor == "roundrobin" {
+		balancer = kafka.RoundRobinGroupBalancer{}
+	}
+	var members []kafka.GroupMember
+	for _, m := range s.Members {
+		members = append(members, kafka.GroupMember{ID: m.ID, Topics: m.Topics})
+	}
+	var names []string
+	for topic := range s.Topics {
+		names = append(names, topic)
+	}
+	sort.Strings(names)
+	var partitions []kafka.Partition
+	for _, topic := range names {
+		for p := 0; p < s.Topics[topic]; p++ {
+			partitions = append(partitions, kafka.Partition{Topic: topic, ID: p})
+		}
+	}
+	assigned := map[string]map[string][]int{}
+	for id, of := range balancer.AssignGroups(members, partitions) {
+		for topic, numbers := range of {
+			for _, p := range numbers {
+				add(assigned, id, topic, p)
+			}
+		}
+	}
+	return assigned
+}
+
+func byFranzGo(s state) (map[string]map[string][]int, error) {
+	balancer := kgo.RangeBalancer()
+	if s.Assignor == "roundrobin" {
+		balancer = kgo.RoundRobinBalancer()
+	}
+	var members []kmsg.JoinGroupResponseMember
+	for _, m := range s.Members {
+		metadata := kmsg.NewConsumerMemberMetadata()
+		metadata.Version = 3
+		metadata.Topics = m.Topics
+		joined := kmsg.NewJoinGroupResponseMember()
+		joined.MemberID, joined.InstanceID = m.ID, m.Instance
+		joined.ProtocolMetadata = metadata.AppendTo(nil)
+		members = append(members, joined)
+	}
+	// kgo sorts the members of a JoinGroup response before any balancer sees them (sortJoinMembers).
+	sort.Slice(members, func(i, j int) bool { return before(members[i], members[j]) })
+	b, _, err := balancer.MemberBalancer(members)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int32{}
+	for topic, count := range s.Topics {
+		counts[topic] = int32(count)
+	}
+	plan, err := b.(kgo.GroupMemberBalancerOrError).BalanceOrError(counts)
+	if err != nil {
+		return nil, err
+	}
+	assigned := map[string]map[string][]int{}
+	for _, of := range plan.IntoSyncAssignment() {
+		var a kmsg.ConsumerMemberAssignment
+		if err := a.ReadFrom(of.MemberAssignment); err != nil {
+			return nil, err
+		}
+		for _, topic := range a.Topics {
+			for _, p := range topic.Partitions {
+				add(assigned, of.MemberID, topic.Topic, int(p))
+			}
+		}
+	}
+	return assigned, nil
+}
+
+func before(a, b kmsg.JoinGroupResponseMember) bool {
+	switch {
+	case a.InstanceID != nil && b.InstanceID != nil:
+		return *a.InstanceID < *b.InstanceID
+	case a.InstanceID != nil || b.InstanceID != nil:
+		return a.InstanceID != nil
+	default:
+		return a.MemberID < b.MemberID
+	}
+}
+
+func add(assigned map[string]map[string][]int, id, topic string, p int) {
+	if assigned[id] == nil {
+		assigned[id] = map[string][]int{}
+	}
+	assigned[id][topic] = append(assigned[id][topic], p)
+}

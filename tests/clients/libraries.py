@@ -1,0 +1,143 @@
+"""The client libraries themselves as oracles: what each would assign, called on plain states."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.kafka.oracle import Group
+
+_HERE = Path(__file__).parent
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kassign-spark-tests"
+_KAFKAJS = "2.2.4"
+GO, NODE = ("sarama", "franz-go", "kafka-go"), ("kafkajs",)
+
+Answer = dict[str, set[tuple[str, int]]] | str
+"""What each member gets; or the error that the library raises."""
+
+
+def answers(client: str, groups: Sequence[Group]) -> list[Answer]:
+    """Ask a library about each group; the first member leads."""
+    if client in GO:
+        return _of_process([_go_program()], client, groups)
+    if client in NODE:
+        return _of_process(["node", str(_HERE / "kafkajs.mjs"), _node_modules()], client, groups)
+    return [{"kafka-python": _kafka_python, "aiokafka": _aiokafka}[client](g) for g in groups]
+
+
+def _tool(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed, and builds or runs this library")
+    return path
+
+
+def _go_program() -> str:
+    program = _CACHE / "go-assignors"
+    sources = [*(_HERE / "go").iterdir()]
+    if not program.exists() or any(
+        source.stat().st_mtime > program.stat().st_mtime for source in sources
+    ):
+        _CACHE.mkdir(parents=True, exist_ok=True)
+        mine = program.with_suffix(f".{os.getpid()}")
+        command = [_tool("go"), "build", "-o", str(mine), "."]
+        subprocess.run(command, cwd=_HERE / "go", check=True, timeout=900)
+        mine.replace(program)
+    return str(program)
+
+
+def _node_modules() -> str:
+    folder = _CACHE / f"kafkajs-{_KAFKAJS}"
+    if not folder.exists():
+        _tool("node")
+        mine = folder.with_suffix(f".{os.getpid()}")
+        mine.mkdir(parents=True)
+        (mine / "package.json").write_text("{}")
+        command = [_tool("npm"), "install", "--silent", f"kafkajs@{_KAFKAJS}"]
+        subprocess.run(command, cwd=mine, check=True, timeout=600)
+        mine.rename(folder)
+    return str(folder)
+
+
+def _of_process(command: list[str], client: str, groups: Sequence[Group]) -> list[Answer]:
+    lines = "".join(f"{json.dumps(_state(client, group))}\n" for group in groups)
+    run = subprocess.run(
+        command, input=lines, capture_output=True, text=True, check=True, timeout=600
+    )
+    found = [json.loads(line) for line in run.stdout.splitlines()]
+    return [
+        each["error"] if each.get("error") else _by_member(group, each["assigned"] or {})
+        for group, each in zip(groups, found, strict=True)
+    ]
+
+
+def _state(client: str, group: Group) -> dict[str, Any]:
+    members = [
+        {
+            "member_id": member.member_id,
+            "group_instance_id": member.group_instance_id,
+            "topics": list(member.topics),
+        }
+        for member in group.members
+    ]
+    named = {"client": client, "assignor": group.assignor}
+    return {**named, "members": members, "topics": dict(group.topics)}
+
+
+def _by_member(group: Group, assigned: dict[str, dict[str, Iterable[int]]]) -> Answer:
+    return {
+        member.member_id: {
+            (topic, partition)
+            for topic, partitions in (assigned.get(member.member_id) or {}).items()
+            for partition in partitions
+        }
+        for member in group.members
+    }
+
+
+def _cluster(group: Group) -> Any:
+    sizes = group.topics
+    return SimpleNamespace(
+        partitions_for_topic=lambda name: set(range(sizes[name])) if name in sizes else None
+    )
+
+
+def _kafka_python(group: Group) -> Answer:
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+
+    assignors = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
+    members = [
+        SimpleNamespace(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            metadata=SimpleNamespace(topics=list(member.topics)),
+        )
+        for member in group.members
+    ]
+    try:
+        plan = assignors[group.assignor].assign(_cluster(group), members)
+    except KeyError as error:
+        return f"KeyError: {error}"
+    assigned = {name: dict(of.assigned_partitions) for name, of in plan.items()}
+    return _by_member(group, assigned)
+
+
+def _aiokafka(group: Group) -> Answer:
+    from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+    from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
+
+    assignors = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
+    members = {
+        member.member_id: ConsumerProtocolMemberMetadata(0, list(member.topics), b"")
+        for member in group.members
+    }
+    plan = assignors[group.assignor].assign(_cluster(group), members)
+    return _by_member(group, {name: dict(of.assignment) for name, of in plan.items()})

@@ -1,0 +1,110 @@
+"""librdkafka's own mock cluster, and groups of real consumers in it.
+
+The Python binding does not reach the mock cluster, so its functions are called in the library that
+the binding brings.
+"""
+
+import ctypes
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import confluent_kafka
+from confluent_kafka import Consumer
+
+_PRODUCER = 0
+_SECONDS = 60
+_SETTLED_SECONDS = 4.0
+"""Longer than the cluster waits for members (3 s)."""
+
+
+@contextmanager
+def mock_cluster(topics: Mapping[str, int]) -> Iterator[str]:
+    """Start a cluster with these topics, give its address, and end it."""
+    library = _library()
+    conf = library.rd_kafka_conf_new()
+    library.rd_kafka_conf_set(conf, b"log_level", b"0", None, 0)
+    error = ctypes.create_string_buffer(512)
+    handle = library.rd_kafka_new(_PRODUCER, conf, error, len(error))
+    assert handle, error.value.decode()
+    cluster = library.rd_kafka_mock_cluster_new(handle, 1)
+    try:
+        for topic, count in topics.items():
+            assert not library.rd_kafka_mock_topic_create(cluster, topic.encode(), count, 1)
+        yield library.rd_kafka_mock_cluster_bootstraps(cluster).decode()
+    finally:
+        library.rd_kafka_mock_cluster_destroy(cluster)
+        library.rd_kafka_destroy(handle)
+
+
+def _library() -> ctypes.CDLL:
+    (path,) = (Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs").glob(
+        "librdkafka-*.so*"
+    )
+    library = ctypes.CDLL(str(path))
+    pointer, text = ctypes.c_void_p, ctypes.c_char_p
+    for name, result, *arguments in (
+        ("rd_kafka_conf_new", pointer),
+        ("rd_kafka_conf_set", ctypes.c_int, pointer, text, text, text, ctypes.c_size_t),
+        ("rd_kafka_new", pointer, ctypes.c_int, pointer, text, ctypes.c_size_t),
+        ("rd_kafka_destroy", None, pointer),
+        ("rd_kafka_mock_cluster_new", pointer, pointer, ctypes.c_int),
+        ("rd_kafka_mock_cluster_destroy", None, pointer),
+        ("rd_kafka_mock_cluster_bootstraps", text, pointer),
+        ("rd_kafka_mock_topic_create", ctypes.c_int, pointer, text, ctypes.c_int, ctypes.c_int),
+    ):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def settle(
+    address: str,
+    sizes: Mapping[str, int],
+    groups: Sequence[Sequence[tuple[dict[str, str], list[str]]]],
+) -> list[tuple[list[str], list[set[tuple[str, int]]]]]:
+    """Let groups of consumers (own settings, topics) join; give ids and partitions of the members.
+
+    Each group has a name of its own. They are polled until all that they subscribe to, of topics of
+    these sizes, is assigned, and nothing has changed for a while.
+    """
+    consumers = []
+    for number, group in enumerate(groups):
+        for settings, topics in group:
+            consumer = Consumer(
+                {"bootstrap.servers": address, "group.id": f"g{number}", "log_level": 0, **settings}
+            )
+            consumer.subscribe(topics)
+            consumers.append(consumer)
+    before: list[set[tuple[str, int]]] = []
+    changed = begun = time.monotonic()
+    wanted = sum(
+        sizes[topic] for group in groups for topic in set().union(*(topics for _, topics in group))
+    )
+    while (
+        time.monotonic() - changed < _SETTLED_SECONDS
+        or sum(map(len, before)) < wanted
+        or not all(consumer.memberid() for consumer in consumers)
+    ):
+        assert time.monotonic() - begun < _SECONDS, "groups did not settle"
+        for consumer in consumers:
+            consumer.poll(0)
+        now = [{(p.topic, p.partition) for p in consumer.assignment()} for consumer in consumers]
+        if now != before:
+            before, changed = now, time.monotonic()
+        time.sleep(0.05)
+    settled, at = [], 0
+    for group in groups:
+        some = consumers[at : at + len(group)]
+        at += len(group)
+        settled.append(
+            (
+                [str(c.memberid()) for c in some],
+                [{(p.topic, p.partition) for p in c.assignment()} for c in some],
+            )
+        )
+    for consumer in consumers:
+        with closing(consumer):
+            pass
+    return settled
