@@ -4,7 +4,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
+from kassign_spark.client_libraries import (
+    AIOKAFKA,
+    FRANZ_GO,
+    KAFKA_PYTHON,
+    KAFKAJS,
+    KAFKAJS_PROTOCOL,
+    LIBRDKAFKA,
+    SARAMA,
+)
 from kassign_spark.live.consumer_protocol_groups import Row, kafka_topic_id
+
+_CLIENT_IDS = {
+    "rdkafka": LIBRDKAFKA,
+    "kgo": FRANZ_GO,
+    "sarama": SARAMA,
+    "kafka-python-": KAFKA_PYTHON,
+    "aiokafka-": AIOKAFKA,
+}
+"""What the client ids of libraries begin with, where nobody has set another."""
 
 
 class Omission(NamedTuple):
@@ -63,6 +81,39 @@ def topics_of(members: Sequence[Row], owned: Sequence[Row]) -> dict[str, set[str
     for _, group_id, _, topic, _ in owned:
         topics[group_id].add(topic)
     return topics
+
+
+def client_of(client_id: str, protocol: str, subscription: Mapping[str, Any]) -> str | None:
+    """Return the library that a member runs, as far as its bytes and its client id tell.
+
+    Args:
+        client_id: the member's.
+        protocol: the group's assignor.
+        subscription: decoded; fields that the member's version of it does not have are absent.
+
+    Returns:
+        one of ``CLIENTS``; None: Java's, or one that nothing tells from it.
+    """
+    if protocol == KAFKAJS_PROTOCOL:
+        return KAFKAJS
+    by_id = next((of for prefix, of in _CLIENT_IDS.items() if client_id.startswith(prefix)), None)
+    if "rack_id" in subscription:
+        # Java and franz-go write null where librdkafka writes an empty text or no bytes.
+        is_empty = subscription["rack_id"] == "" or subscription["user_data"] in ("", b"")
+        return LIBRDKAFKA if is_empty else by_id if by_id == FRANZ_GO else None
+    return by_id
+
+
+def clients_of(groups: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """Return the libraries that members run, as far as ``client_of`` tells, by group and member."""
+    told = {
+        (group["group_id"], member["member_id"]): client_of(
+            member.get("client_id") or "", group["protocol_data"], member["member_metadata"]
+        )
+        for group in groups
+        for member in group["members"]
+    }
+    return {member: client for member, client in told.items() if client is not None}
 
 
 def group_rows(

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from kassign_spark.live.admin import admin_client, batches
 from kassign_spark.live.cluster_rows import (
     Omission,
+    clients_of,
     group_rows,
     leader_rows,
     racks_of,
@@ -60,6 +61,8 @@ class ClusterTables(NamedTuple):
     offsets: Sequence[Row] | None = None
     """None: not asked for."""
     settings: Sequence[Row] = ()
+    clients: Mapping[tuple[str, str], str] = {}
+    """Of members by group_id and member_id, where it is known and not Java's."""
 
 
 def read_cluster(
@@ -155,6 +158,7 @@ def read_cluster(
         leader_rows(described_topics, cluster_id),
         None if read_result is None else [(cluster_id, *row) for row in read_result.rows],
         settings,
+        clients_of(groups),
     )
 
 
@@ -193,11 +197,14 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
             created = created.drop("topics_regex", "group_type")
         return created if named else created.drop(CLUSTER_ID)
 
-    # What members can take, and which library they run, is nothing that a cluster says.
-    unknown = ("capacity", "client", "is_leader")
+    # What members can take, and who leads, is nothing that a cluster says.
+    unknown = ("capacity", "is_leader", *(() if tables.clients else ("client",)))
     known_of_members = [field for field in MEMBERS.columns if field.name not in unknown]
+    members: Sequence[Row] = tables.members
+    if tables.clients:
+        members = [(*row, tables.clients.get((row[1], row[2]))) for row in members]
     return Snapshot(
-        frame(tables.members, StructType(known_of_members)),
+        frame(members, StructType(known_of_members)),
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),
         frame(tables.target, TARGET.columns) if has_new else None,

@@ -1,0 +1,131 @@
+"""Real consumers of several libraries in a real broker: told apart, predicted, explained."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from pyspark.sql import SparkSession
+
+from kassign_spark import explain, predict
+from kassign_spark.live.live_snapshot import read_cluster, to_snapshot
+from tests.kafka.consumers import java_consumers
+from tests.kafka.secured import SecuredBroker
+from tests.kafka.topics import create_topics
+
+_SIZES = {"clients-a": 7, "clients-b": 3}
+_SECONDS = 90
+_MEMBERS = ("b", "a", "c")
+"""Client ids or instance ids of each group's members; the last one is static."""
+
+
+def _librdkafka(address: str, stop: threading.Event, name: str, assignor: str) -> None:
+    from confluent_kafka import Consumer
+
+    settings = {"group.instance.id": name} if name == _MEMBERS[-1] else {}
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": f"librdkafka-{assignor}",
+            "client.id": name,
+            "partition.assignment.strategy": assignor,
+            **settings,
+        }
+    )
+    consumer.subscribe([*_SIZES])
+    while not stop.is_set():
+        consumer.poll(0.1)
+    consumer.close()
+
+
+def _kafka_python(address: str, stop: threading.Event, name: str, assignor: str) -> None:
+    from kafka import KafkaConsumer
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+    assert assignor == "range"
+    consumer = KafkaConsumer(
+        *_SIZES,
+        bootstrap_servers=address,
+        group_id=f"kafka-python-{assignor}",
+        partition_assignment_strategy=[RangePartitionAssignor],
+    )
+    while not stop.is_set():
+        consumer.poll(100)
+    consumer.close()
+
+
+def _aiokafka(address: str, stop: threading.Event, name: str, assignor: str) -> None:
+    from aiokafka import AIOKafkaConsumer
+
+    async def consume() -> None:
+        consumer = AIOKafkaConsumer(
+            *_SIZES, bootstrap_servers=address, group_id=f"aiokafka-{assignor}"
+        )
+        await consumer.start()
+        while not stop.is_set():
+            await consumer.getmany(timeout_ms=100)
+        await consumer.stop()
+
+    asyncio.run(consume())
+
+
+_GROUPS: dict[str, tuple[Callable[[str, threading.Event, str, str], None], str]] = {
+    "librdkafka": (_librdkafka, "range"),
+    "kafka-python": (_kafka_python, "range"),
+    "aiokafka": (_aiokafka, "roundrobin"),
+}
+
+
+@contextmanager
+def _running(address: str) -> Iterator[None]:
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=consume, args=(address, stop, name, assignor), daemon=True)
+        for consume, assignor in _GROUPS.values()
+        for name in _MEMBERS
+    ]
+    try:
+        for thread in threads:
+            thread.start()
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(timeout=30)
+
+
+def test_libraries_are_told_apart_and_predicted(spark: SparkSession, broker: SecuredBroker) -> None:
+    address = broker.bootstrap_server
+    create_topics(address, _SIZES)
+    groups = {f"{client}-{assignor}": client for client, (_, assignor) in _GROUPS.items()}
+    with ExitStack() as running:
+        consumers = running.enter_context(java_consumers(spark, address))
+        consumers.start("java", "clients-java", [*_SIZES], "range")
+        running.enter_context(_running(address))
+        began = time.monotonic()
+        while True:
+            tables = read_cluster(address)
+            sizes = [sum(row[1] == group for row in tables.members) for group in groups]
+            owned = [sum(row[1] == group for row in tables.owned) for group in groups]
+            if sizes == [len(_MEMBERS)] * 3 and owned == [sum(_SIZES.values())] * 3:
+                break
+            assert time.monotonic() - began < _SECONDS, (sizes, owned)
+            time.sleep(1)
+    snapshot = to_snapshot(tables, spark)
+    members = snapshot.members.where("group_id like '%-range' or group_id like '%-r%robin'")
+    owned = snapshot.owned.where("group_id like '%-range' or group_id like '%-r%robin'")
+    told = {(row.group_id, row.client) for row in members.collect()}
+    assert told == {*groups.items()}
+    java = snapshot.members.where("group_id = 'clients-java'").collect()
+    assert [row.client for row in java] == [None]
+    predicted, verdict_rows = predict(members, snapshot.topics)
+    assert {(row.group_id, row.verdict) for row in verdict_rows.collect()} == {
+        (group, "ok") for group in groups
+    }
+    key = ["group_id", "member_id", "topic", "partition"]
+    assert sorted(predicted.select(key).collect()) == sorted(owned.select(key).collect())
+    explained = explain(owned, members, snapshot.topics)
+    assert {row.group_id: row.assignor for row in explained.collect()} == {
+        f"{client}-{assignor}": assignor for client, (_, assignor) in _GROUPS.items()
+    }
