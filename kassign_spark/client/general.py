@@ -48,16 +48,37 @@ def assign_general(
     is_fresh = not any(holdings.sizes)
     pool = holdings.hand_out(racks)
     earlier = _earlier_claims(state, claims, believed.max_generation, members.order)
+    balancing = Balancing(holdings, earlier, members.order, by_id)
+    assigned = balance(balancing, pool, must_revoke=must_revoke, is_fresh=is_fresh)
+    tree = "a hash set of moved partitions became a tree, the order of which is not modelled"
+    return assigned, tree if balancing.movements.met_tree else None
+
+
+def balance(
+    balancing: "Balancing", pool: list[int], *, must_revoke: bool, is_fresh: bool
+) -> list[list[int]]:
+    """Move partitions while that improves the balance, and undo it all where it does not.
+
+    Args:
+        balancing: the group, all of whose partitions have been handed out.
+        pool: those that nobody had kept.
+        must_revoke: some claims could not be kept.
+        is_fresh: none was.
+
+    Returns:
+        ids of partitions by position of the member.
+
+    Raises:
+        Thrown, NeverEnds: as ``assign_general``.
+    """
+    holdings = balancing.holdings
     before = [list(partitions) for partitions in holdings.partitions_of]
-    balancing = _Balancing(holdings, earlier, members, by_id)
     if not must_revoke:
         balancing.reassign(holdings.movable(pool))
     has_moved = balancing.reassign(holdings.movable(holdings.all_partitions))
     gained = balancing.score(list(map(len, before))) - balancing.score(holdings.sizes)
     # What began with claims is left as it was where the balance is no better.
-    assigned = before if has_moved and gained <= 0 and not is_fresh else holdings.partitions_of
-    tree = "a hash set of moved partitions became a tree, the order of which is not modelled"
-    return assigned, tree if balancing.movements.met_tree else None
+    return before if has_moved and gained <= 0 and not is_fresh else holdings.partitions_of
 
 
 def _earlier_claims(
@@ -77,17 +98,17 @@ def _earlier_claims(
     return claimants
 
 
-class _Balancing:
+class Balancing:
     """A group while it is balanced; changes the holdings that it is given.
 
     Members that hold all they can get, and nothing that others could take, are set aside.
     """
 
     def __init__(
-        self, holdings: Holdings, earlier: dict[int, int], members: HashOrder, by_id: list[int]
+        self, holdings: Holdings, earlier: dict[int, int], order: list[int], by_id: list[int]
     ) -> None:
         """Begin; ``earlier`` has a former owner by partition, ``by_id`` members by their ids."""
-        self.holdings, self.earlier, self.order = holdings, earlier, members.order
+        self.holdings, self.earlier, self.order = holdings, earlier, order
         self.layout, self.subscribers = holdings.layout, holdings.subscribers
         self.owner, self.partitions_of, self.sizes = (
             holdings.owner,
@@ -170,8 +191,11 @@ class _Balancing:
         reason = "owned before by, or subscribed to by, a member that has all it can get"
         return Thrown("NullPointerException", f"{self.layout.name(partition)} is {reason}")
 
-    def _move(self, partition_to_move: int, target: int) -> None:
-        partition = self.movements.instead(partition_to_move, self.owner[partition_to_move], target)
+    def _move(self, partition: int, target: int) -> None:
+        self.transfer(self.movements.instead(partition, self.owner[partition], target), target)
+
+    def transfer(self, partition: int, target: int) -> None:
+        """Give a partition to another member, and record that."""
         source = self.owner[partition]
         self.movements.record(partition, source, target)
         self.partitions_of[source].remove(partition)

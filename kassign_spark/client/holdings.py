@@ -127,6 +127,7 @@ class Movements:
 
     Attributes:
         met_tree: a set was asked for its first element whose order is not modelled.
+        had_choice: a set of several was asked for an element.
     """
 
     def __init__(self, layout: Layout, topic_hashes: list[int]) -> None:
@@ -134,7 +135,7 @@ class Movements:
         self._topic_hashes = topic_hashes
         self._moved: dict[int, tuple[int, int]] = {}
         self._sets: dict[tuple[int, int, int], _HashSet] = {}
-        self.met_tree = False
+        self.met_tree = self.had_choice = False
 
     def instead(self, partition: int, source: int, target: int) -> int:
         """Return the partition that moves where ``partition`` was asked to go to ``target``."""
@@ -145,6 +146,7 @@ class Movements:
         reverse = self._sets.get((self._layout.topic_of[partition], target, source))
         if reverse is None:
             return partition
+        self.had_choice = self.had_choice or len(reverse.items) > 1
         self.met_tree = self.met_tree or has_tree(reverse.items.values(), reverse.capacity)
         return reverse.first()
 

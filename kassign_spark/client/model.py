@@ -25,9 +25,10 @@ from kassign_spark.client.group_state import (
 from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.missing import with_cause
+from kassign_spark.client.older_sticky import assign_older
 from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 from kassign_spark.client.range_racks import assign_range
-from kassign_spark.client_libraries import DRAWS_LOTS, JAVA
+from kassign_spark.client_libraries import AIOKAFKA, DRAWS_LOTS, JAVA, KAFKA_PYTHON
 
 
 def predict_group(state: GroupState) -> Outcome:
@@ -65,18 +66,33 @@ def _of_several(state: GroupState) -> Outcome:
 
 def _sticky_of_another(state: GroupState) -> Outcome:
     """Answer for a sticky assignor that is not Java's, which is Java's answer for a fresh group."""
+    had_claims = bool(state.claim_members)
     state = without_missing(state)
+    if state.client in (KAFKA_PYTHON, AIOKAFKA):
+        return _follow_older(state, had_claims=had_claims)
     outcome = _follow_sticky(state, lay_out(state))
     if len(state.member_ids) == 1:
         return outcome
     if state.client in DRAWS_LOTS:
         says = f"{state.client} goes through topics in an order that Go draws anew each time"
         return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, outcome.layout)
-    is_fresh = not state.claim_members and number_racks(state, outcome.layout) is None
+    is_fresh = not had_claims and number_racks(state, outcome.layout) is None
     if is_fresh or outcome.verdict in FAILING:
         return outcome
     says = f"this is Java's answer; {state.client} has an older algorithm, which may keep others"
     return outcome._replace(verdict=INEXACT, detail=says)
+
+
+def _follow_older(state: GroupState, *, had_claims: bool) -> Outcome:
+    claims = lay_out(state)
+    try:
+        assigned, moving, unsure = assign_older(state, claims, had_claims=had_claims)
+    except Thrown as thrown:
+        return Outcome(THROWS, str(thrown), [], {}, claims.layout)
+    except NeverEnds as never:
+        return Outcome(NEVER_ENDS, str(never), [], {}, claims.layout)
+    is_cooperative = state.assignor == "cooperative-sticky"
+    return _withholding(assigned, moving if is_cooperative else {}, unsure, claims.layout)
 
 
 def _follow_sticky(state: GroupState, claims: ClaimedIds) -> Outcome:

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import aiokafka.coordinator.assignors.sticky.sticky_assignor as aiokafka_sticky
+import kafka.coordinator.assignors.sticky.sticky_assignor as kafka_python_sticky
 import pytest
 
 from tests.kafka.oracle import Group
@@ -103,9 +105,31 @@ def _by_member(group: Group, assigned: dict[str, dict[str, Iterable[int]]]) -> A
 
 def _cluster(group: Group) -> Any:
     sizes = group.topics
+    read = sorted({topic for member in group.members for topic in member.topics} & {*sizes})
     return SimpleNamespace(
-        partitions_for_topic=lambda name: set(range(sizes[name])) if name in sizes else None
+        topics=lambda: read,
+        partitions_for_topic=lambda name: set(range(sizes[name])) if name in sizes else None,
     )
+
+
+def _sticky(library: Any, group: Group) -> Answer:
+    """Run the part of the assignor that both libraries have, behind the decoding of user data."""
+    members = {
+        member.member_id: library.StickyAssignorMemberMetadataV1(
+            partitions=[library.TopicPartition(*partition) for partition in member.owned],
+            generation=-1 if member.generation is None else member.generation,
+            subscription=list(member.topics),
+        )
+        for member in group.members
+    }
+    executor = library.StickyAssignmentExecutor(_cluster(group), members)
+    executor.perform_initial_assignment()
+    try:
+        executor.balance()
+    except KeyError as error:
+        return f"KeyError: {error}"
+    assigned = {name: dict(executor.get_final_assignment(name)) for name in members}
+    return _by_member(group, assigned)
 
 
 def _kafka_python(group: Group) -> Answer:
@@ -113,6 +137,8 @@ def _kafka_python(group: Group) -> Answer:
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
     assignors = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
+    if group.assignor == "sticky":
+        return _sticky(kafka_python_sticky, group)
     members = [
         SimpleNamespace(
             member_id=member.member_id,
@@ -135,6 +161,8 @@ def _aiokafka(group: Group) -> Answer:
     from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
 
     assignors = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
+    if group.assignor == "sticky":
+        return _sticky(aiokafka_sticky, group)
     members = {
         member.member_id: ConsumerProtocolMemberMetadata(0, list(member.topics), b"")
         for member in group.members

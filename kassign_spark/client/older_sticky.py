@@ -1,0 +1,132 @@
+"""The sticky assignors of kafka-python and aiokafka: one pass, as Java's client had it until 2.4.
+
+It knows no constrained pass for equal subscriptions; there it only goes through the partitions in
+another order. The search itself is ``general.Balancing``.
+"""
+
+from kassign_spark.client.general import Balancing, balance
+from kassign_spark.client.group_state import ClaimedIds, GroupState
+from kassign_spark.client.holdings import Holdings
+from kassign_spark.client.members_in_order import members_in_order
+from kassign_spark.client_libraries import AIOKAFKA, KAFKA_PYTHON
+
+_BY_SET = "a Python set of partitions decides, whose order differs from process to process"
+
+_BY_ORDER = "the order of members in JoinGroup decides on claims of several, and is not known"
+
+
+def assign_older(
+    state: GroupState, claims: ClaimedIds, *, had_claims: bool
+) -> tuple[list[list[int]], dict[int, int], str | None]:
+    """Return each member's partitions, those that change hands, and why this may not be so.
+
+    ``claims`` are of partitions that exist; ``had_claims``: there were any, of others perhaps.
+
+    Raises:
+        Thrown, NeverEnds: as ``general.assign_general``.
+    """
+    layout, index = claims.layout, claims.layout.index
+    topics_of = [
+        [index[name] for name in subscription if name in index]
+        for subscription in state.subscriptions
+    ]
+    by_id = members_in_order(AIOKAFKA, state.member_ids, state.member_instances) or []
+    holdings = Holdings(layout, topics_of, by_id)
+    owner, earlier = _claimants(state, claims)
+    must_revoke = holdings.keep(owner, None)
+    is_fresh = not any(holdings.sizes)
+    unsure = None
+    if had_claims and all(topics == topics_of[0] for topics in topics_of):
+        holdings.all_partitions, had_choice = _by_turns(holdings, earlier, by_id)
+        unsure = _BY_SET if had_choice else None
+    pool = holdings.hand_out(None)
+    balancing = _OlderBalancing(holdings, earlier, [*range(len(by_id))], by_id)
+    balancing.undoes_both = state.client == KAFKA_PYTHON
+    assigned = balance(balancing, pool, must_revoke=must_revoke, is_fresh=is_fresh)
+    if balancing.movements.had_choice:
+        unsure = _BY_SET
+    if unsure is None and not state.is_order_known and _are_disputed(claims):
+        unsure = _BY_ORDER
+    return [[*partitions] for partitions in assigned], _moving(claims, assigned), unsure
+
+
+class _OlderBalancing(Balancing):
+    """Takes the partition that goes back in another's place from whoever has it by then."""
+
+    undoes_both = False
+    """Whether that one gets the partition at hand for it (kafka-python 3)."""
+
+    def _move(self, partition: int, target: int) -> None:
+        source = self.owner[partition]
+        instead = self.movements.instead(partition, source, target)
+        holder = self.owner[instead]
+        if holder != source and self.undoes_both:
+            self.transfer(partition, holder)
+        self.transfer(instead, target)
+
+
+def _claimants(state: GroupState, claims: ClaimedIds) -> tuple[dict[int, int], dict[int, int]]:
+    """Return who keeps each claimed partition, and who had it before.
+
+    The latest generation keeps it, the one before had it. Of two claims of one generation the
+    first in the order of JoinGroup counts; of generation 0 the last. `cooperative-sticky` sends no
+    generation.
+    """
+    by_generation: dict[int, dict[int, int]] = {}
+    is_cooperative = state.assignor == "cooperative-sticky"
+    for member, partitions in enumerate(claims.by_member):
+        generation = -1 if is_cooperative else state.generations[member]
+        # As the library sends them: it keeps what it was given sorted.
+        for partition in sorted(partitions):
+            claimants = by_generation.setdefault(partition, {})
+            if generation == 0 or generation not in claimants:
+                claimants[generation] = member
+    owner, earlier = {}, {}
+    for partition, claimants in by_generation.items():
+        latest, *others = sorted(claimants, reverse=True)
+        owner[partition] = claimants[latest]
+        if others:
+            earlier[partition] = claimants[others[0]]
+    return owner, earlier
+
+
+def _by_turns(
+    holdings: Holdings, earlier: dict[int, int], by_id: list[int]
+) -> tuple[list[int], bool]:
+    """List kept partitions, each time one of the member with most left, then the others.
+
+    A partition that had an earlier owner comes first, else the last one in the member's list.
+
+    Returns:
+        all partitions; and whether there were several to choose from.
+    """
+    left = [list(partitions) for partitions in holdings.partitions_of]
+    rank = {member: place for place, member in enumerate(by_id)}
+    ordered: list[int] = []
+    had_choice = False
+    while any(left):
+        member = max(range(len(left)), key=lambda each: (len(left[each]), rank[each]))
+        moved = [partition for partition in left[member] if partition in earlier]
+        had_choice = had_choice or len(moved) > 1
+        partition = moved[0] if moved else left[member][-1]
+        left[member].remove(partition)
+        ordered.append(partition)
+    listed = set(ordered)
+    ordered += [partition for partition in holdings.all_partitions if partition not in listed]
+    return ordered, had_choice
+
+
+def _are_disputed(claims: ClaimedIds) -> bool:
+    listed = [partition for partitions in claims.by_member for partition in partitions]
+    return len(set(listed)) < len(listed)
+
+
+def _moving(claims: ClaimedIds, assigned: list[list[int]]) -> dict[int, int]:
+    """Return the new owners of partitions that another member claims, the last one counting."""
+    claimant = {p: member for member, own in enumerate(claims.by_member) for p in own}
+    return {
+        partition: member
+        for member, partitions in enumerate(assigned)
+        for partition in partitions
+        if claimant.get(partition, member) != member
+    }

@@ -1,0 +1,77 @@
+"""The sticky assignors of kafka-python and aiokafka, beside the libraries, with histories."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.clients.libraries import Answer, answers
+from tests.clients.test_eager import predicted
+from tests.kafka.oracle import Group, Member
+
+_COUNT = 250
+_SEED = 11
+
+
+def _fresh(rng: random.Random, assignor: str) -> Group:
+    topics = {f"t{n}": rng.randint(1, 12) for n in range(rng.randint(1, 5))}
+    shared = sorted(rng.sample([*topics], rng.randint(1, len(topics))))
+    is_alike = rng.random() < 0.6
+    members = [
+        Member(
+            f"{rng.choice('abc')}-{rng.randint(0, 99):02}-{n}",
+            shared if is_alike else rng.sample([*topics], rng.randint(1, len(topics))),
+        )
+        for n in range(rng.randint(1, 6))
+    ]
+    return Group(topics, members, assignor)
+
+
+def _later(rng: random.Random, group: Group, answer: Answer, generation: int) -> Group:
+    """The group as it meets again: a member came, went, restarted or was left behind."""
+    assert not isinstance(answer, str)
+    members = []
+    for member in group.members:
+        own = sorted(answer[member.member_id])
+        if member.generation is None or rng.random() > 0.15:  # else it has missed the last one
+            member = replace(member, owned=own, generation=generation)
+        members.append(member)
+    topics = dict(group.topics)
+    for _ in range(rng.randint(0, 2)):
+        what = rng.choice(("comes", "goes", "restarts", "grows", "vanishes"))
+        place = rng.randrange(len(members))
+        if what == "comes":
+            like = members[place]
+            members.insert(place, Member(f"n-{rng.randint(0, 999):03}-{generation}", like.topics))
+        elif what == "goes" and len(members) > 1:
+            del members[place]
+        elif what == "restarts":
+            members[place] = Member(
+                f"r-{rng.randint(0, 999):03}-{generation}", members[place].topics
+            )
+        elif what == "grows":
+            topic = rng.choice([*topics])
+            topics[topic] += rng.randint(1, 4)
+        elif what == "vanishes" and len(topics) > 1:
+            del topics[rng.choice([*topics])]
+    return Group(topics, members, group.assignor)
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
+def test_answers_are_those_of_the_library(client: str) -> None:
+    rng = random.Random(_SEED)
+    groups = [_fresh(rng, "sticky") for _ in range(_COUNT)]
+    equal = unsure = 0
+    for generation in range(1, 4):
+        given = answers(client, groups)
+        for group, answer, (verdict, own) in zip(
+            groups, given, predicted(client, groups), strict=True
+        ):
+            assert isinstance(answer, dict)
+            if verdict == "inexact":
+                unsure += 1
+                continue
+            assert (verdict, own) == ("ok", answer), group
+            equal += 1
+        groups = [_later(rng, *pair, generation) for pair in zip(groups, given, strict=True)]
+    assert equal > 2.7 * _COUNT
