@@ -8,11 +8,11 @@ from kassign_spark.client.eager_rules import predict_eager
 from kassign_spark.client.general import assign_general
 from kassign_spark.client.group_state import (
     DRAWN,
-    FAILING,
     INEXACT,
     NEVER_ENDS,
     OK,
     THROWS,
+    UNDEFINED,
     ClaimedIds,
     GroupState,
     Layout,
@@ -25,10 +25,10 @@ from kassign_spark.client.group_state import (
 from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.missing import with_cause
-from kassign_spark.client.older_sticky import assign_older
+from kassign_spark.client.older_sticky import Crashes, assign_older
 from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 from kassign_spark.client.range_racks import assign_range
-from kassign_spark.client_libraries import AIOKAFKA, DRAWS_LOTS, JAVA, KAFKA_PYTHON
+from kassign_spark.client_libraries import DRAWS_LOTS, JAVA, LIBRDKAFKA
 
 
 def predict_group(state: GroupState) -> Outcome:
@@ -65,22 +65,29 @@ def _of_several(state: GroupState) -> Outcome:
 
 
 def _sticky_of_another(state: GroupState) -> Outcome:
-    """Answer for a sticky assignor that is not Java's, which is Java's answer for a fresh group."""
+    """Answer for a sticky assignor that is not Java's."""
     had_claims = bool(state.claim_members)
+    gives_back = state.client == LIBRDKAFKA and _has_gone(state)
     state = without_missing(state)
-    if state.client in (KAFKA_PYTHON, AIOKAFKA):
-        return _follow_older(state, had_claims=had_claims)
+    if state.client not in DRAWS_LOTS:
+        outcome = _follow_older(state, had_claims=had_claims)
+        says = "librdkafka gives partitions that nobody can be given back to who claims them"
+        return outcome._replace(verdict=INEXACT, detail=says) if gives_back else outcome
     outcome = _follow_sticky(state, lay_out(state))
     if len(state.member_ids) == 1:
         return outcome
-    if state.client in DRAWS_LOTS:
-        says = f"{state.client} goes through topics in an order that Go draws anew each time"
-        return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, outcome.layout)
-    is_fresh = not had_claims and number_racks(state, outcome.layout) is None
-    if is_fresh or outcome.verdict in FAILING:
-        return outcome
-    says = f"this is Java's answer; {state.client} has an older algorithm, which may keep others"
-    return outcome._replace(verdict=INEXACT, detail=says)
+    says = f"{state.client} goes through topics in an order that Go draws anew each time"
+    return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, outcome.layout)
+
+
+def _has_gone(state: GroupState) -> bool:
+    """Return whether partitions are claimed that do not exist, or that nobody subscribes to."""
+    subscribed = set().union(*state.subscriptions)
+    sizes = dict(zip(state.topics, state.num_partitions, strict=True))
+    return any(
+        topic not in subscribed or partition >= sizes.get(topic, 0)
+        for _, topic, partition in state.claims()
+    )
 
 
 def _follow_older(state: GroupState, *, had_claims: bool) -> Outcome:
@@ -91,6 +98,8 @@ def _follow_older(state: GroupState, *, had_claims: bool) -> Outcome:
         return Outcome(THROWS, str(thrown), [], {}, claims.layout)
     except NeverEnds as never:
         return Outcome(NEVER_ENDS, str(never), [], {}, claims.layout)
+    except Crashes as crashes:
+        return Outcome(UNDEFINED, str(crashes), [], {}, claims.layout)
     is_cooperative = state.assignor == "cooperative-sticky"
     return _withholding(assigned, moving if is_cooperative else {}, unsure, claims.layout)
 

@@ -1,4 +1,4 @@
-"""The sticky assignors of kafka-python and aiokafka: one pass, as Java's client had it until 2.4.
+"""The sticky assignors of librdkafka, kafka-python and aiokafka: as Java's client had it until 2.4.
 
 It knows no constrained pass for equal subscriptions; there it only goes through the partitions in
 another order. The search itself is ``general.Balancing``.
@@ -8,8 +8,15 @@ from kassign_spark.client.general import Balancing, balance
 from kassign_spark.client.group_state import ClaimedIds, GroupState
 from kassign_spark.client.holdings import Holdings
 from kassign_spark.client.members_in_order import members_in_order
-from kassign_spark.client_libraries import AIOKAFKA, KAFKA_PYTHON
+from kassign_spark.client.rack_bits import number_racks
+from kassign_spark.client_libraries import AIOKAFKA, KAFKA_PYTHON, LIBRDKAFKA
 
+_ASKED_ORDER = 4
+"""So many topics a broker lists as they were asked for; more in the order of a set of Scala's."""
+_CRASHES = (
+    "a partition's move meets the record of another: there this librdkafka's leader reads freed "
+    "memory, and crashes"
+)
 _BY_SET = "a Python set of partitions decides, whose order differs from process to process"
 
 _BY_ORDER = "the order of members in JoinGroup decides on claims of several, and is not known"
@@ -36,13 +43,21 @@ def assign_older(
     must_revoke = holdings.keep(owner, None)
     is_fresh = not any(holdings.sizes)
     unsure = None
+    is_librdkafka = state.client == LIBRDKAFKA
+    if is_librdkafka:
+        unsure = _unsure_of_librdkafka(state, claims, holdings)
+        topics_of = [sorted(set(topics)) for topics in topics_of]
     if had_claims and all(topics == topics_of[0] for topics in topics_of):
-        holdings.all_partitions, had_choice = _by_turns(holdings, earlier, by_id)
-        unsure = _BY_SET if had_choice else None
+        holdings.all_partitions, had_choice = _by_turns(
+            holdings, earlier, by_id, from_front=is_librdkafka
+        )
+        unsure = unsure or (_BY_SET if had_choice else None)
     pool = holdings.hand_out(None)
     balancing = _OlderBalancing(holdings, earlier, [*range(len(by_id))], by_id)
-    balancing.undoes_both = state.client == KAFKA_PYTHON
+    balancing.undoes_both, balancing.moved = state.client == KAFKA_PYTHON, set()
     assigned = balance(balancing, pool, must_revoke=must_revoke, is_fresh=is_fresh)
+    if is_librdkafka and balancing.meets_freed_memory:
+        raise Crashes(_CRASHES)
     if balancing.movements.had_choice:
         unsure = _BY_SET
     if unsure is None and not state.is_order_known and _are_disputed(claims):
@@ -50,15 +65,24 @@ def assign_older(
     return [[*partitions] for partitions in assigned], _moving(claims, assigned), unsure
 
 
+class Crashes(Exception):  # noqa: N818 - the library's end, predicted; not an error of ours
+    """The library has no defined answer."""
+
+
 class _OlderBalancing(Balancing):
     """Takes the partition that goes back in another's place from whoever has it by then."""
 
     undoes_both = False
     """Whether that one gets the partition at hand for it (kafka-python 3)."""
+    moved: set[int]
+    meets_freed_memory = False
+    """Whether a move met the record of another in which librdkafka has freed what it points to."""
 
     def _move(self, partition: int, target: int) -> None:
         source = self.owner[partition]
         instead = self.movements.instead(partition, source, target)
+        self.meets_freed_memory |= instead != partition or partition in self.moved
+        self.moved.add(partition)
         holder = self.owner[instead]
         if holder != source and self.undoes_both:
             self.transfer(partition, holder)
@@ -91,16 +115,19 @@ def _claimants(state: GroupState, claims: ClaimedIds) -> tuple[dict[int, int], d
 
 
 def _by_turns(
-    holdings: Holdings, earlier: dict[int, int], by_id: list[int]
+    holdings: Holdings, earlier: dict[int, int], by_id: list[int], *, from_front: bool
 ) -> tuple[list[int], bool]:
     """List kept partitions, each time one of the member with most left, then the others.
 
     A partition that had an earlier owner comes first, else the last one in the member's list.
+    ``from_front``, as librdkafka: the first one of the sorted list; and the others backwards.
 
     Returns:
         all partitions; and whether there were several to choose from.
     """
     left = [list(partitions) for partitions in holdings.partitions_of]
+    if from_front:
+        left = [sorted(partitions, reverse=True) for partitions in left]
     rank = {member: place for place, member in enumerate(by_id)}
     ordered: list[int] = []
     had_choice = False
@@ -112,8 +139,21 @@ def _by_turns(
         left[member].remove(partition)
         ordered.append(partition)
     listed = set(ordered)
-    ordered += [partition for partition in holdings.all_partitions if partition not in listed]
-    return ordered, had_choice
+    others = [partition for partition in holdings.all_partitions if partition not in listed]
+    return ordered + (others[::-1] if from_front and ordered else others), had_choice
+
+
+def _unsure_of_librdkafka(state: GroupState, claims: ClaimedIds, holdings: Holdings) -> str | None:
+    """Return what is not modelled of librdkafka in this state, if anything."""
+    layout = claims.layout
+    if number_racks(state, layout) is not None:
+        return "racks in librdkafka's cooperative-sticky are not modelled"
+    if _are_disputed(claims):
+        return "claims of several members are not modelled for librdkafka"
+    free = {layout.topic_of[p] for p, owner in enumerate(holdings.owner) if owner < 0}
+    if any(claims.by_member) and len(layout.topics) > _ASKED_ORDER and len(free) > 1:
+        return "the order of topics in the broker's metadata answer decides"
+    return None
 
 
 def _are_disputed(claims: ClaimedIds) -> bool:

@@ -133,6 +133,7 @@ def _sticky(library: Any, group: Group) -> Answer:
 
 
 def _kafka_python(group: Group) -> Answer:
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
     from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
@@ -143,12 +144,22 @@ def _kafka_python(group: Group) -> Answer:
         SimpleNamespace(
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
-            metadata=SimpleNamespace(topics=list(member.topics)),
+            metadata=SimpleNamespace(
+                topics=list(member.topics),
+                owned_partitions=[
+                    SimpleNamespace(topic=topic, partitions=[partition])
+                    for topic, partition in member.owned
+                ],
+                generation_id=-1,  # its subscriptions are of version 1, which has none
+            ),
         )
         for member in group.members
     ]
     try:
-        plan = assignors[group.assignor].assign(_cluster(group), members)
+        if group.assignor == "cooperative-sticky":
+            plan = CooperativeStickyAssignor().assign(_cluster(group), members)
+        else:
+            plan = assignors[group.assignor].assign(_cluster(group), members)
     except KeyError as error:
         return f"KeyError: {error}"
     assigned = {name: dict(of.assigned_partitions) for name, of in plan.items()}

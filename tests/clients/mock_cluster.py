@@ -7,8 +7,9 @@ the binding brings.
 import ctypes
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import confluent_kafka
 from confluent_kafka import Consumer
@@ -59,52 +60,47 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def settle(
-    address: str,
-    sizes: Mapping[str, int],
-    groups: Sequence[Sequence[tuple[dict[str, str], list[str]]]],
-) -> list[tuple[list[str], list[set[tuple[str, int]]]]]:
-    """Let groups of consumers (own settings, topics) join; give ids and partitions of the members.
+class Joined(NamedTuple):
+    """A consumer of a group, and what it subscribes to."""
 
-    Each group has a name of its own. They are polled until all that they subscribe to, of topics of
-    these sizes, is assigned, and nothing has changed for a while.
+    consumer: Consumer
+    topics: list[str]
+    settings: dict[str, str]
+
+    @property
+    def partitions(self) -> set[tuple[str, int]]:
+        """What it has got."""
+        return {(p.topic, p.partition) for p in self.consumer.assignment()}
+
+
+def join(address: str, group_id: str, settings: dict[str, str], topics: list[str]) -> Joined:
+    """Start a consumer, which joins when it is polled."""
+    own = {"bootstrap.servers": address, "group.id": group_id, "log_level": 0, **settings}
+    consumer = Consumer(own)
+    consumer.subscribe(topics)
+    return Joined(consumer, topics, settings)
+
+
+def settle(sizes: Mapping[str, int], groups: Sequence[Sequence[Joined]]) -> None:
+    """Poll consumers until all that they subscribe to is assigned, and nothing changes any more.
+
+    ``sizes`` are the topics' numbers of partitions.
     """
-    consumers = []
-    for number, group in enumerate(groups):
-        for settings, topics in group:
-            consumer = Consumer(
-                {"bootstrap.servers": address, "group.id": f"g{number}", "log_level": 0, **settings}
-            )
-            consumer.subscribe(topics)
-            consumers.append(consumer)
+    every = [joined for group in groups for joined in group]
+    wanted = sum(
+        sizes[topic] for group in groups for topic in set().union(*(each.topics for each in group))
+    )
     before: list[set[tuple[str, int]]] = []
     changed = begun = time.monotonic()
-    wanted = sum(
-        sizes[topic] for group in groups for topic in set().union(*(topics for _, topics in group))
-    )
     while (
         time.monotonic() - changed < _SETTLED_SECONDS
-        or sum(map(len, before)) < wanted
-        or not all(consumer.memberid() for consumer in consumers)
+        or sum(map(len, before)) != wanted
+        or not all(joined.consumer.memberid() for joined in every)
     ):
         assert time.monotonic() - begun < _SECONDS, "groups did not settle"
-        for consumer in consumers:
-            consumer.poll(0)
-        now = [{(p.topic, p.partition) for p in consumer.assignment()} for consumer in consumers]
+        for joined in every:
+            joined.consumer.poll(0)
+        now = [joined.partitions for joined in every]
         if now != before:
             before, changed = now, time.monotonic()
         time.sleep(0.05)
-    settled, at = [], 0
-    for group in groups:
-        some = consumers[at : at + len(group)]
-        at += len(group)
-        settled.append(
-            (
-                [str(c.memberid()) for c in some],
-                [{(p.topic, p.partition) for p in c.assignment()} for c in some],
-            )
-        )
-    for consumer in consumers:
-        with closing(consumer):
-            pass
-    return settled

@@ -1,53 +1,143 @@
-"""librdkafka's `range` and `roundrobin`, beside real consumers on its own mock cluster."""
+"""librdkafka's assignors, beside real consumers on its own mock cluster.
+
+Member ids are the cluster's, so static members are in another order by them.
+"""
 
 import random
+from collections.abc import Sequence
 
+import pyarrow as pa
 import pytest
 
 from kassign_spark.client_libraries import LIBRDKAFKA
-from tests.clients.mock_cluster import mock_cluster, settle
+from kassign_spark.plans.exact import follow_exactly_arrow
+from tests.clients.mock_cluster import Joined, join, mock_cluster, settle
 from tests.clients.test_eager import predicted
 from tests.kafka.oracle import Group, Member
+from tests.task_rows import SCHEMA, name_of, rows_of
 
 _TOPICS = {"a": 1, "t": 3, "u": 5, "v": 12}
 _GROUPS = 24
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_processes")]
 
-@pytest.mark.usefixtures("own_processes")
-def test_answers_are_those_of_real_consumers() -> None:
-    """Member ids are the cluster's, so static members are in another order by them."""
+Held = dict[str, set[tuple[str, int]]]
+
+
+def _state(group: Sequence[Joined], held: Held, generation: int) -> Group:
+    members = []
+    for joined in group:
+        member_id = str(joined.consumer.memberid())
+        instance = joined.settings.get("group.instance.id")
+        owned = sorted(held.get(member_id, ()))
+        number = generation if owned else None
+        members.append(Member(member_id, joined.topics, owned, number, instance))
+    return Group(_TOPICS, members, group[0].settings["partition.assignment.strategy"])
+
+
+def _held(group: Sequence[Joined]) -> Held:
+    return {str(joined.consumer.memberid()): joined.partitions for joined in group}
+
+
+def _topics(rng: random.Random) -> list[str]:
+    return rng.sample([*_TOPICS], rng.randint(1, 3))
+
+
+def test_range_and_roundrobin() -> None:
     rng = random.Random(5)
-    groups, assignors = [], [rng.choice(("range", "roundrobin")) for _ in range(_GROUPS)]
-    for assignor in assignors:
-        count, static_share = rng.randint(1, 4), rng.choice((0, 0.5, 1))
-        shared = rng.sample([*_TOPICS], rng.randint(1, 3))
-        is_alike = rng.random() < 0.5
-        group = []
-        for n in range(count):
-            settings = {"partition.assignment.strategy": assignor}
-            if rng.random() < static_share:
-                settings["group.instance.id"] = f"i{rng.randint(0, 9)}{n}"
-            topics = shared if is_alike else rng.sample([*_TOPICS], rng.randint(1, 3))
-            group.append((settings, topics))
-        groups.append(group)
+    groups = []
     with mock_cluster(_TOPICS) as address:
-        settled = settle(address, _TOPICS, groups)
-    states = [
-        Group(
-            _TOPICS,
-            [
-                Member(member_id, topics, group_instance_id=settings.get("group.instance.id"))
-                for member_id, (settings, topics) in zip(ids, group, strict=True)
-            ],
-            assignor,
-        )
-        for group, (ids, _), assignor in zip(groups, settled, assignors, strict=True)
-    ]
+        for number in range(_GROUPS):
+            strategy = {"partition.assignment.strategy": rng.choice(("range", "roundrobin"))}
+            static_share, shared = rng.choice((0, 0.5, 1)), _topics(rng)
+            is_alike = rng.random() < 0.5
+            group = []
+            for place in range(rng.randint(1, 4)):
+                static = {"group.instance.id": f"i{rng.randint(0, 9)}{place}"}
+                settings = strategy | (static if rng.random() < static_share else {})
+                topics = shared if is_alike else _topics(rng)
+                group.append(join(address, name_of(number), settings, topics))
+            groups.append(group)
+        settle(_TOPICS, groups)
+        states = [_state(group, {}, 0) for group in groups]
+        settled = [_held(group) for group in groups]
+        for group in groups:
+            for joined in group:
+                joined.consumer.close()
     equal = 0
-    for state, (ids, partitions), (verdict, given) in zip(
-        states, settled, predicted(LIBRDKAFKA, states), strict=True
-    ):
+    answers = predicted(LIBRDKAFKA, states)
+    for state, held, (verdict, given) in zip(states, settled, answers, strict=True):
         if verdict != "undefined":
-            assert (verdict, given) == ("ok", dict(zip(ids, partitions, strict=True))), state
+            assert (verdict, given) == ("ok", held), state
             equal += 1
     assert equal >= 0.9 * _GROUPS
+
+
+def test_cooperative_sticky_through_its_rounds() -> None:
+    """A member joins a group that has settled.
+
+    All of a group subscribe alike: where they differ, a leader may crash, and this process with it.
+    """
+    rng = random.Random(7)
+    strategy = {
+        "partition.assignment.strategy": "cooperative-sticky",
+        # The mock cluster waits as long for members to come to the next rebalance.
+        "session.timeout.ms": "4000",
+        "heartbeat.interval.ms": "300",
+    }
+    groups = []
+    with mock_cluster(_TOPICS) as address:
+        for number in range(_GROUPS):
+            topics, count = _topics(rng), rng.randint(1, 3)
+            groups.append([join(address, name_of(number), strategy, topics) for _ in range(count)])
+        settle(_TOPICS, groups)
+        states = [[_state(group, {}, 0) for group in groups]]
+        settled = [[_held(group) for group in groups]]
+        for number, group in enumerate(groups):
+            group.append(join(address, name_of(number), strategy, group[0].topics))
+        settle(_TOPICS, groups)
+        states.append(
+            [_state(group, held, 1) for group, held in zip(groups, settled[-1], strict=True)]
+        )
+        settled.append([_held(group) for group in groups])
+        for group in groups:
+            for joined in group:
+                joined.consumer.close()
+    verdicts = [
+        _check(state, held, answer)
+        for of_step, of_groups in zip(states, settled, strict=True)
+        for state, held, answer in zip(of_step, of_groups, _followed(of_step), strict=True)
+    ]
+    assert verdicts.count("ok") >= 0.9 * len(verdicts)
+
+
+def _check(state: Group, held: Held, answer: tuple[str, Held]) -> str:
+    verdict, given = answer
+    if verdict == "ok":
+        assert given == held, state
+    return verdict
+
+
+def _followed(states: Sequence[Group]) -> list[tuple[str, Held]]:
+    """Return each group's verdict, and what members have when the last round is over."""
+    rows = [r for n, group in enumerate(states) for r in rows_of(group, name_of(n), LIBRDKAFKA)]
+    answers: list[tuple[str, Held]] = [
+        ("", {member.member_id: set() for member in group.members}) for group in states
+    ]
+    last = [0] * len(states)
+    pieces = [
+        row
+        for t in follow_exactly_arrow(pa.Table.from_pylist(rows, SCHEMA))
+        for row in t.to_pylist()
+    ]
+    for row in pieces:
+        number = int(row["group_id"][1:])
+        if row["member_id"] is None:
+            answers[number] = row["verdict"], answers[number][1]
+        else:
+            last[number] = max(last[number], row["round"])
+    for row in pieces:
+        number = int(row["group_id"][1:])
+        if row["round"] == last[number] and row["action"] in ("retained", "assigned"):
+            answers[number][1][row["member_id"]] |= {(row["topic"], p) for p in row["partitions"]}
+    return answers

@@ -57,10 +57,13 @@ def _later(rng: random.Random, group: Group, answer: Answer, generation: int) ->
     return Group(topics, members, group.assignor)
 
 
-@pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
-def test_answers_are_those_of_the_library(client: str) -> None:
+@pytest.mark.parametrize(
+    ("client", "assignor"),
+    [("kafka-python", "sticky"), ("kafka-python", "cooperative-sticky"), ("aiokafka", "sticky")],
+)
+def test_answers_are_those_of_the_library(client: str, assignor: str) -> None:
     rng = random.Random(_SEED)
-    groups = [_fresh(rng, "sticky") for _ in range(_COUNT)]
+    groups = [_fresh(rng, assignor) for _ in range(_COUNT)]
     equal = unsure = 0
     for generation in range(1, 4):
         given = answers(client, groups)
