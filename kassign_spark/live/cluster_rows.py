@@ -106,14 +106,14 @@ def client_of(client_id: str, protocol: str, subscription: Mapping[str, Any]) ->
 
 def clients_of(groups: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """Return the libraries that members run, as far as ``client_of`` tells, by group and member."""
-    told = {
+    clients = {
         (group["group_id"], member["member_id"]): client_of(
             member.get("client_id") or "", group["protocol_data"], member["member_metadata"]
         )
         for group in groups
         for member in group["members"]
     }
-    return {member: client for member, client in told.items() if client is not None}
+    return {member: client for member, client in clients.items() if client is not None}
 
 
 def group_rows(
