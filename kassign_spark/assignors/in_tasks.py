@@ -1,6 +1,6 @@
 """Every assignor over a batch: each group by its own, the groups of one rule side by side."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -21,6 +21,7 @@ from kassign_spark.client_libraries import (
 )
 from kassign_spark.groups.batch import Batch, BatchAssignment, Claims
 from kassign_spark.groups.group_states import States
+from kassign_spark.groups.leading_clients import SEVERAL
 from kassign_spark.groups.numbers import Flags, Longs, key
 from kassign_spark.groups.racks import all_equal, reduce_or
 
@@ -124,34 +125,33 @@ def needs_model(batch: Batch, assignor: Longs) -> Flags:
     These are groups in which racks matter, and those of other clients than Java's but where that
     client's `range` or `roundrobin` is Java's rule over members in an order of its own.
     """
-    needed = racks_matter(batch, assignor)
+    by_racks = racks_matter(batch, assignor)
     if not batch.client.any():
-        return needed
-    client = batch.leading_client
-    needed &= np.isin(client, _numbers(LOOKS_AT_RACKS))
-    group, is_static = batch.member_group, batch.instance > 0
-    is_mixed = np.zeros(batch.group_count, bool)
-    is_mixed[group[is_static]] = True
-    of_dynamic = np.zeros(batch.group_count, bool)
-    of_dynamic[group[~is_static]] = True
-    has_runs = is_mixed & of_dynamic & (client == _number(KAFKA_PYTHON))
-    compares_two_ways = is_mixed & (client == _number(LIBRDKAFKA))
-    has_gaps = _misses_topics(batch) & np.isin(client, _numbers((SARAMA, KAFKA_GO)))
-    throws = ~batch.is_alike & (client == _number(KAFKA_PYTHON)) & (assignor == ROUNDROBIN)
-    by_text = (assignor == ROUNDROBIN) & (client == _number(SARAMA))
-    own_rule = np.isin(client, (-1, *_numbers((KAFKA_GO, KAFKAJS)))) | (assignor >= STICKY) & (
-        client != _number(JAVA)
+        return by_racks
+
+    def is_led_by(*clients: str) -> Flags:
+        return np.isin(batch.leading_client, [*map(CLIENTS.index, clients)])
+
+    is_roundrobin, is_sticky = assignor == ROUNDROBIN, assignor >= STICKY
+    has_static = _has_members(batch, batch.instance > 0)
+    is_mixed = has_static & _has_members(batch, batch.instance == 0)
+    has_own_rule = (
+        (batch.leading_client == SEVERAL)
+        | is_led_by(KAFKA_GO, KAFKAJS)
+        | is_led_by(SARAMA) & (is_roundrobin | _misses_topics(batch))
+        | is_led_by(KAFKA_PYTHON) & (is_mixed | is_roundrobin & ~batch.is_alike)
+        | is_led_by(LIBRDKAFKA) & (has_static | _has_members(batch, batch.rack > 0))
+        | is_sticky & ~is_led_by(JAVA)
     )
-    model: Flags = needed | has_runs | compares_two_ways | has_gaps | throws | by_text | own_rule
+    model: Flags = by_racks & is_led_by(*LOOKS_AT_RACKS) | has_own_rule
     return model
 
 
-def _number(client: str) -> int:
-    return CLIENTS.index(client)
-
-
-def _numbers(clients: Iterable[str]) -> list[int]:
-    return [*map(_number, clients)]
+def _has_members(batch: Batch, members: Flags) -> Flags:
+    """Return for each group whether some of its members are among these."""
+    has_some = np.zeros(batch.group_count, bool)
+    has_some[batch.member_group[members]] = True
+    return has_some
 
 
 def _misses_topics(batch: Batch) -> Flags:

@@ -58,7 +58,12 @@ def _of_several(state: GroupState) -> Outcome:
     """Ask each library that may lead; if they differ, the answer is that of the first member's."""
     outcomes = [predict_group(replace(state, clients=(client,))) for client in state.clients]
     first = outcomes[0]
-    if all(each[:4] == first[:4] for each in outcomes):
+    if all(
+        each.verdict == first.verdict
+        and [*map(set, each.assigned)] == [*map(set, first.assigned)]
+        and each.withheld == first.withheld
+        for each in outcomes
+    ):
         return first
     says = f"the leader is not known, and {' and '.join(state.clients)} answer differently"
     return first._replace(verdict=INEXACT, detail=says)

@@ -5,7 +5,7 @@ another order. The search itself is ``general.Balancing``.
 """
 
 from kassign_spark.client.general import Balancing, balance
-from kassign_spark.client.group_state import ClaimedIds, GroupState
+from kassign_spark.client.group_state import ClaimedIds, GroupState, Thrown
 from kassign_spark.client.holdings import Holdings
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.rack_bits import number_racks
@@ -18,7 +18,6 @@ _CRASHES = (
     "memory, and crashes"
 )
 _BY_SET = "a Python set of partitions decides, whose order differs from process to process"
-
 _BY_ORDER = "the order of members in JoinGroup decides on claims of several, and is not known"
 
 
@@ -77,6 +76,9 @@ class _OlderBalancing(Balancing):
     moved: set[int]
     meets_freed_memory = False
     """Whether a move met the record of another in which librdkafka has freed what it points to."""
+
+    def _aside(self, partition: int) -> Thrown:
+        return Thrown("KeyError", f"{self.layout.name(partition)} was owned by a member set aside")
 
     def _move(self, partition: int, target: int) -> None:
         source = self.owner[partition]
