@@ -1,5 +1,6 @@
 """Turn a cluster's answers into rows of the tables, in the column order of the schemas."""
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -7,6 +8,7 @@ from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.client_libraries import (
     AIOKAFKA,
     FRANZ_GO,
+    KAFKA_GO,
     KAFKA_PYTHON,
     KAFKAJS,
     KAFKAJS_PROTOCOL,
@@ -96,12 +98,39 @@ def client_of(client_id: str, protocol: str, subscription: Mapping[str, Any]) ->
     """
     if protocol == KAFKAJS_PROTOCOL:
         return KAFKAJS
+    if subscription.get("is_short"):
+        return KAFKA_GO
     by_id = next((of for prefix, of in _CLIENT_IDS.items() if client_id.startswith(prefix)), None)
     if "rack_id" in subscription:
         # Java and franz-go write null where librdkafka writes an empty text or no bytes.
         is_empty = subscription["rack_id"] == "" or subscription["user_data"] in ("", b"")
         return LIBRDKAFKA if is_empty else by_id if by_id == FRANZ_GO else None
     return by_id
+
+
+def short_subscription(text: str) -> dict[str, Any] | None:
+    """Read a subscription of version 1 that ends after the user data; None: it is none.
+
+    Only kafka-go writes such bytes: the owned partitions, which version 1 has, are not there.
+
+    Args:
+        text: the bytes as kafka-python's decoder leaves them: as ASCII, others with a backslash,
+            which no name of a topic has.
+    """
+    data = text.replace("\\xff", "\xff").encode("latin-1", "replace")
+    try:
+        version, count = struct.unpack_from(">hi", data)
+        at, topics = 6, []
+        for _ in range(count):
+            (length,) = struct.unpack_from(">h", data, at)
+            topics.append(data[at + 2 : at + 2 + length].decode())
+            at += 2 + length
+        (length,) = struct.unpack_from(">i", data, at)
+    except (struct.error, UnicodeDecodeError):
+        return None
+    if version != 1 or at + 4 + max(0, length) != len(data):
+        return None
+    return {"topics": topics, "user_data": None, "is_short": True}
 
 
 def clients_of(groups: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:

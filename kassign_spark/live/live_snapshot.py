@@ -19,6 +19,7 @@ from kassign_spark.live.cluster_rows import (
     group_rows,
     leader_rows,
     racks_of,
+    short_subscription,
     topic_rows,
     topics_of,
 )
@@ -278,7 +279,10 @@ def _wanted(
 
 
 def _described(admin: Any, names: Sequence[str], broker: int) -> dict[str, dict[str, Any]]:
-    """Describe groups in one request or, if bytes of a member break that, one by one."""
+    """Describe groups in one request or, if bytes of a member break that, one by one.
+
+    The bytes of kafka-go, which end too soon for the decoder, are decoded here.
+    """
     described: dict[str, dict[str, Any]] = {}
     try:
         described |= admin.describe_groups(names, group_coordinator_id=broker)
@@ -287,6 +291,11 @@ def _described(admin: Any, names: Sequence[str], broker: int) -> dict[str, dict[
             return {names[0]: {"error": "a member's bytes cannot be decoded", "members": []}}
         for each in names:
             described |= _described(admin, [each], broker)
+    for group in described.values():
+        for member in group["members"]:
+            if isinstance(member["member_metadata"], str):
+                short = short_subscription(member["member_metadata"])
+                member["member_metadata"] = short or member["member_metadata"]
     return described
 
 

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import explain, predict
 from kassign_spark.live.live_snapshot import read_cluster, to_snapshot
 from tests.kafka.consumers import java_consumers
+from tests.kafka.raw_members import raw_member
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
@@ -93,6 +95,20 @@ def _running(address: str) -> Iterator[None]:
         stop.set()
         for thread in threads:
             thread.join(timeout=30)
+
+
+@pytest.mark.parametrize("user_data", [b"\xff\xff\xff\xff", b"\x00\x00\x00\x04rack"])
+def test_the_short_bytes_of_kafka_go(
+    spark: SparkSession, broker: SecuredBroker, user_data: bytes
+) -> None:
+    topics = b"".join(len(name).to_bytes(2) + name.encode() for name in _SIZES)
+    metadata = b"\x00\x01" + len(_SIZES).to_bytes(4) + topics + user_data
+    group = f"kafka-go-{len(user_data)}"
+    with raw_member(broker.bootstrap_server, group, metadata, b""):
+        tables = read_cluster(broker.bootstrap_server)
+    (row,) = (row for row in tables.members if row[1] == group)
+    assert row[5] == [*_SIZES]
+    assert tables.clients[group, row[2]] == "kafka-go"
 
 
 def test_libraries_are_told_apart_and_predicted(spark: SparkSession, broker: SecuredBroker) -> None:
