@@ -58,7 +58,9 @@ def predict(
     """Return the exact answer of Kafka's Java client for every group, as of clients 3.8 and later.
 
     Groups of group_type `consumer` get the next target of the broker's own assignors instead; see
-    ``predict_consumer_groups``, which gives the rounds to get there as well.
+    ``predict_consumer_groups``, which gives the rounds to get there as well. Groups whose members
+    name another library in ``members.client`` get that library's answer; ``members.is_leader``
+    says whose it is where they name several.
 
     `roundrobin`, and `range` where racks do not count, are computed as for ``assign``. The others
     are followed step by step, one group after the other in each task, racks included. All is
@@ -84,7 +86,9 @@ def predict(
             end. A partition that was claimed but does not exist can be in it, and can lead to
             others being there twice: so the client does it.
         verdicts: cluster_id string (where the inputs have it), group_id string, verdict string
-            (ok | throws | never_ends | inexact | never_settles), detail string (the exception and
+            (ok | throws | never_ends | inexact | never_settles; of other clients also starves:
+            nobody gets anything, undefined: the library's code has no answer, drawn: chance
+            decides, without rows in assignment), detail string (the exception and
             what led to it, where ok that partitions are given which do not exist, that topics are
             left out or the group gets nothing, or null, the pass after which a state came back
             or that the bound of passes was reached, or why the client may answer something else);
