@@ -50,7 +50,9 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     for group, member_id, generation, seq, code, texts, group_type in rows(
         MEMBER, "member_id", "number", "place", "subscription", "texts", "topic"
     ):
-        instance, rack, assignor, regex, client, leads = json.loads(texts)
+        # A sweep has the texts of ``rows.fold``, which leaves out those that no member has.
+        texts_of_member = (*json.loads(texts), None, None, None)[:6]
+        instance, rack, assignor, regex, client, leads = texts_of_member
         group.consumer |= group_type == CONSUMER
         votes: Texts = () if group.consumer and assignor is None else (assignor,)
         listed, pattern = subscriptions[id(group), code]
