@@ -48,8 +48,10 @@ def try_reflect(java_class: str, method: str, argument: str) -> str:
     PySpark has it from 4.0 on. Before, the sum of a date tolerates what its operands throw.
     """
     arguments = f"('{java_class}', '{method}', {argument})"
-    if hasattr(F, "try_reflect"):
-        return f"try_reflect{arguments}"
+    return f"try_reflect{arguments}" if hasattr(F, "try_reflect") else _reflect_in_sum(arguments)
+
+
+def _reflect_in_sum(arguments: str) -> str:
     is_returned = f"try_add(date'1970-01-01', length(reflect{arguments})) is not null"
     return f"if({is_returned}, reflect{arguments}, null)"
 
@@ -69,8 +71,10 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
     PySpark does so itself from 4.0 on.
     """
-    if hasattr(frame, "toArrow"):
-        return frame.toArrow()
+    return frame.toArrow() if hasattr(frame, "toArrow") else _from_rows(frame)
+
+
+def _from_rows(frame: DataFrame) -> pa.Table:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     rows = [row.asDict() for row in frame.collect()]

@@ -154,14 +154,18 @@ def _has_members(batch: Batch, members: Flags) -> Flags:
     return has_some
 
 
+def missing_topics(batch: Batch) -> Longs:
+    """Return the topics that members list and that do not exist: keys of group and name."""
+    list_group = np.zeros(len(batch.list_start) - 1, np.int64)
+    list_group[batch.subscription] = batch.member_group
+    listed = key(np.repeat(list_group, np.diff(batch.list_start)), batch.list_topics)
+    return np.setdiff1d(listed, key(batch.topic_group, batch.topic_name))
+
+
 def _misses_topics(batch: Batch) -> Flags:
     """Return for each group whether members list a topic that does not exist."""
-    in_lists = np.repeat(np.arange(len(batch.list_start) - 1), np.diff(batch.list_start))
-    pairs = np.unique(key(in_lists, batch.list_topics))
-    named = np.bincount(pairs >> 32, minlength=len(batch.list_start) - 1)
-    exist = np.diff(batch.set_start)[batch.subscribed]
     misses = np.zeros(batch.group_count, bool)
-    misses[batch.member_group[(named > exist)[batch.subscription]]] = True
+    misses[missing_topics(batch) >> 32] = True
     return misses
 
 

@@ -1,7 +1,6 @@
 """`range` and `roundrobin` as other libraries than Java's compute them.
 
-The rules are read from the libraries' sources and compared with
-the libraries themselves (``tests/clients``).
+The rules are compared with the libraries themselves (``tests/clients``).
 """
 
 from itertools import cycle
@@ -15,6 +14,7 @@ from kassign_spark.client.group_state import (
     GroupState,
     Layout,
     Outcome,
+    readers_of_topics,
 )
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.range_racks import assign_range
@@ -78,21 +78,11 @@ def _unsure_of_runs(state: GroupState) -> str | None:
     return _UNKNOWN_ORDER if is_mixed and not state.is_order_known else None
 
 
-def _readers(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
-    """Return of each topic the members that subscribe to it, in order."""
-    readers: list[list[int]] = [[] for _ in layout.topics]
-    for member in order:
-        for topic in dict.fromkeys(state.subscriptions[member]):
-            if topic in layout.index:
-                readers[layout.index[topic]].append(member)
-    return readers
-
-
 def _by_range(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
     if state.client == LIBRDKAFKA:
         return assign_range(state, layout, order)
     assigned: list[list[int]] = [[] for _ in state.member_ids]
-    for topic, readers in enumerate(_readers(state, layout, order)):
+    for topic, readers in enumerate(readers_of_topics(state, layout, order)):
         if state.client == KAFKA_PYTHON:  # its runs are those among the topic's own readers
             readers = _readers_in_runs(state, readers_of=layout.topics[topic])
         first, count, size = layout.starts[topic], layout.counts[topic], len(readers)
@@ -120,7 +110,7 @@ def _readers_in_runs(state: GroupState, *, readers_of: str) -> list[int]:
 def _by_topic(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
     """Deal each topic anew: kafka-go's `roundrobin`."""
     assigned: list[list[int]] = [[] for _ in state.member_ids]
-    for topic, readers in enumerate(_readers(state, layout, order)):
+    for topic, readers in enumerate(readers_of_topics(state, layout, order)):
         for number, partition in enumerate(layout.existing(topic)):
             assigned[readers[number % len(readers)]].append(partition)
     return assigned

@@ -8,7 +8,13 @@ rack happens only where the same move would happen without.
 from collections.abc import Sequence
 
 from kassign_spark.client.claim_rules import Believed
-from kassign_spark.client.group_state import ClaimedIds, GroupState, NeverEnds, Thrown
+from kassign_spark.client.group_state import (
+    ClaimedIds,
+    GroupState,
+    NeverEnds,
+    Thrown,
+    topics_of_members,
+)
 from kassign_spark.client.hash_order import HashOrder, java_hash
 from kassign_spark.client.holdings import Holdings, Movements
 from kassign_spark.client.rack_bits import Racks
@@ -37,13 +43,8 @@ def assign_general(
         Thrown: the client ends with an exception.
         NeverEnds: it does not end.
     """
-    layout, index = claims.layout, claims.layout.index
-    # In each member's own order; one given twice appears twice.
-    topics_of = [
-        [index[name] for name in subscription if name in index]
-        for subscription in state.subscriptions
-    ]
-    holdings = Holdings(layout, topics_of, by_id)
+    layout = claims.layout
+    holdings = Holdings(layout, topics_of_members(state, layout), by_id)
     must_revoke = holdings.keep(believed.owner, racks)
     is_fresh = not any(holdings.sizes)
     pool = holdings.hand_out(racks)

@@ -164,6 +164,25 @@ class ClaimedIds(NamedTuple):
     by_member: list[list[int]]
 
 
+def topics_of_members(state: GroupState, layout: Layout) -> list[list[int]]:
+    """Return each member's topics in its own order; one given twice appears twice."""
+    index = layout.index
+    return [
+        [index[name] for name in subscription if name in index]
+        for subscription in state.subscriptions
+    ]
+
+
+def readers_of_topics(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
+    """Return the members that subscribe to each topic, in the given order."""
+    readers: list[list[int]] = [[] for _ in layout.topics]
+    topics_of = topics_of_members(state, layout)
+    for member in order:
+        for topic in dict.fromkeys(topics_of[member]):
+            readers[topic].append(member)
+    return readers
+
+
 def without_missing(state: GroupState) -> GroupState:
     """Leave out claims of partitions that do not exist."""
     sizes = dict(zip(state.topics, state.num_partitions, strict=True))

@@ -4,8 +4,10 @@ It knows no constrained pass for equal subscriptions; there it only goes through
 another order. The search itself is ``general.Balancing``.
 """
 
+import heapq
+
 from kassign_spark.client.general import Balancing, balance
-from kassign_spark.client.group_state import ClaimedIds, GroupState, Thrown
+from kassign_spark.client.group_state import ClaimedIds, GroupState, Thrown, topics_of_members
 from kassign_spark.client.holdings import Holdings
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.rack_bits import number_racks
@@ -31,11 +33,8 @@ def assign_older(
     Raises:
         Thrown, NeverEnds: as ``general.assign_general``.
     """
-    layout, index = claims.layout, claims.layout.index
-    topics_of = [
-        [index[name] for name in subscription if name in index]
-        for subscription in state.subscriptions
-    ]
+    layout = claims.layout
+    topics_of = topics_of_members(state, layout)
     by_id = members_in_order(AIOKAFKA, state.member_ids, state.member_instances) or []
     holdings = Holdings(layout, topics_of, by_id)
     owner, earlier = _claimants(state, claims)
@@ -52,8 +51,7 @@ def assign_older(
         )
         unsure = unsure or (_BY_SET if had_choice else None)
     pool = holdings.hand_out(None)
-    balancing = _OlderBalancing(holdings, earlier, [*range(len(by_id))], by_id)
-    balancing.undoes_both, balancing.moved = state.client == KAFKA_PYTHON, set()
+    balancing = _OlderBalancing(holdings, earlier, by_id, undoes_both=state.client == KAFKA_PYTHON)
     assigned = balance(balancing, pool, must_revoke=must_revoke, is_fresh=is_fresh)
     if is_librdkafka and balancing.meets_freed_memory:
         raise Crashes(_CRASHES)
@@ -69,13 +67,20 @@ class Crashes(Exception):  # noqa: N818 - the library's end, predicted; not an e
 
 
 class _OlderBalancing(Balancing):
-    """Takes the partition that goes back in another's place from whoever has it by then."""
+    """Takes the partition that goes back in another's place from whoever has it by then.
 
-    undoes_both = False
-    """Whether that one gets the partition at hand for it (kafka-python 3)."""
-    moved: set[int]
-    meets_freed_memory = False
-    """Whether a move met the record of another in which librdkafka has freed what it points to."""
+    Attributes:
+        undoes_both: that one gets the partition at hand for it (kafka-python 3).
+        meets_freed_memory: a move met the record of another, in which librdkafka has freed what it
+            points to.
+    """
+
+    def __init__(
+        self, holdings: Holdings, earlier: dict[int, int], by_id: list[int], *, undoes_both: bool
+    ) -> None:
+        super().__init__(holdings, earlier, by_id, by_id)
+        self.undoes_both, self.meets_freed_memory = undoes_both, False
+        self._moved: set[int] = set()
 
     def _aside(self, partition: int) -> Thrown:
         return Thrown("KeyError", f"{self.layout.name(partition)} was owned by a member set aside")
@@ -83,8 +88,8 @@ class _OlderBalancing(Balancing):
     def _move(self, partition: int, target: int) -> None:
         source = self.owner[partition]
         instead = self.movements.instead(partition, source, target)
-        self.meets_freed_memory |= instead != partition or partition in self.moved
-        self.moved.add(partition)
+        self.meets_freed_memory |= instead != partition or partition in self._moved
+        self._moved.add(partition)
         holder = self.owner[instead]
         if holder != source and self.undoes_both:
             self.transfer(partition, holder)
@@ -127,21 +132,23 @@ def _by_turns(
     Returns:
         all partitions; and whether there were several to choose from.
     """
-    left = [list(partitions) for partitions in holdings.partitions_of]
-    if from_front:
-        left = [sorted(partitions, reverse=True) for partitions in left]
-    rank = {member: place for place, member in enumerate(by_id)}
-    ordered: list[int] = []
+    turns: list[list[int]] = []  # the next one last
     had_choice = False
-    while any(left):
-        member = max(range(len(left)), key=lambda each: (len(left[each]), rank[each]))
-        moved = [partition for partition in left[member] if partition in earlier]
+    for partitions in holdings.partitions_of:
+        listed = sorted(partitions, reverse=True) if from_front else partitions
+        moved = [partition for partition in listed if partition in earlier]
+        turns.append([p for p in listed if p not in earlier] + moved[::-1])
         had_choice = had_choice or len(moved) > 1
-        partition = moved[0] if moved else left[member][-1]
-        left[member].remove(partition)
-        ordered.append(partition)
-    listed = set(ordered)
-    others = [partition for partition in holdings.all_partitions if partition not in listed]
+    heap = [(-len(turns[member]), -place, member) for place, member in enumerate(by_id)]
+    heapq.heapify(heap)
+    ordered: list[int] = []
+    while heap:
+        left, place, member = heapq.heappop(heap)
+        if left:
+            ordered.append(turns[member].pop())
+            heapq.heappush(heap, (left + 1, place, member))
+    kept = set(ordered)
+    others = [partition for partition in holdings.all_partitions if partition not in kept]
     return ordered + (others[::-1] if from_front and ordered else others), had_choice
 
 

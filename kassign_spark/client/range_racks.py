@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from kassign_spark.client.group_state import GroupState, Layout
+from kassign_spark.client.group_state import GroupState, Layout, readers_of_topics
 from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 from kassign_spark.client_libraries import LIBRDKAFKA
 
@@ -63,12 +63,8 @@ def assign_range(state: GroupState, layout: Layout, order: list[int]) -> list[li
     matter, and a member without a rack matches no partition.
     """
     racks = number_racks(state, layout)
-    subscribers: list[list[int]] = [[] for _ in layout.topics]
-    for member in order:
-        for name in dict.fromkeys(state.subscriptions[member]):
-            if name in layout.index:
-                subscribers[layout.index[name]].append(member)
-    topics = [_Topic(layout, topic, members, racks) for topic, members in enumerate(subscribers)]
+    readers = readers_of_topics(state, layout, order)
+    topics = [_Topic(layout, topic, members, racks) for topic, members in enumerate(readers)]
     assigned: list[list[int]] = [[] for _ in state.member_ids]
     is_librdkafka = state.client == LIBRDKAFKA
     if any(topic.needs_matching for topic in topics) or (is_librdkafka and racks is not None):

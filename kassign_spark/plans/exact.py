@@ -14,6 +14,7 @@ from kassign_spark.assignors.in_tasks import (
     RANGE,
     ROUNDROBIN,
     STICKY,
+    missing_topics,
     needs_model,
     numbers_of,
 )
@@ -128,11 +129,7 @@ def predict_batch(
 
 def topics_left_out(batch: Batch, claims: Claims) -> dict[int, str]:
     """Return the topics that members ask for in vain, and whether they get anything."""
-    list_group = np.zeros(len(batch.list_start) - 1, np.int64)
-    list_group[batch.subscription] = batch.member_group
-    listed = key(np.repeat(list_group, np.diff(batch.list_start)), batch.list_topics)
-    existing = key(batch.topic_group, batch.topic_name)
-    unknown = np.setdiff1d(listed, existing)
+    unknown = missing_topics(batch)
     claimed = claims.where(claims.member >= 0)
     owned = find(unknown, key(claimed.group, claimed.topic))
     counts = np.bincount(owned[owned >= 0], minlength=len(unknown)).tolist()
