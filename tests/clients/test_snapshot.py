@@ -115,6 +115,7 @@ def test_libraries_are_told_apart_and_predicted(spark: SparkSession, broker: Sec
     address = broker.bootstrap_server
     create_topics(address, _SIZES)
     groups = {f"{client}-{assignor}": client for client, (_, assignor) in _GROUPS.items()}
+    awaited = {**dict.fromkeys(groups, len(_MEMBERS)), "clients-java": 1}
     with ExitStack() as running:
         consumers = running.enter_context(java_consumers(spark, address))
         consumers.start("java", "clients-java", [*_SIZES], "range")
@@ -122,17 +123,17 @@ def test_libraries_are_told_apart_and_predicted(spark: SparkSession, broker: Sec
         began = time.monotonic()
         while True:
             tables = read_cluster(address)
-            sizes = [sum(row[1] == group for row in tables.members) for group in groups]
-            owned = [sum(row[1] == group for row in tables.owned) for group in groups]
-            if sizes == [len(_MEMBERS)] * 3 and owned == [sum(_SIZES.values())] * 3:
+            sizes = {group: sum(row[1] == group for row in tables.members) for group in awaited}
+            owned = {group: sum(row[1] == group for row in tables.owned) for group in awaited}
+            if sizes == awaited and owned == dict.fromkeys(awaited, sum(_SIZES.values())):
                 break
             assert time.monotonic() - began < _SECONDS, (sizes, owned)
             time.sleep(1)
     snapshot = to_snapshot(tables, spark)
     members = snapshot.members.where("group_id like '%-range' or group_id like '%-r%robin'")
     owned = snapshot.owned.where("group_id like '%-range' or group_id like '%-r%robin'")
-    told = {(row.group_id, row.client) for row in members.collect()}
-    assert told == {*groups.items()}
+    clients = {(row.group_id, row.client) for row in members.collect()}
+    assert clients == {*groups.items()}
     java = snapshot.members.where("group_id = 'clients-java'").collect()
     assert [row.client for row in java] == [None]
     predicted, verdict_rows = predict(members, snapshot.topics)
