@@ -22,7 +22,7 @@ class _State:
     received: int | None = None
     at: float = 0.0
     is_deferred = False
-    cancel: Callable[[], None] | None = None
+    cancel: Callable[[], object] | None = None
     report: Callable[[int], object] | None = None
 
 
@@ -66,7 +66,7 @@ def watched(report: Callable[[int], object]) -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def cancel_with(cancel: Callable[[], None]) -> None:
+def cancel_with(cancel: Callable[[], object]) -> None:
     """Call this on an interrupt, in a thread of its own; PySpark's handler goes.
 
     That one calls Java on a connection that is in use.
@@ -120,6 +120,6 @@ def _silence_servers() -> None:
         server.handle_error = lambda *_: None
 
 
-def _cancel(cancel: Callable[[], None]) -> None:
+def _cancel(cancel: Callable[[], object]) -> None:
     with suppress(Exception):  # the session is stopping already
         cancel()

@@ -17,6 +17,8 @@ from pyspark.sql import SparkSession
 from kassign_spark.errors import KassignError
 from kassign_spark.interrupts import cancel_with, deferred
 from kassign_spark.java import INSTALL_JAVA, archive_options, check_java
+from kassign_spark.local_server import is_served
+from kassign_spark.remote_session import open_remote
 from kassign_spark.sessions import Py4JError, Py4JJavaError
 from kassign_spark.warm_up import load_classes, start_worker
 
@@ -37,11 +39,14 @@ LOCAL_DEFAULTS = {
 """Settings that conf/spark-local.conf explains one by one."""
 
 SMALL_BYTES = 1 << 20
-SMALL_DEFAULTS = {
+SMALL_SQL = {
     # To plan each stage anew costs more than a few rows do.
     "spark.sql.adaptive.enabled": "false",
     # Not one: a short list of topics may have millions of partitions.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+}
+"""Settings of each query of a command whose local tables have ``SMALL_BYTES`` at most."""
+SMALL_DEFAULTS = SMALL_SQL | {
     # By the memory there is Spark would fill 64 MB with zeros for each table of hashes.
     "spark.buffer.pageSize": "1m",
 }
@@ -58,9 +63,8 @@ _JAVA_NOTES = re.compile("incubator|Picked up J[A-Z_]+OPTIONS")
 """Java's remarks before anything is wrong."""
 
 _CLIENT_ALONE = (
-    "commands start a Spark of their own, and this environment has PySpark's client of Spark "
-    "Connect alone: pip uninstall pyspark-client, then pip install pyspark; the functions of "
-    "kassign_spark work with a session of Spark Connect"
+    "this environment has PySpark's client of Spark Connect alone, which starts no Spark: name a "
+    "server with --remote or SPARK_REMOTE, or pip uninstall pyspark-client and pip install pyspark"
 )
 
 
@@ -70,6 +74,8 @@ def open_session(
     verbose: bool = False,
     package: str = "",
     settings: Mapping[str, str] | None = None,
+    remote: str | None = None,
+    core: Mapping[str, str] | None = None,
     java_options: str | None = None,
 ) -> Iterator[SparkSession]:
     """Open the session that a command works with, and stop it at the end.
@@ -81,22 +87,32 @@ def open_session(
         package: the Maven coordinate of a Spark package that the command needs, which Spark
             fetches when it starts; a session that is there has to have it.
         settings: Spark SQL's, that the command needs.
+        remote: the address of a server of Spark Connect, which is used then.
+        core: settings of a Spark that is started, beside those for the inputs.
         java_options: of a Java that is started; left out, those with which it takes its classes
             from the archive of ``java``, where there is one.
 
-    A session that is already there is used and left as it is. Under ``spark-submit`` master, memory
-    and all else come from its own options; otherwise the session is local, with
-    ``LOCAL_DEFAULTS``, quiet unless ``verbose``, and with Spark's progress bar when a person is
-    watching.
+    A session that is already there is used and left as it is. On a server of Spark Connect the
+    settings are the server's own, but for a server of ``kassign-spark serve``. Under
+    ``spark-submit`` master, memory and all else come from its own options; otherwise the session is
+    local, with ``LOCAL_DEFAULTS``, quiet unless ``verbose``, and with Spark's progress bar when a
+    person is watching.
 
     Raises:
         KassignError: Java is missing or does not start, PySpark is a client of Spark Connect and
-            nothing else, or the package cannot be had.
+            nothing else, the package cannot be had, or as ``open_remote``.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
         yield active
         return
+    if remote:
+        with open_remote(remote, verbose=verbose) as session:
+            small = SMALL_SQL if is_served(session) and _are_small(inputs) else {}
+            _set(session, {**small, **(settings or {})})
+            yield session
+        return
+    os.environ.pop("SPARK_REMOTE", None)  # PySpark would follow it
     if find_spec("py4j") is None:
         raise KassignError(_CLIENT_ALONE)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
@@ -111,11 +127,11 @@ def open_session(
             conf = _local_conf(None if verbose else log4j2, inputs, java_options)
             if package:
                 conf.set("spark.jars.packages", package)
+            conf.setAll(list((core or {}).items()))
             _start_java(conf, verbose)
     with _explained_gateway():
         session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
-    for name, value in (settings or {}).items():
-        session.conf.set(name, value)
+    _set(session, settings or {})
     cancel_with(session.sparkContext.cancelAllJobs)
     _delete_checkpoints_at_exit(session.sparkContext)
     starting = None if submitted else start_worker(session)
@@ -125,6 +141,11 @@ def open_session(
         session.stop()
         if starting is not None:
             starting.join()
+
+
+def _set(session: SparkSession, settings: Mapping[str, str]) -> None:
+    for name, value in settings.items():
+        session.conf.set(name, value)
 
 
 def _check_spark_home() -> None:

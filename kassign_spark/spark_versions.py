@@ -15,6 +15,12 @@ KAFKA_PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{pyspark.__vers
 """The Spark package with Spark's Kafka source."""
 GRAPHFRAMES_PACKAGE = f"io.graphframes:graphframes-spark{_MAJOR}_{_SCALA}"
 """The Spark package of GraphFrames, without its version."""
+CONNECT_PACKAGE = (
+    f"org.apache.spark:spark-connect_{_SCALA}:{pyspark.__version__}" if _MAJOR == "3" else ""
+)
+"""The Spark package with the server of Spark Connect; empty where PySpark brings it."""
+HAS_CONNECT_TOKENS = _MAJOR != "3"
+"""Whether a server of Spark Connect can ask for a token."""
 
 
 def arrow_udf(function: Callable[..., pa.Array], data_type: str) -> Callable[..., Column]:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kassign_spark"
 LAYERS = [
-    {"client_libraries", "display", "expressions", "interrupts"},
+    {"client_libraries", "display", "expressions", "interrupts", "processes"},
     {"errors"},
     {"limits"},
     {"java"},
     {"sessions", "spark_versions"},
+    {"local_server"},
     {"workers"},
     {"spark_errors"},
     {"schemas"},
@@ -36,7 +37,7 @@ LAYERS = [
     {"live"},
     {"log"},
     {"history"},
-    {"report", "warm_up"},
+    {"remote_session", "report", "warm_up"},
     {"session"},
     {"commands"},
     {"cli"},

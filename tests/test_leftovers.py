@@ -2,20 +2,17 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
-from kassign_spark.tables import output_folder
 from kassign_spark.tables.leftovers import hidden_stem, tidy
+from kassign_spark.tables.local_files import LocalFiles
 from kassign_spark.tables.output_folder import new_folder
 
 _STEM = re.compile(r"\.plan\.([0-9a-f]{12})-(\d+)-(\d+)-([0-9a-f]{12})")
@@ -90,34 +87,20 @@ def test_an_old_plan_stays_where_it_may_be_the_last(spark: SparkSession, tmp_pat
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
-@pytest.mark.parametrize("nested", [True, False])
 def test_another_run_comes_in_between(
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    overwrite: bool,
-    nested: bool,
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
 ) -> None:
-    """Before the rename, or in the middle of it, as happens on a local file system."""
     plan = tmp_path / "plan"
     if overwrite:
         _write(spark, plan)
-    real = output_folder._renaming
+    rename = LocalFiles.rename
 
-    def _renaming(*arguments: Any) -> Callable[[Any, Any], None]:
-        rename = real(*arguments)
+    def late(files: LocalFiles, path: str, target: str) -> None:
+        if path.endswith(".writing"):
+            (plan / "theirs").mkdir(parents=True)
+        rename(files, path, target)
 
-        def late(source: Any, target: Any) -> None:
-            if source.getName().endswith(".writing"):
-                (plan / "theirs").mkdir(parents=True)
-                if nested:
-                    shutil.move(source.toUri().getPath(), plan / source.getName())
-                    return
-            rename(source, target)
-
-        return late
-
-    monkeypatch.setattr(output_folder, "_renaming", _renaming)
+    monkeypatch.setattr(LocalFiles, "rename", late)
     with pytest.raises(OutputError, match="another run has written it meanwhile"):
         _write(spark, plan, overwrite=overwrite)
     assert _names(plan) == ["theirs"]
@@ -132,5 +115,5 @@ def test_tidying_up_when_java_is_gone_leaves_no_trace(
 
     traces: list[object] = []
     monkeypatch.setattr(threading, "excepthook", traces.append)
-    tidy(None, None, [], refuse)
+    tidy(LocalFiles(), "file:/plan", [], refuse)
     assert traces == []

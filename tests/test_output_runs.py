@@ -11,11 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import InputError, OutputError
+from kassign_spark.processes import new_owner
 from kassign_spark.schemas import TOPICS
 from kassign_spark.tables import output_folder
 from kassign_spark.tables.folder_runs import CURRENT, name_run, run_in, run_name
-from kassign_spark.tables.hadoop import located, renames_at_once
-from kassign_spark.tables.leftovers import new_owner
+from kassign_spark.tables.hadoop import HadoopFiles
+from kassign_spark.tables.local_files import LocalFiles
+from kassign_spark.tables.locating import located
 from kassign_spark.tables.origin import note_snapshot, noted_snapshot
 from kassign_spark.tables.output_folder import new_folder
 from kassign_spark.tables.snapshots import one_run, read_table, write_table
@@ -24,7 +26,7 @@ from tests import builders
 
 @pytest.fixture(autouse=True)
 def _as_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_folder, "renames_at_once", lambda *_: False)
+    monkeypatch.setattr(LocalFiles, "renames_at_once", lambda *_: False)
 
 
 def _names(folder: Path) -> list[str]:
@@ -51,7 +53,7 @@ def _write(
 
 def _ended_run() -> str:
     """As of a process of this machine that is no more."""
-    text = "from kassign_spark.tables.leftovers import new_owner; print(new_owner())"
+    text = "from kassign_spark.processes import new_owner; print(new_owner())"
     ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     return run_name(ended.stdout.strip())
 
@@ -142,7 +144,6 @@ def test_runs_that_ended_go_and_others_stay(spark: SparkSession, tmp_path: Path)
     own = plan / _ended_run()
     (plan / run).rename(own)
     (plan / CURRENT).write_text(json.dumps({"run": own.name}))
-    (plan / f".{CURRENT}.crc").unlink()
     with pytest.raises(OutputError, match=r"exists; name a new folder, or say --overwrite$"):
         _write(spark, plan, {"t1": 1})
     assert _topics(spark, plan) == {"t0": 1}
@@ -157,7 +158,7 @@ def test_a_folder_that_was_renamed_into_place_is_replaced(
     """As after a copy from HDFS to an object store; and back."""
     plan = tmp_path / "plan"
     with monkeypatch.context() as renaming:
-        renaming.setattr(output_folder, "renames_at_once", renames_at_once)
+        renaming.setattr(LocalFiles, "renames_at_once", lambda *_: True)
         _write(spark, plan, {"t0": 1})
         assert _names(plan) == ["_kassign_spark", "topics"]
     with pytest.raises(OutputError, match="exists"):
@@ -172,7 +173,7 @@ def test_a_folder_that_was_renamed_into_place_is_replaced(
     )
     assert seen == [{"t0": 1}]
     assert len(_names(plan)) == 2
-    monkeypatch.setattr(output_folder, "renames_at_once", renames_at_once)
+    monkeypatch.setattr(LocalFiles, "renames_at_once", lambda *_: True)
     _write(spark, plan, {"t2": 1}, overwrite=True)
     assert _names(plan) == ["_kassign_spark", "topics"]
 
@@ -244,18 +245,12 @@ def test_folders_without_a_marker_are_as_they_are() -> None:
     assert run_in([CURRENT, run], lambda: json.dumps({"run": run}), "plan") == run
 
 
-def test_which_file_systems_rename_at_once(spark: SparkSession, tmp_path: Path) -> None:
-    assert renames_at_once(*located(spark, str(tmp_path)))
-
-    class _Path:
-        def __init__(self, scheme: str) -> None:
-            self._scheme = scheme
-
-        def toUri(self) -> "_Path":  # noqa: N802
-            return self
-
-        def getScheme(self) -> str:  # noqa: N802
-            return self._scheme
+def test_which_file_systems_rename_at_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    files, path = located(spark, str(tmp_path))
+    assert files.renames_at_once(path)
 
     class _Azure:
         def __init__(self, hierarchical: bool) -> None:
@@ -265,8 +260,10 @@ def test_which_file_systems_rename_at_once(spark: SparkSession, tmp_path: Path) 
             assert name == "fs.capability.etags.preserved.in.rename"
             return self._hierarchical
 
-    told = {
-        scheme: renames_at_once(_Azure(scheme == "abfss"), _Path(scheme))
-        for scheme in ("hdfs", "viewfs", "s3a", "gs", "abfs", "abfss", "something")
-    }
-    assert [scheme for scheme, at_once in told.items() if at_once] == ["hdfs", "viewfs", "abfss"]
+    hadoop = HadoopFiles(spark, str(tmp_path))
+    at_once = []
+    for scheme in ("hdfs", "viewfs", "s3a", "gs", "abfs", "abfss", "something"):
+        monkeypatch.setattr(hadoop, "_files", _Azure(scheme == "abfss"))
+        if hadoop.renames_at_once(f"{scheme}://there/plan"):
+            at_once.append(scheme)
+    assert at_once == ["hdfs", "viewfs", "abfss"]

@@ -27,6 +27,7 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables import output_folder
+from kassign_spark.tables.local_files import LocalFiles
 from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
@@ -546,7 +547,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """As on a file system that renames folders, and as in an object store."""
     way: str = request.param
     if way == "marked":
-        monkeypatch.setattr(output_folder, "renames_at_once", lambda *_: False)
+        monkeypatch.setattr(LocalFiles, "renames_at_once", lambda *_: False)
     return way
 
 
@@ -702,7 +703,7 @@ def test_places_that_cannot_be_written(spark: SparkSession, tmp_path: Path) -> N
     (tmp_path / "file").touch()
     for path, expected in (
         (str(tmp_path / "file"), "exists"),
-        (str(tmp_path / "file" / "plan"), "not a directory"),
+        (str(tmp_path / "file" / "plan"), "Not a directory"),
         ("", "name of the folder is empty"),
         ("/", "root of its file system"),
         ("nonsense://x/y", "No FileSystem for scheme"),

@@ -28,9 +28,12 @@ COMMANDS = (
     "deliver",
     "coordinators",
     "check-settings",
+    "serve",
     "java-archive",
 )
 """In the order of the help."""
+STARTING = ("serve", "java-archive")
+"""Those that start a Spark of their own, always."""
 
 
 def module_of(command: str) -> ModuleType:

@@ -81,7 +81,10 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     files = read_clients(args.files, args.client_version)
-    with open_session(*args.files, verbose=args.verbose) as spark, announced("checking settings"):
+    with (
+        open_session(*args.files, verbose=args.verbose, remote=args.remote) as spark,
+        announced("checking settings"),
+    ):
         checked = check_settings(spark.createDataFrame(files.rows, CLIENT_COLUMNS))
         unknown = spark.createDataFrame(files.unknown, FINDING_COLUMNS)
         counts = {severity: F.count_if(F.col("severity") == severity) for severity in SEVERITIES}

@@ -64,7 +64,9 @@ def session_reading(
             replaced.
     """
     with (
-        open_session(*inputs, verbose=args.verbose, package=package, settings=settings) as spark,
+        open_session(
+            *inputs, verbose=args.verbose, package=package, settings=settings, remote=args.remote
+        ) as spark,
         announced(activity),
     ):
         refuse_output_over_input(spark, args.output, *inputs)

@@ -103,7 +103,10 @@ def run(args: argparse.Namespace) -> Outcome:
     with (
         kafka_errors(options),
         open_session(
-            verbose=args.verbose, package=args.package, settings=SEES_INTERNAL_TOPICS
+            verbose=args.verbose,
+            package=args.package,
+            settings=SEES_INTERNAL_TOPICS,
+            remote=args.remote,
         ) as spark,
         announced(f"reading the group log of {args.bootstrap_server}"),
         new_folder(spark, args.save, overwrite=args.overwrite) as folder,

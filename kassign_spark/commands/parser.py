@@ -1,6 +1,7 @@
 """Build a parser from a command's file; options that several commands share."""
 
 import argparse
+import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.commands import module_of
+from kassign_spark.commands import STARTING, module_of
 from kassign_spark.commands.documents import PrintSchema, as_document
 from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.display import one_line
@@ -147,6 +148,14 @@ def add_command(commands: Any, name: str) -> None:
     parser.add_argument(
         "--verbose", action="store_true", help="show Spark's log and, on errors, the trace"
     )
+    if name not in STARTING:
+        parser.add_argument(
+            "--remote",
+            metavar="URL",
+            default=os.environ.get("SPARK_REMOTE"),
+            help="use the Spark of this server of Spark Connect, sc://HOST:PORT (default: "
+            "$SPARK_REMOTE, or else a Spark of its own)",
+        )
     module.add_options(parser)
     parser.set_defaults(run=module.run)
 

@@ -139,7 +139,7 @@ def _from_cluster(args: argparse.Namespace) -> Facts:
             print(one_line(text), file=sys.stderr)
 
     with (
-        open_session(verbose=args.verbose) as spark,
+        open_session(verbose=args.verbose, remote=args.remote) as spark,
         new_folder(spark, args.output, overwrite=args.overwrite) as folder,
     ):
         tables = read_cluster(
@@ -166,7 +166,7 @@ def _from_texts(args: argparse.Namespace) -> Facts:
             raise InputError(f"--{name}: --from-describe reads texts only, and asks no cluster")
     described = read_described(args.from_describe, args.topics, cluster_id=args.cluster_id)
     with (
-        open_session(verbose=args.verbose) as spark,
+        open_session(verbose=args.verbose, remote=args.remote) as spark,
         new_folder(spark, args.output, overwrite=args.overwrite) as folder,
     ):
         frames = to_snapshot(described.tables, spark).tables()

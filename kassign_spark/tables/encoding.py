@@ -2,19 +2,16 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
-from typing import Any
 from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
-from kassign_spark.sessions import is_connect
-from kassign_spark.tables.hadoop import located
+from kassign_spark.tables.files import pattern_of
 
 LOST = "\ufffd"
 """The character that Spark reads in place of invalid bytes."""
-_CHUNK = 1 << 20
 
 
 def has_lone_surrogate(value: str) -> str:
@@ -46,10 +43,7 @@ def refuse_lines(spark: SparkSession, path: str, where: str, fault: str) -> None
     ).collect()
     if first.file is None:
         return
-    name = first.file.name
-    if is_connect(spark):  # only the server sees its bytes
-        raise InputError(f"{where}: file {name} holds text that is not UTF-8; save it as UTF-8")
-    raise InputError(f"{where}: file {name}{_first_fault(spark, first.file.path)}")
+    raise InputError(f"{where}: file {first.file.name}{_first_fault(spark, first.file.path)}")
 
 
 def _first_fault(spark: SparkSession, file: str) -> str:
@@ -71,18 +65,8 @@ def _first_fault(spark: SparkSession, file: str) -> str:
 
 
 def _lines(spark: SparkSession, file: str) -> Iterator[bytes]:
-    """The lines of a file as bytes, decompressed as Spark does."""
-    jvm: Any = spark._jvm
-    files, path = located(spark, unquote(file))
-    stream = files.open(path)
-    codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(files.getConf()).getCodec(
-        path
+    """The lines of a file as bytes, in their order."""
+    lines = spark.read.text(pattern_of(unquote(file)), lineSep="\n").select(
+        F.col("value").cast("binary")
     )
-    if codec is not None:
-        stream = codec.createInputStream(stream)
-    rest = b""
-    with closing(stream):
-        while chunk := bytes(stream.readNBytes(_CHUNK)):
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from lines
-    yield rest
+    return (bytes(row.value) for row in lines.toLocalIterator())

@@ -1,22 +1,19 @@
 """Tables in a folder, found and read: by names and endings, and of the run that a marker names."""
 
-import re
-
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import Table
-from kassign_spark.sessions import is_connect
 from kassign_spark.spark_errors import raised_as
+from kassign_spark.tables.files import pattern_of, read_small
 from kassign_spark.tables.folder_runs import CURRENT, run_in
-from kassign_spark.tables.hadoop import entries, local_path, located, read_file
+from kassign_spark.tables.local_files import local_path
+from kassign_spark.tables.locating import located
 from kassign_spark.tables.text import read_csv, read_json
 
 FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
 """File name endings and the format that they stand for."""
 
-_PATTERN = r"([][{}*?\\])"
-"""Characters of a path that Spark would read as a pattern."""
 _UNFINISHED = "_temporary"
 """Folder in which Spark keeps the parts of an unfinished folder."""
 
@@ -35,7 +32,7 @@ def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | No
         return None
     where = f"table {table.name} in {path}"
     with raised_as(InputError, f"{where}: cannot be read"):
-        return _read(spark, path, table_format, table, where)
+        return _read(spark, located(spark, path)[1], table_format, table, where)
 
 
 def has(spark: SparkSession, folder: str, name: str) -> bool:
@@ -52,16 +49,16 @@ def _read(
     spark: SparkSession, location: str, table_format: str, table: Table, where: str
 ) -> DataFrame:
     _refuse_other_files(spark, location, where)
-    plain = re.sub(_PATTERN, r"\\\1", location)  # a path is not a pattern
+    pattern = pattern_of(location)
     if table_format == "parquet":
-        return spark.read.parquet(plain)
+        return spark.read.parquet(pattern)
     read = read_csv if table_format == "csv" else read_json
-    return read(spark, plain, table, where)
+    return read(spark, pattern, table, where)
 
 
 def _refuse_other_files(spark: SparkSession, location: str, where: str) -> None:
     """Refuse pipes, sockets and devices of this machine, which may have no end."""
-    path = None if is_connect(spark) else local_path(located(spark, location)[1])
+    path = local_path(located(spark, location)[1])
     if path is None:
         return
     for file in [*path.rglob("*")] if path.is_dir() else [path]:
@@ -80,11 +77,8 @@ def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, 
 
 
 def _run_in(spark: SparkSession, entries: dict[str, str], folder: str) -> str | None:
-    def marker() -> str | bytes:
-        path = entries[CURRENT]
-        if is_connect(spark):
-            return "".join(row.value for row in spark.read.text(path).collect())
-        return read_file(*located(spark, path))
+    def marker() -> bytes:
+        return read_small(*located(spark, entries[CURRENT])) or b""
 
     with raised_as(InputError, f"folder {folder}: cannot be read"):
         run = run_in(entries, marker, folder)
@@ -93,39 +87,18 @@ def _run_in(spark: SparkSession, entries: dict[str, str], folder: str) -> str | 
 
 def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
     """The path of everything in a folder, by name."""
-    if is_connect(spark):
-        return _entries_by_connect(spark, folder)
     if folder.lower().startswith(("http://", "https://")):
         raise InputError(
             f"folder {folder}: is an address on the web, which has no folders of tables"
         )
     with raised_as(InputError, f"folder {folder}"):
         files, base = located(spark, folder)
-        if not files.exists(base):
-            raise InputError(f"folder {folder}: not found")
-        if files.getFileStatus(base).isFile():
+        entries = files.entries(base)
+        if not entries and files.is_file(base):
             raise InputError(f"folder {folder}: is a file; name the folder that holds the tables")
-        return {name: s.getPath().toString() for name, s in entries(files, base).items()}
-
-
-def _entries_by_connect(spark: SparkSession, folder: str) -> dict[str, str]:
-    """The same of a folder that only the server sees; what holds no file does not exist."""
-    base = folder.rstrip("/")
-    entries = {}
-    for path in _files_by_connect(spark, base):
-        # The server's paths have a scheme, and the folder may have none.
-        before, _, below = path.rpartition(f"{base}/")
-        name = below.split("/")[0]
-        entries[name] = f"{before}{base}/{name}"
-    return entries
-
-
-def _files_by_connect(spark: SparkSession, folder: str) -> list[str]:
-    """The path of every file below a folder, but for hidden ones; their bytes are not read."""
-    plain = re.sub(_PATTERN, r"\\\1", folder)
-    listed = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(plain)
-    with raised_as(InputError, f"folder {folder}"):
-        return [row.path for row in listed.select("path").collect()]
+        if not entries and not files.exists(base):
+            raise InputError(f"folder {folder}: not found")
+        return {name: entry.path for name, entry in entries.items()}
 
 
 def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
@@ -142,10 +115,8 @@ def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
 
 def _format_inside(spark: SparkSession, location: str, where: str) -> str:
     """Return the format of a folder by the names of the files in it."""
-    if is_connect(spark):
-        names = [path.rpartition("/")[2] for path in _files_by_connect(spark, location)]
-    else:
-        names = list(entries(*located(spark, location)))
+    files, path = located(spark, location)
+    names = [*files.entries(path)]
     if _UNFINISHED in names:
         raise InputError(f"{where}: is being written, or the writing of it was cut short")
     shown = sorted(name for name in names if not name.startswith(("_", ".")))

@@ -9,19 +9,15 @@ never mixes two runs.
 import json
 import re
 from collections.abc import Callable, Collection
-from typing import Any
 
 from kassign_spark.errors import InputError
-from kassign_spark.sessions import Py4JJavaError
-from kassign_spark.tables.hadoop import child, read_file, write_file
-from kassign_spark.tables.leftovers import OWNER
+from kassign_spark.processes import OWNER
+from kassign_spark.tables.files import FILE_ERRORS, Files, child, read_small
 
 CURRENT = "current.json"
 """The marker: a JSON object whose ``run`` names a folder beside it."""
 _START = "run-"
 _RUN = re.compile(f"{_START}({OWNER})")
-_IF_ABSENT = "fs.option.create.conditional.overwrite"
-"""S3's conditional PUT, where Hadoop (3.4.2 and later) and the store have it."""
 
 
 def run_name(owner: str) -> str:
@@ -56,35 +52,29 @@ def run_in(names: Collection[str], read: Callable[[], str | bytes], folder: str)
     return None
 
 
-def named_run(files: Any, target: Any) -> str | None:
+def named_run(files: Files, target: str) -> str | None:
     """Return the name of the run that a folder's marker has; None: there is none.
 
     Raises:
-        Py4JJavaError: it cannot be read.
+        FILE_ERRORS: it cannot be read.
     """
-    marker = child(target, CURRENT)
-    return _run_of(read_file(files, marker)) if files.exists(marker) else None
+    text = read_small(files, child(target, CURRENT))
+    return None if text is None else _run_of(text)
 
 
-def name_run(files: Any, target: Any, run: str, *, overwrite: bool) -> bool:
+def name_run(files: Files, target: str, run: str, *, overwrite: bool) -> bool:
     """Write the marker; return whether it is in place: without ``overwrite`` one may be.
 
-    Of two runs at once the store itself lets one through where it can (``_IF_ABSENT``); elsewhere
-    it is looked for first, and in between the last one to write it has it.
+    Of two runs at once the store itself lets one through where it can; elsewhere it is looked for
+    first, and in between the last one to write it has it.
 
     Raises:
-        Py4JJavaError: it cannot be written, or nobody knows whether it was.
+        FILE_ERRORS: it cannot be written, or nobody knows whether it was.
     """
-    marker = child(target, CURRENT)
-    text = json.dumps({"run": run}) + "\n"
+    write = files.write if overwrite else files.write_new
     try:
-        if not overwrite and files.hasPathCapability(marker, _IF_ABSENT):
-            builder = files.createFile(marker)
-            builder.must(_IF_ABSENT, "true")
-            write_file(builder.build(), text)
-        else:
-            write_file(files.create(marker, overwrite), text)
-    except Py4JJavaError:
+        write(child(target, CURRENT), json.dumps({"run": run}) + "\n")
+    except FILE_ERRORS:
         # Also where the answer to a write that did it was lost.
         named = named_run(files, target)
         if named is None or (overwrite and named != run):

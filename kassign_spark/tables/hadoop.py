@@ -1,96 +1,104 @@
-"""Hadoop's file systems as folders and small files of ours need them."""
+"""Hadoop's file systems, by the Java of a session in this process."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.errors import InputError, OutputError
-from kassign_spark.limits import TEXT_FILE_BYTES
-from kassign_spark.spark_errors import raised_as
+from kassign_spark.tables.files import Entry
 
 _RENAMING = frozenset({"file", "hdfs", "webhdfs", "swebhdfs", "viewfs"})
 """Schemes whose rename of a folder is one step."""
 _AZURE = frozenset({"abfs", "abfss"})
 _HIERARCHICAL = "fs.capability.etags.preserved.in.rename"
 """Azure's property of an account with a hierarchical namespace."""
+_IF_ABSENT = "fs.option.create.conditional.overwrite"
+"""S3's conditional PUT, where Hadoop (3.4.2 and later) and the store have it."""
 
 
-def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """The file system of a path, and the path with its scheme.
+class HadoopFiles:
+    """``Files`` of whatever the session has a file system for.
 
-    Raises:
-        Py4JJavaError: there is no such file system.
-        PySparkException: it is not a path.
-    """
-    hadoop_path = path_class(spark)(path)
-    files = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    return files, files.makeQualified(hadoop_path)
-
-
-def path_class(spark: SparkSession) -> Any:
-    """Hadoop's class of paths."""
-    jvm: Any = spark._jvm
-    return jvm.org.apache.hadoop.fs.Path
-
-
-def local_path(path: Any) -> Path | None:
-    """The same path for Python; None: it is not of this machine's file system."""
-    return Path(path.toUri().getPath()) if str(path.toUri().getScheme()) == "file" else None
-
-
-def child(path: Any, name: str) -> Any:
-    """Return the path of that name in a folder, which is no root."""
-    return path.suffix(f"/{name}")
-
-
-def entries(files: Any, folder: Any) -> dict[str, Any]:
-    """The status of everything in a folder, by name; nothing where there is no folder."""
-    if not files.exists(folder):
-        return {}
-    return {status.getPath().getName(): status for status in files.listStatus(folder)}
-
-
-def renames_at_once(files: Any, path: Any) -> bool:
-    """Return whether a folder is renamed in one step there.
-
-    Object stores, and whatever is not known, copy and delete file by file instead.
-    """
-    scheme = str(path.toUri().getScheme())
-    if scheme in _AZURE:
-        return bool(files.hasPathCapability(path, _HIERARCHICAL))
-    return scheme in _RENAMING
-
-
-def read_file(files: Any, path: Any) -> bytes:
-    """Read a small file.
+    Args:
+        spark: the session.
+        path: one of the file system.
 
     Raises:
-        InputError: it has more than ``TEXT_FILE_BYTES``, or is a pipe, a socket or a device.
+        Py4JJavaError: there is no such file system, or it is not a path.
     """
-    local = local_path(path)
-    if local is not None and local.exists() and not (local.is_file() or local.is_dir()):
-        raise InputError(f"file {path} is not a regular file")
-    with closing(files.open(path)) as stream:
-        content = bytes(stream.readNBytes(TEXT_FILE_BYTES + 1))
-    if len(content) > TEXT_FILE_BYTES:
-        raise InputError(f"file {path} has more than {TEXT_FILE_BYTES:,} bytes")
-    return content
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        gateway: Any = spark.sparkContext._gateway
+        self._hadoop = gateway.jvm.org.apache.hadoop.fs
+        # Without options FileContext.rename refuses a target that exists; FileSystem's does not.
+        self._no_options = gateway.new_array(self._hadoop.Options.Rename, 0)
+        hadoop_path = self._hadoop.Path(path)
+        self._files = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        self.path = str(self._files.makeQualified(hadoop_path).toString())
+        """The path with its scheme."""
+
+    def exists(self, path: str) -> bool:
+        return bool(self._files.exists(self._hadoop.Path(path)))
+
+    def is_file(self, path: str) -> bool:
+        hadoop_path = self._hadoop.Path(path)
+        return bool(
+            self._files.exists(hadoop_path) and self._files.getFileStatus(hadoop_path).isFile()
+        )
+
+    def entries(self, folder: str) -> dict[str, Entry]:
+        hadoop_path = self._hadoop.Path(folder)
+        if not self._files.exists(hadoop_path):
+            return {}
+        return {
+            status.getPath().getName(): Entry(
+                str(status.getPath().toString()), bool(status.isDirectory()), int(status.getLen())
+            )
+            for status in self._files.listStatus(hadoop_path)
+        }
+
+    def read(self, path: str, count: int) -> bytes:
+        with closing(self._files.open(self._hadoop.Path(path))) as stream:
+            return bytes(stream.readNBytes(count))
+
+    def write(self, path: str, text: str) -> None:
+        _write(self._files.create(self._hadoop.Path(path), True), text)
+
+    def write_new(self, path: str, text: str) -> None:
+        hadoop_path = self._hadoop.Path(path)
+        if not self._files.hasPathCapability(hadoop_path, _IF_ABSENT):
+            _write(self._files.create(hadoop_path, False), text)
+            return
+        builder = self._files.createFile(hadoop_path)
+        builder.must(_IF_ABSENT, "true")
+        _write(builder.build(), text)
+
+    def make_folder(self, path: str) -> bool:
+        return bool(self._files.mkdirs(self._hadoop.Path(path)))
+
+    def rename(self, path: str, target: str) -> None:
+        context = self._hadoop.FileContext.getFileContext(
+            self._files.getUri(), self._files.getConf()
+        )
+        context.rename(self._hadoop.Path(path), self._hadoop.Path(target), self._no_options)
+
+    def renames_at_once(self, path: str) -> bool:
+        """Object stores, and whatever is not known, copy and delete file by file instead."""
+        scheme = path.partition(":")[0]
+        if scheme in _AZURE:
+            return bool(self._files.hasPathCapability(self._hadoop.Path(path), _HIERARCHICAL))
+        return scheme in _RENAMING
+
+    def delete(self, path: str, *, whole: bool = True) -> bool:
+        return bool(self._files.delete(self._hadoop.Path(path), whole))
+
+    def delete_at_exit(self, path: str) -> None:
+        self._files.deleteOnExit(self._hadoop.Path(path))
+
+    def keep_at_exit(self, path: str) -> None:
+        self._files.cancelDeleteOnExit(self._hadoop.Path(path))
 
 
-def write_file(stream: Any, text: str) -> None:
-    """Write a small text file to a stream of Hadoop's, and close it."""
+def _write(stream: Any, text: str) -> None:
     with closing(stream):
         stream.write(bytearray(text.encode()))
-
-
-@contextmanager
-def explained(path: str) -> Iterator[None]:
-    """Explain in one line what cannot be done with an output."""
-    try:
-        with raised_as(OutputError, f"output {path}"):
-            yield
-    except OSError as error:
-        raise OutputError(f"output {path}: {error.strerror}") from None

@@ -1,13 +1,15 @@
 """The origin of results: a folder records it in our mark, a run in its row."""
 
+from urllib.parse import urlsplit
+
 from pyspark.sql import SparkSession
 
-from kassign_spark.sessions import Py4JJavaError
 from kassign_spark.tables import catalog_runs, catalog_writing
 from kassign_spark.tables.catalog_paths import is_catalog_path
 from kassign_spark.tables.file_list import read_mark, write_mark
+from kassign_spark.tables.files import FILE_ERRORS, child
 from kassign_spark.tables.folder_runs import named_run
-from kassign_spark.tables.hadoop import child, explained, located
+from kassign_spark.tables.locating import explained, located
 
 
 def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
@@ -37,7 +39,7 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
         files, target = located(spark, folder)
         run = named_run(files, target)
         noted = read_mark(files, child(target, run) if run else target) or {}
-    except Py4JJavaError:
+    except FILE_ERRORS:
         return None
     address = noted.get("snapshot")
     return address if isinstance(address, str) else None
@@ -45,5 +47,5 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
 
 def _address(spark: SparkSession, folder: str) -> str | None:
     """The whole address of a folder; None where it holds a password."""
-    _, qualified = located(spark, folder)
-    return None if ":" in (qualified.toUri().getUserInfo() or "") else str(qualified.toString())
+    _, path = located(spark, folder)
+    return None if urlsplit(path).password is not None else path

@@ -7,15 +7,14 @@ so (``folder_runs``).
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
 from kassign_spark.interrupts import deferred, note_written
-from kassign_spark.sessions import Py4JJavaError, is_connect
+from kassign_spark.processes import has_ended, new_owner
 from kassign_spark.tables.file_list import (
     MARK,
     foreign_names,
@@ -23,28 +22,21 @@ from kassign_spark.tables.file_list import (
     write_list,
     write_mark,
 )
-from kassign_spark.tables.folder_runs import name_run, named_run, owner_of, run_name
-from kassign_spark.tables.hadoop import (
-    child,
-    entries,
-    explained,
-    local_path,
-    located,
-    path_class,
-    renames_at_once,
-)
+from kassign_spark.tables.files import FILE_ERRORS, Files, child, name_of, parent
+from kassign_spark.tables.folder_runs import CURRENT, name_run, named_run, owner_of, run_name
 from kassign_spark.tables.leftovers import (
     REPLACED,
     WRITING,
     clear_leftovers,
-    has_ended,
     hidden_stem,
     missing_folders,
-    new_owner,
     tidy,
 )
+from kassign_spark.tables.local_files import SCHEME, local_path
+from kassign_spark.tables.locating import explained, located
 from kassign_spark.tables.output_file import written_meanwhile
 from kassign_spark.tables.ownership import check_contents, check_target
+from kassign_spark.tables.server_files import ServerFiles
 
 
 @contextmanager
@@ -58,14 +50,11 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
         OutputError: ``path`` exists (or, with ``overwrite``, is not such a folder, or no longer
             when the new one is written), cannot be written, or another run took it in the meantime.
     """
-    if is_connect(spark):
-        raise OutputError(
-            f"output {path}: a session of Spark Connect cannot put a folder in its place whole; "
-            "name tables of a catalog (table:CATALOG.SCHEMA), or run without Spark Connect"
-        )
     target, files = _locate(spark, path)
-    if renames_at_once(files, target):
-        folder = _renamed_folder(spark, files, target, path, overwrite=overwrite)
+    if isinstance(files, ServerFiles):
+        folder = _server_run(files, target, path)
+    elif files.renames_at_once(target):
+        folder = _renamed_folder(files, target, path, overwrite=overwrite)
     else:
         folder = _marked_run(files, target, path, overwrite=overwrite)
     with folder as writing:
@@ -80,45 +69,42 @@ def check_new_folder(spark: SparkSession, path: str, *, overwrite: bool) -> None
     """
     target, files = _locate(spark, path)
     with explained(path):
-        if renames_at_once(files, target):
+        if isinstance(files, ServerFiles):
+            _check_server_folder(files, target, path)
+        elif files.renames_at_once(target):
             check_target(files, target, path, overwrite=overwrite)
         else:
             _check_marked(files, target, path, overwrite=overwrite)
 
 
 @contextmanager
-def _renamed_folder(
-    spark: SparkSession, files: Any, target: Any, path: str, *, overwrite: bool
-) -> Iterator[str]:
-    rename = _renaming(spark, files)
+def _renamed_folder(files: Files, target: str, path: str, *, overwrite: bool) -> Iterator[str]:
+    above = parent(target) or target
     with explained(path):
-        clear_leftovers(files, target, rename)
+        clear_leftovers(files, target)
         check_target(files, target, path, overwrite=overwrite)
-        missing = missing_folders(files, target.getParent())
-        stem = hidden_stem(target.getName())
-        writing, replaced = (
-            path_class(spark)(target.getParent(), f"{stem}.{purpose}")
-            for purpose in (WRITING, REPLACED)
-        )
+        missing = missing_folders(files, above)
+        stem = hidden_stem(name_of(target))
+        writing, replaced = (child(above, f"{stem}.{purpose}") for purpose in (WRITING, REPLACED))
 
     def put_back() -> bool:
         if files.exists(replaced) and not files.exists(target):
-            rename(replaced, target)
+            files.rename(replaced, target)
         return True
 
     try:
         with explained(path):
-            if not files.mkdirs(writing):
-                raise OutputError(f"output {path}: {target.getParent()} cannot be written")
+            if not files.make_folder(writing):
+                raise OutputError(f"output {path}: {above} cannot be written")
             # For an end that Java sees and Python does not, as SIGTERM to spark-submit.
-            files.deleteOnExit(writing)
-        yield writing.toString()
+            files.delete_at_exit(writing)
+        yield writing
         with explained(path), deferred():
             write_list(files, writing)
             # From here on a run that ends in the middle leaves both folders: so the next one can
             # tell that the old one belongs in its place.
-            files.cancelDeleteOnExit(writing)
-            _replace(files, rename, writing, target, replaced if overwrite else None, path)
+            files.keep_at_exit(writing)
+            _replace(files, writing, target, replaced if overwrite else None, path)
             note_written(path)
     except BaseException:
         tidy(files, writing, missing, put_back)
@@ -129,10 +115,10 @@ def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
     """Return whether ``path`` is ``folder`` or lies in it."""
     inner, _ = _locate(spark, path)
     outer, _ = _locate(spark, folder)
-    return f"{inner.toUri()}/".startswith(f"{outer.toUri()}/")
+    return f"{inner}/".startswith(f"{outer}/")
 
 
-def _locate(spark: SparkSession, path: str) -> tuple[Any, Any]:
+def _locate(spark: SparkSession, path: str) -> tuple[str, Files]:
     """The path, absolute, and its file system."""
     if not path.strip():
         raise OutputError("output: the name of the folder is empty")
@@ -147,33 +133,13 @@ def _locate(spark: SparkSession, path: str) -> tuple[Any, Any]:
             resolved = os.path.realpath(local)
             if os.path.islink(resolved):
                 raise OutputError(f"output {path}: is a link that leads to itself; name a folder")
-            target = path_class(spark)("file", None, resolved)
-    if target.getParent() is None:
+            target = f"{SCHEME}{resolved}"
+    if parent(target) is None:
         raise OutputError(f"output {path}: is the root of its file system; name a new folder")
     return target, files
 
 
-def _renaming(spark: SparkSession, files: Any) -> Callable[[Any, Any], None]:
-    """Rename; unlike FileSystem.rename, FileContext's refuses a target that exists."""
-    gateway: Any = spark.sparkContext._gateway
-    hadoop = gateway.jvm.org.apache.hadoop.fs
-    no_options = gateway.new_array(hadoop.Options.Rename, 0)
-
-    def rename(source: Any, target: Any) -> None:
-        context = hadoop.FileContext.getFileContext(files.getUri(), files.getConf())
-        context.rename(source, target, no_options)
-
-    return rename
-
-
-def _replace(
-    files: Any,
-    rename: Callable[[Any, Any], None],
-    writing: Any,
-    target: Any,
-    replaced: Any | None,
-    path: str,
-) -> None:
+def _replace(files: Files, writing: str, target: str, replaced: str | None, path: str) -> None:
     """Put a folder in its place; what is there goes to ``replaced`` for a moment, if that is given.
 
     Where that fails, what was there is in ``replaced``.
@@ -184,29 +150,25 @@ def _replace(
     """
     if replaced is not None:
         try:
-            rename(target, replaced)
-        except Py4JJavaError:  # nothing there, or another run has just moved it
+            files.rename(target, replaced)
+        except FILE_ERRORS:  # nothing there, or another run has just moved it
             if files.exists(target):
                 raise
         else:  # only now: nobody finds it any more to put anything into it
             check_contents(files, replaced, path)
     try:
-        rename(writing, target)
-        # A local file system looks and renames in two steps: where another run's folder comes in
-        # between, this one goes into it.
-        lost = bool(files.delete(target.suffix(f"/{writing.getName()}"), True))
-    except Py4JJavaError:
-        lost = files.exists(target)
-        if not lost:
+        files.rename(writing, target)
+    except FILE_ERRORS:
+        if not files.exists(target):
             raise
-    if replaced is not None:
-        files.delete(replaced, True)
-    if lost:
-        raise written_meanwhile(path)
+        raise written_meanwhile(path) from None
+    finally:
+        if replaced is not None and files.exists(target):
+            files.delete(replaced)
 
 
 @contextmanager
-def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Iterator[str]:
+def _marked_run(files: Files, target: str, path: str, *, overwrite: bool) -> Iterator[str]:
     """Open a folder in ``target``, which a marker names after all went well.
 
     What was there is read until then, and goes afterwards. Nothing is renamed or copied, however
@@ -223,14 +185,14 @@ def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Itera
             write_mark(files, writing, {})  # the folder is there from now on
             # For an end that Java sees and Python does not, as SIGTERM to spark-submit; S3A is
             # closed before it looks at this, so there the next run tidies up.
-            files.deleteOnExit(writing)
-        yield writing.toString()
+            files.delete_at_exit(writing)
+        yield writing
         with explained(path), deferred():
             write_list(files, writing)
             if overwrite:
                 _check_marked(files, target, path, overwrite=True)
             before = named_run(files, target)
-            files.cancelDeleteOnExit(writing)
+            files.keep_at_exit(writing)
             if not name_run(files, target, name, overwrite=overwrite):
                 raise written_meanwhile(path)
             note_written(path)
@@ -242,34 +204,56 @@ def _marked_run(files: Any, target: Any, path: str, *, overwrite: bool) -> Itera
         _clear_replaced(files, target, before)
 
 
-def _check_marked(files: Any, target: Any, path: str, *, overwrite: bool) -> None:
+def _check_marked(files: Files, target: str, path: str, *, overwrite: bool) -> None:
     # Runs at work are no output, nor is what S3A keeps of a folder whose files are gone.
-    if not all(owner_of(name) for name in entries(files, target)):
+    if not all(owner_of(name) for name in files.entries(target)):
         check_target(files, target, path, overwrite=overwrite, runs_stay=True)
 
 
-def _clear_replaced(files: Any, target: Any, before: str | None) -> None:
+@contextmanager
+def _server_run(files: ServerFiles, target: str, path: str) -> Iterator[str]:
+    """Open a run of a folder that only a server sees; a run that fails stays, without a marker."""
+    with explained(path):
+        _check_server_folder(files, target, path)
+    name = run_name(new_owner())
+    yield child(target, name)
+    with explained(path), deferred():
+        if not name_run(files, target, name, overwrite=False):
+            raise written_meanwhile(path)
+        note_written(path)
+
+
+def _check_server_folder(files: ServerFiles, target: str, path: str) -> None:
+    names = files.entries(target)
+    if CURRENT in names or not all(owner_of(name) for name in names) or files.is_file(target):
+        raise OutputError(
+            f"output {path}: exists, and Spark Connect cannot remove what is there; name a new "
+            "folder"
+        )
+
+
+def _clear_replaced(files: Files, target: str, before: str | None) -> None:
     """Remove what the marker named before, or the folder held without one.
 
     What has come there since the last check is not removed, nor is what it lies in.
     """
-    with suppress(OSError, Py4JJavaError):
+    with suppress(*FILE_ERRORS):
         if before is not None and not foreign_names(files, child(target, before)):
-            files.delete(child(target, before), True)
+            files.delete(child(target, before))
         tops = {name.split("/")[0] for name in listed_sizes(files, target) or {}}
         if tops and not foreign_names(files, target, lambda name: name not in tops):
             for name in [*tops, MARK]:
-                files.delete(child(target, name), True)
+                files.delete(child(target, name))
 
 
-def _clear_ended(files: Any, target: Any) -> None:
+def _clear_ended(files: Files, target: str) -> None:
     """Remove the folders of runs that ended on this machine without a marker."""
-    with suppress(OSError, Py4JJavaError):
-        names = entries(files, target)
+    with suppress(*FILE_ERRORS):
+        names = files.entries(target)
         ended = [name for name in names if (owner := owner_of(name)) and has_ended(owner)]
         # Only now: what has ended by here has its marker already, if it will ever have one.
         current = named_run(files, target) if ended else None
         for run in (child(target, name) for name in ended if name != current):
             was_cut_short = listed_sizes(files, run) is None
             if was_cut_short or not foreign_names(files, run):
-                files.delete(run, True)
+                files.delete(run)

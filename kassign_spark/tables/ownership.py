@@ -1,17 +1,15 @@
 """Check that a folder may be replaced: one of our runs wrote it and nobody changed it since."""
 
-from typing import Any
-
 from kassign_spark.errors import OutputError
 from kassign_spark.tables.file_list import foreign_names, listed_sizes, read_mark
+from kassign_spark.tables.files import Files, child
 from kassign_spark.tables.folder_runs import CURRENT, named_run, owner_of
-from kassign_spark.tables.hadoop import child, entries
 
 _MARKERS = frozenset({CURRENT, f".{CURRENT}.crc"})
 
 
 def check_target(
-    files: Any, target: Any, path: str, *, overwrite: bool, runs_stay: bool = False
+    files: Files, target: str, path: str, *, overwrite: bool, runs_stay: bool = False
 ) -> None:
     """Refuse a target that is there and not to be replaced, or not ours.
 
@@ -19,23 +17,23 @@ def check_target(
 
     Raises:
         OutputError: it says why.
-        OSError, Py4JJavaError: it cannot be read.
+        FILE_ERRORS: it cannot be read.
     """
     if not files.exists(target):
         return
     if not overwrite:
         raise OutputError(f"output {path}: exists; name a new folder, or say --overwrite")
-    if files.getFileStatus(target).isFile():
+    if files.is_file(target):
         raise OutputError(f"output {path}: is a file and is not overwritten; name a new folder")
     check_contents(files, target, path, runs_stay=runs_stay)
 
 
-def check_contents(files: Any, target: Any, path: str, *, runs_stay: bool = False) -> None:
+def check_contents(files: Files, target: str, path: str, *, runs_stay: bool = False) -> None:
     """Refuse a folder that holds anything that is not on the list of the run that wrote it.
 
     Raises:
         OutputError: it names what is not.
-        OSError, Py4JJavaError: the folder cannot be read.
+        FILE_ERRORS: the folder cannot be read.
     """
     run = named_run(files, target)
     folder = target if run is None else child(target, run)
@@ -52,7 +50,7 @@ def check_contents(files: Any, target: Any, path: str, *, runs_stay: bool = Fals
     foreign = foreign_names(files, target, passed_over)
     if run is not None:
         foreign += [f"{run}/{name}" for name in foreign_names(files, folder)]
-    if not foreign and not entries(files, target):
+    if not foreign and not files.entries(target):
         foreign = ["nothing at all"]
     if foreign:
         raise OutputError(

@@ -16,7 +16,8 @@ from kassign_spark.errors import InputError, OutputError
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, SNAPSHOT_TABLES, TOPICS, Table
 from kassign_spark.tables import catalog_runs, catalog_writing, folder_reading, output_folder
 from kassign_spark.tables.catalog_paths import is_catalog_path
-from kassign_spark.tables.hadoop import located, write_file
+from kassign_spark.tables.files import child
+from kassign_spark.tables.locating import located
 from kassign_spark.tables.text import TIMESTAMPS, write_csv
 
 
@@ -229,8 +230,8 @@ def write_text(spark: SparkSession, text: str, folder: str, name: str) -> None:
     """
     if is_catalog_path(folder):
         raise OutputError(f"{folder}: {name} is a file, which no catalog takes; name a folder")
-    files, path = located(spark, f"{folder}/{name}")
-    write_file(files.create(path), text)
+    files, path = located(spark, folder)
+    files.write(child(path, name), text)
 
 
 def has_table(spark: SparkSession, folder: str, name: str) -> bool:

@@ -1,0 +1,139 @@
+"""``kassign-spark serve``: a Spark that stays, for commands that need not start one."""
+
+import argparse
+import os
+import secrets
+import shlex
+import socket
+import sys
+import time
+from contextlib import closing
+from importlib.util import find_spec
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from kassign_spark import spark_versions
+from kassign_spark.commands.common import Outcome, one_stream
+from kassign_spark.commands.documents import record
+from kassign_spark.commands.parser import About, Parser
+from kassign_spark.errors import KassignError
+from kassign_spark.local_server import (
+    SERVER,
+    Server,
+    forget_server,
+    note_server,
+    running_server,
+    stop_server,
+)
+from kassign_spark.processes import new_owner
+from kassign_spark.session import open_session
+
+DOCUMENT = record("url string?, was_running boolean")
+
+_IDLE_SECONDS = 3600
+_LOOK_SECONDS = 2.0
+_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+"""Spark reads the token from the environment, which no other user sees; all see a command line."""
+
+ABOUT = About(
+    summary="keep a Spark running, which later commands use",
+    description="Start Spark Connect on this machine and print the line that makes later commands\n"
+    "use it: they need not start a Spark of their own. Only who has the token of that\n"
+    "line can use the server, and it listens on the loopback address alone. It ends with\n"
+    "Ctrl-C, with --stop, or after an hour without work.",
+    example="kassign-spark serve",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Add what it takes."""
+    parser.add_argument("--stop", action="store_true", help="end the server that runs")
+    parser.add_argument(
+        "--without-token",
+        action="store_true",
+        help="with PySpark 3.5, which has no tokens: serve every user of this machine",
+    )
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the command."""
+    if args.stop:
+        stopped = stop_server()
+        line = "no server runs" if stopped is None else "the server has ended"
+        return Outcome(0, _facts(stopped, was_running=stopped is not None), [line])
+    server = running_server()
+    if server is not None:
+        return Outcome(0, _facts(server, was_running=True), [_export(server)])
+    if one_stream() or SparkSession.getActiveSession() is not None:
+        raise KassignError("serve starts a Spark of its own; run it without spark-submit")
+    if find_spec("grpc") is None:
+        raise KassignError(
+            "serve needs the packages of Spark Connect: pip install 'kassign-spark[connect]'"
+        )
+    if args.without_token == spark_versions.HAS_CONNECT_TOKENS:
+        raise KassignError(
+            "--without-token is for PySpark 3.5; this one has tokens"
+            if args.without_token
+            else "Spark Connect of PySpark 3.5 has no tokens, so that every user of this machine "
+            "could use the server; take PySpark 4.0 or later, or say --without-token"
+        )
+    server = _serve(args)
+    return Outcome(
+        0, _facts(server, was_running=False), ["the server has ended: an hour without work"]
+    )
+
+
+def _facts(server: Server | None, *, was_running: bool) -> dict[str, object]:
+    return {"url": None if server is None else server.url, "was_running": was_running}
+
+
+def _export(server: Server) -> str:
+    return f"export SPARK_REMOTE={shlex.quote(server.url)}"
+
+
+def _serve(args: argparse.Namespace) -> Server:
+    """Serve until there has been no work for an hour."""
+    port = _free_port()
+    url = f"sc://localhost:{port}"
+    if not args.without_token:
+        os.environ[_TOKEN] = secrets.token_urlsafe(32)
+        url += f"/;token={os.environ[_TOKEN]}"
+    server = Server(url, new_owner(), os.getpid())
+    settings = {
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        SERVER: server.owner,
+    }
+    package = spark_versions.CONNECT_PACKAGE
+    with open_session(verbose=args.verbose, package=package, core=settings) as spark:
+        note_server(server)
+        try:
+            if args.json:
+                print(f"the server runs: {_export(server)}", file=sys.stderr, flush=True)
+            else:
+                print(_export(server), flush=True)
+            _wait_for_idle_hour(spark)
+        finally:
+            forget_server()
+    return server
+
+
+def _wait_for_idle_hour(spark: SparkSession) -> None:
+    """Return when the server has had no work for an hour."""
+    jvm: Any = spark._jvm
+    service = jvm.org.apache.spark.sql.connect.service.SparkConnectService
+    last_work, since = "", time.monotonic()
+    while time.monotonic() - since < _IDLE_SECONDS:
+        time.sleep(_LOOK_SECONDS)
+        # What runs now, or the time at which the last work ended, on a clock of Java's.
+        executions = service.listActiveExecutions()
+        if executions.isRight() or str(executions) != last_work:
+            last_work, since = str(executions), time.monotonic()
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
