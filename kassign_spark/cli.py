@@ -6,16 +6,18 @@ import logging
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from kassign_spark import __version__
 from kassign_spark.commands import COMMANDS
-from kassign_spark.commands.common import Outcome
 from kassign_spark.commands.parser import ERROR, Parser, add_command, error_line
 from kassign_spark.display import print_result
 from kassign_spark.errors import KassignError
 from kassign_spark.interrupts import received, watched, written
-from kassign_spark.spark_errors import SparkError, spark_message
+
+if TYPE_CHECKING:
+    from kassign_spark.commands.common import Outcome
 
 _SIGNALLED = 128
 
@@ -28,8 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         interrupted, 143 terminated (SIGTERM).
     """
     words = sys.argv[1:] if argv is None else argv
-    named = words[:1] if {*words[:1]} & {*COMMANDS} else COMMANDS
-    args = _parser(named).parse_args(words)
+    args = _parser(words[:1] if words[:1] and words[0] in COMMANDS else ()).parse_args(words)
     if not args.verbose:
         # PySpark logs every error once more, as JSON.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
@@ -53,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return outcome.exit_code
 
 
-def _parser(named: Sequence[str] = COMMANDS) -> Parser:
+def _parser(named: Collection[str] = COMMANDS) -> Parser:
+    """Return the parser of the commands that are named; without any, one that lists all."""
     parser = Parser(
         prog="kassign-spark",
         description="Plan and check the partition assignments of Kafka consumer groups, for whole\n"
@@ -66,6 +68,8 @@ def _parser(named: Sequence[str] = COMMANDS) -> Parser:
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
     for command in named:
         add_command(commands, command)
+    for command in () if named else COMMANDS:
+        commands.add_parser(command, help=COMMANDS[command])
     return parser
 
 
@@ -87,6 +91,8 @@ def _interrupted(number: int) -> int:
 def _explained(error: BaseException) -> str:
     if isinstance(error, KassignError):
         return str(error)
+    from kassign_spark.spark_errors import SparkError, spark_message
+
     if isinstance(error, SparkError):
         return f"Spark: {spark_message(error)}"
     return (
@@ -100,6 +106,6 @@ def _fail(text: str, exit_code: int) -> int:
     return exit_code
 
 
-def _text(args: argparse.Namespace, outcome: Outcome) -> str:
+def _text(args: argparse.Namespace, outcome: "Outcome") -> str:
     """Return the text to print; with ``--json`` its form is the command's ``DOCUMENT``."""
     return json.dumps(outcome.facts, indent=2) if args.json else "\n".join(outcome.lines)

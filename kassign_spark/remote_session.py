@@ -4,6 +4,7 @@ Nothing of ours is installed there. The package goes along with the session (Spa
 the server's Python workers need numpy and pyarrow alone.
 """
 
+import os
 import socket
 import sys
 import tempfile
@@ -28,6 +29,10 @@ _PORT = 15002
 """Spark Connect's own."""
 _SECONDS = 8.0
 """To reach the server, and again to agree with it on a protocol."""
+_FOREIGN = (
+    "what listens there is no Spark Connect, or TLS is wanted (;use_ssl=true) on one side and not "
+    "on the other"
+)
 _ROOT = Path(__file__).parent
 
 
@@ -79,6 +84,7 @@ def _silence_client() -> None:
     import logging
     import warnings
 
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     warnings.filterwarnings("ignore", module="pyspark.sql.connect")
     logging.getLogger("pyspark.sql.connect.logging").setLevel(logging.CRITICAL + 1)
 
@@ -115,12 +121,11 @@ def _wait_until_ready(url: str, address: str) -> None:
         reason = str(error).partition("] ")[2].partition(" Please")[0]
         raise KassignError(f"--remote (or SPARK_REMOTE) of {address}: {reason}") from None
     try:
-        grpc.channel_ready_future(channel).result(timeout=_SECONDS)
-    except grpc.FutureTimeoutError:
-        raise SessionError(
-            f"{address}: what listens there is no Spark Connect, or it wants TLS "
-            "(;use_ssl=true) where the address says nothing of it, or the other way round"
-        ) from None
+        # A method that no server has: one of gRPC says so, or that it wants a token.
+        channel.unary_unary("/kassign_spark/Answer")(b"", timeout=_SECONDS)
+    except grpc.RpcError as error:
+        if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+            raise SessionError(f"{address}: {_FOREIGN}") from None
     finally:
         channel.close()
 
@@ -134,6 +139,8 @@ def _explained(address: str) -> Iterator[None]:
         text = str(error)
         if "UNAUTHENTICATED" in text or "PERMISSION_DENIED" in text:
             reason = "the server refuses the token, or wants one: sc://HOST:PORT/;token=TOKEN"
+        elif "UNIMPLEMENTED" in text:
+            reason = _FOREIGN
         else:
             reason = rpc_message(text) or text.splitlines()[0]
         raise SessionError(f"{address}: {reason}") from None

@@ -7,9 +7,10 @@ from operator import itemgetter
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.commands.choosing import named_arguments, only_group
 from kassign_spark.commands.common import Facts, Outcome, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments, only_group
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.inputs.rules import is_consumer_group
@@ -36,7 +37,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="find changes that would make groups more even, and what they would cost",
     description="Try other assignors, more subscriptions, more or fewer members, and more\n"
     "partitions on every group, each computed with the real assignors. Print, worst group\n"
     "first, the changes that gain most for what they move.",

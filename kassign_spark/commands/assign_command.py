@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.commands.assign_lines import lines
+from kassign_spark.commands.choosing import named_arguments, settings_of
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -23,7 +24,7 @@ from kassign_spark.commands.common import (
     write_to,
 )
 from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments, settings_of
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
@@ -63,7 +64,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="plan what every group of a snapshot would own",
     description="Assign the partitions of every group of a snapshot as each group's assignor\n"
     "does in one rebalance; check and measure the plan and, with --output, write it to a\n"
     "new folder.",

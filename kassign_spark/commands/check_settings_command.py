@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pyspark.sql import functions as F
 
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -16,7 +17,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import chosen, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import listed, plural, written
 from kassign_spark.iteration import hold
 from kassign_spark.live.client_properties import Key, parse_properties, properties_text
@@ -44,7 +45,6 @@ DOCUMENT = record(
     files_without_settings={"type": "array", "items": {"type": "string"}},
 )
 ABOUT = About(
-    summary="check the properties files of consumers",
     description="Check the settings of consumers, one properties file each, by the rules of\n"
     "their Java client and its broker: what they refuse, and what is a bad choice. Names that\n"
     "no client knows are listed with the nearest known name. Prefixes of Spring, Kafka\n"

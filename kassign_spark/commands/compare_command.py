@@ -8,9 +8,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.client.group_state import FAILING, NEVER_SETTLES, WORST_FIRST
+from kassign_spark.commands.choosing import named_arguments, settings_of
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments, settings_of
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.commands.weighted import (
     UNUSED_WEIGHTS,
     add_source,
@@ -83,7 +84,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="compare what every assignor would do with the best there is",
     description="Follow a rebalance of every group under every assignor of Kafka, including\n"
     "those of the new protocol (protocol consumer). Show how many partitions move and pause,\n"
     "in how many rounds, and how even the result is, for all groups together and for each,\n"

@@ -9,9 +9,10 @@ from kassign_spark.brokers.coordinator import (
     coordinator_load,
     coordinators,
 )
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments, whole_number
+from kassign_spark.commands.parser import About, Parser, whole_number
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.inputs.checks import broken_rows, refuse_problems
@@ -44,7 +45,6 @@ DOCUMENT = record(
     groups=rows(f"{GROUP}, coordinator_partition int?, coordinator int?"),
 )
 ABOUT = About(
-    summary="show which broker coordinates each group, and how loaded the brokers are",
     description="Show which partition of __consumer_offsets each group of a snapshot belongs\n"
     "to. If the snapshot has a table leaders (topic, partition, leader: a broker's id), also\n"
     "show its broker, the load of each broker, and hot spots.",

@@ -5,6 +5,7 @@ import json
 
 from pyspark.sql import functions as F
 
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -14,7 +15,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.iteration import hold
 from kassign_spark.plans.delivery import deliver
@@ -33,7 +34,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="give each member its part of a plan, as JSON",
     description="Give each member its part of a plan (its table assignment) or of a\n"
     "snapshot (its table owned): as topic-partitions for a consumer's assign(), and as the\n"
     "option assign of Spark's Kafka source.",

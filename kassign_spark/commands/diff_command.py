@@ -5,6 +5,7 @@ import argparse
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -15,7 +16,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import GROUP, TOPIC_RANGES, chosen, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import (
     cell,
@@ -47,7 +48,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="show which partitions change owner",
     description="Compare who has which partition before and after. BEFORE and AFTER are\n"
     "each a plan (its table assignment) or a snapshot (its table owned).",
     example="kassign-spark diff examples/fleet build/plan",

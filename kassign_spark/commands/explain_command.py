@@ -5,6 +5,7 @@ import argparse
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -14,7 +15,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import Columns, first_listed, group_name, plural, written
 from kassign_spark.errors import InputError
@@ -40,7 +41,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="find out which assignor made an assignment, or comes nearest to it",
     description="Find out for every group which of Kafka's assignors gives the observed\n"
     "assignment and whose stale claims decided, or which one comes nearest and what differs.\n"
     "SNAPSHOT is the state before, ASSIGNED the plan (table assignment) or snapshot (table\n"

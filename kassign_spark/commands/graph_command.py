@@ -5,6 +5,7 @@ import argparse
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.commands.choosing import named_arguments, only_group
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -14,7 +15,7 @@ from kassign_spark.commands.common import (
     write_to,
 )
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import FORMATS, About, Parser, named_arguments, only_group
+from kassign_spark.commands.parser import FORMATS, About, Parser
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import counts, group_name, listed, not_shown, plural, printable, written
 from kassign_spark.errors import InputError
@@ -47,7 +48,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="write who can take what as a graph, and show what that rules out",
     description="Write the eligibility graph: a vertex for each member and for each class of\n"
     "topics with the same subscribers, an edge for each subscription. Print the groups whose\n"
     "subscriptions keep them from being even, the worst first, with the reason.",

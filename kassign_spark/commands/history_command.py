@@ -63,7 +63,6 @@ DOCUMENT = either(
     history_follow.DOCUMENT,
 )
 ABOUT = About(
-    summary="show when and why each group rebalanced, and who rebalances too often",
     description="Read the group log, __consumer_offsets of a live cluster or files of it.\n"
     "Show why each rebalance happened, what moved and how long partitions were not read: one\n"
     "row for each group and hour, those with the most rebalances first, and the storms, in\n"

@@ -24,7 +24,6 @@ DOCUMENT = record("archive string, bytes int?")
 
 _MEMBERS = "group_id string, member_id string, topics array<string>, generation bigint"
 ABOUT = About(
-    summary="make commands start sooner, with an archive of Java's classes",
     description="Write an archive of the classes that Java loads for a command, about 170 MB.\n"
     "All later commands with this Java and this PySpark start from it, some seconds sooner.\n"
     "It is in $XDG_CACHE_HOME/kassign-spark, or else in ~/.cache/kassign-spark.",

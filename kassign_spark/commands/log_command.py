@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import Facts, Outcome, announced, session_reading
 from kassign_spark.commands.documents import record
-from kassign_spark.commands.parser import ADDRESS, About, Parser, named_arguments
+from kassign_spark.commands.parser import ADDRESS, About, Parser
 from kassign_spark.display import counts, written
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
@@ -29,7 +30,6 @@ DOCUMENT = record(
     "first timestamp?, last timestamp?"
 )
 ABOUT = About(
-    summary="save the group log, the records of __consumer_offsets, in files",
     description="Read the topic __consumer_offsets of a live cluster to its current end, and\n"
     "write its raw records to Parquet files, for read_group_log and snapshot --from-log.\n"
     "Spark reads as a group kassign-spark-log-*, which remains without members until the\n"

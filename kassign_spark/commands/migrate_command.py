@@ -11,6 +11,7 @@ from kassign_spark.commands.check_settings_command import (
     no_settings,
     read_clients,
 )
+from kassign_spark.commands.choosing import named_arguments, only_group
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -20,7 +21,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments, only_group, whole_number
+from kassign_spark.commands.parser import About, Parser, whole_number
 from kassign_spark.conforming import fill_cluster_id, short_assignor
 from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
 from kassign_spark.errors import InputError
@@ -74,7 +75,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="show which groups can move to the new protocol, and what each restart does",
     description="Judge for every classic group whether it can move to the protocol of\n"
     "KIP-848 (or back, with --to classic), and follow its members' restarts one by one: who\n"
     "pauses, what moves, how much locality is lost; with --group, every step.",

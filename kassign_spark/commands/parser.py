@@ -1,4 +1,7 @@
-"""Build a parser from a command's file; options that several commands share."""
+"""Build a parser from a command's file; options that several commands share.
+
+It imports nothing of Spark, so that the list of the commands is there at once.
+"""
 
 import argparse
 import os
@@ -7,18 +10,8 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
-from kassign_spark.commands import STARTING, module_of
-from kassign_spark.commands.documents import PrintSchema, as_document
-from kassign_spark.conforming import has_cluster_id, short_assignor
+from kassign_spark.commands import COMMANDS, STARTING, module_of
 from kassign_spark.display import one_line
-from kassign_spark.errors import InputError
-from kassign_spark.inputs.nearest import refuse_unknown
-from kassign_spark.schemas import CLUSTER_ID
-from kassign_spark.settings.computing import Settings, load_settings
-from kassign_spark.tables.snapshots import Snapshot
 
 ERROR = 2
 """The exit code of an error of usage, input or output."""
@@ -34,13 +27,11 @@ class About(NamedTuple):
     """The help texts of a command.
 
     Attributes:
-        summary: a line for the list of commands.
         description: what it does; its exit codes are said behind.
         example: that works.
         finds: when its exit code is 1; empty: never.
     """
 
-    summary: str
     description: str
     example: str
     finds: str = ""
@@ -77,6 +68,8 @@ class Parser(argparse.ArgumentParser):
 
     def add_assignor(self, known: Iterable[str]) -> None:
         """Add the option that puts one assignor in the place of each group's own."""
+        from kassign_spark.conforming import short_assignor
+
         self.add_argument(
             "--assignor",
             type=short_assignor,
@@ -124,13 +117,15 @@ class Parser(argparse.ArgumentParser):
 
 def add_command(commands: Any, name: str) -> None:
     """Add a command, with the options that all have, to what the parser of all gives for them."""
+    from kassign_spark.commands.documents import PrintSchema, as_document
+
     module = module_of(name)
     about: About = module.ABOUT
     finds = f"1 when {about.finds}, " if about.finds else ""
     codes = textwrap.fill(f"Exits 0 when done, {finds}2 on an error.", 80)
     parser: Parser = commands.add_parser(
         name,
-        help=about.summary,
+        help=COMMANDS[name],
         description=f"{about.description}\n{codes}",
         epilog=f"example:\n  {about.example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -142,7 +137,7 @@ def add_command(commands: Any, name: str) -> None:
     parser.add_argument(
         "--json-schema",
         action=PrintSchema,
-        document=as_document(name, about.summary, module.DOCUMENT),
+        document=as_document(name, COMMANDS[name], module.DOCUMENT),
         help="print the JSON Schema of that document, and do nothing else",
     )
     parser.add_argument(
@@ -158,57 +153,6 @@ def add_command(commands: Any, name: str) -> None:
         )
     module.add_options(parser)
     parser.set_defaults(run=module.run)
-
-
-def settings_of(args: argparse.Namespace) -> Settings:
-    """Load the settings that were named, or take the defaults.
-
-    Raises:
-        SettingsError: the file cannot be read, or a setting is unknown or out of range.
-    """
-    return load_settings(args.settings) if args.settings else Settings()
-
-
-def named_arguments(args: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the values of these options, by name."""
-    return {name: getattr(args, name) for name in names}
-
-
-def only_group(snapshot: Snapshot, group: str | None, *, one: bool = False) -> Snapshot:
-    """Keep the rows of one group, if one was named; runs a job then.
-
-    Args:
-        snapshot: any.
-        group: its group_id, or CLUSTER/GROUP; None: all groups.
-        one: refuse a name that groups of several clusters have.
-
-    Raises:
-        InputError: there is no such group, or, with ``one``, there are several.
-    """
-    if group is None:
-        return snapshot
-    members = snapshot.members
-    is_of_group = _name(members) == group
-    names: list[str] = []
-    if has_cluster_id(members):
-        is_of_group = is_of_group | (F.col("group_id") == group)
-        named = members.where(is_of_group).select(_name(members).alias("name")).distinct()
-        names = sorted(row.name for row in named.limit(20).collect())
-        if one and len(names) > 1:
-            raise InputError(f"group {group!r} is in several clusters: name {' or '.join(names)}")
-    if not names:
-        refuse_unknown(members.select(_name(members).alias("name")), [group], noun="group")
-    owned = snapshot.owned
-    return snapshot._replace(
-        members=members.where(is_of_group),
-        owned=None if owned is None else owned.where(is_of_group),
-    )
-
-
-def _name(members: DataFrame) -> Column:
-    if not has_cluster_id(members):
-        return F.col("group_id")
-    return F.concat_ws("/", F.nullif(CLUSTER_ID, F.lit("")), "group_id")
 
 
 def whole_number(*, least: int) -> Callable[[str], int]:

@@ -5,9 +5,10 @@ import argparse
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.options import Bounds, Limit
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading
 from kassign_spark.commands.documents import COUNTS, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments, whole_number
+from kassign_spark.commands.parser import About, Parser, whole_number
 from kassign_spark.commands.weighted import (
     UNUSED_WEIGHTS,
     add_weights,
@@ -35,7 +36,6 @@ DOCUMENT = record(
     groups=rows(WEIGHT_VERDICTS),
 )
 ABOUT = About(
-    summary="plan by weight: even loads with few moves",
     description="Plan every group by the weight of its partitions: members within a limit\n"
     "of load, the fewest moves, and a verdict with its proof. The output is a plan that\n"
     "diff, report, violations and deliver read.",

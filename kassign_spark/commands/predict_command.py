@@ -16,6 +16,7 @@ from kassign_spark.client.group_state import (
     UNDEFINED,
     WORST_FIRST,
 )
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -25,7 +26,7 @@ from kassign_spark.commands.common import (
     write_tables,
 )
 from kassign_spark.commands.documents import record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import Columns, group_name, listed, not_shown, plural, written
 from kassign_spark.iteration import hold
 from kassign_spark.plans.predict import PREDICTED, predict
@@ -51,7 +52,6 @@ DOCUMENT = record(
     groups=rows(VERDICTS),
 )
 ABOUT = About(
-    summary="show what Kafka's own client will do, and whether it will end",
     description="Give the exact answer of Kafka's Java client for every group's next\n"
     "rebalance, and a verdict: ok, throws, never_ends, or inexact if something that decides\n"
     "is unknown or not modelled. Groups whose members name another client (column client)\n"

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.client.group_state import FAILING, INEXACT, NEVER_SETTLES, OK, WORST_FIRST
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
+from kassign_spark.commands.choosing import named_arguments, settings_of
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -21,7 +22,7 @@ from kassign_spark.commands.common import (
     write_to,
 )
 from kassign_spark.commands.documents import GROUP, chosen, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments, settings_of
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import (
     Columns,
@@ -69,7 +70,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="follow the rebalance of every group, round by round",
     description="Follow the rebalance of every group of a snapshot until nothing is withheld:\n"
     "what each member keeps, gives up and receives, and what its rebalance listener receives.\n"
     "With --exact each round is the answer of Kafka's own client, which may also throw or\n"

@@ -3,9 +3,10 @@
 import argparse
 from importlib.util import find_spec
 
+from kassign_spark.commands.choosing import settings_of
 from kassign_spark.commands.common import Facts, Outcome, refuse_output_over_input, session_reading
 from kassign_spark.commands.documents import chosen, record, rows
-from kassign_spark.commands.parser import About, Parser, settings_of, whole_number
+from kassign_spark.commands.parser import About, Parser, whole_number
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
 from kassign_spark.display import counts, printable
 from kassign_spark.history.rebalance_columns import REBALANCES
@@ -42,7 +43,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="write one page that shows what a plan does to the fleet",
     description="Write one HTML page about a plan: what to look at first; groups, worst\n"
     "first; the load of members before and after; what moves from whom to whom; rounds and\n"
     "pauses by protocol; the coordinators; the problems found. It opens from disk and needs\n"

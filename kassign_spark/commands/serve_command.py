@@ -37,7 +37,6 @@ _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 """Spark reads the token from the environment, which no other user sees; all see a command line."""
 
 ABOUT = About(
-    summary="keep a Spark running, which later commands use",
     description="Start Spark Connect on this machine and print the line that makes later commands\n"
     "use it: they need not start a Spark of their own. Only who has the token of that\n"
     "line can use the server, and it listens on the loopback address alone. It ends with\n"

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kassign_spark.commands.choosing import settings_of
 from kassign_spark.commands.common import (
     Facts,
     Outcome,
@@ -17,7 +18,7 @@ from kassign_spark.commands.common import (
     write_to,
 )
 from kassign_spark.commands.documents import GROUP, chosen, optional, record, rows
-from kassign_spark.commands.parser import About, Parser, settings_of
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import counts, group_name, table, written
 from kassign_spark.inputs.rules import CONSUMER
@@ -89,7 +90,6 @@ DOCUMENT = optional(
     ),
 )
 ABOUT = About(
-    summary="apply events to a snapshot, and show the rebalances that they start",
     description="Apply events to the groups of a snapshot, one after the other. Show what\n"
     "starts a rebalance and why, or why not, how soon it is noticed, the rounds it takes,\n"
     "what moves and who pauses. Each event starts from the state that the one before left.\n\n"

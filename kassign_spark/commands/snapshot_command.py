@@ -6,10 +6,11 @@ import sys
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import Facts, Outcome, first_rows, one_stream
 from kassign_spark.commands.documents import either, record, rows
 from kassign_spark.commands.log_command import add_reading, session_reading_log
-from kassign_spark.commands.parser import ADDRESS, About, Parser, named_arguments
+from kassign_spark.commands.parser import ADDRESS, About, Parser
 from kassign_spark.commands.unread import DECLARED as UNREAD_DECLARED
 from kassign_spark.commands.unread import ROWS as UNREAD_ROWS
 from kassign_spark.commands.unread import unread_facts, unread_lines
@@ -50,7 +51,6 @@ DOCUMENT = either(
     ),
 )
 ABOUT = About(
-    summary="read a live cluster's groups, topics and owned partitions",
     description="Read every consumer group of a live cluster, and its topics, into a\n"
     "folder of tables that the other commands use. It only reads; it changes nothing. With\n"
     "--from-log the groups come from the records of __consumer_offsets, and no group is\n"

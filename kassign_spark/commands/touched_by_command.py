@@ -42,7 +42,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="show which groups a change of topics affects, and how much of them",
     description="Show what happens to every group that reads one of the topics if the topic\n"
     "gains partitions or is deleted: how many members take part in the rebalance, how many\n"
     "partitions are revoked and assigned again, and the other topics of these partitions.",

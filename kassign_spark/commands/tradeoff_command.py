@@ -3,9 +3,10 @@
 import argparse
 
 from kassign_spark.assignors.weighted.sentences import times
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import Facts, Outcome, session_reading, write_tables
 from kassign_spark.commands.documents import GROUP, record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.commands.weighted import (
     UNUSED_WEIGHTS,
     add_weights,
@@ -27,7 +28,6 @@ DOCUMENT = record(
     groups=rows(f"{GROUP}, group string, says string", points=rows(TRADEOFF)),
 )
 ABOUT = About(
-    summary="show what each move would give: the curve of moves against load",
     description="Show for every group how low its greatest load gets with how many moves.\n"
     "1x is the fair load: what everybody would have if weight could be divided at will.",
     finds="there are weights of groups, topics or partitions that do not exist",

@@ -5,9 +5,10 @@ import argparse
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
+from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import record, rows
-from kassign_spark.commands.parser import About, Parser, named_arguments
+from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import first_listed, plural, printable, written
 from kassign_spark.iteration import hold
 from kassign_spark.schemas import GROUP_KEY, WEIGHTS
@@ -24,7 +25,6 @@ DOCUMENT = record(
     ),
 )
 ABOUT = About(
-    summary="list problems of a snapshot",
     description="List what is wrong or odd in a snapshot, group by group: what assign\n"
     "refuses, and what Kafka ignores, such as topics without metadata.",
     finds="there are problems",

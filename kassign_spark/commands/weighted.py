@@ -7,9 +7,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.weighted.options import COSTS, KICKS
+from kassign_spark.commands.choosing import named_arguments, settings_of
 from kassign_spark.commands.common import Facts, first_rows
 from kassign_spark.commands.documents import rows
-from kassign_spark.commands.parser import Parser, named_arguments, settings_of
+from kassign_spark.commands.parser import Parser
 from kassign_spark.display import listed, not_shown, plural
 from kassign_spark.errors import InputError
 from kassign_spark.iteration import hold

@@ -125,7 +125,7 @@ def _read(spark: SparkSession, folder: str, table: Table, named: bool) -> DataFr
     typed = frame.selectExpr(*(f"cast(`{name}` as {types[name]}) as `{name}`" for name in names))
     conform(typed, table)
     absent = [f for f in table.columns if f.name not in (*names, CLUSTER_ID)]
-    return typed.withColumns({f.name: F.lit(None).cast(f.dataType) for f in absent})
+    return typed.select("*", *(F.lit(None).cast(f.dataType).alias(f.name) for f in absent))
 
 
 def _compare_groups(

@@ -38,7 +38,8 @@ TIMESTAMPS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 def write_csv(frame: DataFrame, path: str) -> None:
     """Write CSV files with a header line; lists become JSON arrays, an empty string is ``""``."""
     lists = [f.name for f in frame.schema if isinstance(f.dataType, ArrayType)]
-    frame = frame.withColumns({column: F.to_json(column) for column in lists})
+    for column in lists:
+        frame = frame.withColumn(column, F.to_json(column))
     frame.write.options(
         **_RFC_4180,
         ignoreLeadingWhiteSpace=False,

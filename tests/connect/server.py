@@ -20,12 +20,15 @@ _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 @contextmanager
-def connect_server(scratch: Path, python: str = sys.executable) -> Iterator[str]:
+def connect_server(
+    scratch: Path, python: str = sys.executable, *, has_package: bool = True
+) -> Iterator[str]:
     """Start one, give its address once it listens, and end it.
 
     Args:
         scratch: a folder for all it writes.
-        python: what its Python workers run with; they find this checkout.
+        python: what its Python workers run with.
+        has_package: whether they find this checkout.
     """
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
@@ -43,14 +46,17 @@ def connect_server(scratch: Path, python: str = sys.executable) -> Iterator[str]
     }
     options = [part for item in settings.items() for part in ("--conf", "=".join(item))]
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    environment = os.environ | {"PYSPARK_PYTHON": python, "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {
+        "PYSPARK_PYTHON": python,
+        "PYTHONPATH": str(ROOT) if has_package else "",
+    }
     log = scratch / "server.log"
     with (
         log.open("wb") as output,
         subprocess.Popen(
             [submit, "--master", "local[2]", *options, "--class", _CLASS, "spark-internal"],
             env=environment,
-            cwd=scratch,
+            cwd=ROOT,
             stdout=output,
             stderr=output,
         ) as server,

@@ -1,8 +1,8 @@
 """The JSON documents of all commands on the examples, by the PySpark of this interpreter.
 
-``python -m tests.versions.documents FILE`` writes them, one line a command. Where FILE is there, it
-was written with another PySpark: then every document has to be the same, and what differs is
-printed.
+``python -m tests.versions.documents FILE [URL]`` writes them, one line a command. Where FILE is
+there, it was written with another PySpark, or with another kind of session: then every document has
+to be the same, and what differs is printed. With URL the commands use that server of Spark Connect.
 """
 
 import contextlib
@@ -50,10 +50,10 @@ COMMANDS = (
 )
 
 
-def documents(folder: str) -> dict[str, list[object]]:
+def documents(folder: str, remote: str | None = None) -> dict[str, list[object]]:
     """Return the exit code and the document of each command, by its text."""
     answers: dict[str, list[object]] = {}
-    with open_session(_FLEET):
+    with open_session(_FLEET, remote=remote):
         for command in COMMANDS:
             words = [word.format(folder=folder) for word in command.split()]
             out, err = io.StringIO(), io.StringIO()
@@ -70,9 +70,9 @@ def documents(folder: str) -> dict[str, list[object]]:
     return answers
 
 
-def main(path: Path) -> int:
+def main(path: Path, remote: str | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        answers = documents(folder)
+        answers = documents(folder, remote)
     print(f"PySpark {pyspark.__version__}: {len(answers)} documents")
     if not path.exists():
         path.write_text("".join(f"{json.dumps([*item])}\n" for item in answers.items()))
@@ -96,4 +96,4 @@ def _difference(here: object, there: object, place: str = "") -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
