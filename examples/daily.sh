@@ -12,6 +12,10 @@
 # KASSIGN the command (default: kassign-spark)
 # CONFIG  client properties for the snapshot: TLS and SASL (default: none)
 #
+# All steps use one Spark: the server that SPARK_REMOTE names or, if it names none, one that is started
+# here and ended with the last step. Where that does not start, its own line says why, and each step
+# starts a Spark of its own.
+#
 # Exit code 0: done; 1: done, and some step found something; 2 or more: a step failed, its own line
 # on the error stream says why, and the steps behind it were not begun. Started again for the same
 # day it takes the snapshot that is there and makes everything else anew, so a retry does no harm.
@@ -46,6 +50,16 @@ step() {
 }
 
 mkdir -p "$day"
+
+if [ -z "${SPARK_REMOTE:-}" ]; then
+  ${KASSIGN:-kassign-spark} serve >"$day/.server" &
+  server=$!
+  trap '{ kill "$server" && wait "$server"; } 2>/dev/null || :; rm -f "$day/.server"' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  while [ ! -s "$day/.server" ] && kill -0 "$server" 2>/dev/null; do sleep 0.1; done
+  eval "$(head -n 1 "$day/.server")"
+fi
 
 # The last day before this one that has a snapshot; the shell lists names in their order.
 before=

@@ -35,6 +35,11 @@ def received() -> int | None:
     return _state.received
 
 
+def accept() -> None:
+    """Take what came as the regular end of what was waited for: the command goes on from there."""
+    _state.received = None
+
+
 def written() -> list[str]:
     """List the outputs that are in their places and stay."""
     return [*dict.fromkeys(_written)]

@@ -23,7 +23,8 @@ from pyspark.sql import SparkSession
 from kassign_spark.errors import KassignError, SessionError
 from kassign_spark.interrupts import cancel_with
 from kassign_spark.local_server import is_served
-from kassign_spark.sessions import rpc_message
+from kassign_spark.sessions import NO_CHECKPOINTS, rpc_message
+from kassign_spark.spark_versions import HAS_CONNECT_CHECKPOINTS
 
 _PORT = 15002
 """Spark Connect's own."""
@@ -51,10 +52,7 @@ def open_remote(url: str, *, verbose: bool) -> Iterator[SparkSession]:
         SessionError: no server of Spark Connect answers, it refuses the token, or it is of another
             major version.
     """
-    if find_spec("grpc") is None:
-        raise KassignError(
-            "--remote needs the packages of Spark Connect: pip install 'kassign-spark[connect]'"
-        )
+    check_client()
     if not verbose:
         _silence_client()
     address = _address(url)
@@ -77,6 +75,20 @@ def open_remote(url: str, *, verbose: bool) -> Iterator[SparkSession]:
     finally:
         with suppress(PySparkException):  # the server may have gone
             session.stop()
+
+
+def check_client() -> None:
+    """Refuse a PySpark that has not what commands need of Spark Connect.
+
+    Raises:
+        KassignError: it says what to install.
+    """
+    if not HAS_CONNECT_CHECKPOINTS:
+        raise KassignError(NO_CHECKPOINTS)
+    if find_spec("grpc") is None:
+        raise KassignError(
+            "the packages of Spark Connect are missing: pip install 'kassign-spark[connect]'"
+        )
 
 
 def _silence_client() -> None:
@@ -148,8 +160,6 @@ def _explained(address: str) -> Iterator[None]:
 
 def _show_progress(session: SparkSession) -> None:
     """Count the tasks of the query that runs, in one line that goes when it has ended."""
-    if not hasattr(session, "registerProgressHandler"):  # PySpark 3.5
-        return
 
     def show(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         tasks = sum(stage.num_tasks for stage in stages)

@@ -236,7 +236,7 @@ def _start_java(conf: "SparkConf", verbose: bool) -> None:
     relay = threading.Thread(target=_relay, args=(reading, starting, started), daemon=True)
     relay.start()
     try:
-        gateway = _launch(conf, popen_kwargs={"stderr": writing})
+        gateway = _launch(conf, popen_kwargs={"stdout": writing, "stderr": writing})
     except PySparkRuntimeError:
         os.close(writing)
         relay.join(timeout=5)

@@ -32,7 +32,7 @@ else:
 
 
 _RPC = re.compile(r"of RPC that terminated with:\s+status = StatusCode\.(\w+)\s+details = \"(.*)\"")
-_NO_CHECKPOINTS = (
+NO_CHECKPOINTS = (
     f"Spark Connect of PySpark {pyspark.__version__} has no checkpoints, which this needs: take "
     "PySpark 4.0 or later, or a session without Spark Connect"
 )
@@ -89,7 +89,7 @@ def checkpoint(
         try:
             kept = frame.checkpoint() if has_folder else frame.localCheckpoint()
         except PySparkNotImplementedError:
-            raise SessionError(_NO_CHECKPOINTS) from None
+            raise SessionError(NO_CHECKPOINTS) from None
         # A server does not send what was observed while it made a checkpoint.
         measured = kept.agg(*aggregates).first() if aggregates else None
         return kept, {} if measured is None else measured.asDict()

@@ -15,12 +15,8 @@ KAFKA_PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{pyspark.__vers
 """The Spark package with Spark's Kafka source."""
 GRAPHFRAMES_PACKAGE = f"io.graphframes:graphframes-spark{_MAJOR}_{_SCALA}"
 """The Spark package of GraphFrames, without its version."""
-CONNECT_PACKAGE = (
-    f"org.apache.spark:spark-connect_{_SCALA}:{pyspark.__version__}" if _MAJOR == "3" else ""
-)
-"""The Spark package with the server of Spark Connect; empty where PySpark brings it."""
-HAS_CONNECT_TOKENS = _MAJOR != "3"
-"""Whether a server of Spark Connect can ask for a token."""
+HAS_CONNECT_CHECKPOINTS = _MAJOR != "3"
+"""Whether Spark Connect has checkpoints, which commands need; from 4.0 on it has tokens, too."""
 
 
 def arrow_udf(function: Callable[..., pa.Array], data_type: str) -> Callable[..., Column]:

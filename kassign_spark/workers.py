@@ -15,11 +15,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import SessionError, WorkerError
-from kassign_spark.sessions import is_connect, rpc_message, starts_workers_here, worker_python
+from kassign_spark.sessions import (
+    columns_are_of_connect,
+    is_connect,
+    rpc_message,
+    starts_workers_here,
+    worker_python,
+)
 
 VARIABLE = "PYSPARK_PYTHON"
 _NEEDED = ("numpy", "pyarrow")
 _SECONDS = 60
+_VERSION = "{}.{}".format(*sys.version_info[:2])
 _answered: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
 """By session, the version of its server, which has answered."""
 
@@ -77,24 +84,29 @@ def _problem(worker: str) -> str | None:
     version, *missing = looked.stdout.split()
     if missing:
         return _advice(f"{path}, which has no {' and no '.join(missing)}")
-    if version != "{}.{}".format(*sys.version_info[:2]):
+    if version != _VERSION:
         return _advice(f"{path}, which is Python {version}")
     return None
 
 
 def import_advice(reason: str) -> str:
     """Explain in one line why a worker could not begin: its imports, or its version."""
-    worker = worker_python() or "another interpreter"
     problem = (
         "is of another version" if "different version" in reason else "cannot import what it needs"
     )
+    if columns_are_of_connect():
+        return (
+            f"the interpreter of the server's Python workers {problem} ({reason}): it must be "
+            f"Python {_VERSION}, as here, and have {' and '.join(_NEEDED)}; the server's "
+            f"{VARIABLE} names it"
+        )
+    worker = worker_python() or "another interpreter"
     return _advice(f"{worker}, and that {problem} ({reason})")
 
 
 def _advice(worker: str) -> str:
-    version = "{}.{}".format(*sys.version_info[:2])
     return (
         f"Spark's Python workers run {worker}; this program runs {sys.executable} (Python "
-        f"{version}): before the session starts, set {VARIABLE} to an interpreter that has the "
+        f"{_VERSION}): before the session starts, set {VARIABLE} to an interpreter that has the "
         f"packages of this one, on this machine {VARIABLE}={sys.executable}"
     )

@@ -18,6 +18,12 @@ _ROOT = Path(__file__).parents[1]
 _SCRIPT = _ROOT / "examples" / "daily.sh"
 _STAND_IN = """#!/bin/sh
 echo "$@" >>"$CALLS"
+if [ "$1" = serve ]; then
+  [ -n "$NO_SERVER" ] && exit 2
+  echo "export SPARK_REMOTE=sc://localhost:1/"
+  exec sleep 600
+fi
+echo "$SPARK_REMOTE" >>"$CALLS.remote"
 echo "{\\"said\\": \\"$1\\"}"
 while [ $# -gt 0 ]; do
   [ "$1" = --output ] && [ "${2%.html}" = "$2" ] && mkdir -p "$2"
@@ -54,10 +60,13 @@ def _run(
 
 
 def _calls(folder: Path) -> list[str]:
-    """The steps that were taken since the last look."""
-    file = Path(f"{folder}.calls")
-    steps = [line.split()[0] for line in file.read_text().splitlines()] if file.exists() else []
-    file.unlink(missing_ok=True)
+    """The steps that were taken since the last look, behind the server that they all use."""
+    file, remote = Path(f"{folder}.calls"), Path(f"{folder}.calls.remote")
+    server, *steps = [line.split()[0] for line in file.read_text().splitlines()]
+    assert server == "serve"
+    assert remote.read_text().splitlines() == ["sc://localhost:1/"] * len(steps)
+    file.unlink()
+    remote.unlink()
     return steps
 
 
@@ -117,6 +126,19 @@ def test_a_snapshot_that_fails_is_taken_again(tmp_path: Path, command: str) -> N
     assert _calls(folder) == ["snapshot"]
     assert _run("127.0.0.1:1", folder, command, "2026-11-22").returncode == 0
     assert _calls(folder)[0] == "snapshot"
+
+
+@pytest.mark.parametrize(("remote", "calls"), [("", "serve"), ("sc://there:1", "validate")])
+def test_without_a_server_of_its_own(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch, remote: str, calls: str
+) -> None:
+    """None starts, as with PySpark 3.5, or one runs elsewhere."""
+    folder = tmp_path / "days"
+    monkeypatch.setenv("NO_SERVER", "1")
+    monkeypatch.setenv("SPARK_REMOTE", remote)
+    assert _run("examples/fleet", folder, command, "2026-11-22").returncode == 0
+    assert Path(f"{folder}.calls").read_text().split()[0] == calls
+    assert {*Path(f"{folder}.calls.remote").read_text().splitlines()} == {remote}
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:

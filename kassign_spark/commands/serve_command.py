@@ -8,16 +8,15 @@ import socket
 import sys
 import time
 from contextlib import closing
-from importlib.util import find_spec
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kassign_spark import spark_versions
 from kassign_spark.commands.common import Outcome, one_stream
 from kassign_spark.commands.documents import record
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.errors import KassignError
+from kassign_spark.interrupts import accept
 from kassign_spark.local_server import (
     SERVER,
     Server,
@@ -27,6 +26,7 @@ from kassign_spark.local_server import (
     stop_server,
 )
 from kassign_spark.processes import new_owner
+from kassign_spark.remote_session import check_client
 from kassign_spark.session import open_session
 
 DOCUMENT = record("url string?, was_running boolean")
@@ -48,11 +48,6 @@ ABOUT = About(
 def add_options(parser: Parser) -> None:
     """Add what it takes."""
     parser.add_argument("--stop", action="store_true", help="end the server that runs")
-    parser.add_argument(
-        "--without-token",
-        action="store_true",
-        help="with PySpark 3.5, which has no tokens: serve every user of this machine",
-    )
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -66,21 +61,9 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome(0, _facts(server, was_running=True), [_export(server)])
     if one_stream() or SparkSession.getActiveSession() is not None:
         raise KassignError("serve starts a Spark of its own; run it without spark-submit")
-    if find_spec("grpc") is None:
-        raise KassignError(
-            "serve needs the packages of Spark Connect: pip install 'kassign-spark[connect]'"
-        )
-    if args.without_token == spark_versions.HAS_CONNECT_TOKENS:
-        raise KassignError(
-            "--without-token is for PySpark 3.5; this one has tokens"
-            if args.without_token
-            else "Spark Connect of PySpark 3.5 has no tokens, so that every user of this machine "
-            "could use the server; take PySpark 4.0 or later, or say --without-token"
-        )
-    server = _serve(args)
-    return Outcome(
-        0, _facts(server, was_running=False), ["the server has ended: an hour without work"]
-    )
+    check_client()
+    server, reason = _serve(args)
+    return Outcome(0, _facts(server, was_running=False), [f"the server has ended: {reason}"])
 
 
 def _facts(server: Server | None, *, was_running: bool) -> dict[str, object]:
@@ -91,22 +74,18 @@ def _export(server: Server) -> str:
     return f"export SPARK_REMOTE={shlex.quote(server.url)}"
 
 
-def _serve(args: argparse.Namespace) -> Server:
-    """Serve until there has been no work for an hour."""
+def _serve(args: argparse.Namespace) -> tuple[Server, str]:
+    """Serve until somebody ends it, or there has been no work for an hour; return the reason."""
     port = _free_port()
-    url = f"sc://localhost:{port}"
-    if not args.without_token:
-        os.environ[_TOKEN] = secrets.token_urlsafe(32)
-        url += f"/;token={os.environ[_TOKEN]}"
-    server = Server(url, new_owner(), os.getpid())
+    os.environ[_TOKEN] = secrets.token_urlsafe(32)
+    server = Server(f"sc://localhost:{port}/;token={os.environ[_TOKEN]}", new_owner(), os.getpid())
     settings = {
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         SERVER: server.owner,
     }
-    package = spark_versions.CONNECT_PACKAGE
-    with open_session(verbose=args.verbose, package=package, core=settings) as spark:
+    with open_session(verbose=args.verbose, core=settings) as spark:
         note_server(server)
         try:
             if args.json:
@@ -114,9 +93,13 @@ def _serve(args: argparse.Namespace) -> Server:
             else:
                 print(_export(server), flush=True)
             _wait_for_idle_hour(spark)
+            reason = "there was no work for an hour"
+        except KeyboardInterrupt:
+            accept()
+            reason = "it was told to"
         finally:
             forget_server()
-    return server
+    return server, reason
 
 
 def _wait_for_idle_hour(spark: SparkSession) -> None:

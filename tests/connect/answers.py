@@ -71,8 +71,8 @@ FURTHER: dict[str, Call] = {
 }
 """Those that no count of queries is held for."""
 
-UNWRITTEN = "write_snapshot"
-"""The key of what is said by the one function that is refused."""
+REFUSAL = "write_snapshot"
+"""The key of why a snapshot is not written where one is."""
 
 Answers = dict[str, list[str]]
 
@@ -132,8 +132,11 @@ def _clients(given: Given) -> DataFrame:
 
 
 def _refusal(spark: SparkSession, folder: str) -> str:
+    """Write a snapshot, and again to the same place."""
+    snapshot = ks.read_snapshot(EXAMPLES / "fleet", spark)
+    ks.write_snapshot(snapshot, folder)
     try:
-        ks.write_snapshot(ks.read_snapshot(EXAMPLES / "fleet", spark), folder)
+        ks.write_snapshot(snapshot, folder, overwrite=True)
     except ks.KassignError as error:
         return str(error)
     return "written"
@@ -156,7 +159,7 @@ def main(folder: str, out: str) -> None:
         )
         try:
             found = answers(spark, Path(folder))
-            found[UNWRITTEN] = [_refusal(spark, f"{out}-snapshot")]
+            found[REFUSAL] = [_refusal(spark, f"{out}-snapshot")]
             Path(out).write_text(json.dumps(found))
         finally:
             spark.stop()
