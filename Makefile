@@ -17,7 +17,7 @@ PYSPARK_newest := >=4.1,<5
 CONSTRAINTS_3.5 := tests/versions/constraints-3.5.txt
 VERSION_DOCUMENTS := build/versions/documents.jsonl
 
-.PHONY: help run unit test slow versions lint format bench docs zip clean java browser jars python
+.PHONY: help run unit test slow versions extremes lint format bench docs zip clean java browser jars python
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,14 @@ versions: java ## The library's tests and all commands on each PySpark that is s
 	@rm -f $(VERSION_DOCUMENTS)
 	@for version in $(VERSIONS); do $(MAKE) --no-print-directory versions-$$version || exit; done
 
-versions-%: jars | python
+extremes: java ## All commands on the lowest and the newest PySpark: their documents are equal (minutes)
+	@rm -f $(VERSION_DOCUMENTS)
+	@for version in 3.5 newest; do $(MAKE) --no-print-directory documents-$$version || exit; done
+
+versions-%: documents-% jars
+	@build/versions/$*/bin/python -m pytest -m 'spark and not slow and not broker and not process' $(IN_TWO)
+
+documents-%: | python
 	@mkdir -p build/versions
 	@grep -vE '^(pyspark|py4j|numpy|pandas|pyarrow|ortools|protobuf|grpcio-status)==' constraints.txt \
 	  | cat - $(CONSTRAINTS_$*) > build/versions/constraints-$*.txt
@@ -48,7 +55,6 @@ versions-%: jars | python
 	  --editable '.[dev]' 'pyspark$(or $(PYSPARK_$*),==$*.*)'
 	@build/versions/$*/bin/python -c 'import pyspark; print("PySpark", pyspark.__version__)'
 	@build/versions/$*/bin/python -m tests.versions.documents $(VERSION_DOCUMENTS)
-	@build/versions/$*/bin/python -m pytest -m 'spark and not slow and not broker and not process' $(IN_TWO)
 
 lint: $(INSTALLED) ## Format, lint and type checks only
 	@$(BIN)/ruff format --check .

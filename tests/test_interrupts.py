@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kassign_spark import cli, interrupts
+from kassign_spark.commands.common import Outcome
 from kassign_spark.errors import KassignError
 from kassign_spark.sessions import Py4JError
 from tests.small_fleet import write_small_fleet
@@ -33,13 +34,13 @@ def handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def _interrupted_then(number: int, then: Callable[[], None]) -> Callable[[Any], cli.Outcome]:
-    def run(_: Any) -> cli.Outcome:
+def _interrupted_then(number: int, then: Callable[[], None]) -> Callable[[Any], Outcome]:
+    def run(_: Any) -> Outcome:
         try:
             signal.raise_signal(number)
         except KeyboardInterrupt:
             then()
-        return cli.Outcome(0, {}, ["all well"])
+        return Outcome(0, {}, ["all well"])
 
     return run
 
@@ -72,7 +73,7 @@ def test_whatever_is_raised_of_it(
     number: int,
     what: str,
 ) -> None:
-    def in_a_thread(_: Any) -> cli.Outcome:
+    def in_a_thread(_: Any) -> Outcome:
         """So that the error has no interrupt in its chain."""
         errors: list[BaseException] = []
 
@@ -88,7 +89,7 @@ def test_whatever_is_raised_of_it(
         thread.join()
         if errors:
             raise errors[0]
-        return cli.Outcome(0, {}, ["all well"])
+        return Outcome(0, {}, ["all well"])
 
     for run in (_interrupted_then(number, then), in_a_thread):
         monkeypatch.setattr("kassign_spark.commands.validate_command.run", run)
@@ -114,7 +115,7 @@ def test_what_came_before_a_command_is_no_interrupt_of_it(
 def test_an_output_in_its_place_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run(_: Any) -> cli.Outcome:
+    def run(_: Any) -> Outcome:
         with interrupts.deferred():
             signal.raise_signal(signal.SIGINT)
             interrupts.note_written("build/plan")
@@ -143,6 +144,7 @@ def test_jobs_are_cancelled_and_handlers_given_back() -> None:
 _SECOND = """
 import signal, time
 from kassign_spark import cli, interrupts
+from kassign_spark.commands.common import Outcome
 from kassign_spark.commands import validate_command
 def run(args):
     try:
@@ -159,6 +161,7 @@ cli.main(["validate", "x"])
 _SERVER = """
 import signal, socketserver, socket
 from kassign_spark import cli
+from kassign_spark.commands.common import Outcome
 from kassign_spark.commands import validate_command
 class Handler(socketserver.BaseRequestHandler):
     def handle(self):
