@@ -97,7 +97,8 @@ def parent(path: str) -> str | None:
     start, _, name = path.rpartition("/")
     if not name or start.endswith("/"):  # s3a://bucket has no folder above it
         return None
-    return f"{start}/" if start.endswith(":") or not start else start
+    is_root = not start or start.endswith(":") or start.rpartition("/")[0].endswith("/")
+    return f"{start}/" if is_root else start
 
 
 def pattern_of(path: str) -> str:
