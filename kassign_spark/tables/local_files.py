@@ -72,7 +72,11 @@ class LocalFiles:
         if local.is_symlink() or not local.is_dir():
             local.unlink()
         elif whole:
-            shutil.rmtree(local)
+            try:
+                shutil.rmtree(local)
+            except OSError as error:  # what comes into it meanwhile goes with the next look
+                if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
+                    raise
         else:
             local.rmdir()
         return True
