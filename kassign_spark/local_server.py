@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
@@ -23,6 +24,8 @@ from kassign_spark.sessions import is_connect
 SERVER = "spark.kassign.server"
 """The setting with the name of the server's process."""
 _STOP_SECONDS = 60
+_served: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
+"""What has been asked of a session's server, once."""
 
 
 class Server(NamedTuple):
@@ -46,8 +49,10 @@ def is_served(session: SparkSession) -> bool:
     """
     if not is_connect(session):
         return False
-    server = running_server()
-    return server is not None and session.conf.get(SERVER, "") == server.owner
+    if session not in _served:
+        server = running_server()
+        _served[session] = server is not None and session.conf.get(SERVER, "") == server.owner
+    return _served[session]
 
 
 def running_server() -> Server | None:

@@ -227,6 +227,11 @@ def one_stream() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
+def has_other_spark() -> bool:
+    """Return whether there is a Spark that a command did not start: so it can start none."""
+    return one_stream() or SparkSession.getActiveSession() is not None
+
+
 @contextmanager
 def announced(activity: str) -> Iterator[None]:
     """Print on the error stream what is being done when it takes long."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.commands.common import Outcome, announced, one_stream
+from kassign_spark.commands.common import Outcome, announced, has_other_spark
 from kassign_spark.commands.documents import record
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import printable
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome(
             0, {"archive": str(path), "bytes": None}, [f"{sentence} {printable(str(path))}"]
         )
-    if one_stream() or SparkSession.getActiveSession() is not None:
+    if has_other_spark():
         raise KassignError(
             "an archive is for the Java that commands start themselves; run "
             "kassign-spark java-archive without spark-submit"

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.commands.common import Outcome, one_stream
+from kassign_spark.commands.common import Outcome, has_other_spark
 from kassign_spark.commands.documents import record
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.errors import KassignError
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> Outcome:
     server = running_server()
     if server is not None:
         return Outcome(0, _facts(server, was_running=True), [_export(server)])
-    if one_stream() or SparkSession.getActiveSession() is not None:
+    if has_other_spark():
         raise KassignError("serve starts a Spark of its own; run it without spark-submit")
     check_client()
     server, reason = _serve(args)

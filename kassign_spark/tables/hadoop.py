@@ -29,9 +29,8 @@ class HadoopFiles:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         gateway: Any = spark.sparkContext._gateway
+        self._gateway = gateway
         self._hadoop = gateway.jvm.org.apache.hadoop.fs
-        # Without options FileContext.rename refuses a target that exists; FileSystem's does not.
-        self._no_options = gateway.new_array(self._hadoop.Options.Rename, 0)
         hadoop_path = self._hadoop.Path(path)
         self._files = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
         self.path = str(self._files.makeQualified(hadoop_path).toString())
@@ -80,7 +79,9 @@ class HadoopFiles:
         context = self._hadoop.FileContext.getFileContext(
             self._files.getUri(), self._files.getConf()
         )
-        context.rename(self._hadoop.Path(path), self._hadoop.Path(target), self._no_options)
+        # Without options this refuses a target that exists; FileSystem's own does not.
+        no_options = self._gateway.new_array(self._hadoop.Options.Rename, 0)
+        context.rename(self._hadoop.Path(path), self._hadoop.Path(target), no_options)
 
     def renames_at_once(self, path: str) -> bool:
         """Object stores, and whatever is not known, copy and delete file by file instead."""

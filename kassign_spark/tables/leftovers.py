@@ -66,9 +66,8 @@ def tidy(files: Files, writing: str, missing: list[str], before: Callable[[], bo
     looks = 0 if isinstance(sys.exception(), KassignError) else _LOOKS
 
     def work() -> None:
-        with suppress(
-            Py4JError, *FILE_ERRORS
-        ):  # py4j lets a refused connection through: Java is gone
+        # py4j lets a refused connection through: Java is gone.
+        with suppress(Py4JError, *FILE_ERRORS):
             if not before():
                 return
             files.delete(writing)

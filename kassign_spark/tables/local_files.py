@@ -48,10 +48,10 @@ class LocalFiles:
             return file.read(count)
 
     def write(self, path: str, text: str) -> None:
-        _write(path, text, "w")
+        _write(path, text, "wb")
 
     def write_new(self, path: str, text: str) -> None:
-        _write(path, text, "x")
+        _write(path, text, "xb")
 
     def make_folder(self, path: str) -> bool:
         _local(path).mkdir(parents=True, exist_ok=True)
@@ -107,4 +107,4 @@ def _write(path: str, text: str, mode: str) -> None:
     local = _local(path)
     local.parent.mkdir(parents=True, exist_ok=True)
     with local.open(mode) as file:
-        file.write(text)
+        file.write(text.encode())
