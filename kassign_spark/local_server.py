@@ -6,6 +6,7 @@ has the name of its process among its settings, by which a command knows that se
 
 import json
 import os
+import re
 import signal
 import stat
 import tempfile
@@ -18,7 +19,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import KassignError
-from kassign_spark.processes import has_ended
+from kassign_spark.processes import OWNER, has_ended
 from kassign_spark.sessions import is_connect
 
 SERVER = "spark.kassign.server"
@@ -59,13 +60,18 @@ def running_server() -> Server | None:
     """Return this user's server; None: none runs.
 
     Raises:
-        KassignError: the folder that says so is not this user's own.
+        KassignError: the folder that says so is not this user's own, or its file cannot be read.
     """
+    path = _path()
     try:
-        server = Server(**json.loads(_path().read_text()))
+        server = Server(**json.loads(path.read_text()))
     except (FileNotFoundError, ValueError, TypeError):
         return None
-    return None if has_ended(server.owner) else server
+    except OSError as error:
+        raise KassignError(f"file {path}: cannot be read: {error.strerror}; remove it") from None
+    if not re.fullmatch(OWNER, str(server.owner)) or has_ended(server.owner):
+        return None
+    return server
 
 
 def note_server(server: Server) -> None:

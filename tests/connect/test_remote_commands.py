@@ -134,8 +134,14 @@ def test_the_server_of_an_ended_process_is_none(
     note_server(server._replace(owner=f"{machine}-{pid}-1-{run}"))
     assert running_server() is None
     assert stop_server() is None
-    (tmp_path / "kassign-spark" / "server.json").write_text("{")
-    assert running_server() is None
+    state = tmp_path / "kassign-spark" / "server.json"
+    for text in ("{", "[]", '{"url": "sc://x", "owner": "nobody", "pid": 1}'):
+        state.write_text(text)
+        assert running_server() is None
+    state.unlink()
+    state.mkdir()
+    with pytest.raises(KassignError, match=r"server\.json: cannot be read: Is a directory"):
+        running_server()
 
 
 def test_a_folder_that_others_can_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
