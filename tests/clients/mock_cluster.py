@@ -15,7 +15,7 @@ import confluent_kafka
 from confluent_kafka import Consumer
 
 _PRODUCER = 0
-_SECONDS = 60
+_SECONDS = 180
 _SETTLED_SECONDS = 4.0
 """Longer than the cluster waits for members (3 s)."""
 
