@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from kassign_spark.commands.common import Outcome
 
 _SIGNALLED = 128
+_REQUIREMENTS = {
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "pyarrow": "pyarrow",
+    "pyspark": "'kassign-spark[spark]'",
+}
+"""What pip installs, by the module that every command needs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,6 +98,8 @@ def _interrupted(number: int) -> int:
 def _explained(error: BaseException) -> str:
     if isinstance(error, KassignError):
         return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name in _REQUIREMENTS:
+        return f"{error.name} is not installed: pip install {_REQUIREMENTS[error.name]}"
     from kassign_spark.spark_errors import SparkError, spark_message
 
     if isinstance(error, SparkError):

@@ -10,9 +10,10 @@ import os
 import re
 import shutil
 import subprocess
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+
+from pyspark.version import __version__ as pyspark_version
 
 from kassign_spark.errors import KassignError
 
@@ -58,7 +59,7 @@ def archive_path() -> Path:
     """
     java, spark = check_java(), find_spec("pyspark")
     release = java.parent.parent / "release"
-    parts = [str(java), str(spark and spark.origin), version("pyspark")]
+    parts = [str(java), str(spark and spark.origin), pyspark_version]
     if release.is_file():
         parts.append(release.read_text())
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

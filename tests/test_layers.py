@@ -37,7 +37,7 @@ LAYERS = [
     {"live"},
     {"log"},
     {"history"},
-    {"remote_session", "report", "warm_up"},
+    {"remote_session", "report", "small_inputs", "warm_up"},
     {"session"},
     {"commands"},
     {"cli"},

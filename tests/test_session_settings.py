@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from kassign_spark import session
 from kassign_spark.session import LOCAL_DEFAULTS, SMALL_DEFAULTS, local_settings
+from kassign_spark.small_inputs import SMALL_BYTES, SMALL_PARTITIONS, are_small
 
 
 def _folder(path: Path, size: int) -> str:
@@ -15,7 +17,7 @@ def _folder(path: Path, size: int) -> str:
 
 
 def test_small_folders_of_this_machine(tmp_path: Path) -> None:
-    most = session.SMALL_BYTES
+    most = SMALL_BYTES
     one, other = _folder(tmp_path / "a", most // 2), _folder(tmp_path / "b", most // 2)
     found = local_settings(one, other)
     assert {name: found[name] for name in SMALL_DEFAULTS} == SMALL_DEFAULTS
@@ -32,7 +34,35 @@ def test_what_is_not_known_to_be_small(tmp_path: Path, other: str) -> None:
 
 
 def test_large_folders(tmp_path: Path) -> None:
-    large = _folder(tmp_path / "large", session.SMALL_BYTES + 1)
+    large = _folder(tmp_path / "large", SMALL_BYTES + 1)
     assert local_settings(large) == LOCAL_DEFAULTS
-    half = [_folder(tmp_path / name, session.SMALL_BYTES * 2 // 3) for name in "ab"]
+    half = [_folder(tmp_path / name, SMALL_BYTES * 2 // 3) for name in "ab"]
     assert local_settings(*half) == LOCAL_DEFAULTS
+
+
+@pytest.mark.parametrize(
+    "name", ["topics.csv", "topics/part-0.json", "run-1/topics/part-0.parquet"]
+)
+def test_a_short_list_of_large_topics(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def write(*counts: int) -> None:
+        if path.suffix == ".parquet":
+            pq.write_table(pa.table({"num_partitions": pa.array(counts, pa.int32())}), path)
+        elif path.suffix == ".csv":
+            lines = ["topic,num_partitions", *(f'"t,{n}",{c}' for n, c in enumerate(counts))]
+            path.write_text("\n".join(lines))
+        else:
+            path.write_text("".join(f'{{"topic": "t", "num_partitions": {c}}}\n' for c in counts))
+
+    write(SMALL_PARTITIONS - 1, 1)
+    assert are_small([str(tmp_path)])
+    write(SMALL_PARTITIONS - 1, 2)
+    assert not are_small([str(tmp_path)])
+
+
+@pytest.mark.parametrize("text", ["", "topic,num_partitions\nt,many\n", "topic\nt\n", '"'])
+def test_topics_that_are_refused_later(tmp_path: Path, text: str) -> None:
+    (tmp_path / "topics.csv").write_text(text)
+    assert are_small([str(tmp_path)])

@@ -1,5 +1,6 @@
 """What a wheel and a source archive hold: all that users need, and what they were tested with."""
 
+import re
 import subprocess
 import tarfile
 import tomllib
@@ -50,7 +51,10 @@ def test_what_the_wheel_says_of_itself(wheel: zipfile.ZipFile, metadata: Message
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(metadata.get_all("Provides-Extra")) == set(project["optional-dependencies"])
     needed = [r for r in metadata.get_all("Requires-Dist") if "extra ==" not in r]
-    assert [requirement.split("[")[0] for requirement in needed] == ["pyspark"]
+    # No PySpark, which a platform brings, nor with any other extra than that of PySpark.
+    assert {re.split("[<>=]", need)[0] for need in needed} == {"numpy", "pandas", "pyarrow"}
+    spark = [r for r in metadata.get_all("Requires-Dist") if r.startswith("pyspark")]
+    assert {requirement.partition("; ")[2] for requirement in spark} == {"extra == 'spark'"}
     (name,) = (n for n in wheel.namelist() if n.endswith("entry_points.txt"))
     assert "kassign-spark = kassign_spark.__main__:main" in wheel.read(name).decode()
 

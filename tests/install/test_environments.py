@@ -1,7 +1,8 @@
 """The built package in clean environments: no checkout, not editable, nothing activated.
 
-Each has the interpreter and the PySpark that it names, and all extras; pip installs them from where
-it is set up to. Interpreters are looked for on the path and among pyenv's.
+Each has the interpreter that it names, then the PySpark, as a platform brings it, and at last the
+package with all extras but that of PySpark; pip installs them from where it is set up to.
+Interpreters are looked for on the path and among pyenv's.
 """
 
 import os
@@ -24,12 +25,15 @@ from tests.interpreters import interpreter_of
 
 _EXTRAS = "connect,graph,live,report,yaml"
 _WITH = {
-    "3.11": ("==3.5.*", build_wheel),
-    "3.12": ("==4.1.4", build_sdist),
-    "3.13": (">=4.1,<5", build_wheel),
+    # Databricks 15.4 LTS: the lowest of all that is allowed.
+    "3.11": ("pyspark==3.5.0 numpy==1.23.5 pandas==1.5.3 pyarrow==14.0.1", build_wheel),
+    "3.12": ("pyspark==4.1.4", build_sdist),
+    "3.13": ("pyspark>=4.1,<5", build_wheel),
 }
-"""Python, PySpark, and what is installed: the lowest and the newest of both that are allowed."""
-_PINNED_BY_PYSPARK = "(pyspark|py4j|numpy|pandas|pyarrow|protobuf|grpcio-status)=="
+"""Python, what is there before the package, and what the package is installed from."""
+_PINNED_BY_PYSPARK = (
+    "(pyspark|py4j|numpy|pandas|pyarrow|protobuf|grpcio|grpcio-status|googleapis-common-protos)=="
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_processes")]
 
@@ -39,6 +43,8 @@ class Environment(NamedTuple):
 
     python: Path
     elsewhere: Path
+    before: set[str]
+    """Packages and their versions that were there before this one."""
 
     def run(self, *command: str | Path) -> "subprocess.CompletedProcess[str]":
         """Run a program of the environment, which is not active, and must end well."""
@@ -70,11 +76,18 @@ def _install(python: Path, *wanted: str | Path) -> None:
     subprocess.run(command, check=True, env=environment, cwd=python.parent, timeout=1500)
 
 
+def _packages(python: Path) -> set[str]:
+    ran = subprocess.run(
+        [python, "-m", "pip", "freeze"], capture_output=True, text=True, check=True, timeout=120
+    )
+    return set(ran.stdout.splitlines())
+
+
 @pytest.fixture(scope="module", params=_WITH)
 def environment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Environment]:
-    pyspark, build = _WITH[request.param]
+    platform, build = _WITH[request.param]
     interpreter = interpreter_of(request.param)
     if interpreter is None:
         pytest.skip(f"this machine has no Python {request.param}")
@@ -83,16 +96,15 @@ def environment(
     constraints = folder / "constraints.txt"
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     lines = [line for line in lines if not re.match(_PINNED_BY_PYSPARK, line)]
-    if pyspark.startswith("==3.5"):
-        lines += (ROOT / "tests/versions/constraints-3.5.txt").read_text().splitlines()
     constraints.write_text("\n".join(lines))
     python = _new_environment(interpreter, folder)
-    wanted = [f"{package}[{_EXTRAS}]", f"pyspark{pyspark}"]
-    _install(python, "--constraint", constraints, *wanted)
+    _install(python, *platform.split())
+    before = _packages(python)
+    _install(python, "--constraint", constraints, f"{package}[{_EXTRAS}]")
     elsewhere = folder / "elsewhere"
     shutil.copytree(ROOT / "examples" / "fleet", elsewhere / "fleet")
     shutil.copytree(ROOT / "examples", elsewhere / "examples")
-    yield Environment(python, elsewhere)
+    yield Environment(python, elsewhere, before)
     shutil.rmtree(folder / "env")
 
 
@@ -109,6 +121,10 @@ def test_the_package_is_the_installed_one(environment: Environment) -> None:
     module = environment.run("python", "-m", "kassign_spark", "--version").stdout
     assert module == f"kassign-spark {__version__}\n"
     environment.run("python", "-m", "pip", "check")
+
+
+def test_what_was_there_stays(environment: Environment) -> None:
+    assert environment.before - _packages(environment.python) == set()
 
 
 def test_all_extras(environment: Environment) -> None:
@@ -185,10 +201,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     python = _new_environment(sys.executable, folder)
     wanted = f"pyspark-client>=4.1,<={pyspark_version}"
     _install(python, "--constraint", ROOT / "constraints.txt", wanted)
-    _install(python, "--no-deps", build_wheel(folder / "dist"))
+    before = _packages(python)
+    _install(python, build_wheel(folder / "dist"))
     elsewhere = folder / "elsewhere"
     shutil.copytree(ROOT / "examples" / "fleet", elsewhere / "fleet")
-    yield Environment(python, elsewhere)
+    yield Environment(python, elsewhere, before)
     shutil.rmtree(folder / "env")
 
 
@@ -207,17 +224,36 @@ print(read_snapshot("table:fleets", spark).members.count())
 
 
 def test_the_client_of_spark_connect_alone(client: Environment, tmp_path: Path) -> None:
-    """Functions ask a server, which has PySpark and the package; a command says what it needs."""
+    """Functions and commands ask a server; a command without one says what it needs."""
+    added = {line.split(" @ ")[0] for line in _packages(client.python) - client.before}
+    assert added == {"kassign-spark"}
+    fleet = client.elsewhere / "fleet"
     with connect_server(tmp_path) as address:
-        asked = client.run("python", "-c", _ASK, address, client.elsewhere / "fleet")
+        asked = client.run("python", "-c", _ASK, address, fleet)
+        validated = client.run("kassign-spark", "validate", fleet, "--remote", address)
     assert asked.stdout.split() == ["943", "142"]
+    assert validated.stdout == f"{fleet}: all well\n"
+    refused = _refused(client.python, client.elsewhere)
+    assert refused.startswith("kassign-spark: error: this environment has PySpark's client")
+
+
+def test_no_pyspark(tmp_path: Path) -> None:
+    python = _new_environment(sys.executable, tmp_path)
+    _install(python, "--no-deps", build_wheel(tmp_path / "dist"))
+    assert _refused(python, tmp_path) == (
+        "kassign-spark: error: pyspark is not installed: pip install 'kassign-spark[spark]'\n"
+    )
+
+
+def _refused(python: Path, folder: Path) -> str:
+    """Return the one line that a command says before it has started anything."""
     refused = subprocess.run(
-        [client.python.parent / "kassign-spark", "validate", "fleet"],
-        cwd=client.elsewhere,
+        [python.parent / "kassign-spark", "validate", "fleet"],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("kassign-spark: error: commands start a Spark of their own")
     assert refused.stderr.count("\n") == 1
+    return refused.stderr
