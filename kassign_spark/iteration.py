@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 
 from kassign_spark.errors import NotConvergedError
 from kassign_spark.sessions import checkpoint
+from kassign_spark.spark_versions import for_checkpoint
 
 
 class Materialized(NamedTuple):
@@ -49,14 +50,14 @@ def hold(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Mate
 
     Cheaper than ``settle``, but the frame keeps the size estimate of the plan that it came from.
     """
-    return _with_ids_of_its_own(Materialized(*checkpoint(frame, measures)))
+    return _with_ids_of_its_own(Materialized(*checkpoint(for_checkpoint(frame), measures)))
 
 
 def _settle(frame: DataFrame, measures: Mapping[str, Column] | None) -> Materialized:
     kept = frame.persist()
     try:
         kept.count()
-        return Materialized(*checkpoint(kept, measures))
+        return Materialized(*checkpoint(for_checkpoint(kept), measures))
     finally:
         kept.unpersist()
 

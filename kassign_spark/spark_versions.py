@@ -18,6 +18,8 @@ GRAPHFRAMES_PACKAGE = f"io.graphframes:graphframes-spark{_MAJOR}_{_SCALA}"
 HAS_CONNECT_CHECKPOINTS = _MAJOR != "3"
 """Whether Spark Connect has checkpoints, which commands need; from 4.0 on it has tokens, too."""
 
+_MOST_PARTITIONS = 1_000_000
+
 
 def arrow_udf(function: Callable[..., pa.Array], data_type: str) -> Callable[..., Column]:
     """Return a function of columns that Python computes, from Arrow arrays to an Arrow array.
@@ -81,6 +83,16 @@ def _from_rows(frame: DataFrame) -> pa.Table:
 
     rows = [row.asDict() for row in frame.collect()]
     return pa.Table.from_pylist(rows, schema=to_arrow_schema(frame.schema))
+
+
+def for_checkpoint(frame: DataFrame) -> DataFrame:
+    """Return the frame as it is to be cut from its lineage.
+
+    Before 4.0, and without adaptive execution, a checkpoint keeps by which columns the rows are
+    distributed, and a join may take them for those of the frame itself: an internal error.
+    ``coalesce`` forgets it; to so many partitions it changes nothing else.
+    """
+    return frame.coalesce(_MOST_PARTITIONS) if _MAJOR == "3" else frame
 
 
 def error_condition(error: Exception) -> str | None:

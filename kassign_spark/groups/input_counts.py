@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.task_sizes import ONE_FOLD_BYTES, ONE_FOLD_EDGES, ONE_TASK_BYTES
-from kassign_spark.inputs.checks import Inputs
+from kassign_spark.inputs.checks import CONFLICTS, Inputs
 from kassign_spark.inputs.linear import may_not_end_in_sql
 from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
@@ -155,6 +155,7 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
         f"count_if({any_broken(member_rules())}) > 0",
         # Two ids of one hash would have the problems looked for, and none found.
         "size(array_distinct(collect_list(xxhash64(member_id)))) < count(*)",
+        *(rule for rule, _ in CONFLICTS.values()),
     ]
     is_mixed = "(count(assignor) != count(*) or min(assignor) != max(assignor))"
     assignor = "assignor"

@@ -13,6 +13,7 @@ from kassign_spark.groups.rows import tasks_for
 from kassign_spark.groups.task_sizes import ONE_GROUP_BYTES
 from kassign_spark.inputs.checks import (
     Inputs,
+    group_conflicts,
     group_refusals,
     refusals,
     refuse_problems,
@@ -128,6 +129,7 @@ def _problems_of_both(
         reading = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
     problems = [
         row_refusals(inputs),
+        group_conflicts(inputs.members),
         group_refusals(classic, known_assignors),
         group_refusals(consumer, None),
         size_refusals(reading),

@@ -11,6 +11,7 @@ from kassign_spark.errors import InputError
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.inputs.rules import (
+    IS_CONSUMER_GROUP,
     Rule,
     member_rules,
     owned_rules,
@@ -126,6 +127,7 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
     """
     problems = [
         row_refusals(inputs),
+        group_conflicts(inputs.members),
         group_refusals(inputs.members, assignors),
         size_refusals(inputs),
     ]
@@ -156,6 +158,33 @@ def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> Dat
     if assignors is None:
         return duplicates
     return duplicates.unionByName(_assignor_problems(members, assignors))
+
+
+def group_conflicts(members: DataFrame) -> DataFrame:
+    """List groups whose members cannot be of one group: the columns of a problem."""
+    groups = members.where("group_id != ''").groupBy(*GROUP_KEY)
+    of_groups = groups.agg(*(F.expr(rule).alias(name) for name, (rule, _) in CONFLICTS.items()))
+    cases = (
+        f"if({name}, named_struct('problem', '{name}', 'detail', {says(reason, shown('group_id'))})"
+        ", null)"
+        for name, (_, reason) in CONFLICTS.items()
+    )
+    conflicts = of_groups.selectExpr("*", f"inline(array_compact(array({', '.join(cases)})))")
+    return as_problems(conflicts, "", "detail")
+
+
+CONFLICTS = {
+    "several_leaders": (
+        "count_if(is_leader) > 1",
+        "table members, column is_leader: group {} has more than one leader; name one or none",
+    ),
+    "group_type_mixed": (
+        f"bool_or({IS_CONSUMER_GROUP}) and not bool_and({IS_CONSUMER_GROUP})",
+        "table members, column group_type: group {} has members of both types; a group is classic "
+        "or consumer",
+    ),
+}
+"""By the problem: whether the members of a group have it, in SQL, and what is said of the group."""
 
 
 def size_refusals(inputs: Inputs) -> DataFrame:

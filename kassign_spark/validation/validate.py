@@ -21,6 +21,7 @@ from kassign_spark.inputs.checks import (
     broken_rows,
     conform_inputs,
     duplicate_says,
+    group_conflicts,
     resolved,
     row_refusals,
     too_large,
@@ -108,6 +109,7 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> 
     """Look at rows and topics one by one, and at whole groups in tasks."""
     problems = [
         row_refusals(inputs),
+        group_conflicts(inputs.members),
         *_of_new_groups(inputs, assignors),
         _repeated(inputs.members),
         _idle_patterns(inputs.members),

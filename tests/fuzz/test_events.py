@@ -16,6 +16,7 @@ from kassign_spark.simulation.fold import fold_events
 from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.simulate import simulate
 from kassign_spark.simulation.timeouts import Timeouts
+from kassign_spark.spark_versions import to_arrow
 from tests.fuzz.budget import examples
 from tests.fuzz.fleets import Fleet, many_odd_fleets
 from tests.fuzz.outcome import result_or_refusal
@@ -140,4 +141,4 @@ def test_possible_events_leave_a_possible_state(
     events = EventFile(rows, Timeouts(), []).events(spark, cluster_id=fleet.has_clusters)
     topics = inspect_inputs(inputs, known_assignors=ASSIGNORS).eligible.topics
     table = fold_events(inputs, topics, check_events(events, Timeouts()), patterns=False)
-    check_states(*read_groups(table.toArrow()))
+    check_states(*read_groups(to_arrow(table)))

@@ -91,6 +91,14 @@ _MEMBERS = {
         'column member_seq: -1 (at group_id="g" member_id="C0"): must be a whole '
         "number from 0 to 2147483647",
     ),
+    "several leaders": (
+        [{**_MEMBER, "is_leader": True}, {**_OTHER, "is_leader": True}],
+        'column is_leader: group "g" has more than one leader; name one or none',
+    ),
+    "both types": (
+        [{**_MEMBER, "group_type": "consumer"}, _OTHER],
+        'column group_type: group "g" has members of both types; a group is classic or consumer',
+    ),
     "unknown assignor": (
         [{**_MEMBER, "assignor": "fair"}],
         'column assignor: "fair" of group "g": unknown assignor; known are cooperative-sticky, '

@@ -47,6 +47,23 @@ _CASES: dict[str, tuple[list[dict[str, object]], str, list[tuple[object, ...]]]]
             )
         ],
     ),
+    "both types": (
+        [
+            {"member_id": "C0", "topics": ["t2"], "group_type": "consumer"},
+            {"member_id": "C1", "topics": ["t2"]},
+        ],
+        "",
+        [
+            (
+                None,
+                None,
+                None,
+                "group_type_mixed",
+                'table members, column group_type: group "both types" has members of both types; '
+                "a group is classic or consumer",
+            )
+        ],
+    ),
     "topic repeated": (
         [{"member_id": "C0", "topics": ["t2", "t2"]}],
         "",
