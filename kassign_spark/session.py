@@ -56,13 +56,13 @@ SMALL_DEFAULTS = SMALL_SQL | {
     "spark.buffer.pageSize": "1m",
 }
 """Settings of a command's session when its inputs are small."""
-_SMALL_JAVA = (
+QUICK_JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
     "-Xms768m -XX:NewSize=384m -XX:MetaspaceSize=256m"
 )
-"""Such a run ends before Java's second compiler has earned what it costs; one that goes on for long
-has the room for compiled code that Java gives both. Its heap would begin with a sixty-fourth of the
-memory there is, and be collected thirty times; with this one it is eight times."""
+"""A short run ends before Java's second compiler has earned what it costs; one that goes on for
+long has the room for compiled code that Java gives both. Its heap would begin with a sixty-fourth of
+the memory there is, and be collected thirty times; with this one it is eight times."""
 
 _JAVA_NOTES = re.compile("incubator|Picked up J[A-Z_]+OPTIONS")
 """Java's remarks before anything is wrong."""
@@ -194,7 +194,7 @@ def local_settings(*inputs: str) -> dict[str, str]:
     settings = dict(LOCAL_DEFAULTS)
     if are_small(inputs):
         settings |= SMALL_DEFAULTS
-        settings["spark.driver.extraJavaOptions"] = _SMALL_JAVA
+        settings["spark.driver.extraJavaOptions"] = QUICK_JAVA
     return settings
 
 
