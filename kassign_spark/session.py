@@ -61,8 +61,8 @@ QUICK_JAVA = (
     "-Xms768m -XX:NewSize=384m -XX:MetaspaceSize=256m"
 )
 """A short run ends before Java's second compiler has earned what it costs; one that goes on for
-long has the room for compiled code that Java gives both. Its heap would begin with a sixty-fourth of
-the memory there is, and be collected thirty times; with this one it is eight times."""
+long has the room for compiled code that Java gives both. Its heap would begin with a sixty-fourth
+of the memory there is, and be collected thirty times; with this one it is eight times."""
 
 _JAVA_NOTES = re.compile("incubator|Picked up J[A-Z_]+OPTIONS")
 """Java's remarks before anything is wrong."""

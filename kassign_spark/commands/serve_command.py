@@ -86,9 +86,9 @@ def _serve(args: argparse.Namespace) -> tuple[Server, str]:
         "spark.connect.grpc.binding.port": str(port),
         SERVER: server.owner,
     }
-    # Java's second compiler costs examples/daily.sh, which starts a server, a tenth of its time, and
-    # saves nothing later: 40,000 members with 1,000,000 partitions are assigned in 8.7 s with it and
-    # without, the fourth time too.
+    # Java's second compiler costs examples/daily.sh, which starts a server, a tenth of its time,
+    # and saves nothing later: 40,000 members with 1,000,000 partitions are assigned in 8.7 s with
+    # it and without, the fourth time too.
     java_options = f"{QUICK_JAVA} {archive_options()}"
     with open_session(verbose=args.verbose, core=settings, java_options=java_options) as spark:
         note_server(server)
