@@ -1,10 +1,7 @@
 """The tables that enter and leave the package: names, columns, types."""
 
 from dataclasses import dataclass
-from inspect import signature
-from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -18,9 +15,6 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 CLUSTER_ID = "cluster_id"
 GROUP_KEY = (CLUSTER_ID, "group_id")
@@ -118,11 +112,3 @@ LEADERS = table_of("leaders", "cluster_id string?, topic string, partition int, 
 """The brokers that lead partitions; null or negative: the partition has no leader now."""
 SNAPSHOT_TABLES = (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS, GROUP_SETTINGS)
 """Tables of a snapshot folder; all but the first two may be missing."""
-
-
-def arrow_schema(columns: StructType) -> "pa.Schema":
-    """The same columns in Arrow, as Spark exchanges them with Python: times are in UTC."""
-    # PySpark 4.1 assumes it; later versions need the option.
-    is_asked = "timezone" in signature(to_arrow_schema).parameters
-    options: dict[str, Any] = {"timezone": "UTC"} if is_asked else {}
-    return to_arrow_schema(columns, **options)

@@ -29,6 +29,8 @@ _NEEDS_S3 = (
     "Spark has no file system for S3; give it the package org.apache.hadoop:hadoop-aws in the "
     "version of its own Hadoop (spark-submit --packages)"
 )
+_NO_FILES = "[UNABLE_TO_INFER_SCHEMA]"
+"""PySpark 4.2 and later pass over Parquet files without a byte; so here all are."""
 _IMPORT = re.compile(
     r"^\S*(?:ModuleNotFoundError:|ImportError:|Error: \[PYTHON_VERSION_MISMATCH\]) *(.*)",
     re.MULTILINE,
@@ -72,6 +74,8 @@ def _java_message(causes: Iterable[Any]) -> str | None:
             return _SURVIVE
         if _NO_S3 in text:
             return _NEEDS_S3
+        if _NO_FILES in text:
+            return "all its files are empty"
         if "URISyntaxException" in text:
             return _NO_ADDRESS
         if _IMPORT.search(text):

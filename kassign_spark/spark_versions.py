@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import reduce
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,8 @@ import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 _MAJOR, _SCALA = ("3", "2.12") if pyspark.__version__.startswith("3.") else ("4", "2.13")
 KAFKA_PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{pyspark.__version__}"
@@ -79,10 +82,18 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 
 def _from_rows(frame: DataFrame) -> pa.Table:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     rows = [row.asDict() for row in frame.collect()]
-    return pa.Table.from_pylist(rows, schema=to_arrow_schema(frame.schema))
+    return pa.Table.from_pylist(rows, schema=arrow_schema(frame.schema))
+
+
+def arrow_schema(columns: StructType) -> pa.Schema:
+    """Return the same columns in Arrow, as Spark exchanges them with Python: times are in UTC.
+
+    PySpark assumes it; from 4.2 on it has to be told.
+    """
+    is_asked = "timezone" in signature(to_arrow_schema).parameters
+    options: dict[str, Any] = {"timezone": "UTC"} if is_asked else {}
+    return to_arrow_schema(columns, **options)
 
 
 def for_checkpoint(frame: DataFrame) -> DataFrame:

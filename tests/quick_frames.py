@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -22,6 +21,8 @@ from pyspark.sql.types import (
     StructType,
     _parse_datatype_string,
 )
+
+from kassign_spark.spark_versions import arrow_schema
 
 _MOST_ROWS = 500
 _ALIKE = (StringType, BinaryType, BooleanType, DoubleType, IntegralType)
@@ -66,7 +67,7 @@ def _local(data: Any, schema: Any) -> tuple[pa.Table, StructType] | None:
     for field, values in zip(types, columns, strict=True):
         if not field.nullable and None in values:
             return None  # which Spark refuses
-    arrow = to_arrow_schema(types)
+    arrow = arrow_schema(types)
     try:
         arrays = [pa.array(v, f.type) for v, f in zip(columns, arrow, strict=True)]
     except (pa.ArrowException, OverflowError):

@@ -22,8 +22,8 @@ from kassign_spark.inputs.rules import any_broken, rules_of_topics
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.log.decode import DecodedTables, decode_table
 from kassign_spark.log.group_log import of_types
-from kassign_spark.schemas import TOPICS, arrow_schema
-from kassign_spark.spark_versions import to_arrow
+from kassign_spark.schemas import TOPICS
+from kassign_spark.spark_versions import arrow_schema, to_arrow
 from kassign_spark.whatif.explain_kernel import explain_generations_arrow
 from kassign_spark.workers import check_workers
 

@@ -18,12 +18,12 @@ from kassign_spark.groups.rows import in_tasks
 from kassign_spark.history import rebalance_columns as c
 from kassign_spark.history.log_arrays import repeats, times
 from kassign_spark.plans.offset_weights import seconds_of
-from kassign_spark.schemas import arrow_schema
 from kassign_spark.sessions import cores
 from kassign_spark.simulation.decisions import decide
 from kassign_spark.simulation.events import EVENTS
 from kassign_spark.simulation.members import Member, change_members
 from kassign_spark.simulation.timeouts import Timeouts
+from kassign_spark.spark_versions import arrow_schema
 from kassign_spark.workers import check_workers
 
 _ROWS = arrow_schema(c.STORMS.columns)

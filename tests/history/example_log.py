@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.log.log_schemas import RECORDS
+from kassign_spark.spark_versions import arrow_schema
 from tests.history.logs import Client, Made, Partition
 from tests.history.raw import records
 
@@ -27,7 +27,7 @@ def example() -> Made:
 
 def table() -> pa.Table:
     rows = [dict(zip(RECORDS.columns.names, row, strict=True)) for row in records(example())]
-    return pa.Table.from_pylist(rows, to_arrow_schema(RECORDS.columns))
+    return pa.Table.from_pylist(rows, arrow_schema(RECORDS.columns))
 
 
 def _parts(topic: str, *numbers: int) -> list[Partition]:

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.history.log_arrays import Log
 from kassign_spark.log.log_schemas import COMMITS, GENERATIONS, LOG_ASSIGNMENT, LOG_MEMBERS
 from kassign_spark.schemas import Table
+from kassign_spark.spark_versions import arrow_schema
 
 START = datetime(2026, 11, 22, 3, tzinfo=UTC)
 Partition = tuple[str, int]
@@ -141,4 +141,4 @@ def _member(member_id: str, member: Client) -> dict[str, Any]:
 
 
 def _table(rows: list[dict[str, Any]], table: Table) -> pa.Table:
-    return pa.Table.from_pylist(rows, to_arrow_schema(table.columns))
+    return pa.Table.from_pylist(rows, arrow_schema(table.columns))

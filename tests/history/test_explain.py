@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import Row, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kassign_spark.errors import InputError, SchemaError
@@ -24,6 +23,7 @@ from kassign_spark.history.explained_generations import (
 from kassign_spark.history.rebalance_columns import EXPLAINED
 from kassign_spark.log.log_schemas import RECORDS
 from kassign_spark.schemas import TOPICS
+from kassign_spark.spark_versions import arrow_schema
 from tests.history.logs import at
 from tests.kafka import oracle
 from tests.kafka.log_records import Bytes, Record, write
@@ -161,7 +161,7 @@ def _frame(spark: SparkSession, records: list[Bytes]) -> Any:
         for offset, (key, value) in enumerate(records)
     ]
     return spark.createDataFrame(
-        pa.Table.from_pylist(rows, to_arrow_schema(RECORDS.columns)).to_pandas(), RECORDS.columns
+        pa.Table.from_pylist(rows, arrow_schema(RECORDS.columns)).to_pandas(), RECORDS.columns
     )
 
 

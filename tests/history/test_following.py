@@ -6,7 +6,6 @@ from importlib import import_module
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.history import following
 from kassign_spark.history.following import FollowState, follow, rest
@@ -14,6 +13,7 @@ from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
 from kassign_spark.history.whole_groups import NAME, InPieces, _by_whole_groups, _portions
 from kassign_spark.log.log_schemas import LOG_TARGETS, RECORDS
+from kassign_spark.spark_versions import arrow_schema
 from tests.history.random_logs import random_log
 from tests.history.raw import records
 
@@ -27,7 +27,7 @@ def test_pieces_tell_what_the_whole_log_does(seed: int) -> None:
     rng = random.Random(seed)
     made = random_log(seed, groups=_GROUPS)
     log = made.log()
-    targets = pa.Table.from_pylist(made.computed, to_arrow_schema(LOG_TARGETS.columns))
+    targets = pa.Table.from_pylist(made.computed, arrow_schema(LOG_TARGETS.columns))
     for number in range(_GROUPS):
         mine, computed = _of_group(f"g{number:02}", log, targets)
         whole = rebalances_arrow(mine)
@@ -49,7 +49,7 @@ def test_what_is_too_much_at_once_is_read_in_pieces(
 ) -> None:
     made = random_log(seed, groups=_GROUPS)
     log = made.log()
-    targets = pa.Table.from_pylist(made.computed, to_arrow_schema(LOG_TARGETS.columns))
+    targets = pa.Table.from_pylist(made.computed, arrow_schema(LOG_TARGETS.columns))
     wanted = [rebalances_arrow(_of_group(f"g{n:02}", log, targets)[0]) for n in range(_GROUPS)]
     monkeypatch.setattr(following, "MOST_PRESENT", 12)
     cut = 0
@@ -76,7 +76,7 @@ def test_tasks_read_large_groups_in_pieces() -> None:
     ]
     table = pa.Table.from_pylist(
         sorted(rows, key=lambda row: (row[NAME], row["offset"])),
-        to_arrow_schema(RECORDS.columns).append(pa.field(NAME, pa.binary())),
+        arrow_schema(RECORDS.columns).append(pa.field(NAME, pa.binary())),
     )
     wanted = rebalances._rows(table).to_pylist()
     pieces = InPieces(rebalances._follow, rebalances._rest)

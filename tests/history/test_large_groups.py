@@ -6,13 +6,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kassign_spark.history import following
 from kassign_spark.history.following import follow, rest
 from kassign_spark.history.log_arrays import EarlierLog, Log
 from kassign_spark.history.rebalances_kernel import RebalanceRows, read_rebalances, rebalances_arrow
 from kassign_spark.log.log_schemas import LOG_TARGETS
+from kassign_spark.spark_versions import arrow_schema
 from tests.history.logs import Client, Made
 from tests.kafka.log_records import Record, write
 from tests.log.batches import decoded, differences
@@ -95,7 +95,7 @@ def test_thousands_join_a_new_group_one_by_one(monkeypatch: pytest.MonkeyPatch) 
         return made_of
 
     monkeypatch.setattr(following, "read_rebalances", measured)
-    targets = pa.Table.from_pylist(made.computed, to_arrow_schema(LOG_TARGETS.columns))
+    targets = pa.Table.from_pylist(made.computed, arrow_schema(LOG_TARGETS.columns))
     told, kept = follow(None, made.log(), targets)
     rows = pa.concat_tables([told, rest(kept)]).to_pylist()
     assert [row["member_count"] for row in rows] == list(range(1, _MEMBERS + 1))
