@@ -37,7 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         interrupted, 143 terminated (SIGTERM).
     """
     words = sys.argv[1:] if argv is None else argv
-    args = _parser(words[:1] if words[:1] and words[0] in COMMANDS else ()).parse_args(words)
+    try:
+        args = _parser(words[:1] if words[:1] and words[0] in COMMANDS else ()).parse_args(words)
+    except ModuleNotFoundError as error:
+        return _fail(_explained(error), ERROR)
     if not args.verbose:
         # PySpark logs every error once more, as JSON.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)

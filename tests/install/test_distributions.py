@@ -51,10 +51,13 @@ def test_what_the_wheel_says_of_itself(wheel: zipfile.ZipFile, metadata: Message
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(metadata.get_all("Provides-Extra")) == set(project["optional-dependencies"])
     needed = [r for r in metadata.get_all("Requires-Dist") if "extra ==" not in r]
-    # No PySpark, which a platform brings, nor with any other extra than that of PySpark.
+    # No PySpark, which a platform brings, nor with another extra than its own and the developers'.
     assert {re.split("[<>=]", need)[0] for need in needed} == {"numpy", "pandas", "pyarrow"}
     spark = [r for r in metadata.get_all("Requires-Dist") if r.startswith("pyspark")]
-    assert {requirement.partition("; ")[2] for requirement in spark} == {"extra == 'spark'"}
+    assert {requirement.partition("; ")[2] for requirement in spark} == {
+        "extra == 'spark'",
+        "extra == 'dev'",
+    }
     (name,) = (n for n in wheel.namelist() if n.endswith("entry_points.txt"))
     assert "kassign-spark = kassign_spark.__main__:main" in wheel.read(name).decode()
 
