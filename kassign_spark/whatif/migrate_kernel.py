@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.client_libraries import JAVA
 from kassign_spark.coordinator.migration import Change
 from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, Claims
@@ -159,8 +160,10 @@ def _facts(
     lost_locality: int,
 ) -> Facts:
     first, end = batch.first_member[group : group + 2]
-    codes = np.unique(batch.assignor[first:end])
-    own = batch.texts.take(pa.array(codes - 1, mask=codes == 0)).to_pylist()
+    own, families = (
+        _texts_of(batch, np.unique(of_members[first:end]))
+        for of_members in (batch.assignor, batch.client)
+    )
     of_members = sorted(beside.patterns.items())
     patterns = {
         (stated[0], stated[1]): (member, stated[0], stated[1])
@@ -179,8 +182,14 @@ def _facts(
         shared_counts=_in_step(batch, group) if own == ["range"] else (),
         failing=walk.verdicts,
         shared_instances=_shared_instances(batch, batch.instance[first:end]),
+        client_families=sorted({family or JAVA for family in families}),
         is_single=bool(end - first == 1 and not batch.instance[first]),
     )
+
+
+def _texts_of(batch: Batch, codes: Longs) -> list[str | None]:
+    texts: list[str | None] = batch.texts.take(pa.array(codes - 1, mask=codes == 0)).to_pylist()
+    return texts
 
 
 def _in_step(batch: Batch, group: int) -> list[str]:

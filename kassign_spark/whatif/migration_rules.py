@@ -60,6 +60,7 @@ class Facts:
         shared_counts: topics that `range` gives in step, as they have as many partitions.
         failing: of classic rebalances on the way, verdict and detail.
         shared_instances: each ``group.instance.id`` that several members have.
+        client_families: the libraries that its members run, ``client_libraries.CLIENTS``.
         is_single: whether it has one member, which leaves it empty when it restarts: an empty
             group takes members of either protocol, whatever it was.
     """
@@ -75,6 +76,7 @@ class Facts:
     shared_counts: Sequence[str] = ()
     failing: Sequence[tuple[str, str | None]] = ()
     shared_instances: Sequence[str] = ()
+    client_families: Sequence[str] = ()
     is_single: bool = False
 
 
@@ -179,6 +181,11 @@ def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
         risks.append(
             f"{count} more partition{'s' if count > 1 else ''} read across racks in the end, as no "
             "assignor of the coordinator looks at racks"
+        )
+    if len(facts.client_families) > 1:
+        risks.append(
+            f"members run {_listed(facts.client_families)}: each rebalance of the classic protocol "
+            "follows the rules of the one that leads then"
         )
     for verdict, detail in facts.failing:
         if verdict not in (OK, INEXACT):

@@ -35,6 +35,7 @@ def table(
     said: Mapping[str, Sequence[str | None]] | None = None,
     order: Sequence[str] = (),
     clients: Sequence[str] = (),
+    families: Mapping[str, str] | None = None,
     subscriptions: Mapping[str, Sequence[str]] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of one group."""
@@ -47,6 +48,7 @@ def table(
             f"i-{member}" if member in static else instance,
             (racks or {}).get(member),
             assignor,
+            *((None, families.get(member)) if families else ()),
         ]
         rows.append(
             {**key, "kind": MEMBER, "member_id": member, "number": 3, "place": -1,
@@ -90,6 +92,23 @@ def dealt(members: Sequence[str], sizes: Mapping[str, int]) -> dict[str, list[Pa
     for place, partition in enumerate(everything):
         owned[members[place % len(members)]].append(partition)
     return owned
+
+
+def test_members_of_several_libraries() -> None:
+    sizes = {"t": 4}
+    owned = dealt(["a", "b"], sizes)
+    rows = [
+        *table("mixed", owned, sizes, assignor="range", families={"b": "sarama"}),
+        *table("alike", owned, sizes, assignor="range", families={"a": "sarama", "b": "sarama"}),
+        *table("java", owned, sizes, assignor="range", families={"b": "java"}),
+    ]
+    details = {group: row["detail"] for group, row in migrated(rows).items()}
+    assert details == {
+        "mixed": "members run java, sarama: each rebalance of the classic protocol follows the "
+        "rules of the one that leads then",
+        "alike": None,
+        "java": None,
+    }
 
 
 def test_a_newcomer_to_a_group_of_range_takes_two() -> None:
